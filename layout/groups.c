@@ -1,0 +1,102 @@
+#include "layout/groups.h"
+
+#include "trace/bytes.h"
+#include "trace/sort.h"
+
+static void *scratch(struct arena *arena, uint64_t count, size_t item_nbytes) {
+    void *column = NULL;
+    uint32_t capacity = 0;
+    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
+}
+
+/* Sums by stack: `group_of[stack]` is a group's index + 1. Returns the number of groups. */
+static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *alive, uint32_t n_alive,
+                           uint32_t *group_of, struct group *groups) {
+    const struct lives *lives = &timeline->device->lives;
+    uint32_t n_groups = 0;
+    for (uint32_t i = 0; i < n_alive; i++) {
+        uint32_t stack = lives->stack[alive[i]];
+        if (group_of[stack] == 0) {
+            groups[n_groups++] = (struct group){.site = timeline->site[stack], .stack = stack};
+            group_of[stack] = n_groups;
+        }
+        groups[group_of[stack] - 1].bytes += lives->size[alive[i]];
+        groups[group_of[stack] - 1].count++;
+    }
+    return n_groups;
+}
+
+/* Folds groups of stacks into groups of sites, in place; the stack with the most bytes stands for the site.
+ */
+static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *group_of, uint64_t *best) {
+    uint32_t n_groups = 0;
+    for (uint32_t i = 0; i < n_stacks; i++) {
+        struct group stack = groups[i];
+        if (group_of[stack.site] == 0) {
+            groups[n_groups] = (struct group){.site = stack.site, .stack = stack.stack};
+            best[n_groups] = stack.bytes;
+            group_of[stack.site] = ++n_groups;
+        }
+        uint32_t at = group_of[stack.site] - 1;
+        groups[at].bytes += stack.bytes;
+        groups[at].count += stack.count;
+        if (stack.bytes > best[at] || (stack.bytes == best[at] && stack.stack < groups[at].stack)) {
+            best[at] = stack.bytes;
+            groups[at].stack = stack.stack;
+        }
+    }
+    return n_groups;
+}
+
+/* By falling bytes, then by rising site and stack: two stable sorts, the lesser key first. */
+static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *arena) {
+    struct sort_row *rows = scratch(arena, n_groups, sizeof *rows),
+                    *spare = scratch(arena, n_groups, sizeof *spare);
+    struct group *copy = scratch(arena, n_groups, sizeof *copy);
+    bool done = rows != NULL && spare != NULL && copy != NULL;
+    for (uint32_t i = 0; done && i < n_groups; i++) {
+        copy[i] = groups[i];
+        rows[i] = (struct sort_row){(uint64_t)groups[i].site << 32 | groups[i].stack, i};
+    }
+    if (done) {
+        sort_rows(rows, spare, n_groups);
+        for (uint32_t i = 0; i < n_groups; i++)
+            rows[i].key = ~copy[rows[i].value].bytes;
+        sort_rows(rows, spare, n_groups);
+        for (uint32_t i = 0; i < n_groups; i++)
+            groups[i] = copy[rows[i].value];
+    }
+    arena_drop(arena, (void **)&rows);
+    arena_drop(arena, (void **)&spare);
+    arena_drop(arena, (void **)&copy);
+    return done;
+}
+
+bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
+               struct group **groups, uint32_t *n_groups) {
+    const struct trace *trace = timeline->trace;
+    uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
+    uint32_t n_ids = trace->stacks.count > trace->frames.count ? trace->stacks.count : trace->frames.count;
+    uint32_t *alive = scratch(arena, n_alive, sizeof *alive),
+             *group_of = scratch(arena, n_ids, sizeof *group_of);
+    uint64_t *best = scratch(arena, n_alive, sizeof *best);
+    *groups = scratch(arena, n_alive, sizeof **groups);
+    *n_groups = 0;
+    bool done = alive != NULL && group_of != NULL && best != NULL && *groups != NULL;
+    if (done) {
+        timeline_alive_at(timeline, moment, alive, n_alive);
+        bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
+        *n_groups = stacks_sum(timeline, alive, n_alive, group_of, *groups);
+        if (by == GROUP_BY_SITE) {
+            bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
+            *n_groups = sites_fold(*groups, *n_groups, group_of, best);
+        }
+        done = groups_sort(*groups, *n_groups, arena);
+    }
+    arena_drop(arena, (void **)&alive);
+    arena_drop(arena, (void **)&group_of);
+    arena_drop(arena, (void **)&best);
+    if (!done)
+        arena_drop(arena, (void **)groups);
+    return done;
+}

@@ -1,0 +1,23 @@
+/* Allocations alive at a moment, summed by call site or by identical stack. Freestanding. */
+#ifndef STRATA_LAYOUT_GROUPS_H
+#define STRATA_LAYOUT_GROUPS_H
+
+#include "layout/timeline.h"
+
+enum group_by { GROUP_BY_SITE, GROUP_BY_STACK };
+
+struct group {
+    uint64_t bytes;
+    uint32_t count; /* allocations */
+    uint32_t site;  /* frame id; 0: no stack was recorded */
+    uint32_t stack; /* the stack, or for GROUP_BY_SITE the one with the most bytes among them */
+};
+
+/*
+ * Groups of what is alive at `moment`, by falling bytes (then by rising site and stack). `*groups` points
+ * into `arena`. O(alive + groups log groups). False: no memory.
+ */
+bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
+               struct group **groups, uint32_t *n_groups);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * A window of a timeline on a grid of pixel columns: which allocations are visible, in which columns, in
+ * which state. The raster draws a scene and pick answers from the same scene, so they cannot disagree.
+ *
+ *      bytes ^        a life:  start   pending   end  tail
+ *            |                   |#########|/////|\
+ *            |                   |#########|/////| \___   (tail: the bend, see below)
+ *            +---------------------------------------------> columns
+ *
+ * Each column shows one moment: of all moments that begin in it, the one of the highest total (the peak is
+ * never lost), or, where none begins in it, the one that is still going on. Where a moment is several pixels
+ * wide, what has just been freed shrinks away over its first columns instead of vanishing at once (the bend),
+ * so that the eye can follow what lies above it on its way down.
+ *
+ * Integer arithmetic only: two compilers agree to the last bit. Freestanding.
+ */
+#ifndef STRATA_LAYOUT_SCENE_H
+#define STRATA_LAYOUT_SCENE_H
+
+#include "layout/timeline.h"
+
+enum axis { AXIS_EVENTS, AXIS_TIME };
+
+enum { VIEW_MAX_SIDE = 16384 }; /* pixels; columns are 16-bit numbers */
+
+/*
+ * The window. Positions along the axis are fixed point, in 1/65536:
+ *   AXIS_EVENTS: events; event i (moment i + 1) covers [i, i + 1), the state before the first covers [-1, 0).
+ *   AXIS_TIME:   microseconds since the first event.
+ */
+struct view {
+    enum axis axis;
+    int64_t from_q16, to_q16;         /* from < to */
+    uint32_t width, height;           /* pixels, 1 .. VIEW_MAX_SIDE */
+    uint64_t bottom_bytes, top_bytes; /* bytes at the lower and the upper edge, bottom < top */
+};
+
+struct band {
+    uint32_t life;
+    uint16_t start;   /* first column */
+    uint16_t pending; /* first column where it waits for another stream; == end: in none */
+    uint16_t end;     /* first column where it is gone */
+    uint16_t tail;    /* end of the columns where it shrinks away; == end: in none */
+};
+
+struct scene {
+    const struct timeline *timeline;
+    struct view view;
+    uint32_t *moment;  /* [width] moment shown by each column; never falls */
+    uint16_t *remains; /* [width] 0: no bend in this column; else 1..256, the share (in 1/256) that is left of
+                          what died at this column's moment */
+    uint32_t n_bands;  /* visible lives, in stack order */
+    struct band *bands;
+
+    struct arena arena; /* memory of the arrays, kept from one build to the next */
+    uint64_t *bitmap;
+    uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity;
+    uint64_t rows_visited; /* work done by the last build: lives looked at */
+};
+
+/* An empty scene of a timeline; memory comes from `host`. */
+void scene_init(struct scene *scene, const struct timeline *timeline, struct arena_host host);
+void scene_release(struct scene *scene);
+
+/* The whole run on the given axis: sets from_q16 and to_q16. */
+void view_fit(struct view *view, const struct timeline *timeline);
+
+/* Rounds the highest total (reserved included) up to a little more than what is seen: a good top_bytes for
+ * the whole run. */
+uint64_t timeline_headroom(const struct timeline *timeline);
+
+/* The moment that each of `width` columns shows, into `moment`. O(width * log). */
+void view_moments(const struct view *view, const struct timeline *timeline, uint32_t *moment);
+
+/* Fills the scene for a window. O(width * 33 * log + visible lives). False: no memory, and the scene is
+ * empty. */
+bool scene_build(struct scene *scene, const struct view *view);
+
+/* Pixel position of the begin of a moment, in 1/256 px from the left edge; may lie outside. Saturates at
+ * +-2^30. */
+int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint32_t moment);
+
+/* The moment shown at a column, and the position under a point: */
+struct pick {
+    uint32_t moment;
+    uint32_t life;   /* UINT32_MAX: nothing there */
+    uint64_t offset; /* bytes below the life at that moment (bends ignored) */
+};
+
+/* What is under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible lives). */
+bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick);
+
+/*
+ * Bytes to pixels, shared by raster and pick: height above the lower edge in 1/256 px, clamped to [0, height
+ * * 256].
+ */
+struct y_scale {
+    uint64_t bottom, range;
+    uint64_t factor;
+    uint32_t shift;
+    uint32_t limit_q8;
+};
+struct y_scale y_scale_of(const struct view *view);
+uint32_t y_scale_q8(const struct y_scale *scale, uint64_t bytes);
+
+#endif

@@ -1,0 +1,289 @@
+#include "layout/site.h"
+
+#include "trace/bytes.h"
+
+/* Bytes of a string that is not terminated. */
+struct text {
+    const uint8_t *at;
+    uint32_t nbytes;
+};
+
+/* What a person calls the place: "train.py", 41, "forward". */
+struct place {
+    struct text file, name;
+    uint32_t line;
+};
+
+static struct text text_of(const struct trace *trace, uint32_t string) {
+    struct text text;
+    text.at = trace_string(trace, string, &text.nbytes);
+    return text;
+}
+
+static uint32_t length(const char *word) {
+    uint32_t n = 0;
+    while (word[n] != '\0')
+        n++;
+    return n;
+}
+
+/* Does `word` stand at `at`? A slash in it also stands for the backslash of Windows' paths. */
+static bool text_has_at(struct text text, uint32_t at, const char *word) {
+    uint32_t i = 0;
+    for (; word[i] != '\0'; i++) {
+        if (at + i >= text.nbytes)
+            return false;
+        uint8_t byte = text.at[at + i];
+        if (byte != (uint8_t)word[i] && !(word[i] == '/' && byte == '\\'))
+            return false;
+    }
+    return true;
+}
+
+static bool text_begins(struct text text, const char *word) {
+    return text_has_at(text, 0, word);
+}
+
+static bool text_ends(struct text text, const char *word) {
+    uint32_t n = length(word);
+    return text.nbytes >= n && text_has_at(text, text.nbytes - n, word);
+}
+
+static bool text_is(struct text text, const char *word) {
+    return text.nbytes == length(word) && text_begins(text, word);
+}
+
+static bool text_contains(struct text text, const char *word) {
+    for (uint32_t i = 0; i < text.nbytes; i++)
+        if (text_has_at(text, i, word))
+            return true;
+    return false;
+}
+
+static bool text_contains_any(struct text text, const char *const *words, uint32_t n_words) {
+    for (uint32_t i = 0; i < n_words; i++)
+        if (text_contains(text, words[i]))
+            return true;
+    return false;
+}
+
+static struct text base_name(struct text path) {
+    uint32_t begin = path.nbytes;
+    while (begin > 0 && path.at[begin - 1] != '/' && path.at[begin - 1] != '\\')
+        begin--;
+    return (struct text){path.at + begin, path.nbytes - begin};
+}
+
+/* Splits "dir/train.py(12): step" as the profiler writes it. False: the name does not look so. */
+static bool place_of_profiler(struct text name, struct place *place) {
+    uint32_t at = 0, line = 0;
+    while (at < name.nbytes && !text_has_at(name, at, ".py("))
+        at++;
+    if (at == 0 || at == name.nbytes)
+        return false;
+    place->file = (struct text){name.at, at + 3};
+    uint32_t first_digit = at += 4;
+    for (; at < name.nbytes && name.at[at] >= '0' && name.at[at] <= '9' && at - first_digit < 9; at++)
+        line = line * 10 + (uint32_t)(name.at[at] - '0');
+    if (at == first_digit || !text_has_at(name, at, "): "))
+        return false;
+    place->line = line;
+    place->name = (struct text){name.at + at + 3, name.nbytes - at - 3};
+    return place->name.nbytes > 0;
+}
+
+/* True: the frame comes from a profile, where the place is part of the name. */
+static bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place) {
+    const struct frame *frame = &trace->frames.frame[id];
+    *place = (struct place){text_of(trace, frame->file), text_of(trace, frame->name), frame->line};
+    bool no_file = place->file.nbytes == 0 || text_is(place->file, "none");
+    return no_file && frame->line == 0 && place_of_profiler(place->name, place);
+}
+
+/* Compilers of code at run time name their files like "<string>" or "<eval_with_key>.12". */
+static bool is_python(struct text file) {
+    return text_ends(file, ".py") || (file.nbytes > 1 && file.at[0] == '<' && text_contains(file, ">"));
+}
+
+/*
+ * The list of both viewers, for frames that are not Python. They look for "_start" anywhere in a name, which
+ * also hides train_start() and cuBLAS' functions; here it must be the whole name or begin with __libc_start,
+ * which is all that the C library's entry points are called.
+ */
+static bool is_noise(struct text file, struct text name) {
+    static const char *const names[] = {"unwind::unwind",  "CapturedTraceback::gather",
+                                        "gather_with_cpp", "PyEval_",
+                                        "PyObject_",       "PyFunction_"};
+    static const char *const files[] = {"core/boxing",
+                                        "/Register",
+                                        "/Redispatch",
+                                        "pythonrun.c",
+                                        "Modules/main.c",
+                                        "Objects/call.c",
+                                        "Objects/methodobject.c",
+                                        "pycore_ceval.h",
+                                        "ceval.c",
+                                        "cpython/abstract.h"};
+    return text_is(name, "_start") || text_begins(name, "__libc_start") ||
+           text_contains_any(name, names, sizeof names / sizeof *names) ||
+           text_contains_any(file, files, sizeof files / sizeof *files);
+}
+
+/* A directory like lib/python3.11/ whose content is Python's own, not what was installed into it. */
+static bool is_in_standard_library(struct text file) {
+    for (uint32_t i = 0; i < file.nbytes; i++) {
+        if (!text_has_at(file, i, "/lib/python3") && !text_has_at(file, i, "/lib64/python3"))
+            continue;
+        uint32_t after = i + 1;
+        while (after < file.nbytes && !text_has_at(file, after, "/python3"))
+            after++;
+        for (after++; after < file.nbytes && !text_has_at(file, after, "/"); after++)
+            continue;
+        if (!text_has_at(file, after, "/site-packages/") && !text_has_at(file, after, "/dist-packages/"))
+            return true;
+    }
+    return false;
+}
+
+/* Packages that are part of torch, wherever they are installed. */
+static bool is_torch(struct text file) {
+    static const char *const packages[] = {"-packages/torch/",     "-packages/torchgen/",
+                                           "-packages/functorch/", "-packages/triton/",
+                                           "-packages/torch_npu/", "/pytorch/torch/"};
+    /* torch.compile's generated code: .../torchinductor_USER/ab/cabc.py */
+    return text_contains_any(file, packages, sizeof packages / sizeof *packages) ||
+           text_contains(file, "/torchinductor_") || text_begins(file, "torch/");
+}
+
+static bool is_library(struct text file) {
+    return is_torch(file) || is_in_standard_library(file) || text_begins(file, "<frozen ") ||
+           text_is(file, "<string>") || text_begins(file, "<eval_with_key>");
+}
+
+enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame) {
+    struct place place;
+    if (frame == 0)
+        return FRAME_NOISE;
+    if (place_of_frame(trace, frame, &place) || is_python(place.file))
+        return is_library(place.file) ? FRAME_LIBRARY : FRAME_USER;
+    return is_noise(place.file, place.name) ? FRAME_NOISE : FRAME_NATIVE;
+}
+
+/* The kinds are in the order in which they are preferred, and among equals the innermost wins; so the site of
+ * a stack is its own frame or the site of its parent, which has been settled before. */
+void sites_of_stacks(const struct trace *trace, const uint8_t *kind, uint32_t *site) {
+    const struct stack *stack = trace->stacks.stack;
+    if (trace->stacks.count > 0)
+        site[0] = 0;
+    for (uint32_t i = 1; i < trace->stacks.count; i++) {
+        uint32_t outer = site[stack[i].parent], own = stack[i].frame;
+        site[i] = own != 0 && (outer == 0 || kind[own] >= kind[outer]) ? own : outer;
+    }
+}
+
+/* FNV-1a */
+static uint32_t hash_bytes(uint32_t hash, struct text text) {
+    for (uint32_t i = 0; i < text.nbytes; i++)
+        hash = (hash ^ text.at[i]) * 16777619u;
+    return hash;
+}
+
+static uint32_t hash_number(uint32_t hash, uint32_t number) {
+    for (uint32_t i = 0; i < 4; i++)
+        hash = (hash ^ ((number >> (8 * i)) & 0xff)) * 16777619u;
+    return hash;
+}
+
+uint32_t site_hash(const struct trace *trace, uint32_t frame) {
+    struct place place;
+    place_of_frame(trace, frame, &place);
+    uint32_t hash = hash_bytes(2166136261u, base_name(place.file));
+    /* The line between the two texts keeps them apart. */
+    hash = hash_number(hash, place.line);
+    hash = hash_bytes(hash, place.name);
+    /* Neighbouring lines differ in few bits; spread them over all (the finisher of MurmurHash3). */
+    hash = (hash ^ (hash >> 16)) * 0x85ebca6bu;
+    hash = (hash ^ (hash >> 13)) * 0xc2b2ae35u;
+    return hash ^ (hash >> 16);
+}
+
+/* Text that is cut at its capacity and counts what it would have been. */
+struct writer {
+    char *text;
+    uint32_t capacity, nbytes;
+};
+
+static void write_text(struct writer *writer, struct text text) {
+    for (uint32_t i = 0; i < text.nbytes; i++) {
+        if (writer->nbytes + 1 < writer->capacity)
+            writer->text[writer->nbytes] = (char)text.at[i];
+        writer->nbytes++;
+    }
+}
+
+static void write_word(struct writer *writer, const char *word) {
+    write_text(writer, (struct text){(const uint8_t *)word, length(word)});
+}
+
+static void write_number(struct writer *writer, uint32_t number) {
+    uint8_t digits[10];
+    uint32_t first = sizeof digits;
+    do {
+        digits[--first] = (uint8_t)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    write_text(writer, (struct text){digits + first, (uint32_t)sizeof digits - first});
+}
+
+/* Bytes of the character that `lead` begins; 1 for what begins none. */
+static uint32_t character_nbytes(uint8_t lead) {
+    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
+}
+
+/* Terminates; where the text was cut, removes the begin of a character whose end is missing. */
+static uint32_t write_end(struct writer *writer) {
+    if (writer->capacity == 0)
+        return writer->nbytes;
+    uint32_t end = writer->nbytes;
+    if (end >= writer->capacity) {
+        end = writer->capacity - 1;
+        for (uint32_t back = 1; back <= 3 && back <= end; back++) {
+            uint8_t byte = (uint8_t)writer->text[end - back];
+            if ((byte & 0xc0) == 0x80)
+                continue;
+            if (character_nbytes(byte) > back)
+                end -= back;
+            break;
+        }
+    }
+    writer->text[end] = '\0';
+    return writer->nbytes;
+}
+
+uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity) {
+    struct writer writer = {text, capacity, 0};
+    struct place place;
+    if (frame == 0) {
+        write_word(&writer, "(no stack recorded)");
+        return write_end(&writer);
+    }
+    if (place_of_frame(trace, frame, &place)) {
+        write_text(&writer, text_of(trace, trace->frames.frame[frame].name));
+        return write_end(&writer);
+    }
+    struct text file = base_name(place.file);
+    bool has_file = file.nbytes != 0 && !text_is(file, "??") && !text_is(file, "none");
+    if (has_file) {
+        write_text(&writer, file);
+        if (place.line != 0) {
+            write_word(&writer, ":");
+            write_number(&writer, place.line);
+        }
+    }
+    if (has_file && place.name.nbytes != 0)
+        write_word(&writer, " ");
+    write_text(&writer, place.name);
+    if (writer.nbytes == 0)
+        write_word(&writer, "(unknown)");
+    return write_end(&writer);
+}

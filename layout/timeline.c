@@ -1,0 +1,282 @@
+#include "layout/timeline.h"
+
+#include "layout/site.h"
+#include "trace/bytes.h"
+
+enum { PEAK_BLOCK = 64 };
+
+/* Microseconds stay below this (two years), so that positions in 1/65536 us fit 64 bits. */
+static const int64_t MAX_US = INT64_C(1) << 46;
+
+static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
+    void *column = NULL;
+    uint32_t capacity = 0;
+    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
+}
+
+/* Changes first, then their running sum, in one array. */
+static bool live_build(struct timeline *timeline, struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    uint64_t *live = column(arena, timeline->n_moments, sizeof *live);
+    if (live == NULL)
+        return false;
+    bytes_zero(live, (size_t)timeline->n_moments * sizeof *live);
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->birth[i] >= timeline->n_moments)
+            continue;
+        live[lives->birth[i]] += lives->size[i];
+        if (lives->death[i] < timeline->n_moments)
+            live[lives->death[i]] -= lives->size[i];
+    }
+    for (uint32_t m = 1; m < timeline->n_moments; m++)
+        live[m] += live[m - 1];
+    timeline->live = live;
+    timeline->start_bytes = live[0];
+    timeline->end_bytes = live[timeline->n_moments - 1];
+    return true;
+}
+
+static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
+    uint32_t peak = from;
+    for (uint32_t m = from + 1; m < to; m++)
+        if (live[m] > live[peak])
+            peak = m;
+    return peak;
+}
+
+static bool peaks_build(struct timeline *timeline, struct arena *arena) {
+    uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
+    timeline->block_peak = column(arena, n_blocks, sizeof *timeline->block_peak);
+    if (timeline->block_peak == NULL)
+        return false;
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        uint32_t from = b * PEAK_BLOCK;
+        uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;
+        timeline->block_peak[b] = peak_scan(timeline->live, from, to);
+    }
+    timeline->peak_moment = timeline_peak_in(timeline, 0, timeline->n_moments);
+    timeline->peak_bytes = timeline->live[timeline->peak_moment];
+    const struct lives *lives = &timeline->device->lives;
+    for (uint32_t i = 0; i < lives->count; i++)
+        timeline->live_at_peak +=
+            lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i];
+    return true;
+}
+
+uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32_t to) {
+    const uint64_t *live = timeline->live;
+    uint32_t first = from / PEAK_BLOCK + 1, last = to / PEAK_BLOCK; /* whole blocks: [first, last) */
+    if (first >= last)
+        return peak_scan(live, from, to);
+    uint32_t peak = peak_scan(live, from, first * PEAK_BLOCK);
+    for (uint32_t b = first; b < last; b++)
+        if (live[timeline->block_peak[b]] > live[peak])
+            peak = timeline->block_peak[b];
+    if (last * PEAK_BLOCK < to) {
+        uint32_t tail = peak_scan(live, last * PEAK_BLOCK, to);
+        if (live[tail] > live[peak])
+            peak = tail;
+    }
+    return peak;
+}
+
+static uint64_t segment_delta(const struct segment_event *event) {
+    bool grows = event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP;
+    return grows ? event->size : 0 - event->size;
+}
+
+/* The total at the end is known exactly, so the curve is walked back from there. */
+static uint64_t reserved_before(const struct timeline *timeline) {
+    const struct device_trace *device = timeline->device;
+    uint64_t bytes = timeline->reserved_end;
+    for (uint32_t i = device->n_segment_events; i-- > 0;)
+        bytes -= segment_delta(&device->segment_events[i]);
+    int64_t lowest = (int64_t)bytes, now = lowest;
+    for (uint32_t i = 0; i < device->n_segment_events; i++) {
+        now = (int64_t)((uint64_t)now + segment_delta(&device->segment_events[i]));
+        lowest = now < lowest ? now : lowest;
+    }
+    return lowest < 0 ? bytes - (uint64_t)lowest : bytes;
+}
+
+static bool reserved_build(struct timeline *timeline, struct arena *arena) {
+    const struct device_trace *device = timeline->device;
+    uint64_t n = (uint64_t)device->n_segment_events + 1;
+    timeline->reserved_moment = column(arena, n, sizeof *timeline->reserved_moment);
+    timeline->reserved_bytes = column(arena, n, sizeof *timeline->reserved_bytes);
+    if (timeline->reserved_moment == NULL || timeline->reserved_bytes == NULL)
+        return false;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        timeline->reserved_end += device->segments[i].total_size;
+    uint64_t bytes = reserved_before(timeline);
+    timeline->reserved_moment[0] = 0;
+    timeline->reserved_bytes[0] = timeline->reserved_start = timeline->reserved_peak = bytes;
+    for (uint32_t i = 0; i < device->n_segment_events; i++) {
+        bytes += segment_delta(&device->segment_events[i]);
+        timeline->reserved_moment[i + 1] = device->segment_events[i].event + 1;
+        timeline->reserved_bytes[i + 1] = bytes;
+        if (bytes > timeline->reserved_peak) {
+            timeline->reserved_peak = bytes;
+            timeline->reserved_peak_moment = device->segment_events[i].event + 1;
+        }
+    }
+    timeline->n_reserved = (uint32_t)n;
+    timeline->reserved_shift = bytes - timeline->reserved_end;
+    return true;
+}
+
+uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment) {
+    uint32_t low = 0, high = timeline->n_reserved; /* first step behind the moment */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->reserved_moment[middle] <= moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return timeline->reserved_bytes[low - 1];
+}
+
+static int64_t us_since(int64_t us, int64_t first) {
+    if (us <= first)
+        return 0;
+    uint64_t since = (uint64_t)us - (uint64_t)first;
+    return since > (uint64_t)MAX_US ? MAX_US : (int64_t)since;
+}
+
+/* Times of real files never fall. Where one does, the moment begins with the one before it. */
+static bool times_build(struct timeline *timeline, struct arena *arena) {
+    const struct device_trace *device = timeline->device;
+    if (device->time_us == NULL || device->n_events == 0)
+        return true;
+    int64_t *start = column(arena, timeline->n_moments, sizeof *start);
+    if (start == NULL)
+        return false;
+    timeline->first_us = device->time_us[0];
+    int64_t last = 0;
+    for (uint32_t i = 0; i < device->n_events; i++) {
+        int64_t us = us_since(device->time_us[i], timeline->first_us);
+        last = us > last ? us : last;
+        start[i + 1] = last;
+    }
+    int64_t margin = last / 100 > 0 ? last / 100 : 1;
+    start[0] = -margin;
+    timeline->end_us = last + margin;
+    timeline->start_us = start;
+    return true;
+}
+
+uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us) {
+    uint32_t low = 0, high = timeline->n_moments; /* first moment that begins later */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->start_us[middle] <= us)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? 0 : low - 1;
+}
+
+static unsigned bucket_of(const struct lives *lives, uint32_t life) {
+    uint32_t lifetime = lives->death[life] - lives->birth[life];
+    return lifetime == 0 ? 0 : 31u - (unsigned)__builtin_clz(lifetime);
+}
+
+/* A counting sort; lives are in order of birth already and stay so within a bucket. */
+static bool buckets_build(struct timeline *timeline, struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    timeline->by_lifetime = column(arena, lives->count, sizeof *timeline->by_lifetime);
+    if (timeline->by_lifetime == NULL)
+        return false;
+    uint32_t next[LIFETIME_BUCKETS + 1] = {0};
+    for (uint32_t i = 0; i < lives->count; i++)
+        next[bucket_of(lives, i) + 1]++;
+    for (unsigned b = 0; b < LIFETIME_BUCKETS; b++)
+        next[b + 1] += next[b];
+    for (unsigned b = 0; b <= LIFETIME_BUCKETS; b++)
+        timeline->bucket_start[b] = next[b];
+    for (uint32_t i = 0; i < lives->count; i++)
+        timeline->by_lifetime[next[bucket_of(lives, i)]++] = i;
+    return true;
+}
+
+static bool sites_build(struct timeline *timeline, struct arena *arena) {
+    const struct trace *trace = timeline->trace;
+    uint8_t *kind = column(arena, trace->frames.count, sizeof *kind);
+    timeline->site = column(arena, trace->stacks.count, sizeof *timeline->site);
+    if (kind == NULL || timeline->site == NULL)
+        return false;
+    for (uint32_t i = 0; i < trace->frames.count; i++)
+        kind[i] = (uint8_t)frame_kind_of(trace, i);
+    sites_of_stacks(trace, kind, timeline->site);
+    arena_drop(arena, (void **)&kind);
+    return true;
+}
+
+bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index,
+                   struct arena *arena) {
+    *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
+    timeline->n_moments = timeline->device->n_events + 1;
+    return live_build(timeline, arena) && peaks_build(timeline, arena) && reserved_build(timeline, arena) &&
+           times_build(timeline, arena) && buckets_build(timeline, arena) && sites_build(timeline, arena);
+}
+
+/* First position in a bucket whose life was born at or after `birth`. */
+static uint32_t bucket_search(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
+    uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->device->lives.birth[timeline->by_lifetime[middle]] < birth)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void ids_sift(uint32_t *ids, uint32_t root, uint32_t count) {
+    for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && ids[child + 1] > ids[child])
+            child++;
+        if (ids[root] >= ids[child])
+            return;
+        uint32_t swap = ids[root];
+        ids[root] = ids[child];
+        ids[child] = swap;
+    }
+}
+
+/* A heap sort: no memory, and no input makes it slow. */
+static void ids_sort(uint32_t *ids, uint32_t count) {
+    for (uint32_t i = count / 2; i-- > 0;)
+        ids_sift(ids, i, count);
+    for (uint32_t end = count; end > 1; end--) {
+        uint32_t swap = ids[0];
+        ids[0] = ids[end - 1];
+        ids[end - 1] = swap;
+        ids_sift(ids, 0, end - 1);
+    }
+}
+
+uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
+                           uint32_t capacity) {
+    const struct lives *lives = &timeline->device->lives;
+    uint32_t count = 0;
+    for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
+        uint64_t reach = (UINT64_C(2) << bucket) - 1;
+        uint32_t at = bucket_search(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
+        for (; at < timeline->bucket_start[bucket + 1]; at++) {
+            uint32_t life = timeline->by_lifetime[at];
+            if (lives->birth[life] > moment)
+                break;
+            if (lives->death[life] <= moment)
+                continue;
+            if (count < capacity)
+                alive[count] = life;
+            count++;
+        }
+    }
+    ids_sort(alive, count < capacity ? count : capacity);
+    return count;
+}

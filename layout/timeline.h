@@ -1,0 +1,69 @@
+/*
+ * What a device's recording amounts to: curves, peak, and the index that answers which allocations are alive
+ * at a moment or in a window. Built once, then only read; any number of scenes may use one timeline.
+ *
+ * Freestanding. Memory comes from the arena given to timeline_init and lives as long as that.
+ */
+#ifndef STRATA_LAYOUT_TIMELINE_H
+#define STRATA_LAYOUT_TIMELINE_H
+
+#include "trace/trace.h"
+
+enum { LIFETIME_BUCKETS = 33 }; /* bucket k: lifetimes of 2^k .. 2^(k+1) - 1 moments */
+
+struct timeline {
+    const struct trace *trace;
+    const struct device_trace *device;
+    uint32_t n_moments; /* n_events + 1 */
+
+    uint64_t *live;        /* [n_moments] requested bytes alive; exact at every moment */
+    uint32_t *block_peak;  /* moment of the maximum of each 64 moments: range maximum without a scan */
+    uint32_t peak_moment;  /* first moment of the maximum */
+    uint32_t live_at_peak; /* allocations alive then */
+    uint64_t peak_bytes, start_bytes, end_bytes;
+
+    /* Reserved bytes: `reserved_bytes[i]` holds from moment `reserved_moment[i]` on; [0] is at moment 0. */
+    uint32_t n_reserved;
+    uint32_t *reserved_moment;
+    uint64_t *reserved_bytes;
+    uint32_t reserved_peak_moment;
+    uint64_t reserved_start, reserved_peak, reserved_end;
+    uint64_t reserved_shift; /* added everywhere because the segment events went below zero without it; 0:
+                                consistent */
+
+    int64_t
+        *start_us; /* [n_moments] when a moment begins, in microseconds since the first event, never falling;
+                      NULL: the file has no times. Moment 0 begins a hundredth of the span early. */
+    int64_t first_us; /* time of event 0 since the Unix epoch */
+    int64_t end_us;   /* where the last moment is taken to end, since the first event */
+
+    /* Lives by lifetime, in each bucket by birth. */
+    uint32_t *by_lifetime;                       /* [lives.count] life ids */
+    uint32_t bucket_start[LIFETIME_BUCKETS + 1]; /* into by_lifetime */
+
+    uint32_t *site; /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
+};
+
+/* Builds everything for device `index` (into trace->devices). O(events + lives + stacks). False: no memory.
+ */
+bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);
+
+/* First moment of the highest total in [from, to), from < to <= n_moments. O(64 + (to - from) / 64). */
+uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32_t to);
+
+/* Reserved bytes at a moment. O(log n). */
+uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
+
+/* Last moment that begins at or before `us` (since the first event); 0 if none does. Needs start_us. O(log
+ * n). */
+uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us);
+
+/*
+ * Lives that are alive at `moment`, in stack order (bottom first). Writes at most `capacity` ids and returns
+ * how many there are. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets + sort of the
+ * result).
+ */
+uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
+                           uint32_t capacity);
+
+#endif

@@ -1,0 +1,103 @@
+#include "parser/cursor.h"
+
+#include "trace/bytes.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Blocks of this size keep the number of calls small and stay inside a processor's second-level cache. */
+enum { BLOCK_NBYTES = 512 << 10, REPORT_NBYTES = 4 << 20 };
+
+static bool buffer_grow(struct cursor *cursor, size_t capacity) {
+    uint32_t old = (uint32_t)cursor->capacity;
+    size_t position = cursor->buffer == NULL ? 0 : (size_t)(cursor->p - cursor->buffer);
+    size_t used = cursor->buffer == NULL ? 0 : (size_t)(cursor->end - cursor->buffer);
+    if (!arena_grow(cursor->arena, (void **)&cursor->buffer, &old, capacity, 1))
+        return false;
+    cursor->capacity = old;
+    cursor->p = cursor->buffer + position;
+    cursor->end = cursor->buffer + used;
+    return true;
+}
+
+bool cursor_init(struct cursor *cursor, const struct read_source *source,
+                 const struct read_progress *progress, struct arena *arena, struct read_error *error) {
+    *cursor = (struct cursor){.source = source, .progress = progress, .arena = arena, .error = error};
+    cursor->next_report = REPORT_NBYTES;
+    return buffer_grow(cursor, BLOCK_NBYTES + CURSOR_LOOKAHEAD) ||
+           cursor_fail(cursor, READ_NO_MEMORY, 0, "not enough memory");
+}
+
+void cursor_release(struct cursor *cursor) {
+    arena_drop(cursor->arena, (void **)&cursor->buffer);
+}
+
+bool cursor_fail(struct cursor *cursor, enum read_code code, uint64_t offset, const char *format, ...) {
+    if (cursor->error->code == READ_OK) {
+        cursor->error->code = code;
+        cursor->error->offset = offset;
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(cursor->error->message, sizeof cursor->error->message, format, arguments);
+        va_end(arguments);
+    }
+    cursor->p = cursor->end;
+    cursor->at_end = true;
+    return false;
+}
+
+static bool cursor_report(struct cursor *cursor) {
+    uint64_t offset = cursor_offset(cursor);
+    if (cursor->progress == NULL || cursor->progress->report == NULL || offset < cursor->next_report)
+        return true;
+    cursor->next_report = offset + REPORT_NBYTES;
+    return cursor->progress->report(cursor->progress->context, offset, cursor->n_events) ||
+           cursor_fail(cursor, READ_INTERRUPTED, offset, "interrupted");
+}
+
+/* Moves what is left to the front and reads one more block behind it. */
+static bool block_read(struct cursor *cursor) {
+    size_t left = (size_t)(cursor->end - cursor->p);
+    cursor->base += (uint64_t)(cursor->p - cursor->buffer);
+    bytes_move(cursor->buffer, cursor->p, left);
+    cursor->p = cursor->buffer;
+    cursor->end = cursor->buffer + left;
+    if (cursor->capacity - left < BLOCK_NBYTES &&
+        !buffer_grow(cursor, cursor->capacity + cursor->capacity / 2))
+        return cursor_fail(cursor, READ_NO_MEMORY, cursor_offset(cursor), "not enough memory");
+    size_t room = cursor->capacity - left;
+    int64_t got = cursor->source->read(cursor->source->context, cursor->buffer + left, room);
+    if (got < 0) {
+        cursor->error->errno_value = errno;
+        return cursor_fail(cursor, READ_IO, cursor->base + left, "%s", strerror(errno));
+    }
+    cursor->end += got;
+    cursor->at_end = got == 0;
+    return cursor_report(cursor);
+}
+
+bool cursor_fill(struct cursor *cursor, size_t nbytes) {
+    while ((size_t)(cursor->end - cursor->p) < nbytes) {
+        if (cursor->at_end || !block_read(cursor))
+            return false;
+    }
+    return true;
+}
+
+bool cursor_line(struct cursor *cursor, size_t limit, const uint8_t **line, size_t *nbytes) {
+    for (size_t length = 0;; length++) {
+        if (!cursor_need(cursor, length + 1))
+            return false;
+        if (length > limit)
+            return cursor_fail(cursor, READ_BAD_LENGTH, cursor_offset(cursor),
+                               "a line is longer than %zu bytes", limit);
+        if (cursor->p[length] == '\n') {
+            *line = cursor->p;
+            *nbytes = length;
+            cursor->p += length + 1;
+            return true;
+        }
+    }
+}

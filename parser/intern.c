@@ -1,0 +1,193 @@
+#include "parser/intern.h"
+
+#include "trace/bytes.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { FIRST_SLOTS = 1024 };
+
+void interner_init(struct interner *interner, struct trace *trace) {
+    *interner = (struct interner){.trace = trace};
+}
+
+static void index_release(struct arena *arena, struct intern_index *index) {
+    void *slot = index->slot;
+    arena_drop(arena, &slot);
+    *index = (struct intern_index){0};
+}
+
+void interner_release(struct interner *interner) {
+    struct arena *arena = &interner->trace->arena;
+    index_release(arena, &interner->strings);
+    index_release(arena, &interner->frames);
+    index_release(arena, &interner->fx);
+    index_release(arena, &interner->stacks);
+    index_release(arena, &interner->contexts);
+}
+
+typedef uint64_t row_hash(const struct trace *trace, uint32_t row);
+
+static uint64_t string_hash(const struct trace *trace, uint32_t row) {
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(trace, row, &nbytes);
+    return XXH3_64bits(bytes, nbytes);
+}
+
+static uint64_t words_hash(const void *words, size_t nbytes) {
+    return XXH3_64bits(words, nbytes);
+}
+
+static uint64_t frame_hash(const struct trace *trace, uint32_t row) {
+    return words_hash(&trace->frames.frame[row], sizeof(struct frame));
+}
+
+static uint64_t fx_hash(const struct trace *trace, uint32_t row) {
+    return words_hash(&trace->fx.fx[row], sizeof(struct fx));
+}
+
+static uint64_t context_hash(const struct trace *trace, uint32_t row) {
+    return words_hash(&trace->contexts.context[row], sizeof(struct context));
+}
+
+/* Multiplication by an odd constant and the upper half: good enough for two small ids, and fast. */
+static uint64_t node_hash(uint32_t parent, uint32_t frame) {
+    uint64_t key = ((uint64_t)parent << 32 | frame) * 0x9E3779B97F4A7C15u;
+    return key ^ key >> 32;
+}
+
+static uint64_t stack_hash(const struct trace *trace, uint32_t row) {
+    return node_hash(trace->stacks.stack[row].parent, trace->stacks.stack[row].frame);
+}
+
+static void slots_fill(struct intern_index *index, const struct intern_index *old, const struct trace *trace,
+                       row_hash *hash) {
+    for (uint32_t i = 0; old->mask != 0 && i <= old->mask; i++) {
+        if (old->slot[i] == 0)
+            continue;
+        uint32_t at = (uint32_t)hash(trace, old->slot[i]) & index->mask;
+        while (index->slot[at] != 0)
+            at = (at + 1) & index->mask;
+        index->slot[at] = old->slot[i];
+    }
+}
+
+/* Keeps an index at most half full, so that probing stays short. */
+static bool index_reserve(struct trace *trace, struct intern_index *index, row_hash *hash) {
+    if (index->mask != 0 && index->count < index->mask / 2)
+        return true;
+    uint64_t n_slots = index->mask == 0 ? FIRST_SLOTS : ((uint64_t)index->mask + 1) * 2;
+    void *slot = NULL;
+    uint32_t capacity = 0;
+    if (!arena_grow(&trace->arena, &slot, &capacity, n_slots, sizeof(uint32_t)))
+        return false;
+    bytes_zero(slot, (size_t)n_slots * sizeof(uint32_t));
+    struct intern_index larger = {.slot = slot, .mask = (uint32_t)(n_slots - 1), .count = index->count};
+    slots_fill(&larger, index, trace, hash);
+    index_release(&trace->arena, index);
+    *index = larger;
+    return true;
+}
+
+bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, uint32_t *id) {
+    struct trace *trace = interner->trace;
+    struct intern_index *index = &interner->strings;
+    *id = 0;
+    if (nbytes == 0)
+        return true;
+    if (!index_reserve(trace, index, string_hash))
+        return false;
+    uint32_t at = (uint32_t)XXH3_64bits(bytes, nbytes) & index->mask;
+    for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
+        uint32_t other_nbytes;
+        const uint8_t *other = trace_string(trace, index->slot[at], &other_nbytes);
+        if (other_nbytes == nbytes && __builtin_memcmp(other, bytes, nbytes) == 0) {
+            *id = index->slot[at];
+            return true;
+        }
+    }
+    *id = trace_string_add(trace, bytes, nbytes);
+    if (*id == 0)
+        return false;
+    index->slot[at] = *id;
+    index->count++;
+    return true;
+}
+
+/* Finds or adds a row of fixed size made of 32-bit ids. */
+static bool row_intern(struct trace *trace, struct intern_index *index, row_hash *hash, void **rows,
+                       uint32_t *n_rows, uint32_t *capacity, const void *row, size_t row_nbytes,
+                       uint32_t *id) {
+    if (!index_reserve(trace, index, hash))
+        return false;
+    uint32_t at = (uint32_t)words_hash(row, row_nbytes) & index->mask;
+    for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
+        const uint8_t *other = (const uint8_t *)*rows + (size_t)index->slot[at] * row_nbytes;
+        if (__builtin_memcmp(other, row, row_nbytes) == 0) {
+            *id = index->slot[at];
+            return true;
+        }
+    }
+    if (!arena_grow(&trace->arena, rows, capacity, (uint64_t)*n_rows + 1, row_nbytes))
+        return false;
+    bytes_copy((uint8_t *)*rows + (size_t)*n_rows * row_nbytes, row, row_nbytes);
+    *id = index->slot[at] = (*n_rows)++;
+    index->count++;
+    return true;
+}
+
+bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id) {
+    struct frame_table *table = &interner->trace->frames;
+    return row_intern(interner->trace, &interner->frames, frame_hash, (void **)&table->frame, &table->count,
+                      &table->capacity, &frame, sizeof frame, id);
+}
+
+bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id) {
+    struct fx_table *table = &interner->trace->fx;
+    *id = 0;
+    if ((fx.op | fx.name | fx.target | fx.original_trace) == 0)
+        return true;
+    return row_intern(interner->trace, &interner->fx, fx_hash, (void **)&table->fx, &table->count,
+                      &table->capacity, &fx, sizeof fx, id);
+}
+
+bool intern_context(struct interner *interner, struct context context, uint32_t *id) {
+    struct context_table *table = &interner->trace->contexts;
+    *id = 0;
+    if ((context.compile_context | context.user_metadata | context.category | context.forward_frames) == 0)
+        return true;
+    return row_intern(interner->trace, &interner->contexts, context_hash, (void **)&table->context,
+                      &table->count, &table->capacity, &context, sizeof context, id);
+}
+
+static bool node_intern(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id) {
+    struct trace *trace = interner->trace;
+    struct stack_table *table = &trace->stacks;
+    struct intern_index *index = &interner->stacks;
+    if (!index_reserve(trace, index, stack_hash))
+        return false;
+    uint32_t at = (uint32_t)node_hash(parent, frame) & index->mask;
+    for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
+        const struct stack *other = &table->stack[index->slot[at]];
+        if (other->parent == parent && other->frame == frame) {
+            *id = index->slot[at];
+            return true;
+        }
+    }
+    if (!arena_grow(&trace->arena, (void **)&table->stack, &table->capacity, (uint64_t)table->count + 1,
+                    sizeof(struct stack)))
+        return false;
+    table->stack[table->count] = (struct stack){.parent = parent, .frame = frame};
+    *id = index->slot[at] = table->count++;
+    index->count++;
+    return true;
+}
+
+bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_frames, uint32_t *id) {
+    uint32_t node = 0;
+    for (uint32_t i = n_frames; i-- > 0;)
+        if (!node_intern(interner, node, frames[i], &node))
+            return false;
+    *id = node;
+    return true;
+}

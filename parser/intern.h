@@ -1,0 +1,34 @@
+/* Gives equal things one id while a trace is being filled: strings, frames, stacks, contexts. */
+#ifndef STRATA_PARSER_INTERN_H
+#define STRATA_PARSER_INTERN_H
+
+#include "trace/trace.h"
+
+/* Open addressing over row numbers of a table; 0 is an empty slot. */
+struct intern_index {
+    uint32_t *slot;
+    uint32_t mask; /* slots - 1; 0: none yet */
+    uint32_t count;
+};
+
+struct interner {
+    struct trace *trace;
+    struct intern_index strings, frames, fx, stacks, contexts;
+};
+
+/* The tables of `trace` may hold rows already; they are not indexed. The indexes live in the trace's arena
+ * until interner_release. */
+void interner_init(struct interner *interner, struct trace *trace);
+void interner_release(struct interner *interner);
+
+/* Each: the id of an equal row, added if there is none. O(1) on average. `*id` is 0 for "none" (an empty
+ * string, all fields 0). False: no memory. */
+bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, uint32_t *id);
+bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id);
+bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id);
+bool intern_context(struct interner *interner, struct context context, uint32_t *id);
+
+/* The stack of `frames` (innermost first). O(n_frames). */
+bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_frames, uint32_t *id);
+
+#endif

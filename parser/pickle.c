@@ -1,0 +1,979 @@
+#include "parser/pickle.h"
+
+#include "parser/snapshot.h"
+#include "trace/bytes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Limits, each with its own error. docs/inputs.md explains them. */
+enum {
+    MAX_STRING_NBYTES = 256 << 20, /* the longest string a snapshot holds is a formatted stack: some 100 KB */
+    MAX_LINE_NBYTES = 16 << 20,    /* text opcodes of protocol 0 */
+    MAX_LONG_NBYTES = 1024,        /* integers: 9 bytes are the most that mean anything here */
+    MAX_STACK_VALUES = 64 << 20,   /* values of containers that are not complete: 1 GiB of memory */
+    MAX_MARKS = 100000,            /* nesting; real files nest 8 deep */
+    MAX_LIST_CACHE_NBYTES = 64 << 20
+};
+
+enum function { FUNCTION_FIRST_ARGUMENT, FUNCTION_ORDERED_DICT };
+
+/*
+ * The memo. An entry packs a value into 8 bytes:   | tag 8 | bits 56 |
+ * What does not fit (large integers, floats) goes to `boxed`. Entry 0 means "never put": VALUE_UNSET as tag.
+ */
+enum { VALUE_UNSET = 0xFF, VALUE_BOXED = 0xFE };
+
+struct memo {
+    uint64_t *entry;
+    uint32_t count, capacity;
+    uint64_t *boxed; /* pairs: tag, bits */
+    uint32_t n_boxed, boxed_capacity;
+};
+
+/*
+ * Lists that are nothing but memo references, by their raw bytes. Memo entries do not change, so equal bytes
+ * are equal stacks, and nearly every stack of a real file is met again this way without being decoded.
+ */
+struct list_cache {
+    struct list_entry {
+        uint64_t hash;
+        uint32_t offset; /* of the raw bytes in `bytes` */
+        uint32_t nbytes; /* 0: an empty slot */
+        uint32_t stack;
+    } * slot;
+    uint32_t mask, count;
+    uint8_t *bytes;
+    uint32_t n_bytes, bytes_capacity;
+};
+
+struct machine {
+    struct cursor *cursor;
+    struct arena *arena;
+    struct snapshot snapshot;
+    struct value *stack;
+    uint32_t n_stack, stack_capacity;
+    uint32_t *mark;
+    uint32_t n_marks, mark_capacity;
+    struct memo memo;
+    struct list_cache lists;
+    uint64_t opcode_offset; /* of the opcode that is being executed */
+    bool stopped;
+};
+
+/* ---- errors ---- */
+
+static bool fail_at_opcode(struct machine *machine, enum read_code code, const char *message) {
+    return cursor_fail(machine->cursor, code, machine->opcode_offset, "%s", message);
+}
+
+static bool fail_memory(struct machine *machine) {
+    return fail_at_opcode(machine, READ_NO_MEMORY,
+                          machine->arena->limit_hit ? "the memory limit is reached (see --max-memory)"
+                                                    : "not enough memory");
+}
+
+/* The snapshot has set code and message; the place is ours. */
+static bool snapshot_failed(struct machine *machine) {
+    struct read_error *error = machine->cursor->error;
+    error->offset = machine->opcode_offset;
+    return cursor_fail(machine->cursor, error->code, error->offset, "%s", "");
+}
+
+/* ---- stack ---- */
+
+static bool push_slow(struct machine *machine, struct value value) {
+    if (machine->n_stack >= MAX_STACK_VALUES)
+        return fail_at_opcode(machine, READ_LIMIT,
+                              "more than 67,108,864 values are waiting for their container");
+    if (!arena_grow(machine->arena, (void **)&machine->stack, &machine->stack_capacity,
+                    (uint64_t)machine->n_stack + 1, sizeof value))
+        return fail_memory(machine);
+    machine->stack[machine->n_stack++] = value;
+    return true;
+}
+
+static inline bool push(struct machine *machine, struct value value) {
+    if (machine->n_stack == machine->stack_capacity)
+        return push_slow(machine, value);
+    machine->stack[machine->n_stack++] = value;
+    return true;
+}
+
+static inline bool push_bits(struct machine *machine, enum value_tag tag, uint64_t bits) {
+    return push(machine, (struct value){.tag = (uint8_t)tag, .bits = bits});
+}
+
+/* Values above the last mark may be taken, those below not. */
+static inline uint32_t stack_floor(const struct machine *machine) {
+    return machine->n_marks == 0 ? 0 : machine->mark[machine->n_marks - 1];
+}
+
+static bool stack_has(struct machine *machine, uint32_t count) {
+    return machine->n_stack - stack_floor(machine) >= count ||
+           fail_at_opcode(machine, READ_BAD_STACK, "an opcode finds too few values");
+}
+
+static bool mark_push(struct machine *machine) {
+    if (machine->n_marks >= MAX_MARKS)
+        return fail_at_opcode(machine, READ_LIMIT, "containers are nested more than 100,000 deep");
+    if (machine->n_marks == machine->mark_capacity &&
+        !arena_grow(machine->arena, (void **)&machine->mark, &machine->mark_capacity,
+                    (uint64_t)machine->n_marks + 1, sizeof *machine->mark))
+        return fail_memory(machine);
+    machine->mark[machine->n_marks++] = machine->n_stack;
+    return true;
+}
+
+/* Takes the last mark: items are stack[*first .. n_stack). */
+static bool mark_pop(struct machine *machine, uint32_t *first) {
+    *first = 0;
+    if (machine->n_marks == 0)
+        return fail_at_opcode(machine, READ_BAD_STACK, "an opcode finds no mark");
+    *first = machine->mark[--machine->n_marks];
+    return true;
+}
+
+/* ---- memo ---- */
+
+static bool entry_pack(struct machine *machine, const struct value *value, uint64_t *entry) {
+    if (value->bits >> 56 == 0) {
+        *entry = (uint64_t)value->tag << 56 | value->bits;
+        return true;
+    }
+    struct memo *memo = &machine->memo;
+    if (!arena_grow(machine->arena, (void **)&memo->boxed, &memo->boxed_capacity, (uint64_t)memo->n_boxed + 2,
+                    sizeof *memo->boxed))
+        return fail_memory(machine);
+    *entry = (uint64_t)VALUE_BOXED << 56 | memo->n_boxed;
+    memo->boxed[memo->n_boxed++] = value->tag;
+    memo->boxed[memo->n_boxed++] = value->bits;
+    return true;
+}
+
+static struct value entry_unpack(const struct machine *machine, uint32_t index) {
+    uint64_t entry = machine->memo.entry[index], bits = entry & ((UINT64_C(1) << 56) - 1);
+    uint8_t tag = (uint8_t)(entry >> 56);
+    if (tag == VALUE_BOXED)
+        return (struct value){.tag = (uint8_t)machine->memo.boxed[bits],
+                              .bits = machine->memo.boxed[bits + 1]};
+    return (struct value){.tag = tag, .memo = tag >= VALUE_FRAME ? index + 1 : 0, .bits = bits};
+}
+
+/* Indices are dense in real files. One that leads the number of bytes read so far is an attack on our memory.
+ */
+static bool memo_reserve(struct machine *machine, uint32_t index) {
+    struct memo *memo = &machine->memo;
+    if (index < memo->count)
+        return true;
+    if (index > machine->opcode_offset)
+        return fail_at_opcode(machine, READ_LIMIT, "a memo index is larger than the number of bytes so far");
+    if (index >= memo->capacity && !arena_grow(machine->arena, (void **)&memo->entry, &memo->capacity,
+                                               (uint64_t)index + 1, sizeof *memo->entry))
+        return fail_memory(machine);
+    while (memo->count <= index)
+        memo->entry[memo->count++] = (uint64_t)VALUE_UNSET << 56;
+    return true;
+}
+
+static void lists_forget(struct machine *machine);
+
+static bool memo_put(struct machine *machine, uint32_t index) {
+    if (!stack_has(machine, 1) || !memo_reserve(machine, index))
+        return false;
+    if (machine->memo.entry[index] >> 56 != VALUE_UNSET)
+        lists_forget(machine);
+    struct value *top = &machine->stack[machine->n_stack - 1];
+    if (top->tag >= VALUE_FRAME)
+        top->memo = index + 1;
+    return entry_pack(machine, top, &machine->memo.entry[index]);
+}
+
+static bool memo_get(struct machine *machine, uint64_t index) {
+    if (index >= machine->memo.count || machine->memo.entry[index] >> 56 == VALUE_UNSET)
+        return cursor_fail(machine->cursor, READ_BAD_VALUE, machine->opcode_offset,
+                           "memo entry %" PRIu64 " is used before it is set", index);
+    return push(machine, entry_unpack(machine, (uint32_t)index));
+}
+
+/* A container has changed its nature (it was empty, now it is a stack): the memo must say so too. */
+static bool memo_update(struct machine *machine, const struct value *value) {
+    return value->memo == 0 || entry_pack(machine, value, &machine->memo.entry[value->memo - 1]);
+}
+
+/* A container on the stack may have been filled through another reference: the memo knows better. */
+static void value_refresh(const struct machine *machine, struct value *value) {
+    if (value->memo != 0 && value->tag >= VALUE_NEW_LIST)
+        *value = entry_unpack(machine, value->memo - 1);
+}
+
+/* Makes values ready to be put into a container: complete dicts get their shape. */
+static bool values_settle(struct machine *machine, uint32_t first, uint32_t count) {
+    for (uint32_t i = first; i < first + count; i++) {
+        struct value *value = &machine->stack[i];
+        value_refresh(machine, value);
+        if (value->tag != VALUE_DICT)
+            continue;
+        if (!snapshot_settle(&machine->snapshot, value))
+            return snapshot_failed(machine);
+        if (value->tag != VALUE_DICT && !memo_update(machine, value))
+            return false;
+    }
+    return true;
+}
+
+/* ---- lists of memo references ---- */
+
+static void lists_forget(struct machine *machine) {
+    struct list_cache *lists = &machine->lists;
+    if (lists->count != 0)
+        bytes_zero(lists->slot, ((size_t)lists->mask + 1) * sizeof *lists->slot);
+    lists->count = lists->n_bytes = 0;
+}
+
+static bool lists_grow(struct machine *machine) {
+    struct list_cache *lists = &machine->lists;
+    uint64_t n_slots = lists->mask == 0 ? 4096 : ((uint64_t)lists->mask + 1) * 2;
+    struct list_entry *slot = NULL;
+    uint32_t capacity = 0;
+    if (!arena_grow(machine->arena, (void **)&slot, &capacity, n_slots, sizeof *slot))
+        return fail_memory(machine);
+    bytes_zero(slot, (size_t)n_slots * sizeof *slot);
+    for (uint32_t i = 0; lists->mask != 0 && i <= lists->mask; i++) {
+        if (lists->slot[i].nbytes == 0)
+            continue;
+        uint32_t at = (uint32_t)lists->slot[i].hash & (uint32_t)(n_slots - 1);
+        while (slot[at].nbytes != 0)
+            at = (at + 1) & (uint32_t)(n_slots - 1);
+        slot[at] = lists->slot[i];
+    }
+    arena_drop(machine->arena, (void **)&lists->slot);
+    lists->slot = slot;
+    lists->mask = (uint32_t)(n_slots - 1);
+    return true;
+}
+
+/* The entry of these bytes, or the empty slot where it belongs. */
+static struct list_entry *lists_find(struct list_cache *lists, const uint8_t *raw, uint32_t nbytes,
+                                     uint64_t hash) {
+    uint32_t at = (uint32_t)hash & lists->mask;
+    while (lists->slot[at].nbytes != 0) {
+        struct list_entry *entry = &lists->slot[at];
+        if (entry->hash == hash && entry->nbytes == nbytes &&
+            memcmp(lists->bytes + entry->offset, raw, nbytes) == 0)
+            break;
+        at = (at + 1) & lists->mask;
+    }
+    return &lists->slot[at];
+}
+
+/* Decodes the references; false (without an error) if one of them is no frame. */
+static bool references_decode(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint32_t *stack) {
+    struct snapshot *snapshot = &machine->snapshot;
+    snapshot->frames.count = 0;
+    for (uint32_t at = 0; at < nbytes;) {
+        uint32_t index = raw[at + 1];
+        if (raw[at] == 'j')
+            index |= (uint32_t)raw[at + 2] << 8 | (uint32_t)raw[at + 3] << 16 | (uint32_t)raw[at + 4] << 24;
+        at += raw[at] == 'j' ? 5 : 2;
+        if (index >= machine->memo.count || machine->memo.entry[index] >> 56 != VALUE_FRAME)
+            return false;
+        if (!arena_grow(machine->arena, (void **)&snapshot->frames.row, &snapshot->frames.capacity,
+                        (uint64_t)snapshot->frames.count + 1, sizeof(uint32_t)))
+            return fail_memory(machine);
+        snapshot->frames.row[snapshot->frames.count++] = (uint32_t)machine->memo.entry[index];
+    }
+    return intern_stack(&snapshot->interner, snapshot->frames.row, snapshot->frames.count, stack) ||
+           fail_memory(machine);
+}
+
+/* Every distinct list is kept until the cache is full; a file where all stacks differ gains nothing from it.
+ */
+static bool lists_add(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint64_t hash,
+                      uint32_t stack) {
+    struct list_cache *lists = &machine->lists;
+    if (nbytes > MAX_LIST_CACHE_NBYTES - lists->n_bytes)
+        return true;
+    if (lists->count >= lists->mask / 2 && !lists_grow(machine))
+        return false;
+    if (!arena_grow(machine->arena, (void **)&lists->bytes, &lists->bytes_capacity,
+                    (uint64_t)lists->n_bytes + nbytes, 1))
+        return fail_memory(machine);
+    bytes_copy(lists->bytes + lists->n_bytes, raw, nbytes);
+    *lists_find(lists, raw, nbytes, hash) =
+        (struct list_entry){.hash = hash, .offset = lists->n_bytes, .nbytes = nbytes, .stack = stack};
+    lists->n_bytes += nbytes;
+    lists->count++;
+    return true;
+}
+
+/* End of a run of BINGET and LONG_BINGET, or NULL if it does not end with APPENDS in what is at hand. */
+static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
+    while (end - at >= 6) {
+        if (*at == 'j')
+            at += 5;
+        else if (*at == 'h')
+            at += 2;
+        else
+            return *at == 'e' ? at : NULL;
+    }
+    return NULL;
+}
+
+/*
+ * The cursor is at the MARK of a list that was just begun (and put into the memo). If it is nothing but
+ * references to frames, the whole list is taken at once.
+ */
+static bool list_take(struct machine *machine) {
+    const uint8_t *raw = machine->cursor->p + 1;
+    const uint8_t *end = references_end(raw, machine->cursor->end);
+    if (end == NULL || end == raw)
+        return true;
+    uint32_t nbytes = (uint32_t)(end - raw), stack = 0;
+    uint64_t hash = XXH3_64bits(raw, nbytes);
+    const struct list_entry *hit =
+        machine->lists.mask == 0 ? NULL : lists_find(&machine->lists, raw, nbytes, hash);
+    if (hit != NULL && hit->nbytes != 0)
+        stack = hit->stack;
+    else if (!references_decode(machine, raw, nbytes, &stack))
+        return machine->cursor->error->code == READ_OK;
+    else if (!lists_add(machine, raw, nbytes, hash, stack))
+        return false;
+    struct value *list = &machine->stack[machine->n_stack - 1];
+    list->tag = VALUE_STACK;
+    list->bits = stack;
+    machine->cursor->p = end + 1;
+    return memo_update(machine, list);
+}
+
+/* ---- containers ---- */
+
+/* EMPTY_LIST; the memo opcode behind it is done here as well, so that a list of references can be taken
+ * whole. */
+static bool op_empty_list(struct machine *machine) {
+    struct cursor *cursor = machine->cursor;
+    if (!push_bits(machine, VALUE_NEW_LIST, 0))
+        return false;
+    if (cursor->end - cursor->p < 8)
+        return true;
+    if (*cursor->p == 0x94) {
+        cursor->p++;
+        if (!memo_put(machine, machine->memo.count))
+            return false;
+    } else if (*cursor->p == 'q') {
+        if (!memo_put(machine, cursor->p[1]))
+            return false;
+        cursor->p += 2;
+    } else if (*cursor->p == 'r') {
+        uint32_t index = (uint32_t)cursor->p[1] | (uint32_t)cursor->p[2] << 8 | (uint32_t)cursor->p[3] << 16 |
+                         (uint32_t)cursor->p[4] << 24;
+        if (!memo_put(machine, index))
+            return false;
+        cursor->p += 5;
+    }
+    return *cursor->p != '(' || list_take(machine);
+}
+
+/* Adds stack[first ..) to the list below them and drops them. */
+static bool list_extend(struct machine *machine, uint32_t list_at, uint32_t first) {
+    struct value *list = &machine->stack[list_at];
+    uint32_t count = machine->n_stack - first;
+    value_refresh(machine, list);
+    if (list->tag == VALUE_SPENT || list->tag == VALUE_OPAQUE) {
+        machine->n_stack = first;
+        return true;
+    }
+    if (list->tag < VALUE_STACK || list->tag == VALUE_EVENT || list->tag == VALUE_BLOCK ||
+        list->tag == VALUE_SEGMENT || list->tag == VALUE_NEW_DICT || list->tag == VALUE_DICT ||
+        list->tag == VALUE_FUNCTION)
+        return fail_at_opcode(machine, READ_BAD_STACK, "APPEND finds something that is no list");
+    if (!values_settle(machine, first, count))
+        return false;
+    struct value before = *list;
+    if (!snapshot_append(&machine->snapshot, list, machine->stack + first, count))
+        return snapshot_failed(machine);
+    machine->n_stack = first;
+    return (before.tag == list->tag && before.bits == list->bits) || memo_update(machine, list);
+}
+
+static bool op_append(struct machine *machine) {
+    return stack_has(machine, 2) && list_extend(machine, machine->n_stack - 2, machine->n_stack - 1);
+}
+
+static bool op_appends(struct machine *machine) {
+    uint32_t first;
+    if (!mark_pop(machine, &first))
+        return false;
+    if (first <= stack_floor(machine))
+        return fail_at_opcode(machine, READ_BAD_STACK, "APPENDS finds no list");
+    return list_extend(machine, first - 1, first);
+}
+
+/* An event whose list is open right below goes there at once, so that a batch of millions needs no stack. */
+static bool event_pass_on(struct machine *machine) {
+    struct value *event = &machine->stack[machine->n_stack - 1];
+    if (event->tag != VALUE_EVENT || machine->n_marks == 0 ||
+        machine->mark[machine->n_marks - 1] != machine->n_stack - 1 || machine->n_stack < 2)
+        return true;
+    struct value *list = event - 1;
+    value_refresh(machine, list);
+    if (list->tag != VALUE_NEW_LIST && list->tag != VALUE_EVENTS)
+        return true;
+    if (event->memo != 0)
+        machine->memo.entry[event->memo - 1] = (uint64_t)VALUE_SPENT << 56;
+    enum value_tag before = list->tag;
+    if (!snapshot_append(&machine->snapshot, list, event, 1))
+        return snapshot_failed(machine);
+    machine->n_stack--;
+    machine->cursor->n_events = machine->snapshot.n_events;
+    return before == list->tag || memo_update(machine, list);
+}
+
+/* Fills the dict at `dict_at` with the pairs from `first` on. */
+static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t first, bool complete) {
+    uint32_t n_values = machine->n_stack - first;
+    if (n_values % 2 != 0)
+        return fail_at_opcode(machine, READ_BAD_STACK, "SETITEMS finds a key without a value");
+    struct value *dict = &machine->stack[dict_at];
+    value_refresh(machine, dict);
+    if (dict->tag != VALUE_NEW_DICT && dict->tag != VALUE_DICT)
+        return fail_at_opcode(machine, READ_BAD_STACK, "SETITEM finds something that is no open dict");
+    if (!values_settle(machine, first, n_values))
+        return false;
+    const struct value *pairs = machine->stack + first;
+    bool done = complete && dict->tag == VALUE_NEW_DICT
+                    ? snapshot_dict(&machine->snapshot, pairs, n_values / 2, dict)
+                    : n_values == 0 || snapshot_dict_add(&machine->snapshot, dict, pairs, n_values / 2);
+    if (!done)
+        return snapshot_failed(machine);
+    machine->n_stack = first;
+    return memo_update(machine, dict) && event_pass_on(machine);
+}
+
+static bool op_setitem(struct machine *machine) {
+    return stack_has(machine, 3) && dict_extend(machine, machine->n_stack - 3, machine->n_stack - 2, false);
+}
+
+static bool op_setitems(struct machine *machine) {
+    uint32_t first;
+    if (!mark_pop(machine, &first))
+        return false;
+    if (first <= stack_floor(machine))
+        return fail_at_opcode(machine, READ_BAD_STACK, "SETITEMS finds no dict");
+    return dict_extend(machine, first - 1, first, true);
+}
+
+/* LIST and DICT of protocol 0: the items come first. */
+static bool op_list(struct machine *machine) {
+    uint32_t first;
+    if (!mark_pop(machine, &first) || !push_bits(machine, VALUE_NONE, 0))
+        return false;
+    memmove(machine->stack + first + 1, machine->stack + first,
+            (machine->n_stack - first - 1) * sizeof *machine->stack);
+    machine->stack[first] = (struct value){.tag = VALUE_NEW_LIST};
+    return list_extend(machine, first, first + 1);
+}
+
+static bool op_dict(struct machine *machine) {
+    uint32_t first;
+    if (!mark_pop(machine, &first) || !push_bits(machine, VALUE_NONE, 0))
+        return false;
+    memmove(machine->stack + first + 1, machine->stack + first,
+            (machine->n_stack - first - 1) * sizeof *machine->stack);
+    machine->stack[first] = (struct value){.tag = VALUE_NEW_DICT};
+    return dict_extend(machine, first, first + 1, machine->n_stack - first - 1 != 0);
+}
+
+static bool tuple_make(struct machine *machine, uint32_t first) {
+    uint32_t count = machine->n_stack - first;
+    struct value tuple;
+    if (!values_settle(machine, first, count))
+        return false;
+    if (!snapshot_tuple(&machine->snapshot, machine->stack + first, count, &tuple))
+        return snapshot_failed(machine);
+    machine->n_stack = first;
+    return push(machine, tuple);
+}
+
+static bool op_tuple(struct machine *machine) {
+    uint32_t first;
+    return mark_pop(machine, &first) && tuple_make(machine, first);
+}
+
+static bool op_tuple_of(struct machine *machine, uint32_t count) {
+    return stack_has(machine, count) && tuple_make(machine, machine->n_stack - count);
+}
+
+static bool op_drop_to_mark(struct machine *machine, bool keep_opaque) {
+    uint32_t first;
+    if (!mark_pop(machine, &first))
+        return false;
+    machine->n_stack = first;
+    return !keep_opaque || push_bits(machine, VALUE_OPAQUE, 0);
+}
+
+static bool op_pop(struct machine *machine) {
+    if (machine->n_marks != 0 && machine->mark[machine->n_marks - 1] == machine->n_stack) {
+        machine->n_marks--;
+        return true;
+    }
+    if (!stack_has(machine, 1))
+        return false;
+    machine->n_stack--;
+    return true;
+}
+
+/* ADDITEMS: sets hold nothing of use. */
+static bool op_additems(struct machine *machine) {
+    uint32_t first;
+    if (!mark_pop(machine, &first))
+        return false;
+    machine->n_stack = first;
+    return stack_has(machine, 1);
+}
+
+/* ---- numbers ---- */
+
+/* Two's complement of any length. What needs more than 64 bits is saturated: no field of a snapshot does. */
+static bool long_push(struct machine *machine, uint64_t nbytes) {
+    struct cursor *cursor = machine->cursor;
+    if (nbytes > MAX_LONG_NBYTES)
+        return fail_at_opcode(machine, READ_BAD_LENGTH, "an integer is longer than 1,024 bytes");
+    if (!cursor_need(cursor, (size_t)nbytes))
+        return false;
+    const uint8_t *p = cursor->p;
+    cursor->p += nbytes;
+    bool negative = nbytes != 0 && p[nbytes - 1] >> 7 != 0;
+    uint64_t bits = negative ? UINT64_MAX : 0;
+    for (size_t i = nbytes < 8 ? (size_t)nbytes : 8; i-- > 0;)
+        bits = bits << 8 | p[i];
+    bool wide = false; /* bytes beyond the eighth that are more than a repeated sign */
+    for (uint64_t i = 8; i < nbytes; i++)
+        wide |= p[i] != (negative ? 0xFF : 0);
+    if (negative)
+        return push_bits(machine, VALUE_INT, wide || bits <= INT64_MAX ? (uint64_t)INT64_MIN : bits);
+    if (wide)
+        bits = UINT64_MAX;
+    return push_bits(machine, bits > INT64_MAX ? VALUE_BIG : VALUE_INT, bits);
+}
+
+static bool op_long4(struct machine *machine) {
+    int32_t nbytes = (int32_t)cursor_uint(machine->cursor, 4);
+    if (nbytes < 0)
+        return fail_at_opcode(machine, READ_BAD_LENGTH, "an integer has a negative length");
+    return machine->cursor->error->code == READ_OK && long_push(machine, (uint64_t)nbytes);
+}
+
+static bool decimal_push(struct machine *machine, const char *text) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || (*end != '\0' && strcmp(end, "L") != 0))
+        return fail_at_opcode(machine, READ_BAD_VALUE, "an integer is not a number");
+    if (errno != ERANGE || *text == '-')
+        return push_bits(machine, VALUE_INT, (uint64_t)value);
+    return push_bits(machine, VALUE_BIG, strtoull(text, &end, 10));
+}
+
+/* A line as text; numbers are short. */
+static bool number_line(struct machine *machine, char text[64]) {
+    const uint8_t *line;
+    size_t nbytes;
+    if (!cursor_line(machine->cursor, MAX_LONG_NBYTES, &line, &nbytes))
+        return false;
+    if (nbytes >= 64)
+        return fail_at_opcode(machine, READ_BAD_LENGTH, "a number is longer than 63 digits");
+    memcpy(text, line, nbytes);
+    text[nbytes] = '\0';
+    return true;
+}
+
+static bool op_int_line(struct machine *machine) {
+    char text[64];
+    if (!number_line(machine, text))
+        return false;
+    if (strcmp(text, "00") == 0 || strcmp(text, "01") == 0)
+        return push_bits(machine, VALUE_BOOL, text[1] == '1');
+    return decimal_push(machine, text);
+}
+
+static bool op_float_line(struct machine *machine) {
+    char text[64], *end;
+    if (!number_line(machine, text))
+        return false;
+    double number = strtod(text, &end);
+    if (end == text || *end != '\0')
+        return fail_at_opcode(machine, READ_BAD_VALUE, "a float is not a number");
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return push_bits(machine, VALUE_FLOAT, bits);
+}
+
+static bool op_binfloat(struct machine *machine) {
+    uint64_t bits =
+        __builtin_bswap64(cursor_uint(machine->cursor, 8)); /* big-endian, alone among the opcodes */
+    return push_bits(machine, VALUE_FLOAT, bits);
+}
+
+/* ---- strings ---- */
+
+static bool string_intern(struct machine *machine, const uint8_t *bytes, size_t nbytes) {
+    uint32_t id;
+    return (intern_string(&machine->snapshot.interner, bytes, nbytes, &id) || fail_memory(machine)) &&
+           push_bits(machine, VALUE_STRING, id);
+}
+
+/* The cursor is behind the length. It is believed only as far as the bytes that remain: they are read first.
+ */
+static bool string_push(struct machine *machine, uint64_t nbytes) {
+    struct cursor *cursor = machine->cursor;
+    if (cursor->error->code != READ_OK)
+        return false;
+    if (nbytes > MAX_STRING_NBYTES)
+        return fail_at_opcode(machine, READ_BAD_LENGTH, "a string is longer than 256 MiB");
+    if (!cursor_need(cursor, (size_t)nbytes))
+        return false;
+    const uint8_t *bytes = cursor->p;
+    cursor->p += nbytes;
+    return string_intern(machine, bytes, (size_t)nbytes);
+}
+
+/* Bytes of no use here; read in steps so that no length can make us allocate. */
+static bool bytes_skip(struct machine *machine, uint64_t nbytes) {
+    struct cursor *cursor = machine->cursor;
+    while (nbytes != 0 && cursor->error->code == READ_OK) {
+        size_t step = nbytes < CURSOR_LOOKAHEAD ? (size_t)nbytes : CURSOR_LOOKAHEAD;
+        if (!cursor_need(cursor, step))
+            return false;
+        cursor->p += step;
+        nbytes -= step;
+    }
+    return cursor->error->code == READ_OK && push_bits(machine, VALUE_OPAQUE, 0);
+}
+
+static size_t utf8_put(uint8_t *to, uint32_t code) {
+    if (code < 0x80) {
+        to[0] = (uint8_t)code;
+        return 1;
+    }
+    size_t more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const uint8_t lead[] = {0, 0xC0, 0xE0, 0xF0};
+    to[0] = (uint8_t)(lead[more] | code >> 6 * more);
+    for (size_t i = 1; i <= more; i++)
+        to[i] = (uint8_t)(0x80 | (code >> 6 * (more - i) & 0x3F));
+    return more + 1;
+}
+
+/* Value of `digits` hexadecimal digits, or UINT32_MAX. */
+static uint32_t hex_value(const uint8_t *text, size_t digits) {
+    static const char alphabet[] = "0123456789abcdef";
+    uint32_t value = 0;
+    for (size_t i = 0; i < digits; i++) {
+        const char *digit =
+            text[i] == 0 ? NULL : strchr(alphabet, text[i] >= 'A' && text[i] <= 'F' ? text[i] | 32 : text[i]);
+        if (digit == NULL)
+            return UINT32_MAX;
+        value = value << 4 | (uint32_t)(digit - alphabet);
+    }
+    return value;
+}
+
+/* UNICODE of protocol 0: raw-unicode-escape, that is Latin-1 with \uXXXX and \UXXXXXXXX. */
+static bool op_unicode_line(struct machine *machine) {
+    const uint8_t *line;
+    size_t nbytes, out = 0;
+    if (!cursor_line(machine->cursor, MAX_LINE_NBYTES, &line, &nbytes))
+        return false;
+    uint8_t *text = NULL;
+    uint32_t capacity = 0;
+    if (!arena_grow(machine->arena, (void **)&text, &capacity, nbytes * 2 + 1, 1))
+        return fail_memory(machine);
+    for (size_t i = 0; i < nbytes;) {
+        size_t digits = line[i] == '\\' && i + 1 < nbytes ? line[i + 1] == 'u'   ? 4
+                                                            : line[i + 1] == 'U' ? 8
+                                                                                 : 0
+                                                          : 0;
+        uint32_t code =
+            digits != 0 && nbytes - i - 2 >= digits ? hex_value(line + i + 2, digits) : UINT32_MAX;
+        if (code <= 0x10FFFF) {
+            i += 2 + digits;
+        } else {
+            code = line[i++];
+        }
+        out += utf8_put(text + out, code);
+    }
+    bool done = string_intern(machine, text, out);
+    arena_drop(machine->arena, (void **)&text);
+    return done;
+}
+
+/* STRING of protocol 0: a quoted Python 2 literal; escapes are left as they are. */
+static bool op_string_line(struct machine *machine) {
+    const uint8_t *line;
+    size_t nbytes;
+    if (!cursor_line(machine->cursor, MAX_LINE_NBYTES, &line, &nbytes))
+        return false;
+    if (nbytes < 2 || (line[0] != '\'' && line[0] != '"') || line[nbytes - 1] != line[0])
+        return fail_at_opcode(machine, READ_BAD_VALUE, "a string has no quotes");
+    return string_intern(machine, line + 1, nbytes - 2);
+}
+
+/* ---- memo opcodes with a text line ---- */
+
+static bool memo_line(struct machine *machine, uint32_t *index) {
+    char text[64], *end;
+    if (!number_line(machine, text))
+        return false;
+    unsigned long value = strtoul(text, &end, 10);
+    if (end == text || *end != '\0' || value > UINT32_MAX)
+        return fail_at_opcode(machine, READ_BAD_VALUE, "a memo index is not a number");
+    *index = (uint32_t)value;
+    return true;
+}
+
+static bool op_get_line(struct machine *machine) {
+    uint32_t index;
+    return memo_line(machine, &index) && memo_get(machine, index);
+}
+
+static bool op_put_line(struct machine *machine) {
+    uint32_t index;
+    return memo_line(machine, &index) && memo_put(machine, index);
+}
+
+/* ---- functions: a whitelist of the harmless ones ---- */
+
+static bool function_push(struct machine *machine, const char *opcode, const char *module, const char *name) {
+    static const struct {
+        const char *module, *name;
+        enum function function;
+    } known[] = {
+        /* What the C++ pickler wraps typed containers in: each is its first argument. */
+        {"torch.jit._pickle", "restore_type_tag", FUNCTION_FIRST_ARGUMENT},
+        {"torch.jit._pickle", "build_intlist", FUNCTION_FIRST_ARGUMENT},
+        {"torch.jit._pickle", "build_doublelist", FUNCTION_FIRST_ARGUMENT},
+        {"torch.jit._pickle", "build_boollist", FUNCTION_FIRST_ARGUMENT},
+        {"torch.jit._pickle", "build_tensorlist", FUNCTION_FIRST_ARGUMENT},
+        {"collections", "OrderedDict", FUNCTION_ORDERED_DICT},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(module, known[i].module) == 0 && strcmp(name, known[i].name) == 0)
+            return push_bits(machine, VALUE_FUNCTION, known[i].function);
+    return cursor_fail(machine->cursor, READ_FORBIDDEN, machine->opcode_offset,
+                       "%s %s.%s is refused: it would run code", opcode, module, name);
+}
+
+/* Names go into an error message: cut and made printable. */
+static void name_clean(char *to, size_t capacity, const uint8_t *from, size_t nbytes) {
+    size_t n = nbytes < capacity - 1 ? nbytes : capacity - 1;
+    for (size_t i = 0; i < n; i++)
+        to[i] = from[i] >= 0x20 && from[i] < 0x7F ? (char)from[i] : '?';
+    to[n] = '\0';
+}
+
+static bool op_global(struct machine *machine) {
+    const uint8_t *line;
+    size_t nbytes;
+    char module[48], name[48];
+    if (!cursor_line(machine->cursor, 4096, &line, &nbytes))
+        return false;
+    name_clean(module, sizeof module, line, nbytes);
+    if (!cursor_line(machine->cursor, 4096, &line, &nbytes))
+        return false;
+    name_clean(name, sizeof name, line, nbytes);
+    return function_push(machine, "GLOBAL", module, name);
+}
+
+static bool op_stack_global(struct machine *machine) {
+    char text[2][48];
+    if (!stack_has(machine, 2))
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct value *value = &machine->stack[machine->n_stack - 2 + i];
+        uint32_t nbytes = 0;
+        const uint8_t *bytes = (const uint8_t *)"";
+        if (value->tag == VALUE_STRING)
+            bytes = trace_string(machine->snapshot.trace, (uint32_t)value->bits, &nbytes);
+        name_clean(text[i], sizeof text[i], bytes, nbytes);
+    }
+    machine->n_stack -= 2;
+    return function_push(machine, "STACK_GLOBAL", text[0], text[1]);
+}
+
+static bool op_reduce(struct machine *machine) {
+    if (!stack_has(machine, 2))
+        return false;
+    struct value *function = &machine->stack[machine->n_stack - 2], *arguments = function + 1;
+    if (function->tag != VALUE_FUNCTION)
+        return fail_at_opcode(machine, READ_FORBIDDEN, "REDUCE is refused: it would call code");
+    const struct snapshot *snapshot = &machine->snapshot;
+    struct value result = {.tag = VALUE_NEW_DICT};
+    if (function->bits == FUNCTION_FIRST_ARGUMENT) {
+        if (arguments->tag != VALUE_LIST || snapshot->nodes.row[arguments->bits].first == 0)
+            return fail_at_opcode(machine, READ_BAD_STACK, "REDUCE finds no arguments");
+        result = snapshot->items.row[snapshot->nodes.row[arguments->bits].first - 1].value;
+    }
+    machine->n_stack -= 2;
+    return push(machine, result);
+}
+
+/* Opcodes that call code or need data from outside; NULL: not one of them. */
+static const char *forbidden_name(uint8_t opcode) {
+    switch (opcode) {
+    case 'P': return "PERSID";
+    case 'Q': return "BINPERSID";
+    case 'b': return "BUILD";
+    case 'i': return "INST";
+    case 'o': return "OBJ";
+    case 0x81: return "NEWOBJ";
+    case 0x82: return "EXT1";
+    case 0x83: return "EXT2";
+    case 0x84: return "EXT4";
+    case 0x92: return "NEWOBJ_EX";
+    case 0x97: return "NEXT_BUFFER";
+    case 0x98: return "READONLY_BUFFER";
+    default: return NULL;
+    }
+}
+
+static bool op_other(struct machine *machine, uint8_t opcode) {
+    const char *name = forbidden_name(opcode);
+    if (name != NULL)
+        return cursor_fail(machine->cursor, READ_FORBIDDEN, machine->opcode_offset,
+                           "%s is refused: it would run code or needs data from outside", name);
+    return cursor_fail(machine->cursor, READ_BAD_OPCODE, machine->opcode_offset, "0x%02x is no pickle opcode",
+                       opcode);
+}
+
+static bool op_proto(struct machine *machine) {
+    uint32_t protocol = cursor_u8(machine->cursor);
+    if (protocol > 5)
+        return cursor_fail(machine->cursor, READ_BAD_VALUE, machine->opcode_offset,
+                           "pickle protocol %u is newer than 5, the newest there is", protocol);
+    return true;
+}
+
+static bool op_dup(struct machine *machine) {
+    return stack_has(machine, 1) && push(machine, machine->stack[machine->n_stack - 1]);
+}
+
+static bool op_stop(struct machine *machine) {
+    machine->stopped = true;
+    return stack_has(machine, 1);
+}
+
+/* One opcode. The order is that of how often they occur. */
+static bool opcode_run(struct machine *machine, uint8_t opcode) {
+    struct cursor *cursor = machine->cursor;
+    switch (opcode) {
+    case 'h': return memo_get(machine, cursor_u8(cursor));                  /* BINGET */
+    case 'j': return memo_get(machine, cursor_uint(cursor, 4));             /* LONG_BINGET */
+    case 0x94: return memo_put(machine, machine->memo.count);               /* MEMOIZE */
+    case 'K': return push_bits(machine, VALUE_INT, cursor_u8(cursor));      /* BININT1 */
+    case 'M': return push_bits(machine, VALUE_INT, cursor_uint(cursor, 2)); /* BININT2 */
+    case 'J':
+        return push_bits(machine, VALUE_INT, (uint64_t)(int64_t)(int32_t)cursor_uint(cursor, 4)); /* BININT */
+    case 0x8a: return long_push(machine, cursor_u8(cursor));                                      /* LONG1 */
+    case '}': return push_bits(machine, VALUE_NEW_DICT, 0);                         /* EMPTY_DICT */
+    case '(': return mark_push(machine);                                            /* MARK */
+    case 'u': return op_setitems(machine);                                          /* SETITEMS */
+    case ']': return op_empty_list(machine);                                        /* EMPTY_LIST */
+    case 'e': return op_appends(machine);                                           /* APPENDS */
+    case 0x8c: return string_push(machine, cursor_u8(cursor));                      /* SHORT_BINUNICODE */
+    case 'X': return string_push(machine, cursor_uint(cursor, 4));                  /* BINUNICODE */
+    case 'q': return memo_put(machine, cursor_u8(cursor));                          /* BINPUT */
+    case 'r': return memo_put(machine, (uint32_t)cursor_uint(cursor, 4));           /* LONG_BINPUT */
+    case 'a': return op_append(machine);                                            /* APPEND */
+    case 's': return op_setitem(machine);                                           /* SETITEM */
+    case 0x86: return op_tuple_of(machine, 2);                                      /* TUPLE2 */
+    case 'N': return push_bits(machine, VALUE_NONE, 0);                             /* NONE */
+    case 0x88: return push_bits(machine, VALUE_BOOL, 1);                            /* NEWTRUE */
+    case 0x89: return push_bits(machine, VALUE_BOOL, 0);                            /* NEWFALSE */
+    case 0x95: return (void)cursor_uint(cursor, 8), cursor->error->code == READ_OK; /* FRAME */
+    case 'G': return op_binfloat(machine);                                          /* BINFLOAT */
+    case '.': return op_stop(machine);                                              /* STOP */
+    case 0x80: return op_proto(machine);                                            /* PROTO */
+    case 0x85: return op_tuple_of(machine, 1);                                      /* TUPLE1 */
+    case 0x87: return op_tuple_of(machine, 3);                                      /* TUPLE3 */
+    case 't': return op_tuple(machine);                                             /* TUPLE */
+    case ')': return push_bits(machine, VALUE_NEW_LIST, 0);                         /* EMPTY_TUPLE */
+    case 'l': return op_list(machine);                                              /* LIST */
+    case 'd': return op_dict(machine);                                              /* DICT */
+    case '0': return op_pop(machine);                                               /* POP */
+    case '1': return op_drop_to_mark(machine, false);                               /* POP_MARK */
+    case '2': return op_dup(machine);                                               /* DUP */
+    case 0x8f: return push_bits(machine, VALUE_OPAQUE, 0);                          /* EMPTY_SET */
+    case 0x90: return op_additems(machine);                                         /* ADDITEMS */
+    case 0x91: return op_drop_to_mark(machine, true);                               /* FROZENSET */
+    case 0x8b: return op_long4(machine);                                            /* LONG4 */
+    case 'I':
+    case 'L': return op_int_line(machine);                          /* INT, LONG */
+    case 'F': return op_float_line(machine);                        /* FLOAT */
+    case 'V': return op_unicode_line(machine);                      /* UNICODE */
+    case 'S': return op_string_line(machine);                       /* STRING */
+    case 'U': return string_push(machine, cursor_u8(cursor));       /* SHORT_BINSTRING */
+    case 'T': return string_push(machine, cursor_uint(cursor, 4));  /* BINSTRING */
+    case 0x8d: return string_push(machine, cursor_uint(cursor, 8)); /* BINUNICODE8 */
+    case 'C': return bytes_skip(machine, cursor_u8(cursor));        /* SHORT_BINBYTES */
+    case 'B': return bytes_skip(machine, cursor_uint(cursor, 4));   /* BINBYTES */
+    case 0x8e:                                                      /* BINBYTES8 */
+    case 0x96: return bytes_skip(machine, cursor_uint(cursor, 8));  /* BYTEARRAY8 */
+    case 'g': return op_get_line(machine);                          /* GET */
+    case 'p': return op_put_line(machine);                          /* PUT */
+    case 'c': return op_global(machine);                            /* GLOBAL */
+    case 0x93: return op_stack_global(machine);                     /* STACK_GLOBAL */
+    case 'R': return op_reduce(machine);                            /* REDUCE */
+    default: return op_other(machine, opcode);
+    }
+}
+
+static bool machine_run(struct machine *machine) {
+    struct cursor *cursor = machine->cursor;
+    while (!machine->stopped) {
+        if (cursor->end - cursor->p < CURSOR_LOOKAHEAD && !cursor->at_end &&
+            !cursor_fill(cursor, CURSOR_LOOKAHEAD) && cursor->error->code != READ_OK)
+            return false;
+        machine->opcode_offset = cursor_offset(cursor);
+        if (cursor->p == cursor->end)
+            return cursor_fail(cursor, READ_TRUNCATED, machine->opcode_offset,
+                               "the file ends before the pickle does");
+        if (!opcode_run(machine, *cursor->p++) || cursor->error->code != READ_OK)
+            return false;
+    }
+    return true;
+}
+
+static void machine_release(struct machine *machine) {
+    arena_drop(machine->arena, (void **)&machine->stack);
+    arena_drop(machine->arena, (void **)&machine->mark);
+    arena_drop(machine->arena, (void **)&machine->memo.entry);
+    arena_drop(machine->arena, (void **)&machine->memo.boxed);
+    arena_drop(machine->arena, (void **)&machine->lists.slot);
+    arena_drop(machine->arena, (void **)&machine->lists.bytes);
+}
+
+/* What is on top of the stack at STOP. */
+static bool root_take(struct machine *machine, struct value *root) {
+    uint32_t top = machine->n_stack - 1;
+    if (!values_settle(machine, top, 1))
+        return false;
+    *root = machine->stack[top];
+    return true;
+}
+
+bool pickle_read(struct cursor *cursor, struct trace *trace) {
+    struct machine machine = {.cursor = cursor, .arena = &trace->arena};
+    struct value root;
+    bool done = snapshot_init(&machine.snapshot, trace, cursor->error) || snapshot_failed(&machine);
+    done = done && machine_run(&machine) && root_take(&machine, &root);
+    machine_release(&machine); /* the memo is large: gone before the columns are joined */
+    done = done && (snapshot_finish(&machine.snapshot, root) || snapshot_failed(&machine));
+    snapshot_release(&machine.snapshot);
+    return done;
+}

@@ -1,0 +1,13 @@
+/* The pickle machine: protocols 0 to 5, data only. Opcodes that call code are refused by name and offset. */
+#ifndef STRATA_PARSER_PICKLE_H
+#define STRATA_PARSER_PICKLE_H
+
+#include "parser/cursor.h"
+
+/*
+ * Reads one pickle (what follows STOP is ignored) and fills `trace`. The memory that it needs besides the
+ * columns is eight bytes per memo entry. False: the cursor's error is set. O(bytes).
+ */
+bool pickle_read(struct cursor *cursor, struct trace *trace);
+
+#endif

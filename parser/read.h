@@ -1,0 +1,56 @@
+/* Reads a recording of any supported kind into a trace. docs/inputs.md says what is read and what is refused.
+ */
+#ifndef STRATA_PARSER_READ_H
+#define STRATA_PARSER_READ_H
+
+#include "trace/trace.h"
+
+enum read_code {
+    READ_OK = 0,
+    READ_IO,           /* the source failed; errno_value says how */
+    READ_EMPTY,        /* no bytes at all */
+    READ_UNKNOWN_KIND, /* the first bytes are of no kind that is read */
+    READ_TRUNCATED,    /* the file ends inside of something */
+    READ_BAD_OPCODE,   /* a byte that is no pickle opcode */
+    READ_FORBIDDEN,    /* an opcode that would call code or needs outside data */
+    READ_BAD_LENGTH,   /* a length that exceeds its limit */
+    READ_BAD_VALUE,    /* an argument that cannot be: not a number, unknown memo id, protocol above 5 */
+    READ_BAD_STACK,    /* too few values for an opcode, or no mark */
+    READ_BAD_SHAPE,    /* well formed, but not a memory snapshot */
+    READ_LIMIT,        /* a named limit was reached */
+    READ_NO_MEMORY,    /* the memory limit, or none left */
+    READ_INTERRUPTED   /* the progress function asked to stop */
+};
+
+struct read_error {
+    enum read_code code;
+    uint64_t
+        offset; /* byte of the input where it went wrong (of the decompressed stream for compressed input) */
+    int errno_value;   /* READ_IO only */
+    char message[160]; /* one line without the file's name and the offset: "GLOBAL is refused: it would call
+                          code" */
+};
+
+/* Bytes of an input, read in order. */
+struct read_source {
+    /* Fills `to` with up to `nbytes` > 0; 0 at the end; -1: failed, errno is set. */
+    int64_t (*read)(void *context, void *to, size_t nbytes);
+    void *context;
+    uint64_t size_hint; /* 0: unknown */
+};
+
+struct read_progress {
+    /* Called every few MiB; false stops the reading with READ_INTERRUPTED. NULL: not called. */
+    bool (*report)(void *context, uint64_t nbytes, uint64_t n_events);
+    void *context;
+};
+
+/* Fills an empty, initialised trace. False: `error` says why (and the trace holds nothing of use, but must
+ * still be released). */
+bool trace_read(struct trace *trace, const struct read_source *source, const struct read_progress *progress,
+                struct read_error *error);
+
+/* Stable name of a code, such as "truncated". */
+const char *read_code_name(enum read_code code);
+
+#endif

@@ -1,0 +1,722 @@
+#include "parser/recorder.h"
+
+#include "trace/bytes.h"
+#include "trace/sort.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { FIRST_SLOTS = 256, MAX_STREAMS = UINT16_MAX, MAX_POOLS = 4096 };
+
+/* References in the open map: lives older than the recording are told apart by the top bit. */
+static const uint32_t BEFORE = UINT32_C(1) << 31;
+static const uint32_t NOT_FOUND = UINT32_MAX;
+
+/* ---- address map: linear probing, deletion by moving later entries back ---- */
+
+static uint32_t address_home(const struct address_map *map, uint64_t address) {
+    uint64_t mixed = address * 0x9E3779B97F4A7C15u;
+    return (uint32_t)(mixed >> 32) & map->mask;
+}
+
+static void map_place(struct address_map *map, struct address_slot entry) {
+    uint32_t at = address_home(map, entry.address);
+    while (map->slot[at].reference != 0)
+        at = (at + 1) & map->mask;
+    map->slot[at] = entry;
+}
+
+static bool map_grow(struct arena *arena, struct address_map *map) {
+    uint64_t n_slots = map->mask == 0 ? FIRST_SLOTS : ((uint64_t)map->mask + 1) * 2;
+    struct address_map larger = {.mask = (uint32_t)(n_slots - 1), .count = map->count};
+    uint32_t capacity = 0;
+    if (!arena_grow(arena, (void **)&larger.slot, &capacity, n_slots, sizeof *larger.slot))
+        return false;
+    bytes_zero(larger.slot, (size_t)n_slots * sizeof *larger.slot);
+    for (uint32_t i = 0; map->mask != 0 && i <= map->mask; i++)
+        if (map->slot[i].reference != 0)
+            map_place(&larger, map->slot[i]);
+    arena_drop(arena, (void **)&map->slot);
+    *map = larger;
+    return true;
+}
+
+static uint32_t map_slot_of(const struct address_map *map, uint64_t address) {
+    if (map->mask == 0)
+        return NOT_FOUND;
+    for (uint32_t at = address_home(map, address); map->slot[at].reference != 0; at = (at + 1) & map->mask)
+        if (map->slot[at].address == address)
+            return at;
+    return NOT_FOUND;
+}
+
+static bool map_put(struct arena *arena, struct address_map *map, uint64_t address, uint32_t reference) {
+    if (map->mask == 0 || map->count >= map->mask / 2)
+        if (!map_grow(arena, map))
+            return false;
+    map_place(map, (struct address_slot){address, reference + 1});
+    map->count++;
+    return true;
+}
+
+static void map_remove(struct address_map *map, uint32_t hole) {
+    uint32_t at = hole;
+    for (;;) {
+        at = (at + 1) & map->mask;
+        if (map->slot[at].reference == 0)
+            break;
+        uint32_t home = address_home(map, map->slot[at].address);
+        /* An entry may fill the hole unless its home lies behind the hole. */
+        if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
+            map->slot[hole] = map->slot[at];
+            hole = at;
+        }
+    }
+    map->slot[hole].reference = 0;
+    map->count--;
+}
+
+/* ---- columns of lives ---- */
+
+struct life_row {
+    uint32_t birth, death, request, stack, context;
+    uint64_t size, address;
+    uint16_t stream, pool;
+    uint8_t flags;
+};
+
+/* One column: where its pointer is in struct lives, and the size of an item. */
+static const struct {
+    size_t offset, item_nbytes;
+} columns[] = {
+    {offsetof(struct lives, birth), sizeof(uint32_t)},   {offsetof(struct lives, death), sizeof(uint32_t)},
+    {offsetof(struct lives, request), sizeof(uint32_t)}, {offsetof(struct lives, size), sizeof(uint64_t)},
+    {offsetof(struct lives, address), sizeof(uint64_t)}, {offsetof(struct lives, stack), sizeof(uint32_t)},
+    {offsetof(struct lives, context), sizeof(uint32_t)}, {offsetof(struct lives, stream), sizeof(uint16_t)},
+    {offsetof(struct lives, pool), sizeof(uint16_t)},    {offsetof(struct lives, flags), sizeof(uint8_t)},
+};
+enum { N_COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void **column_of(struct lives *lives, unsigned i) {
+    return (void **)((char *)lives + columns[i].offset);
+}
+
+static bool lives_reserve(struct arena *arena, struct lives_builder *builder, uint64_t count) {
+    if (count <= builder->capacity)
+        return true;
+    if (count >= BEFORE)
+        return false;
+    uint32_t reached = 0;
+    for (unsigned i = 0; i < N_COLUMNS; i++) {
+        reached = builder->capacity;
+        if (!arena_grow(arena, column_of(&builder->lives, i), &reached, count, columns[i].item_nbytes))
+            return false;
+    }
+    builder->capacity = reached;
+    return true;
+}
+
+static void lives_drop(struct arena *arena, struct lives_builder *builder) {
+    for (unsigned i = 0; i < N_COLUMNS; i++)
+        arena_drop(arena, column_of(&builder->lives, i));
+    *builder = (struct lives_builder){0};
+}
+
+static bool lives_add(struct arena *arena, struct lives_builder *builder, const struct life_row *row) {
+    struct lives *lives = &builder->lives;
+    if (!lives_reserve(arena, builder, (uint64_t)lives->count + 1))
+        return false;
+    uint32_t i = lives->count++;
+    lives->birth[i] = row->birth;
+    lives->death[i] = row->death;
+    lives->request[i] = row->request;
+    lives->size[i] = row->size;
+    lives->address[i] = row->address;
+    lives->stack[i] = row->stack;
+    lives->context[i] = row->context;
+    lives->stream[i] = row->stream;
+    lives->pool[i] = row->pool;
+    lives->flags[i] = row->flags;
+    return true;
+}
+
+static struct lives *lives_of(struct recorder *recorder, uint32_t reference) {
+    return reference & BEFORE ? &recorder->before.lives : &recorder->later.lives;
+}
+
+/* ---- streams and pools ---- */
+
+static struct arena *arena_of(struct recorder *recorder) {
+    return &recorder->interner->trace->arena;
+}
+
+/* More streams than fit are counted as the last one; nobody has 65,535. */
+static bool stream_index(struct recorder *recorder, uint64_t raw, uint16_t *index) {
+    struct device_trace *device = &recorder->device;
+    *index = 0;
+    if (raw == 0)
+        return true;
+    uint32_t slot = map_slot_of(&recorder->streams, raw);
+    if (slot != NOT_FOUND) {
+        *index = (uint16_t)(recorder->streams.slot[slot].reference - 1);
+        return true;
+    }
+    if (device->n_streams == MAX_STREAMS) {
+        *index = MAX_STREAMS - 1;
+        return true;
+    }
+    if (!arena_grow(arena_of(recorder), (void **)&device->streams, &recorder->stream_capacity,
+                    (uint64_t)device->n_streams + 1, sizeof(uint64_t)) ||
+        !map_put(arena_of(recorder), &recorder->streams, raw, device->n_streams))
+        return false;
+    *index = (uint16_t)device->n_streams;
+    device->streams[device->n_streams++] = raw;
+    return true;
+}
+
+static bool pool_equal(struct pool_id a, struct pool_id b) {
+    return a.first == b.first && a.second == b.second;
+}
+
+/* Pools are few and come in runs, so the last one is tried first. More than fit are "unknown". */
+static bool pool_index(struct recorder *recorder, struct pool_id pool, uint16_t *index) {
+    struct device_trace *device = &recorder->device;
+    if (recorder->last_pool != POOL_UNKNOWN && pool_equal(device->pools[recorder->last_pool], pool)) {
+        *index = (uint16_t)recorder->last_pool;
+        return true;
+    }
+    uint32_t i = POOL_UNKNOWN + 1;
+    while (i < device->n_pools && !pool_equal(device->pools[i], pool))
+        i++;
+    if (i == MAX_POOLS) {
+        *index = POOL_UNKNOWN;
+        return true;
+    }
+    if (i == device->n_pools) {
+        if (!arena_grow(arena_of(recorder), (void **)&device->pools, &recorder->pool_capacity,
+                        (uint64_t)i + 1, sizeof(struct pool_id)))
+            return false;
+        device->pools[device->n_pools++] = pool;
+    }
+    recorder->last_pool = i;
+    *index = (uint16_t)i;
+    return true;
+}
+
+bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t ordinal) {
+    *recorder = (struct recorder){.interner = interner, .device = {.ordinal = ordinal}};
+    struct device_trace *device = &recorder->device;
+    struct arena *arena = arena_of(recorder);
+    if (!arena_grow(arena, (void **)&device->streams, &recorder->stream_capacity, 1, sizeof(uint64_t)) ||
+        !arena_grow(arena, (void **)&device->pools, &recorder->pool_capacity, 2, sizeof(struct pool_id)))
+        return false;
+    device->streams[0] = 0;
+    device->n_streams = 1;
+    device->pools[POOL_UNKNOWN] = device->pools[1] = (struct pool_id){0, 0};
+    device->n_pools = 2;
+    return true;
+}
+
+/* ---- events ---- */
+
+static const uint32_t FOREVER = UINT32_MAX; /* death and request until the end is known */
+
+static void life_complete(struct recorder *recorder, uint32_t slot, uint32_t moment) {
+    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    struct lives *lives = lives_of(recorder, reference);
+    uint32_t i = reference & ~BEFORE;
+    lives->death[i] = moment;
+    /* A completion that follows its request at once is the ordinary free, not a wait for another stream. */
+    if (lives->request[i] == FOREVER || lives->request[i] + 1 >= moment)
+        lives->request[i] = moment;
+    map_remove(&recorder->open, slot);
+}
+
+/* Its address is allocated again although no free was recorded. */
+static void life_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
+    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    struct lives *lives = lives_of(recorder, reference);
+    lives->death[reference & ~BEFORE] = moment;
+    lives->flags[reference & ~BEFORE] |= LIFE_REOPENED;
+    recorder->n_reopened++;
+    map_remove(&recorder->open, slot);
+}
+
+static bool event_row(struct recorder *recorder, const struct event *event, struct life_row *row) {
+    *row = (struct life_row){.death = FOREVER,
+                             .request = FOREVER,
+                             .stack = event->stack,
+                             .context = event->context,
+                             .size = event->size,
+                             .address = event->address,
+                             .pool = POOL_UNKNOWN};
+    return stream_index(recorder, event->stream, &row->stream) &&
+           (!event->has_pool || pool_index(recorder, event->pool, &row->pool));
+}
+
+static bool record_alloc(struct recorder *recorder, const struct event *event, uint32_t moment) {
+    uint32_t slot = map_slot_of(&recorder->open, event->address);
+    if (slot != NOT_FOUND)
+        life_reopen(recorder, slot, moment);
+    struct life_row row;
+    if (!event_row(recorder, event, &row))
+        return false;
+    row.birth = moment;
+    uint32_t reference = recorder->later.lives.count;
+    return lives_add(arena_of(recorder), &recorder->later, &row) &&
+           map_put(arena_of(recorder), &recorder->open, event->address, reference);
+}
+
+/* A free of what was never allocated in the recording: it was there before. Its stack is all that is known.
+ */
+static bool record_orphan(struct recorder *recorder, const struct event *event, uint32_t moment,
+                          bool completed) {
+    struct life_row row;
+    if (!event_row(recorder, event, &row))
+        return false;
+    row.flags = event->stack != 0 ? LIFE_STACK_OF_FREE : 0;
+    row.request = moment;
+    if (completed)
+        row.death = moment;
+    recorder->n_orphan_frees++;
+    recorder->orphan_free_bytes += event->size;
+    uint32_t reference = recorder->before.lives.count | BEFORE;
+    return lives_add(arena_of(recorder), &recorder->before, &row) &&
+           (completed || map_put(arena_of(recorder), &recorder->open, event->address, reference));
+}
+
+static bool record_free(struct recorder *recorder, const struct event *event, uint32_t moment,
+                        bool completed) {
+    uint32_t slot = map_slot_of(&recorder->open, event->address);
+    if (slot == NOT_FOUND)
+        return record_orphan(recorder, event, moment, completed);
+    if (completed) {
+        life_complete(recorder, slot, moment);
+        return true;
+    }
+    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    uint32_t *request = &lives_of(recorder, reference)->request[reference & ~BEFORE];
+    if (*request == FOREVER)
+        *request = moment;
+    return true;
+}
+
+static bool record_segment_change(struct recorder *recorder, const struct event *event,
+                                  enum segment_change change) {
+    struct device_trace *device = &recorder->device;
+    if (!arena_grow(arena_of(recorder), (void **)&device->segment_events, &recorder->segment_event_capacity,
+                    (uint64_t)device->n_segment_events + 1, sizeof *device->segment_events))
+        return false;
+    struct segment_event *row = &device->segment_events[device->n_segment_events++];
+    *row = (struct segment_event){.event = device->n_events,
+                                  .stack = event->stack,
+                                  .address = event->address,
+                                  .size = event->size,
+                                  .change = (uint8_t)change};
+    return stream_index(recorder, event->stream, &row->stream);
+}
+
+static bool record_oom(struct recorder *recorder, const struct event *event) {
+    struct device_trace *device = &recorder->device;
+    if (!arena_grow(arena_of(recorder), (void **)&device->ooms, &recorder->oom_capacity,
+                    (uint64_t)device->n_ooms + 1, sizeof *device->ooms))
+        return false;
+    device->ooms[device->n_ooms++] = (struct oom_event){
+        .event = device->n_events, .stack = event->stack, .size = event->size, .device_free = event->address};
+    return true;
+}
+
+static bool record_snapshot(struct recorder *recorder, const struct event *event) {
+    struct device_trace *device = &recorder->device;
+    if (!arena_grow(arena_of(recorder), (void **)&device->snapshots, &recorder->snapshot_capacity,
+                    (uint64_t)device->n_snapshots + 1, sizeof *device->snapshots))
+        return false;
+    device->snapshots[device->n_snapshots++] =
+        (struct snapshot_event){.event = device->n_events, .size = event->size};
+    return true;
+}
+
+/* Text for a live allocation; several add up, a line each. */
+static bool record_annotate(struct recorder *recorder, const struct event *event) {
+    uint32_t slot = map_slot_of(&recorder->open, event->address);
+    struct trace *trace = recorder->interner->trace;
+    uint32_t text = trace->contexts.context[event->context].user_metadata;
+    if (slot == NOT_FOUND || text == 0)
+        return true;
+    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    uint32_t *context = &lives_of(recorder, reference)->context[reference & ~BEFORE];
+    struct context merged = trace->contexts.context[*context];
+    if (merged.user_metadata != 0) {
+        uint32_t old_nbytes, new_nbytes, joined_nbytes;
+        (void)trace_string(trace, merged.user_metadata, &old_nbytes);
+        (void)trace_string(trace, text, &new_nbytes);
+        joined_nbytes = old_nbytes + 1 + new_nbytes;
+        void *joined = NULL;
+        uint32_t capacity = 0;
+        if (!arena_grow(&trace->arena, &joined, &capacity, joined_nbytes, 1))
+            return false;
+        bytes_copy(joined, trace_string(trace, merged.user_metadata, &old_nbytes), old_nbytes);
+        ((uint8_t *)joined)[old_nbytes] = '\n';
+        bytes_copy((uint8_t *)joined + old_nbytes + 1, trace_string(trace, text, &new_nbytes), new_nbytes);
+        bool interned = intern_string(recorder->interner, joined, joined_nbytes, &text);
+        arena_drop(&trace->arena, &joined);
+        if (!interned)
+            return false;
+    }
+    merged.user_metadata = text;
+    return intern_context(recorder->interner, merged, context);
+}
+
+/* Times are kept for all events or for none; one without a time repeats the one before it. */
+static bool record_time(struct recorder *recorder, const struct event *event) {
+    struct device_trace *device = &recorder->device;
+    if (!event->has_time && !recorder->has_times)
+        return true;
+    bool first = !recorder->has_times;
+    recorder->has_times = true;
+    if (!arena_grow(arena_of(recorder), (void **)&device->time_us, &recorder->time_capacity,
+                    (uint64_t)device->n_events + 1, sizeof(int64_t)))
+        return false;
+    if (first)
+        for (uint32_t i = 0; i < device->n_events; i++)
+            device->time_us[i] = event->time_us;
+    device->time_us[device->n_events] =
+        event->has_time ? event->time_us : device->time_us[device->n_events - 1];
+    return true;
+}
+
+static bool record_action(struct recorder *recorder, const struct event *event) {
+    uint32_t moment = recorder->device.n_events + 1;
+    switch (event->action) {
+    case ACTION_ALLOC: return record_alloc(recorder, event, moment);
+    case ACTION_FREE_REQUESTED: return record_free(recorder, event, moment, false);
+    case ACTION_FREE_COMPLETED: return record_free(recorder, event, moment, true);
+    case ACTION_SEGMENT_ALLOC: return record_segment_change(recorder, event, SEGMENT_ALLOC);
+    case ACTION_SEGMENT_FREE: return record_segment_change(recorder, event, SEGMENT_FREE);
+    case ACTION_SEGMENT_MAP: return record_segment_change(recorder, event, SEGMENT_MAP);
+    case ACTION_SEGMENT_UNMAP: return record_segment_change(recorder, event, SEGMENT_UNMAP);
+    case ACTION_SNAPSHOT: return record_snapshot(recorder, event);
+    case ACTION_OOM: return record_oom(recorder, event);
+    case ACTION_ANNOTATE: return record_annotate(recorder, event);
+    default: return true;
+    }
+}
+
+bool recorder_event(struct recorder *recorder, const struct event *event) {
+    /* Moments are 32-bit and two above the last event must still be numbers. */
+    if (recorder->device.n_events >= UINT32_MAX - 4)
+        return false;
+    if (!record_time(recorder, event) || !record_action(recorder, event))
+        return false;
+    recorder->n_of_action[event->action]++;
+    recorder->device.n_events++;
+    return true;
+}
+
+/* ---- final segments ---- */
+
+bool recorder_segment(struct recorder *recorder, const struct segment *segment, uint64_t stream,
+                      struct pool_id pool) {
+    struct device_trace *device = &recorder->device;
+    if (!arena_grow(arena_of(recorder), (void **)&device->segments, &recorder->segment_capacity,
+                    (uint64_t)device->n_segments + 1, sizeof *device->segments))
+        return false;
+    struct segment *row = &device->segments[device->n_segments++];
+    *row = *segment;
+    row->first_block = device->n_blocks;
+    row->block_count = 0;
+    return stream_index(recorder, stream, &row->stream) && pool_index(recorder, pool, &row->pool);
+}
+
+bool recorder_block(struct recorder *recorder, const struct block *block) {
+    struct device_trace *device = &recorder->device;
+    if (!arena_grow(arena_of(recorder), (void **)&device->blocks, &recorder->block_capacity,
+                    (uint64_t)device->n_blocks + 1, sizeof *device->blocks))
+        return false;
+    device->blocks[device->n_blocks++] = *block;
+    device->segments[device->n_segments - 1].block_count++;
+    return true;
+}
+
+/* ---- finish ---- */
+
+/* Where recording skipped every completion, the request is the end. */
+static void lives_end_at_request(struct recorder *recorder, struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->request[i] >= lives->death[i])
+            continue;
+        lives->death[i] = lives->request[i];
+        if (lives->flags[i] & LIFE_REOPENED) {
+            lives->flags[i] &= (uint8_t)~LIFE_REOPENED;
+            recorder->n_reopened--;
+        }
+    }
+}
+
+/* What stands open at the end is there for good; an address stays in the open map until a block explains it.
+ */
+static void lives_close(struct lives *lives, uint32_t end) {
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->death[i] == FOREVER)
+            lives->death[i] = end;
+        if (lives->request[i] > lives->death[i])
+            lives->request[i] = lives->death[i];
+    }
+}
+
+/* Ranks of the lives before the recording: file order of the blocks that still hold them, UINT32_MAX without
+ * one. */
+struct ranks {
+    uint32_t *rank;
+    uint32_t capacity;
+};
+
+static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t life, uint32_t rank) {
+    uint32_t old = ranks->capacity;
+    if (!arena_grow(arena_of(recorder), (void **)&ranks->rank, &ranks->capacity, (uint64_t)life + 1,
+                    sizeof(uint32_t)))
+        return false;
+    for (uint32_t i = old; i < ranks->capacity; i++)
+        ranks->rank[i] = UINT32_MAX;
+    ranks->rank[life] = rank;
+    return true;
+}
+
+static bool block_explain(struct recorder *recorder, const struct segment *segment, uint32_t index,
+                          struct ranks *ranks) {
+    const struct block *block = &recorder->device.blocks[index];
+    uint32_t slot = map_slot_of(&recorder->open, block->address);
+    if (slot != NOT_FOUND) {
+        uint32_t reference = recorder->open.slot[slot].reference - 1;
+        map_remove(&recorder->open, slot);
+        return !(reference & BEFORE) || rank_set(recorder, ranks, reference & ~BEFORE, index);
+    }
+    uint32_t end = recorder->device.n_events + 1;
+    struct life_row row = {.death = end,
+                           .request = block->state == BLOCK_PENDING_FREE ? 0 : end,
+                           .stack = block->stack,
+                           .size = block->requested_size,
+                           .address = block->address,
+                           .stream = segment->stream,
+                           .pool = segment->pool,
+                           .flags = LIFE_FROM_BLOCK};
+    recorder->n_blocks_before++;
+    recorder->blocks_before_bytes += row.size;
+    return lives_add(arena_of(recorder), &recorder->before, &row) &&
+           rank_set(recorder, ranks, recorder->before.lives.count - 1, index);
+}
+
+static bool blocks_explain(struct recorder *recorder, struct ranks *ranks) {
+    const struct device_trace *device = &recorder->device;
+    for (uint32_t s = 0; s < device->n_segments; s++) {
+        const struct segment *segment = &device->segments[s];
+        for (uint32_t b = 0; b < segment->block_count; b++)
+            if (device->blocks[segment->first_block + b].state != BLOCK_INACTIVE &&
+                !block_explain(recorder, segment, segment->first_block + b, ranks))
+                return false;
+    }
+    return true;
+}
+
+/* What the trace left open and no block explains: a race with another thread, or a lost free. */
+static void open_count(struct recorder *recorder) {
+    if (recorder->device.n_segments == 0)
+        return; /* recorded without segments: nothing to compare with */
+    for (uint32_t i = 0; recorder->open.mask != 0 && i <= recorder->open.mask; i++) {
+        if (recorder->open.slot[i].reference == 0)
+            continue;
+        uint32_t reference = recorder->open.slot[i].reference - 1;
+        struct lives *lives = lives_of(recorder, reference);
+        uint32_t life = reference & ~BEFORE;
+        if (lives->death[life] != recorder->device.n_events + 1)
+            continue;
+        lives->flags[life] |= LIFE_UNMATCHED_END;
+        recorder->n_unmatched_end++;
+        recorder->unmatched_end_bytes += lives->size[life];
+    }
+}
+
+/* Bottom to top: what outlives the recording in the order of the blocks, the rest of that, then by falling
+ * death, so that what is freed first lies on top and moves nothing. */
+static uint64_t before_key(const struct lives *lives, const struct ranks *ranks, uint32_t life,
+                           uint32_t end) {
+    if (lives->death[life] == end)
+        return life < ranks->capacity ? ranks->rank[life] : UINT32_MAX;
+    return (UINT64_C(1) << 32) + (end - lives->death[life]);
+}
+
+static bool before_order(struct recorder *recorder, const struct ranks *ranks, struct sort_row **rows) {
+    const struct lives *lives = &recorder->before.lives;
+    struct sort_row *spare = NULL;
+    uint32_t capacity = 0, spare_capacity = 0;
+    if (!arena_grow(arena_of(recorder), (void **)rows, &capacity, lives->count, sizeof **rows) ||
+        !arena_grow(arena_of(recorder), (void **)&spare, &spare_capacity, lives->count, sizeof *spare))
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++)
+        (*rows)[i] = (struct sort_row){before_key(lives, ranks, i, recorder->device.n_events + 1), i};
+    sort_rows(*rows, spare, lives->count);
+    arena_drop(arena_of(recorder), (void **)&spare);
+    return true;
+}
+
+static void column_permute(uint8_t *to, const uint8_t *from, const struct sort_row *order, uint32_t count,
+                           size_t item_nbytes) {
+    for (uint32_t i = 0; i < count; i++)
+        bytes_copy(to + i * item_nbytes, from + order[i].value * item_nbytes, item_nbytes);
+}
+
+/* Puts the lives of before the recording in front of the others. */
+static bool lives_join(struct recorder *recorder, const struct ranks *ranks) {
+    struct arena *arena = arena_of(recorder);
+    struct lives *before = &recorder->before.lives, *later = &recorder->later.lives;
+    struct sort_row *order = NULL;
+    uint32_t n_before = before->count, n_later = later->count;
+    if (n_before != 0 && !before_order(recorder, ranks, &order))
+        return false;
+    if (!lives_reserve(arena, &recorder->later, (uint64_t)n_before + n_later))
+        return false;
+    for (unsigned i = 0; i < N_COLUMNS; i++) {
+        uint8_t *column = *column_of(later, i);
+        size_t item = columns[i].item_nbytes;
+        bytes_move(column + n_before * item, column, n_later * item);
+        if (n_before != 0)
+            column_permute(column, *column_of(before, i), order, n_before, item);
+        uint32_t capacity = recorder->later.capacity;
+        arena_trim(arena, column_of(later, i), &capacity, n_before + n_later, item);
+    }
+    arena_drop(arena, (void **)&order);
+    later->count = n_before + n_later;
+    later->preexisting = n_before;
+    recorder->device.lives = *later;
+    lives_drop(arena, &recorder->before);
+    return true;
+}
+
+static bool segments_are_private(const struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        if (device->segments[i].pool > 1)
+            return true;
+    return false;
+}
+
+/* The pool of an allocation whose event did not name it: that of the final segment around its address. */
+static bool pools_complete(struct recorder *recorder) {
+    struct device_trace *device = &recorder->device;
+    if (!segments_are_private(device))
+        return true;
+    struct sort_row *rows = NULL, *spare = NULL;
+    uint32_t capacity = 0, spare_capacity = 0, n = device->n_segments;
+    if (!arena_grow(arena_of(recorder), (void **)&rows, &capacity, n, sizeof *rows) ||
+        !arena_grow(arena_of(recorder), (void **)&spare, &spare_capacity, n, sizeof *spare))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct sort_row){device->segments[i].address, i};
+    sort_rows(rows, spare, n);
+    for (uint32_t life = 0; life < device->lives.count; life++) {
+        if (device->lives.pool[life] != POOL_UNKNOWN)
+            continue;
+        uint32_t low = 0, high = n; /* first segment behind the address */
+        while (low < high) {
+            uint32_t middle = low + (high - low) / 2;
+            if (rows[middle].key <= device->lives.address[life])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == 0)
+            continue;
+        const struct segment *segment = &device->segments[rows[low - 1].value];
+        if (device->lives.address[life] - segment->address < segment->total_size)
+            device->lives.pool[life] = segment->pool;
+    }
+    arena_drop(arena_of(recorder), (void **)&rows);
+    arena_drop(arena_of(recorder), (void **)&spare);
+    return true;
+}
+
+/* ---- diagnostics ---- */
+
+static bool diagnose_count(struct recorder *recorder, uint64_t count, const char *code, const char *format,
+                           uint64_t nbytes) {
+    if (count == 0)
+        return true;
+    char message[320];
+    /* The formats are the literals below, each with the count and then the bytes. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(message, sizeof message, format, count, nbytes);
+#pragma GCC diagnostic pop
+    return trace_diagnose(recorder->interner->trace, code, message, recorder->device.ordinal);
+}
+
+static bool recorder_diagnose(struct recorder *recorder) {
+    struct device_trace *device = &recorder->device;
+    if (device->n_events == 0 &&
+        !trace_diagnose(
+            recorder->interner->trace, "no_history",
+            "No event was recorded for this device; what is shown is its state when the file was written.",
+            device->ordinal))
+        return false;
+    if (device->n_events == 1 &&
+        !trace_diagnose(
+            recorder->interner->trace, "one_event",
+            "One event was recorded for this device; what is shown is its state when the file was written.",
+            device->ordinal))
+        return false;
+    return diagnose_count(
+               recorder, recorder->n_orphan_frees, "orphan_frees",
+               "%" PRIu64 " allocations (%" PRIu64
+               " bytes) were made before the recording begins and freed in it; the stack shown is that of "
+               "the free.",
+               recorder->orphan_free_bytes) &&
+           diagnose_count(
+               recorder, recorder->n_blocks_before, "baseline_blocks",
+               "%" PRIu64 " allocations (%" PRIu64
+               " bytes) were made before the recording begins and are still there; they are known from the "
+               "final segments.",
+               recorder->blocks_before_bytes) &&
+           diagnose_count(recorder, recorder->n_reopened, "reopened_addresses",
+                          "%" PRIu64
+                          " addresses were allocated again without a free; the earlier allocation is taken "
+                          "to end there.%.0" PRIu64,
+                          0) &&
+           diagnose_count(
+               recorder, recorder->n_unmatched_end, "unmatched_end",
+               "%" PRIu64 " allocations (%" PRIu64
+               " bytes) are open at the end of the trace, but no active block is at their address.",
+               recorder->unmatched_end_bytes) &&
+           diagnose_count(recorder, recorder->n_of_action[ACTION_UNKNOWN], "unknown_actions",
+                          "%" PRIu64 " events have an action that is not known and are left out.%.0" PRIu64,
+                          0);
+}
+
+static void device_hand_over(struct recorder *recorder, struct device_trace *device) {
+    struct arena *arena = arena_of(recorder);
+    arena_drop(arena, (void **)&recorder->open.slot);
+    arena_drop(arena, (void **)&recorder->streams.slot);
+    arena_trim(arena, (void **)&recorder->device.time_us, &recorder->time_capacity, recorder->device.n_events,
+               sizeof(int64_t));
+    *device = recorder->device;
+    *recorder = (struct recorder){0};
+}
+
+bool recorder_finish(struct recorder *recorder, struct device_trace *device) {
+    struct ranks ranks = {0};
+    uint32_t end = recorder->device.n_events + 1;
+    if (recorder->n_of_action[ACTION_FREE_COMPLETED] == 0 &&
+        recorder->n_of_action[ACTION_FREE_REQUESTED] != 0) {
+        lives_end_at_request(recorder, &recorder->before.lives);
+        lives_end_at_request(recorder, &recorder->later.lives);
+    }
+    lives_close(&recorder->before.lives, end);
+    lives_close(&recorder->later.lives, end);
+    bool done = blocks_explain(recorder, &ranks);
+    if (done) {
+        open_count(recorder);
+        done = lives_join(recorder, &ranks) && pools_complete(recorder) && recorder_diagnose(recorder);
+    }
+    arena_drop(arena_of(recorder), (void **)&ranks.rank);
+    if (done)
+        device_hand_over(recorder, device);
+    return done;
+}

@@ -1,0 +1,88 @@
+/*
+ * Turns the events of one device, in the order of the file, into lives (trace/trace.h), and joins them with
+ * the final segments. Events are not kept: what remains of one is its time and what it did to a life.
+ *
+ * Which free ends a life, what an orphan free means and how final blocks complete the picture follows
+ * PyTorch's allocator; docs/architecture.md, "From events to lives", states the rules.
+ */
+#ifndef STRATA_PARSER_RECORDER_H
+#define STRATA_PARSER_RECORDER_H
+
+#include "parser/intern.h"
+
+enum action {
+    ACTION_ALLOC,
+    ACTION_FREE_REQUESTED,
+    ACTION_FREE_COMPLETED,
+    ACTION_SEGMENT_ALLOC,
+    ACTION_SEGMENT_FREE,
+    ACTION_SEGMENT_MAP,
+    ACTION_SEGMENT_UNMAP,
+    ACTION_SNAPSHOT,
+    ACTION_OOM,
+    ACTION_ANNOTATE,
+    ACTION_IGNORED, /* known, without an effect on memory */
+    ACTION_UNKNOWN,
+    ACTION_COUNT
+};
+
+struct event {
+    enum action action;
+    bool has_time, has_pool;
+    uint32_t stack, context;
+    uint64_t address; /* of `oom`: what the driver had left */
+    uint64_t size;
+    uint64_t stream; /* raw handle */
+    int64_t time_us;
+    struct pool_id pool;
+};
+
+/* From addresses (or other 64-bit keys) to 32-bit references. */
+struct address_map {
+    struct address_slot {
+        uint64_t address;
+        uint32_t reference; /* + 1; 0: empty */
+    } * slot;
+    uint32_t mask; /* slots - 1; 0: none yet */
+    uint32_t count;
+};
+
+struct lives_builder {
+    struct lives lives;
+    uint32_t capacity;
+};
+
+/* One device under construction. */
+struct recorder {
+    struct interner *interner;
+    struct device_trace device;
+    struct lives_builder later;  /* born in the recording */
+    struct lives_builder before; /* older than the recording */
+    struct address_map open;     /* address -> life; the top bit tells which builder */
+    struct address_map streams;  /* raw handle -> index */
+    bool has_times;
+    uint32_t time_capacity, segment_event_capacity, oom_capacity, snapshot_capacity, segment_capacity,
+        block_capacity, stream_capacity, pool_capacity;
+    uint32_t last_pool;
+    uint64_t n_of_action[ACTION_COUNT];
+    uint64_t n_orphan_frees, orphan_free_bytes;
+    uint64_t n_blocks_before, blocks_before_bytes; /* lives known from final blocks only */
+    uint64_t n_reopened, n_unmatched_end, unmatched_end_bytes;
+};
+
+/* An empty device. Memory from the trace of `interner`. False: no memory. */
+bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t ordinal);
+
+/* The next event. O(1) on average. False: no memory. */
+bool recorder_event(struct recorder *recorder, const struct event *event);
+
+/* A final segment, in the order of the file; `segment` without stream and pool index. Its blocks follow. */
+bool recorder_segment(struct recorder *recorder, const struct segment *segment, uint64_t stream,
+                      struct pool_id pool);
+bool recorder_block(struct recorder *recorder, const struct block *block);
+
+/* All is said: completes the lives, adds the diagnostics to the trace, and hands the device over. The
+ * recorder is empty afterwards. */
+bool recorder_finish(struct recorder *recorder, struct device_trace *device);
+
+#endif

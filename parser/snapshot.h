@@ -1,0 +1,147 @@
+/*
+ * Shapes: what the dicts and lists of a snapshot mean. A dict becomes a fact as soon as it is complete (a
+ * frame id, an event, a block, a segment), a list of frames becomes a stack id; only what has no known shape
+ * stays a small generic node. The pickle machine (and any other reader) brings values in, nothing here knows
+ * bytes.
+ *
+ *     dict with "filename", "name", "line"  -> VALUE_FRAME      list of frames   -> VALUE_STACK
+ *     dict with "action"                    -> VALUE_EVENT      list of events   -> VALUE_EVENTS  (a
+ * recorder) dict with "state"                     -> VALUE_BLOCK      list of blocks   -> VALUE_BLOCKS dict
+ * with "total_size"                -> VALUE_SEGMENT    list of segments -> VALUE_SEGMENTS dict with "stage"
+ * -> VALUE_SPENT (an annotation, stored at once) any other dict                        -> VALUE_DICT any
+ * other list   -> VALUE_LIST
+ */
+#ifndef STRATA_PARSER_SNAPSHOT_H
+#define STRATA_PARSER_SNAPSHOT_H
+
+#include "parser/read.h"
+#include "parser/recorder.h"
+
+enum value_tag {
+    VALUE_NONE,
+    VALUE_BOOL,   /* bits: 0 or 1 */
+    VALUE_INT,    /* bits: int64_t */
+    VALUE_BIG,    /* bits: uint64_t, 2^63 and above */
+    VALUE_FLOAT,  /* bits: of a double */
+    VALUE_STRING, /* bits: string id */
+    VALUE_OPAQUE, /* bytes, sets and the like: of no use */
+    VALUE_SPENT,  /* its fact is stored already */
+    VALUE_PAIR,   /* bits: index of a tuple of two integers */
+    VALUE_FRAME,  /* bits: frame id */
+    VALUE_STACK,  /* bits: stack id */
+    VALUE_EVENT,  /* bits: index of a waiting event */
+    VALUE_EVENTS, /* bits: index of a recorder */
+    VALUE_BLOCK,  /* bits: index of a staged block */
+    VALUE_BLOCKS, /* bits: index of a chain */
+    VALUE_SEGMENT,
+    VALUE_SEGMENTS,
+    VALUE_NEW_LIST, /* empty so far */
+    VALUE_NEW_DICT,
+    VALUE_LIST, /* bits: index of a node */
+    VALUE_DICT,
+    VALUE_FUNCTION /* bits: enum of the pickle machine */
+};
+
+struct value {
+    uint8_t tag;
+    uint32_t memo; /* of containers: memo entry that holds it, + 1; 0: none */
+    uint64_t bits;
+};
+
+/* Generic lists and dicts: items in a chain. */
+struct node {
+    uint32_t first, last; /* items + 1; 0: none */
+    uint32_t count;
+    bool settled; /* its shape was looked at when it was complete */
+};
+
+struct node_item {
+    struct value key, value; /* key: VALUE_NONE in lists */
+    uint32_t next;           /* + 1; 0: the last */
+};
+
+struct chain {
+    uint32_t first, last; /* rows + 1; 0: none */
+    uint32_t count;
+};
+
+struct staged_block {
+    struct block block;
+    bool has_address;
+    uint32_t next;
+};
+
+struct staged_segment {
+    struct segment segment;
+    int32_t device;
+    uint64_t stream;
+    struct pool_id pool;
+    struct chain blocks;
+    uint32_t next;
+};
+
+/* A growable array in the trace's arena. */
+#define ROWS(type)                \
+    struct {                      \
+        type *row;                \
+        uint32_t count, capacity; \
+    }
+
+enum { MAX_KEYS = 64 };
+
+struct snapshot {
+    struct trace *trace;
+    struct interner interner;
+    struct read_error *error; /* code and message are set here, the offset by the reader */
+
+    ROWS(struct recorder) recorders;
+    ROWS(struct event) events; /* waiting for their list */
+    uint32_t free_event;       /* chain of unused rows, + 1 */
+    ROWS(struct pool_id) pairs;
+    ROWS(struct staged_block) blocks;
+    ROWS(struct staged_segment) segments;
+    ROWS(struct chain) chains;
+    ROWS(struct node) nodes;
+    ROWS(struct node_item) items;
+    ROWS(uint32_t) frames; /* scratch */
+    uint32_t annotations_capacity;
+    uint64_t n_events;
+    uint64_t n_misplaced; /* list elements of another kind than their neighbours */
+
+    /* The dict that is being looked at. */
+    uint64_t key_mask;
+    struct value key_value[MAX_KEYS];
+};
+
+/* Prepares a trace that was just initialised (known key strings get the first ids). False: no memory, error
+ * set. */
+bool snapshot_init(struct snapshot *snapshot, struct trace *trace, struct read_error *error);
+
+/* Frees what was only needed for reading. */
+void snapshot_release(struct snapshot *snapshot);
+
+/* Each returns false with code and message of `error` set; the offset is the caller's to set. */
+
+/* The value of a dict of `n_pairs` keys and values (key, value, key, value, ...), complete. */
+bool snapshot_dict(struct snapshot *snapshot, const struct value *pairs, uint32_t n_pairs,
+                   struct value *result);
+
+/* Adds to a dict that is not complete; VALUE_NEW_DICT becomes VALUE_DICT. */
+bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const struct value *pairs,
+                       uint32_t n_pairs);
+
+/* A dict that was filled piecemeal is complete: gives it its shape. Other values stay. */
+bool snapshot_settle(struct snapshot *snapshot, struct value *value);
+
+/* Adds `n_items` settled values to a list; its tag follows what it holds. */
+bool snapshot_append(struct snapshot *snapshot, struct value *list, const struct value *items,
+                     uint32_t n_items);
+
+/* A tuple of settled values. */
+bool snapshot_tuple(struct snapshot *snapshot, const struct value *items, uint32_t n_items,
+                    struct value *result);
+
+/* The root is known: fills devices, settings and diagnostics of the trace. */
+bool snapshot_finish(struct snapshot *snapshot, struct value root);
+
+#endif

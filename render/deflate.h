@@ -1,0 +1,17 @@
+/* Deflates the pieces of a payload in threads. */
+#ifndef STRATA_RENDER_DEFLATE_H
+#define STRATA_RENDER_DEFLATE_H
+
+#include "trace/payload.h"
+
+/*
+ * Deflates every piece's `raw` (zlib format) and sets its `packed` and `packed_nbytes`. `threads` 0: one per
+ * core. The bytes do not depend on the number of threads. False: no memory, and nothing is left allocated.
+ * The caller frees the result with deflate_release after payload_assemble.
+ */
+bool deflate_pieces(struct payload_piece *pieces, uint32_t n_pieces, unsigned threads);
+
+/* Frees what deflate_pieces allocated; `packed` of every piece becomes NULL. */
+void deflate_release(struct payload_piece *pieces, uint32_t n_pieces);
+
+#endif

@@ -1,0 +1,712 @@
+#include "render/page_host.h"
+
+#include "layout/groups.h"
+#include "layout/scene.h"
+#include "layout/site.h"
+#include "layout/ticks.h"
+#include "render/raster.h"
+#include "trace/bytes.h"
+#include "trace/payload.h"
+
+/*
+ * The module's memory: what the compiler laid out, then one heap. Blocks are powers of two (in steps of a
+ * quarter) from free lists, so that a freed block is found again without a search; linear memory can only
+ * grow.
+ */
+
+enum { PAGE_NBYTES = 65536, SIZE_CLASSES = 128, BLOCK_HEADER = 16 };
+
+extern uint8_t __heap_base;
+
+struct heap_block {
+    struct heap_block *next;
+    uint32_t size_class;
+    uint64_t unused_for_alignment;
+};
+_Static_assert(sizeof(struct heap_block) == BLOCK_HEADER, "blocks stay aligned to 16 bytes");
+
+static struct {
+    uintptr_t top;
+    struct heap_block *free[SIZE_CLASSES];
+} heap;
+
+/* Four sizes per power of two: 64, 80, 96, 112, 128, ... */
+static uint32_t size_class_of(uint64_t nbytes) {
+    if (nbytes < 64)
+        nbytes = 64;
+    uint32_t exponent = 63u - (uint32_t)__builtin_clzll(nbytes - 1 < 64 ? 64 : nbytes - 1);
+    uint64_t quarter = UINT64_C(1) << (exponent - 2);
+    uint64_t steps = (nbytes + quarter - 1) / quarter; /* 4 .. 8 */
+    return (exponent - 6) * 4 + (uint32_t)(steps - 4);
+}
+
+static uint64_t size_of_class(uint32_t size_class) {
+    return (UINT64_C(16) << (size_class / 4)) * (4 + size_class % 4);
+}
+
+static struct heap_block *heap_extend(uint64_t nbytes) {
+    if (heap.top == 0)
+        heap.top = ((uintptr_t)&__heap_base + 15) & ~(uintptr_t)15;
+    uint64_t end = (uint64_t)heap.top + nbytes, have = (uint64_t)__builtin_wasm_memory_size(0) * PAGE_NBYTES;
+    if (end > UINT32_MAX)
+        return NULL;
+    if (end > have &&
+        __builtin_wasm_memory_grow(0, (size_t)((end - have + PAGE_NBYTES - 1) / PAGE_NBYTES)) == SIZE_MAX)
+        return NULL;
+    struct heap_block *block = (struct heap_block *)heap.top;
+    heap.top = (uintptr_t)end;
+    return block;
+}
+
+static void *heap_take(size_t nbytes) {
+    uint32_t size_class = size_class_of((uint64_t)nbytes + BLOCK_HEADER);
+    struct heap_block *block = heap.free[size_class];
+    if (block != NULL)
+        heap.free[size_class] = block->next;
+    else
+        block = heap_extend(size_of_class(size_class));
+    if (block == NULL)
+        return NULL;
+    block->size_class = size_class;
+    return block + 1;
+}
+
+static void heap_give(void *ptr) {
+    struct heap_block *block = (struct heap_block *)ptr - 1;
+    block->next = heap.free[block->size_class];
+    heap.free[block->size_class] = block;
+}
+
+static void *heap_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    (void)context;
+    if (ptr == NULL)
+        return heap_take(new_nbytes);
+    if (new_nbytes == 0) {
+        heap_give(ptr);
+        return NULL;
+    }
+    struct heap_block *block = (struct heap_block *)ptr - 1;
+    if (size_class_of((uint64_t)new_nbytes + BLOCK_HEADER) == block->size_class)
+        return ptr;
+    void *moved = heap_take(new_nbytes);
+    if (moved == NULL)
+        return NULL;
+    bytes_copy(moved, ptr, old_nbytes < new_nbytes ? old_nbytes : new_nbytes);
+    heap_give(ptr);
+    return moved;
+}
+
+static const struct arena_host host = {.resize = heap_resize, .context = NULL};
+
+/* ---- the state ---- */
+
+static struct {
+    struct arena loading; /* the payload while it is read */
+    uint8_t *bytes;
+    uint32_t nbytes;
+    struct payload payload;
+    struct trace trace;
+    struct arena arena; /* timelines */
+    struct timeline *timelines;
+    uint8_t *built; /* [n_devices] */
+    uint32_t current;
+    bool scene_ready;
+    struct scene scene;
+    struct raster raster;
+    struct pick picked;
+    struct arena grouping;
+    struct group *groups;
+    uint32_t n_groups;
+    uint8_t *rgba, *mask;
+    uint32_t rgba_capacity, frames_capacity, curve_capacity;
+    uint32_t *frames;
+    double *curve;
+    double ticks[TICKS_MAX];
+} page;
+
+#define EXPORT(name) __attribute__((export_name(#name)))
+
+static struct timeline *timeline_now(void) {
+    return &page.timelines[page.current];
+}
+
+static const struct lives *lives_now(void) {
+    return &timeline_now()->device->lives;
+}
+
+static uint32_t offset_of(const void *ptr) {
+    return (uint32_t)(uintptr_t)ptr;
+}
+
+/* ---- loading ---- */
+
+EXPORT(page_reserve) uint32_t page_reserve(uint32_t nbytes) {
+    arena_init(&page.loading, host, SIZE_MAX);
+    page.nbytes = nbytes;
+    page.bytes = arena_alloc(&page.loading, nbytes);
+    return offset_of(page.bytes);
+}
+
+EXPORT(page_open) int32_t page_open(void) {
+    return payload_open(&page.payload, page.bytes, page.nbytes, &page.loading);
+}
+
+EXPORT(page_piece_count) uint32_t page_piece_count(void) {
+    return page.payload.n_pieces;
+}
+
+EXPORT(page_piece_packed) uint32_t page_piece_packed(uint32_t piece) {
+    return offset_of(page.payload.pieces[piece].packed);
+}
+
+EXPORT(page_piece_packed_nbytes) uint32_t page_piece_packed_nbytes(uint32_t piece) {
+    return page.payload.pieces[piece].packed_nbytes;
+}
+
+EXPORT(page_piece_target) uint32_t page_piece_target(uint32_t piece) {
+    return offset_of(page.payload.pieces[piece].target);
+}
+
+EXPORT(page_piece_raw_nbytes) uint32_t page_piece_raw_nbytes(uint32_t piece) {
+    return page.payload.pieces[piece].raw_nbytes;
+}
+
+static bool page_ready(void) {
+    const struct trace *trace = &page.trace;
+    arena_init(&page.arena, host, SIZE_MAX);
+    arena_init(&page.grouping, host, SIZE_MAX);
+    page.timelines = arena_alloc(&page.arena, ((size_t)trace->n_devices + 1) * sizeof *page.timelines);
+    page.built = arena_alloc(&page.arena, (size_t)trace->n_devices + 1);
+    page.mask = arena_alloc(&page.arena, trace->stacks.count);
+    raster_init(&page.raster, host);
+    return page.timelines != NULL && page.built != NULL && page.mask != NULL;
+}
+
+EXPORT(page_unpack) int32_t page_unpack(void) {
+    if (!trace_init(&page.trace, host, SIZE_MAX))
+        return PAYLOAD_NO_MEMORY;
+    int32_t error = payload_unpack(&page.payload, &page.trace);
+    arena_release(&page.loading);
+    if (error != PAYLOAD_OK)
+        return error;
+    return page_ready() ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
+}
+
+/* ---- text ---- */
+
+EXPORT(page_string) uint32_t page_string(uint32_t id) {
+    uint32_t nbytes;
+    return offset_of(trace_string(&page.trace, id, &nbytes));
+}
+
+EXPORT(page_string_nbytes) uint32_t page_string_nbytes(uint32_t id) {
+    uint32_t nbytes;
+    (void)trace_string(&page.trace, id, &nbytes);
+    return nbytes;
+}
+
+EXPORT(page_meta) uint32_t page_meta(void) {
+    return page.trace.meta;
+}
+
+EXPORT(page_settings) uint32_t page_settings(void) {
+    return page.trace.settings;
+}
+
+EXPORT(page_diagnostic_count) uint32_t page_diagnostic_count(void) {
+    return page.trace.n_diagnostics;
+}
+
+EXPORT(page_diagnostic_code) uint32_t page_diagnostic_code(uint32_t i) {
+    return page.trace.diagnostics[i].code;
+}
+
+EXPORT(page_diagnostic_message) uint32_t page_diagnostic_message(uint32_t i) {
+    return page.trace.diagnostics[i].message;
+}
+
+EXPORT(page_diagnostic_device) int32_t page_diagnostic_device(uint32_t i) {
+    return page.trace.diagnostics[i].device;
+}
+
+EXPORT(page_frame_file) uint32_t page_frame_file(uint32_t frame) {
+    return page.trace.frames.frame[frame].file;
+}
+
+EXPORT(page_frame_name) uint32_t page_frame_name(uint32_t frame) {
+    return page.trace.frames.frame[frame].name;
+}
+
+EXPORT(page_frame_line) uint32_t page_frame_line(uint32_t frame) {
+    return page.trace.frames.frame[frame].line;
+}
+
+EXPORT(page_frame_kind) int32_t page_frame_kind(uint32_t frame) {
+    return (int32_t)frame_kind_of(&page.trace, frame);
+}
+
+EXPORT(page_stack_site) uint32_t page_stack_site(uint32_t stack) {
+    return timeline_now()->site[stack];
+}
+
+EXPORT(page_stack_depth) uint32_t page_stack_depth(uint32_t stack) {
+    uint32_t depth = 0;
+    for (; stack != 0; stack = page.trace.stacks.stack[stack].parent)
+        depth++;
+    return depth;
+}
+
+EXPORT(page_stack_frames) uint32_t page_stack_frames(uint32_t stack) {
+    uint32_t depth = page_stack_depth(stack);
+    if (!arena_grow(&page.arena, (void **)&page.frames, &page.frames_capacity, (uint64_t)depth + 1,
+                    sizeof(uint32_t)))
+        return 0;
+    for (uint32_t i = 0; i < depth; i++, stack = page.trace.stacks.stack[stack].parent)
+        page.frames[i] = page.trace.stacks.stack[stack].frame;
+    return offset_of(page.frames);
+}
+
+EXPORT(page_site_color) uint32_t page_site_color(uint32_t site, int32_t dark) {
+    return raster_site_color(&page.trace, site, dark != 0);
+}
+
+EXPORT(page_context_compile) uint32_t page_context_compile(uint32_t context) {
+    return page.trace.contexts.context[context].compile_context;
+}
+
+EXPORT(page_context_metadata) uint32_t page_context_metadata(uint32_t context) {
+    return page.trace.contexts.context[context].user_metadata;
+}
+
+EXPORT(page_context_category) uint32_t page_context_category(uint32_t context) {
+    return page.trace.contexts.context[context].category;
+}
+
+EXPORT(page_context_forward) uint32_t page_context_forward(uint32_t context) {
+    return page.trace.contexts.context[context].forward_frames;
+}
+
+/* ---- devices ---- */
+
+EXPORT(page_device_count) uint32_t page_device_count(void) {
+    return page.trace.n_devices;
+}
+
+EXPORT(page_device_ordinal) int32_t page_device_ordinal(uint32_t index) {
+    return page.trace.devices[index].ordinal;
+}
+
+EXPORT(page_device_events) uint32_t page_device_events(uint32_t index) {
+    return page.trace.devices[index].n_events;
+}
+
+EXPORT(page_device_lives) uint32_t page_device_lives(uint32_t index) {
+    return page.trace.devices[index].lives.count;
+}
+
+EXPORT(page_device) int32_t page_device(uint32_t index) {
+    if (index >= page.trace.n_devices)
+        return PAYLOAD_BAD_VALUE;
+    if (!page.built[index] && !timeline_init(&page.timelines[index], &page.trace, index, &page.arena))
+        return PAYLOAD_NO_MEMORY;
+    page.built[index] = 1;
+    page.current = index;
+    if (page.scene_ready)
+        scene_release(&page.scene);
+    scene_init(&page.scene, &page.timelines[index], host);
+    page.scene_ready = true;
+    return PAYLOAD_OK;
+}
+
+/* ---- the current device ---- */
+
+EXPORT(page_events) uint32_t page_events(void) {
+    return timeline_now()->device->n_events;
+}
+
+EXPORT(page_lives) uint32_t page_lives(void) {
+    return lives_now()->count;
+}
+
+EXPORT(page_preexisting) uint32_t page_preexisting(void) {
+    return lives_now()->preexisting;
+}
+
+EXPORT(page_start_bytes) double page_start_bytes(void) {
+    return (double)timeline_now()->start_bytes;
+}
+
+EXPORT(page_peak_bytes) double page_peak_bytes(void) {
+    return (double)timeline_now()->peak_bytes;
+}
+
+EXPORT(page_peak_event) double page_peak_event(void) {
+    return (double)timeline_now()->peak_moment - 1;
+}
+
+EXPORT(page_end_bytes) double page_end_bytes(void) {
+    return (double)timeline_now()->end_bytes;
+}
+
+EXPORT(page_live_at_peak) uint32_t page_live_at_peak(void) {
+    return timeline_now()->live_at_peak;
+}
+
+EXPORT(page_reserved_start) double page_reserved_start(void) {
+    return (double)timeline_now()->reserved_start;
+}
+
+EXPORT(page_reserved_peak) double page_reserved_peak(void) {
+    return (double)timeline_now()->reserved_peak;
+}
+
+EXPORT(page_reserved_end) double page_reserved_end(void) {
+    return (double)timeline_now()->reserved_end;
+}
+
+EXPORT(page_headroom) double page_headroom(void) {
+    return (double)timeline_headroom(timeline_now());
+}
+
+EXPORT(page_has_time) int32_t page_has_time(void) {
+    return timeline_now()->start_us != NULL;
+}
+
+EXPORT(page_first_us) double page_first_us(void) {
+    return (double)timeline_now()->first_us;
+}
+
+/* The moment after an event; events outside of the recording mean its ends. */
+static uint32_t moment_of(double event) {
+    if (!(event >= 0))
+        return 0;
+    uint32_t last = timeline_now()->n_moments - 1;
+    return event >= last ? last : (uint32_t)event + 1;
+}
+
+EXPORT(page_event_us) double page_event_us(double event) {
+    const struct timeline *timeline = timeline_now();
+    if (timeline->start_us == NULL)
+        return 0;
+    if (event >= timeline->device->n_events)
+        return (double)timeline->end_us;
+    return (double)timeline->start_us[moment_of(event)];
+}
+
+EXPORT(page_live_at) double page_live_at(double event) {
+    return (double)timeline_now()->live[moment_of(event)];
+}
+
+EXPORT(page_reserved_at) double page_reserved_at(double event) {
+    return (double)timeline_reserved_at(timeline_now(), moment_of(event));
+}
+
+EXPORT(page_event_at_us) double page_event_at_us(double us) {
+    const struct timeline *timeline = timeline_now();
+    return timeline->start_us == NULL ? -1 : (double)timeline_moment_at(timeline, (int64_t)us) - 1;
+}
+
+EXPORT(page_peak_in) double page_peak_in(double from, double to) {
+    uint32_t first = moment_of(from), last = moment_of(to);
+    return (double)timeline_peak_in(timeline_now(), first, last > first ? last : first + 1) - 1;
+}
+
+EXPORT(page_oom_count) uint32_t page_oom_count(void) {
+    return timeline_now()->device->n_ooms;
+}
+
+EXPORT(page_oom_event) double page_oom_event(uint32_t i) {
+    return timeline_now()->device->ooms[i].event;
+}
+
+EXPORT(page_oom_size) double page_oom_size(uint32_t i) {
+    return (double)timeline_now()->device->ooms[i].size;
+}
+
+EXPORT(page_oom_free) double page_oom_free(uint32_t i) {
+    return (double)timeline_now()->device->ooms[i].device_free;
+}
+
+/* ---- one allocation ---- */
+
+EXPORT(page_life_bytes) double page_life_bytes(uint32_t life) {
+    return (double)lives_now()->size[life];
+}
+
+EXPORT(page_life_birth) double page_life_birth(uint32_t life) {
+    return (double)lives_now()->birth[life] - 1;
+}
+
+EXPORT(page_life_death) double page_life_death(uint32_t life) {
+    return (double)lives_now()->death[life] - 1;
+}
+
+EXPORT(page_life_request) double page_life_request(uint32_t life) {
+    return (double)lives_now()->request[life] - 1;
+}
+
+EXPORT(page_life_stack) uint32_t page_life_stack(uint32_t life) {
+    return lives_now()->stack[life];
+}
+
+EXPORT(page_life_context) uint32_t page_life_context(uint32_t life) {
+    return lives_now()->context[life];
+}
+
+EXPORT(page_life_stream) uint32_t page_life_stream(uint32_t life) {
+    return lives_now()->stream[life];
+}
+
+EXPORT(page_life_pool_first) double page_life_pool_first(uint32_t life) {
+    uint16_t pool = lives_now()->pool[life];
+    return pool == POOL_UNKNOWN ? -1 : (double)timeline_now()->device->pools[pool].first;
+}
+
+EXPORT(page_life_pool_second) double page_life_pool_second(uint32_t life) {
+    uint16_t pool = lives_now()->pool[life];
+    return pool == POOL_UNKNOWN ? -1 : (double)timeline_now()->device->pools[pool].second;
+}
+
+EXPORT(page_life_address_high) uint32_t page_life_address_high(uint32_t life) {
+    return (uint32_t)(lives_now()->address[life] >> 32);
+}
+
+EXPORT(page_life_address_low) uint32_t page_life_address_low(uint32_t life) {
+    return (uint32_t)lives_now()->address[life];
+}
+
+EXPORT(page_life_flags) uint32_t page_life_flags(uint32_t life) {
+    return lives_now()->flags[life];
+}
+
+/* ---- drawing and picking ---- */
+
+/* Rounds half up without a C library; far-out values are brought to where arithmetic cannot overflow. */
+static int64_t q16_of(double position) {
+    const double limit = 140737488355328.0; /* 2^47 */
+    if (!(position > -limit))
+        return -(INT64_C(1) << 62);
+    if (position >= limit)
+        return INT64_C(1) << 62;
+    return (int64_t)__builtin_floor(position * 65536.0 + 0.5);
+}
+
+static uint64_t bytes_of(double bytes) {
+    return !(bytes > 0) ? 0 : bytes >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)bytes;
+}
+
+static bool view_of(struct view *view, int32_t axis, double from, double to, uint32_t width,
+                    uint32_t height) {
+    *view = (struct view){.axis = axis == 1 && timeline_now()->start_us != NULL ? AXIS_TIME : AXIS_EVENTS,
+                          .from_q16 = q16_of(from),
+                          .to_q16 = q16_of(to),
+                          .width = width,
+                          .height = height};
+    /* Half of 2^63 each way would overflow the difference. */
+    const int64_t limit = INT64_C(1) << 61;
+    view->from_q16 = view->from_q16 < -limit ? -limit : view->from_q16;
+    view->to_q16 = view->to_q16 > limit ? limit : view->to_q16;
+    return width >= 1 && width <= VIEW_MAX_SIDE && height >= 1 && height <= VIEW_MAX_SIDE &&
+           view->from_q16 < view->to_q16;
+}
+
+EXPORT(page_draw)
+uint32_t page_draw(int32_t axis, double from, double to, uint32_t width, uint32_t height, double bottom_bytes,
+                   double top_bytes, uint32_t flags, uint32_t color_by, double capacity_bytes) {
+    struct view view;
+    if (!view_of(&view, axis, from, to, width, height))
+        return 0;
+    view.bottom_bytes = bytes_of(bottom_bytes);
+    view.top_bytes = bytes_of(top_bytes) > view.bottom_bytes ? bytes_of(top_bytes) : view.bottom_bytes + 1;
+    struct raster_style style = {.dark = flags & 1,
+                                 .faded = flags >> 1 & 1,
+                                 .reserved = flags >> 2 & 1,
+                                 .color_by =
+                                     color_by <= COLOR_BY_CATEGORY ? (enum color_by)color_by : COLOR_BY_SITE,
+                                 .capacity_bytes = bytes_of(capacity_bytes),
+                                 .stack_mask = page.mask};
+    if (!arena_grow(&page.arena, (void **)&page.rgba, &page.rgba_capacity, (uint64_t)width * height * 4, 1) ||
+        !scene_build(&page.scene, &view) || !raster_draw(&page.raster, &page.scene, &style, page.rgba))
+        return 0;
+    return offset_of(page.rgba);
+}
+
+EXPORT(page_drawn) uint32_t page_drawn(void) {
+    return page.raster.drawn;
+}
+
+EXPORT(page_merged) uint32_t page_merged(void) {
+    return page.raster.merged;
+}
+
+EXPORT(page_pick) double page_pick(uint32_t x, uint32_t y) {
+    if (!scene_pick(&page.scene, x, y, &page.picked) || page.picked.life == UINT32_MAX)
+        return -1;
+    return page.picked.life;
+}
+
+EXPORT(page_picked_event) double page_picked_event(void) {
+    return (double)page.picked.moment - 1;
+}
+
+EXPORT(page_x_of_event) double page_x_of_event(double event) {
+    return view_x_q8(&page.scene.view, timeline_now(), event < 0 ? 0 : (uint32_t)event + 1) / 256.0;
+}
+
+EXPORT(page_event_of_x) double page_event_of_x(double x) {
+    uint32_t width = page.scene.view.width;
+    if (width == 0)
+        return -1;
+    uint32_t column = !(x > 0) ? 0 : x >= width ? width - 1 : (uint32_t)x;
+    return (double)page.scene.moment[column] - 1;
+}
+
+EXPORT(page_curve) uint32_t page_curve(int32_t axis, double from, double to, uint32_t width) {
+    struct view view;
+    struct arena *arena = &page.arena;
+    if (!view_of(&view, axis, from, to, width, 1) ||
+        !arena_grow(arena, (void **)&page.curve, &page.curve_capacity, width, sizeof *page.curve))
+        return 0;
+    uint32_t *moment = NULL, capacity = 0;
+    if (!arena_grow(arena, (void **)&moment, &capacity, width, sizeof *moment))
+        return 0;
+    view_moments(&view, timeline_now(), moment);
+    for (uint32_t column = 0; column < width; column++)
+        page.curve[column] = (double)timeline_now()->live[moment[column]];
+    arena_drop(arena, (void **)&moment);
+    return offset_of(page.curve);
+}
+
+/* ---- groups and search ---- */
+
+EXPORT(page_groups) uint32_t page_groups(double event, uint32_t by) {
+    arena_release(&page.grouping);
+    page.n_groups = 0;
+    if (!groups_at(timeline_now(), moment_of(event), by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &page.grouping,
+                   &page.groups, &page.n_groups))
+        return 0;
+    return page.n_groups;
+}
+
+EXPORT(page_group_bytes) double page_group_bytes(uint32_t i) {
+    return (double)page.groups[i].bytes;
+}
+
+EXPORT(page_group_count) uint32_t page_group_count(uint32_t i) {
+    return page.groups[i].count;
+}
+
+EXPORT(page_group_site) uint32_t page_group_site(uint32_t i) {
+    return page.groups[i].site;
+}
+
+EXPORT(page_group_stack) uint32_t page_group_stack(uint32_t i) {
+    return page.groups[i].stack;
+}
+
+EXPORT(page_stack_count) uint32_t page_stack_count(void) {
+    return page.trace.stacks.count;
+}
+
+EXPORT(page_frame_count) uint32_t page_frame_count(void) {
+    return page.trace.frames.count;
+}
+
+EXPORT(page_string_count) uint32_t page_string_count(void) {
+    return page.trace.strings.count;
+}
+
+EXPORT(page_mask) uint32_t page_mask(void) {
+    return offset_of(page.mask);
+}
+
+EXPORT(page_mask_lives) double page_mask_lives(void) {
+    const struct lives *lives = lives_now();
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        count += page.mask[lives->stack[i]] != 0;
+    return count;
+}
+
+EXPORT(page_mask_peak_bytes) double page_mask_peak_bytes(void) {
+    const struct lives *lives = lives_now();
+    uint32_t peak = timeline_now()->peak_moment;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (page.mask[lives->stack[i]] != 0 && lives->birth[i] <= peak && peak < lives->death[i])
+            bytes += lives->size[i];
+    return (double)bytes;
+}
+
+EXPORT(page_site_lives) double page_site_lives(uint32_t site) {
+    const struct lives *lives = lives_now();
+    const uint32_t *site_of = timeline_now()->site;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        count += site_of[lives->stack[i]] == site;
+    return count;
+}
+
+EXPORT(page_site_bytes_at) double page_site_bytes_at(uint32_t site, double event) {
+    const struct lives *lives = lives_now();
+    const uint32_t *site_of = timeline_now()->site;
+    uint32_t moment = moment_of(event);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++)
+        if (moment < lives->death[i] && site_of[lives->stack[i]] == site)
+            bytes += lives->size[i];
+    return (double)bytes;
+}
+
+/* ---- axes ---- */
+
+static uint32_t ticks_export(const struct ticks *ticks) {
+    for (uint32_t i = 0; i < ticks->count; i++)
+        page.ticks[i] = (double)ticks->at[i];
+    return ticks->count;
+}
+
+static int64_t integer_of(double value) {
+    return value >= 9e18 ? INT64_MAX : value <= -9e18 ? INT64_MIN : (int64_t)value;
+}
+
+EXPORT(page_ticks_decimal) uint32_t page_ticks_decimal(double low, double high, uint32_t most) {
+    struct ticks ticks = ticks_decimal(integer_of(low), integer_of(high), most);
+    return ticks_export(&ticks);
+}
+
+EXPORT(page_ticks_bytes) uint32_t page_ticks_bytes(double low, double high, uint32_t most) {
+    struct ticks ticks = ticks_bytes(bytes_of(low), bytes_of(high), most);
+    return ticks_export(&ticks);
+}
+
+EXPORT(page_ticks) uint32_t page_ticks(void) {
+    return offset_of(page.ticks);
+}
+
+/* ---- what the compiler may call ---- */
+
+void *memcpy(void *restrict to, const void *restrict from, size_t nbytes);
+void *memmove(void *to, const void *from, size_t nbytes);
+void *memset(void *to, int value, size_t nbytes);
+int memcmp(const void *a, const void *b, size_t nbytes);
+
+void *memcpy(void *restrict to, const void *restrict from, size_t nbytes) {
+    return __builtin_memcpy(to, from, nbytes); /* memory.copy: -mbulk-memory */
+}
+
+void *memmove(void *to, const void *from, size_t nbytes) {
+    return __builtin_memmove(to, from, nbytes);
+}
+
+void *memset(void *to, int value, size_t nbytes) {
+    return __builtin_memset(to, value, nbytes);
+}
+
+int memcmp(const void *a, const void *b, size_t nbytes) {
+    const uint8_t *x = a, *y = b;
+    for (size_t i = 0; i < nbytes; i++)
+        if (x[i] != y[i])
+            return x[i] < y[i] ? -1 : 1;
+    return 0;
+}

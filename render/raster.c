@@ -1,0 +1,440 @@
+#include "render/raster.h"
+
+#include "layout/site.h"
+#include "layout/ticks.h"
+#include "render/palette.h"
+#include "trace/bytes.h"
+
+/*
+ * Pixels are written column by column into a transposed picture (a band is a vertical run) and turned at the
+ * end. Colours are 0xRRGGBB; while a pixel is being filled they are "spread", one 16-bit lane each, so that
+ * one multiplication by a coverage (0..256) does all three:   | 0 | B | G | R |
+ */
+
+enum {
+    MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
+    MIN_EDGE_COLUMNS = 4,      /* and, when so wide, one on the left */
+    MIN_PATTERN_Q8 = 4 * 256,
+    TICK_PX = 70
+};
+
+struct theme {
+    uint32_t ground, grid, edge, ink, no_stack;
+};
+
+static const struct theme themes[2] = {
+    {.ground = 0xFFFFFF, .grid = 0xECEEF1, .edge = 0xFFFFFF, .ink = 0x1F2328, .no_stack = 0xA9AFB8},
+    {.ground = 0x12161C, .grid = 0x232932, .edge = 0x0B0E12, .ink = 0xE6EDF3, .no_stack = 0x6B737E},
+};
+
+/* ---- colours ---- */
+
+/* `share` of 256 parts of `b`, the rest of `a`. */
+static uint32_t mix(uint32_t a, uint32_t b, uint32_t share) {
+    uint32_t result = 0;
+    for (unsigned shift = 0; shift < 24; shift += 8)
+        result |= (((a >> shift & 255) * (256 - share) + (b >> shift & 255) * share) >> 8) << shift;
+    return result;
+}
+
+static uint64_t spread(uint32_t rgb) {
+    return (uint64_t)(rgb & 255) << 32 | (uint64_t)(rgb >> 8 & 255) << 16 | (rgb >> 16 & 255);
+}
+
+/* Lanes hold value * 256; the result is opaque, bytes R, G, B, A in memory order on a little-endian machine.
+ */
+static uint32_t gather(uint64_t lanes) {
+    lanes += UINT64_C(0x8000800080);
+    return (uint32_t)(lanes >> 8 & 255) | (uint32_t)(lanes >> 24 & 255) << 8 |
+           (uint32_t)(lanes >> 40 & 255) << 16 | 0xFF000000u;
+}
+
+/* Bits of the hash, well away from each other: hue and lightness are then independent. */
+static uint32_t hash_color(uint32_t hash, bool dark) {
+    uint32_t hue = (hash * 0x9E3779B1u) >> 26, lightness = (hash * 0x85EBCA77u) >> 30;
+    return (dark ? palette_sites_dark : palette_sites_light)[hue * 4 + lightness];
+}
+
+uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark) {
+    return site == 0 ? themes[dark].no_stack : hash_color(site_hash(trace, site), dark);
+}
+
+static unsigned log2_of(uint64_t value) {
+    return value == 0 ? 0 : 63u - (unsigned)__builtin_clzll(value);
+}
+
+/* Steps of a sixteenth of [low, high), both powers of two. */
+static uint32_t scale_color(uint64_t value, unsigned low, unsigned high, bool dark) {
+    unsigned exponent = log2_of(value);
+    unsigned step = exponent <= low ? 0 : (exponent - low) * 16 / (high - low);
+    return (dark ? palette_scale_dark : palette_scale_light)[step > 15 ? 15 : step];
+}
+
+static uint32_t category_color(const struct trace *trace, uint32_t context, bool dark) {
+    uint32_t nbytes, hash = 2166136261u;
+    const uint8_t *text = trace_string(trace, trace->contexts.context[context].category, &nbytes);
+    for (uint32_t i = 0; i < nbytes; i++)
+        hash = (hash ^ text[i]) * 16777619u;
+    return nbytes == 0 ? themes[dark].no_stack : hash_color(hash, dark);
+}
+
+/* Small numbers as colours: golden steps around the circle keep neighbours apart. */
+static uint32_t number_color(uint32_t number, bool dark) {
+    return (dark ? palette_sites_dark : palette_sites_light)[number * 39 % 64 * 4 + number % 3 + 1];
+}
+
+/* ---- the picture while it is being filled ---- */
+
+struct painter {
+    const struct scene *scene;
+    const struct raster_style *style;
+    const struct theme *theme;
+    struct y_scale scale;
+    uint32_t width, height;
+    uint32_t *site_color; /* [frames.count] computed on demand; 0: not yet */
+    uint64_t *base;       /* [width] bytes below what comes next */
+    uint32_t *y;          /* [width] the same in 1/256 px above the lower edge */
+    uint64_t *lanes;      /* [width] the pixel that is partly covered so far */
+    uint32_t *pixels;     /* [width][height], rows from the bottom */
+    /* Changes of a sum of thin bands at each column. */
+    struct change {
+        uint64_t bytes;
+        uint32_t weight, red, green, blue;
+    } * change;
+    /* The sum: columns [from, to), what is alive in column `now`, and how many allocations. */
+    uint32_t from, to, now, count;
+    uint64_t now_bytes, pixel_bytes;
+    uint32_t drawn, merged;
+};
+
+enum pattern { PATTERN_NONE, PATTERN_DOTS, PATTERN_HATCH };
+
+static bool pattern_at(enum pattern pattern, uint32_t column, uint32_t row) {
+    return pattern == PATTERN_DOTS ? column % 6 == 2 && row % 6 == 2 : (column + row) % 8 < 2;
+}
+
+/* Covers column `column` from where it is up to `y_q8`. Whole pixels may carry a pattern. */
+static void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8, uint32_t rgb,
+                         enum pattern pattern) {
+    uint32_t from = painter->y[column];
+    if (y_q8 <= from)
+        return;
+    uint64_t lanes = spread(rgb);
+    uint32_t row = from >> 8, last = y_q8 >> 8;
+    painter->y[column] = y_q8;
+    if (row == last) {
+        painter->lanes[column] += lanes * (y_q8 - from);
+        return;
+    }
+    uint32_t *pixel = painter->pixels + (size_t)column * painter->height;
+    pixel[row] = gather(painter->lanes[column] + lanes * (256 - (from & 255)));
+    uint32_t plain = gather(lanes << 8), other = plain;
+    if (pattern != PATTERN_NONE)
+        other = gather(
+            spread(mix(rgb, pattern == PATTERN_DOTS ? painter->theme->ink : painter->theme->ground, 110))
+            << 8);
+    while (++row < last)
+        pixel[row] = pattern != PATTERN_NONE && pattern_at(pattern, column, row) ? other : plain;
+    painter->lanes[column] = lanes * (y_q8 & 255);
+}
+
+/* ---- colour of an allocation ---- */
+
+static uint32_t site_color(struct painter *painter, uint32_t stack) {
+    uint32_t site = painter->scene->timeline->site[stack];
+    if (painter->site_color[site] == 0)
+        painter->site_color[site] =
+            raster_site_color(painter->scene->timeline->trace, site, painter->style->dark) | 0xFF000000u;
+    return painter->site_color[site] & 0xFFFFFFu;
+}
+
+static uint32_t plain_color(struct painter *painter, uint32_t life) {
+    const struct lives *lives = &painter->scene->timeline->device->lives;
+    bool dark = painter->style->dark;
+    switch (painter->style->color_by) {
+    case COLOR_BY_SIZE: return scale_color(lives->size[life], 9, 33, dark);
+    case COLOR_BY_AGE: return scale_color(lives->death[life] - lives->birth[life], 0, 20, dark);
+    case COLOR_BY_STREAM: return number_color(lives->stream[life], dark);
+    case COLOR_BY_POOL: return number_color(lives->pool[life], dark);
+    case COLOR_BY_CATEGORY:
+        return category_color(painter->scene->timeline->trace, lives->context[life], dark);
+    case COLOR_BY_SITE: break;
+    }
+    return site_color(painter, lives->stack[life]);
+}
+
+/* Older than the recording is paler, what does not match is nearly gone. */
+static uint32_t life_color(struct painter *painter, uint32_t life) {
+    const struct lives *lives = &painter->scene->timeline->device->lives;
+    uint32_t rgb = plain_color(painter, life);
+    if (lives->birth[life] == 0)
+        rgb = mix(rgb, painter->theme->ground, 76);
+    if (painter->style->faded && painter->style->stack_mask[lives->stack[life]] == 0)
+        rgb = mix(rgb, painter->theme->ground, 205);
+    return rgb;
+}
+
+/* ---- bands of their own ---- */
+
+static void band_column(struct painter *painter, const struct band *band, uint32_t column, uint64_t bytes,
+                        uint32_t rgb, enum pattern pattern) {
+    painter->base[column] += bytes;
+    uint32_t y = y_scale_q8(&painter->scale, painter->base[column]);
+    uint32_t height = y - painter->y[column], edge = mix(rgb, painter->theme->edge, 120);
+    if (height >= MIN_OUTLINED_Q8) {
+        bool begins = column == band->start && column != 0 && band->tail - band->start >= MIN_EDGE_COLUMNS;
+        column_paint(painter, column, y - 256, begins ? edge : rgb,
+                     height >= MIN_PATTERN_Q8 ? pattern : PATTERN_NONE);
+        rgb = edge;
+    }
+    column_paint(painter, column, y, rgb, PATTERN_NONE);
+}
+
+static uint64_t bytes_left(uint64_t size, uint32_t remains) {
+    return (size >> 8) * remains + ((size & 255) * remains >> 8);
+}
+
+static void band_draw(struct painter *painter, const struct band *band) {
+    const struct lives *lives = &painter->scene->timeline->device->lives;
+    uint64_t size = lives->size[band->life];
+    uint32_t rgb = life_color(painter, band->life);
+    enum pattern pattern = lives->birth[band->life] == 0 ? PATTERN_DOTS : PATTERN_NONE;
+    for (uint32_t column = band->start; column < band->pending; column++)
+        band_column(painter, band, column, size, rgb, pattern);
+    for (uint32_t column = band->pending; column < band->end; column++)
+        band_column(painter, band, column, size, rgb, PATTERN_HATCH);
+    for (uint32_t column = band->end; column < band->tail; column++)
+        band_column(painter, band, column, bytes_left(size, painter->scene->remains[column]), rgb,
+                    PATTERN_NONE);
+    painter->drawn++;
+}
+
+/* ---- sums of bands that are thinner than a pixel ---- */
+
+static void sum_flush(struct painter *painter) {
+    struct change sum = {0};
+    uint32_t rgb = 0;
+    bool stale = true;
+    for (uint32_t column = painter->from; column < painter->to; column++) {
+        struct change *change = &painter->change[column];
+        if (change->weight != 0 || change->bytes != 0) {
+            sum.bytes += change->bytes;
+            sum.weight += change->weight;
+            sum.red += change->red;
+            sum.green += change->green;
+            sum.blue += change->blue;
+            *change = (struct change){0};
+            stale = true;
+        }
+        if (sum.weight == 0)
+            continue;
+        if (stale)
+            rgb = (sum.red / sum.weight) << 16 | (sum.green / sum.weight) << 8 | sum.blue / sum.weight;
+        stale = false;
+        painter->base[column] += sum.bytes;
+        column_paint(painter, column, y_scale_q8(&painter->scale, painter->base[column]), rgb, PATTERN_NONE);
+    }
+    painter->change[painter->to] = (struct change){0};
+    *(painter->count > 1 ? &painter->merged : &painter->drawn) += painter->count;
+    painter->from = painter->to = painter->count = 0;
+    painter->now_bytes = 0;
+}
+
+static void change_add(struct change *change, uint64_t bytes, uint32_t weight, uint32_t rgb) {
+    change->bytes += bytes;
+    change->weight += weight;
+    change->red += weight * (rgb >> 16 & 255);
+    change->green += weight * (rgb >> 8 & 255);
+    change->blue += weight * (rgb & 255);
+}
+
+/* Weights are wrapping 32-bit numbers, so taking away is adding the negative. */
+static void sum_span(struct painter *painter, uint32_t from, uint32_t to, uint64_t bytes, uint32_t weight,
+                     uint32_t rgb) {
+    change_add(&painter->change[from], bytes, weight, rgb);
+    change_add(&painter->change[to], 0 - bytes, 0 - weight, rgb);
+}
+
+/* Bands come with rising start, so what is alive in the newest column is known: that sum stays below a pixel.
+ */
+static bool sum_fits(struct painter *painter, const struct band *band, uint64_t size) {
+    if (painter->count == 0)
+        return true;
+    for (; painter->now < band->start; painter->now++)
+        painter->now_bytes += painter->change[painter->now + 1].bytes;
+    return painter->now_bytes + size <= painter->pixel_bytes && painter->count < 60000;
+}
+
+static void sum_add(struct painter *painter, const struct band *band) {
+    uint64_t size = painter->scene->timeline->device->lives.size[band->life];
+    uint32_t rgb = life_color(painter, band->life);
+    if (!sum_fits(painter, band, size))
+        sum_flush(painter);
+    if (painter->count++ == 0) {
+        painter->from = painter->now = band->start;
+        painter->now_bytes = 0;
+    }
+    /* 1/256 of a pixel's bytes, at least one; 60,000 of at most 256 times 255 stay below 2^32. */
+    uint32_t weight = (uint32_t)(size / (painter->pixel_bytes / 256 + 1)) + 1;
+    if (band->end > band->start) {
+        sum_span(painter, band->start, band->end, size, weight, rgb);
+        painter->now_bytes += size;
+    }
+    for (uint32_t column = band->end; column < band->tail; column++)
+        sum_span(painter, column, column + 1, bytes_left(size, painter->scene->remains[column]), weight, rgb);
+    if (band->tail > painter->to)
+        painter->to = band->tail;
+}
+
+static void bands_draw(struct painter *painter) {
+    const struct scene *scene = painter->scene;
+    const uint64_t *sizes = scene->timeline->device->lives.size;
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
+        const struct band *band = &scene->bands[i];
+        if (sizes[band->life] < painter->pixel_bytes) {
+            sum_add(painter, band);
+            continue;
+        }
+        if (painter->count != 0)
+            sum_flush(painter);
+        band_draw(painter, band);
+    }
+    if (painter->count != 0)
+        sum_flush(painter);
+}
+
+/* ---- ground, grid and lines ---- */
+
+static void ground_draw(struct painter *painter) {
+    uint32_t ground = gather(spread(painter->theme->ground) << 8);
+    for (uint32_t column = 0; column < painter->width; column++) {
+        uint32_t *pixel = painter->pixels + (size_t)column * painter->height;
+        uint32_t y = painter->y[column], row = y >> 8;
+        if (row < painter->height)
+            pixel[row] = gather(painter->lanes[column] + spread(painter->theme->ground) * (256 - (y & 255)));
+        while (++row < painter->height)
+            pixel[row] = ground;
+    }
+}
+
+static void grid_draw(struct painter *painter) {
+    const struct view *view = &painter->scene->view;
+    uint32_t grid = gather(spread(painter->theme->grid) << 8), most = painter->height / TICK_PX;
+    struct ticks ticks = ticks_bytes(view->bottom_bytes, view->top_bytes,
+                                     most < 2    ? 2
+                                     : most > 12 ? 12
+                                                 : most);
+    for (uint32_t i = 0; i < ticks.count; i++) {
+        uint32_t row = y_scale_q8(&painter->scale, (uint64_t)ticks.at[i]) >> 8;
+        for (uint32_t column = 0; row < painter->height && column < painter->width; column++)
+            if (row > painter->y[column] >> 8)
+                painter->pixels[(size_t)column * painter->height + row] = grid;
+    }
+}
+
+static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
+    if (row < painter->height)
+        painter->pixels[(size_t)column * painter->height + row] = gather(spread(painter->theme->ink) << 8);
+}
+
+/* Steps are joined by a vertical run, so that the line has no gaps. */
+static void reserved_draw(struct painter *painter) {
+    const struct timeline *timeline = painter->scene->timeline;
+    if (timeline->reserved_peak == 0)
+        return;
+    uint32_t last = 0;
+    for (uint32_t column = 0; column < painter->width; column++) {
+        uint32_t moment = painter->scene->moment[column];
+        if (column == 0 || moment != painter->scene->moment[column - 1]) {
+            uint32_t row = y_scale_q8(&painter->scale, timeline_reserved_at(timeline, moment)) >> 8;
+            for (uint32_t at = row < last ? row : last; column != 0 && at < (row > last ? row : last); at++)
+                dot_draw(painter, column, at);
+            last = row;
+        }
+        dot_draw(painter, column, last);
+    }
+}
+
+static void capacity_draw(struct painter *painter) {
+    const struct view *view = &painter->scene->view;
+    uint64_t capacity = painter->style->capacity_bytes;
+    if (capacity <= view->bottom_bytes || capacity >= view->top_bytes)
+        return;
+    uint32_t row = y_scale_q8(&painter->scale, capacity) >> 8;
+    for (uint32_t column = 0; column < painter->width; column++)
+        if (column % 12 < 7)
+            dot_draw(painter, column, row);
+}
+
+/* From columns, bottom up, to rows, top down; in tiles, so that both sides stay in the cache. */
+static void pixels_turn(const struct painter *painter, uint32_t *rgba) {
+    enum { TILE = 32 };
+    for (uint32_t x0 = 0; x0 < painter->width; x0 += TILE)
+        for (uint32_t y0 = 0; y0 < painter->height; y0 += TILE)
+            for (uint32_t y = y0; y < y0 + TILE && y < painter->height; y++)
+                for (uint32_t x = x0; x < x0 + TILE && x < painter->width; x++)
+                    rgba[(size_t)(painter->height - 1 - y) * painter->width + x] =
+                        painter->pixels[(size_t)x * painter->height + y];
+}
+
+/* ---- entry ---- */
+
+void raster_init(struct raster *raster, struct arena_host host) {
+    *raster = (struct raster){0};
+    arena_init(&raster->arena, host, SIZE_MAX);
+}
+
+void raster_release(struct raster *raster) {
+    arena_release(&raster->arena);
+    *raster = (struct raster){0};
+}
+
+/* Cuts one array out of the scratch memory. */
+static void *scratch_take(uint8_t **at, size_t nbytes) {
+    void *result = *at;
+    *at += (nbytes + 15) & ~(size_t)15;
+    return result;
+}
+
+static bool painter_init(struct painter *painter, struct raster *raster, uint32_t n_frames) {
+    size_t width = painter->width, pixels = width * painter->height * sizeof(uint32_t);
+    size_t nbytes = pixels + width * (8 + 4 + 8) + (width + 1) * sizeof(struct change) +
+                    (size_t)n_frames * sizeof(uint32_t) + 6 * 16;
+    if (nbytes > UINT32_MAX ||
+        !arena_grow(&raster->arena, (void **)&raster->scratch, &raster->scratch_capacity, nbytes, 1))
+        return false;
+    uint8_t *at = raster->scratch;
+    painter->pixels = scratch_take(&at, pixels);
+    uint8_t *zeroed = at;
+    painter->base = scratch_take(&at, width * sizeof *painter->base);
+    painter->lanes = scratch_take(&at, width * sizeof *painter->lanes);
+    painter->y = scratch_take(&at, width * sizeof *painter->y);
+    painter->change = scratch_take(&at, (width + 1) * sizeof *painter->change);
+    painter->site_color = scratch_take(&at, (size_t)n_frames * sizeof *painter->site_color);
+    bytes_zero(zeroed, (size_t)(at - zeroed));
+    return true;
+}
+
+bool raster_draw(struct raster *raster, const struct scene *scene, const struct raster_style *style,
+                 uint8_t *rgba) {
+    const struct view *view = &scene->view;
+    struct painter painter = {.scene = scene,
+                              .style = style,
+                              .theme = &themes[style->dark],
+                              .scale = y_scale_of(view),
+                              .width = view->width,
+                              .height = view->height,
+                              .pixel_bytes = (view->top_bytes - view->bottom_bytes) / view->height};
+    if (!painter_init(&painter, raster, scene->timeline->trace->frames.count))
+        return false;
+    bands_draw(&painter);
+    ground_draw(&painter);
+    grid_draw(&painter);
+    if (style->reserved)
+        reserved_draw(&painter);
+    capacity_draw(&painter);
+    pixels_turn(&painter, (uint32_t *)(void *)rgba);
+    raster->drawn = painter.drawn;
+    raster->merged = painter.merged;
+    return true;
+}

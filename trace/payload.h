@@ -1,0 +1,62 @@
+/*
+ * The compact form of a trace: sections of columns, each deflated in pieces. docs/payload.md is the format's
+ * document.
+ *
+ *     header | directory: one entry per section, one per piece | pieces (zlib streams)
+ *
+ * This module packs columns and reads them back; it neither deflates nor inflates. The host does that between
+ * the two steps, in threads or with the browser's DecompressionStream. Freestanding. A payload is hostile
+ * input: every count, id and offset is checked, and a trace that was read without error satisfies all
+ * invariants of trace/trace.h.
+ */
+#ifndef STRATA_TRACE_PAYLOAD_H
+#define STRATA_TRACE_PAYLOAD_H
+
+#include "trace/trace.h"
+
+enum payload_error {
+    PAYLOAD_OK = 0,
+    PAYLOAD_NO_MEMORY = -1,
+    PAYLOAD_BAD_MAGIC = -2,   /* not a payload, or of another version */
+    PAYLOAD_TRUNCATED = -3,   /* a directory or column runs past its end */
+    PAYLOAD_BAD_SECTION = -4, /* unknown required section, wrong count, twice the same */
+    PAYLOAD_BAD_VALUE = -5,   /* an id, moment or count out of range */
+};
+
+/* A piece of one section: at most PAYLOAD_PIECE_NBYTES raw bytes. */
+enum { PAYLOAD_PIECE_NBYTES = 1 << 20 };
+
+struct payload_piece {
+    const uint8_t *raw; /* writer: what to deflate */
+    uint32_t raw_nbytes;
+    const uint8_t
+        *packed; /* writer: set by the host before payload_assemble; reader: where to inflate from */
+    uint32_t packed_nbytes;
+    uint8_t *target; /* reader: where the host inflates to, exactly raw_nbytes */
+};
+
+struct payload {
+    struct arena *arena;
+    uint32_t n_sections, sections_capacity;
+    struct payload_section *sections;
+    uint32_t n_pieces, pieces_capacity;
+    struct payload_piece *pieces;
+};
+
+/* Packs the columns of `trace` into pieces. Memory from `arena`, until it is released. */
+enum payload_error payload_pack(struct payload *payload, const struct trace *trace, struct arena *arena);
+
+/* After the host has set packed and packed_nbytes of every piece: size of the whole, then the whole. */
+uint64_t payload_nbytes(const struct payload *payload);
+void payload_assemble(const struct payload *payload, uint8_t *to);
+
+/* Reads header and directory; `bytes` must stay valid until payload_unpack. Allocates every piece's target.
+ */
+enum payload_error payload_open(struct payload *payload, const void *bytes, uint64_t nbytes,
+                                struct arena *arena);
+
+/* After the host has inflated every piece into its target: decodes the columns into an empty, initialised
+ * trace. */
+enum payload_error payload_unpack(const struct payload *payload, struct trace *trace);
+
+#endif

@@ -1,0 +1,70 @@
+#include "trace/trace.h"
+
+#include "trace/bytes.h"
+
+/* Row 0 of every table stands for "none". */
+static bool tables_init(struct trace *trace) {
+    struct arena *arena = &trace->arena;
+    if (!arena_grow(arena, (void **)&trace->strings.start, &trace->strings.start_capacity, 2,
+                    sizeof(uint32_t)) ||
+        !arena_grow(arena, (void **)&trace->strings.bytes, &trace->strings.bytes_capacity, 1, 1) ||
+        !arena_grow(arena, (void **)&trace->frames.frame, &trace->frames.capacity, 1, sizeof(struct frame)) ||
+        !arena_grow(arena, (void **)&trace->fx.fx, &trace->fx.capacity, 1, sizeof(struct fx)) ||
+        !arena_grow(arena, (void **)&trace->stacks.stack, &trace->stacks.capacity, 1, sizeof(struct stack)) ||
+        !arena_grow(arena, (void **)&trace->contexts.context, &trace->contexts.capacity, 1,
+                    sizeof(struct context)))
+        return false;
+    trace->strings.start[0] = trace->strings.start[1] = 0;
+    trace->frames.frame[0] = (struct frame){0};
+    trace->fx.fx[0] = (struct fx){0};
+    trace->stacks.stack[0] = (struct stack){0};
+    trace->contexts.context[0] = (struct context){0};
+    trace->strings.count = trace->frames.count = trace->fx.count = 1;
+    trace->stacks.count = trace->contexts.count = 1;
+    return true;
+}
+
+bool trace_init(struct trace *trace, struct arena_host host, size_t limit_nbytes) {
+    *trace = (struct trace){0};
+    arena_init(&trace->arena, host, limit_nbytes);
+    return tables_init(trace);
+}
+
+void trace_release(struct trace *trace) {
+    arena_release(&trace->arena);
+    *trace = (struct trace){0};
+}
+
+uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes) {
+    struct string_table *strings = &trace->strings;
+    uint32_t end = strings->start[strings->count];
+    if (nbytes == 0 || nbytes > UINT32_MAX - end)
+        return 0;
+    if (!arena_grow(&trace->arena, (void **)&strings->bytes, &strings->bytes_capacity, (uint64_t)end + nbytes,
+                    1) ||
+        !arena_grow(&trace->arena, (void **)&strings->start, &strings->start_capacity,
+                    (uint64_t)strings->count + 2, sizeof(uint32_t)))
+        return 0;
+    bytes_copy(strings->bytes + end, bytes, nbytes);
+    strings->start[strings->count + 1] = end + (uint32_t)nbytes;
+    return strings->count++;
+}
+
+static size_t text_nbytes(const char *text) {
+    size_t nbytes = 0;
+    while (text[nbytes] != '\0')
+        nbytes++;
+    return nbytes;
+}
+
+bool trace_diagnose(struct trace *trace, const char *code, const char *message, int32_t device) {
+    uint32_t code_id = trace_string_add(trace, code, text_nbytes(code));
+    uint32_t message_id = trace_string_add(trace, message, text_nbytes(message));
+    if (code_id == 0 || message_id == 0 ||
+        !arena_grow(&trace->arena, (void **)&trace->diagnostics, &trace->diagnostics_capacity,
+                    (uint64_t)trace->n_diagnostics + 1, sizeof(struct diagnostic)))
+        return false;
+    trace->diagnostics[trace->n_diagnostics++] =
+        (struct diagnostic){.code = code_id, .message = message_id, .device = device};
+    return true;
+}

@@ -1,0 +1,217 @@
+/*
+ * What a recording is: columns and ids, nothing of where they came from or what is done with them.
+ *
+ *     struct trace
+ *       strings  --id-->  bytes                        frames {file, name, line}      0 is "none" for every
+ * id stacks   node {parent, frame}: a prefix tree; the node of the innermost frame is the stack's id contexts
+ * {compile_context, user_metadata, ...} devices[]  lives (columns), times, segment events, markers, final
+ * segments and blocks
+ *
+ * A *moment* counts states of a device, an *event* changes: moment 0 is the state before the first event and
+ * moment i + 1 the state after event i, so n events have n + 1 moments. A life is alive at moment m when
+ * birth <= m < death.
+ *
+ * Freestanding. All memory belongs to the trace's arena. Nothing here is thread safe; a filled trace may be
+ * read from several threads. Source of the semantics: PyTorch's allocator, as docs/architecture.md quotes it.
+ */
+#ifndef STRATA_TRACE_TRACE_H
+#define STRATA_TRACE_TRACE_H
+
+#include "trace/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* String id i has the bytes [start[i], start[i + 1]) of `bytes`: UTF-8 as far as the file kept to it, no
+ * terminator, may hold NUL. Id 0 is the empty string and means "none". */
+struct string_table {
+    uint32_t count;  /* ids in use, id 0 included */
+    uint32_t *start; /* count + 1 offsets */
+    uint8_t *bytes;
+    uint32_t start_capacity, bytes_capacity;
+};
+
+/* Frame id 0 is "none". Two frames of equal content have one id. */
+struct frame_table {
+    uint32_t count, capacity; /* id 0 included */
+    struct frame {
+        uint32_t file; /* string */
+        uint32_t name; /* string */
+        uint32_t line; /* 0: none */
+        uint32_t fx;   /* of `fx` below; 0: none */
+    } * frame;
+};
+
+/* What torch.fx adds to frames of generated code; id 0 is "none". String ids. */
+struct fx_table {
+    uint32_t count, capacity;
+    struct fx {
+        uint32_t op, name, target, original_trace;
+    } * fx;
+};
+
+/* Stack id 0 is the empty stack. `parent` is the stack without its innermost frame: parent[i] < i. */
+struct stack_table {
+    uint32_t count, capacity;
+    struct stack {
+        uint32_t parent;
+        uint32_t frame;
+    } * stack;
+};
+
+/* What else was noted with an allocation; id 0 is "nothing". String ids. */
+struct context_table {
+    uint32_t count, capacity;
+    struct context {
+        uint32_t compile_context; /* "N/A" is stored as none */
+        uint32_t user_metadata;
+        uint32_t category;
+        uint32_t forward_frames; /* text of the forward pass' stack */
+    } * context;
+};
+
+enum life_flag {
+    LIFE_STACK_OF_FREE = 1, /* its allocation was not recorded: the stack is the one of its free */
+    LIFE_FROM_BLOCK = 2,    /* known from the final blocks only */
+    LIFE_REOPENED = 4,      /* ended because its address was allocated again without a free */
+    LIFE_UNMATCHED_END = 8, /* alive at the end, but no active block is at its address */
+};
+
+/* Lives of allocations, one row each, in stack order: those older than the recording first (what outlives it
+ * at the bottom, then by falling death), then by birth. */
+struct lives {
+    uint32_t count;
+    uint32_t preexisting; /* the first so many rows have birth 0 */
+    uint32_t *birth;      /* moment */
+    uint32_t *death;      /* moment; n_events + 1: still there at the end */
+    uint32_t
+        *request; /* moment of free_requested where other events lie between it and the completion, and where
+                     none followed: pending while request <= m < death. Otherwise equal to death. */
+    uint64_t *size; /* requested bytes */
+    uint64_t *address;
+    uint32_t *stack;
+    uint32_t *context;
+    uint16_t *stream; /* index into streams */
+    uint16_t *pool;   /* index into pools */
+    uint8_t *flags;   /* enum life_flag */
+};
+
+enum segment_change { SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP };
+
+struct segment_event {
+    uint32_t event; /* index; rising */
+    uint32_t stack;
+    uint64_t address;
+    uint64_t size;
+    uint16_t stream;
+    uint8_t change; /* enum segment_change */
+};
+
+struct oom_event {
+    uint32_t event;
+    uint32_t stack;
+    uint64_t size;        /* asked for, rounded up by the allocator */
+    uint64_t device_free; /* what the driver had left */
+};
+
+struct snapshot_event {
+    uint32_t event;
+    uint64_t size; /* active bytes, rounded sizes */
+};
+
+enum segment_flag { SEGMENT_EXPANDABLE = 1, SEGMENT_SMALL = 2 };
+
+/* A final segment. Its blocks are [first_block, first_block + block_count) of the device's blocks. */
+struct segment {
+    uint64_t address, total_size, allocated_size, active_size, requested_size;
+    uint32_t stack;
+    uint32_t first_block, block_count;
+    uint16_t stream, pool;
+    uint8_t flags; /* enum segment_flag */
+};
+
+enum block_state { BLOCK_INACTIVE, BLOCK_ALLOCATED, BLOCK_PENDING_FREE };
+
+struct block {
+    uint64_t address, size;
+    uint64_t requested_size; /* 0 for inactive blocks */
+    uint32_t stack;
+    uint8_t state; /* enum block_state */
+};
+
+struct pool_id {
+    uint64_t first, second; /* (0, 0): the default pool */
+};
+
+enum { POOL_UNKNOWN = 0 }; /* index into pools; 1 is the default pool */
+
+struct device_trace {
+    int32_t ordinal; /* as in the file: the index inside the process */
+    uint32_t n_events;
+    struct lives lives;
+    int64_t *time_us; /* n_events microseconds since the Unix epoch, or NULL: the file has no times */
+
+    uint32_t n_segment_events, n_ooms, n_snapshots, n_segments, n_blocks, n_streams, n_pools;
+    struct segment_event *segment_events;
+    struct oom_event *ooms;
+    struct snapshot_event *snapshots;
+    struct segment *segments;
+    struct block *blocks;
+    uint64_t *streams;     /* raw handles; index 0 is the default stream, 0 */
+    struct pool_id *pools; /* [0] stands for "unknown", [1] is (0, 0) */
+};
+
+enum annotation_stage { ANNOTATION_START, ANNOTATION_END };
+
+struct annotation {
+    int64_t time_us;
+    uint32_t name;
+    int32_t device;
+    uint8_t stage; /* enum annotation_stage */
+};
+
+/* Something the reader should know before trusting the picture. `code` never changes its spelling. */
+struct diagnostic {
+    uint32_t code;    /* string, e.g. "orphan_frees" */
+    uint32_t message; /* string, one plain sentence */
+    int32_t device;   /* -1: the file */
+};
+
+struct trace {
+    struct arena arena;
+    struct string_table strings;
+    struct frame_table frames;
+    struct fx_table fx;
+    struct stack_table stacks;
+    struct context_table contexts;
+
+    uint32_t n_devices, n_annotations, n_diagnostics;
+    struct device_trace *devices; /* with events, blocks or segments; by rising ordinal */
+    struct annotation *annotations;
+    struct diagnostic *diagnostics;
+    uint32_t diagnostics_capacity;
+
+    uint32_t settings; /* string: allocator_settings as JSON text; 0: the file has none */
+    uint32_t meta;     /* string: JSON object of the writer (file name, digest, title); 0 in a fresh trace */
+};
+
+/* An empty trace that takes its memory from `host`, `limit_nbytes` at most. False: no memory. */
+bool trace_init(struct trace *trace, struct arena_host host, size_t limit_nbytes);
+
+/* Frees all of it. */
+void trace_release(struct trace *trace);
+
+/* Adds a string without looking for an equal one. 0: no memory (or more than 4 GiB of text in all).
+ * O(nbytes). The empty string gets id 0. */
+uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes);
+
+/* The bytes of a string; valid until the next string is added. */
+static inline const uint8_t *trace_string(const struct trace *trace, uint32_t id, uint32_t *nbytes) {
+    *nbytes = trace->strings.start[id + 1] - trace->strings.start[id];
+    return trace->strings.bytes + trace->strings.start[id];
+}
+
+/* Notes a diagnostic. `code` and `message` are NUL terminated. False: no memory. */
+bool trace_diagnose(struct trace *trace, const char *code, const char *message, int32_t device);
+
+#endif
