@@ -289,12 +289,55 @@ uint32_t y_scale_q8(const struct y_scale *scale, uint64_t bytes) {
     return y > scale->limit_q8 ? scale->limit_q8 : (uint32_t)y;
 }
 
+uint64_t scene_band_bytes(const struct scene *scene, const struct band *band, uint32_t column) {
+    uint64_t size = scene->timeline->device->lives.size[band->life];
+    if (column < band->end)
+        return size;
+    uint32_t remains = scene->remains[column];
+    return (size >> 8) * remains + ((size & 255) * remains >> 8);
+}
+
+const struct band *scene_band(const struct scene *scene, uint32_t life) {
+    uint32_t low = 0, high = scene->n_bands;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (scene->bands[middle].life < life)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < scene->n_bands && scene->bands[low].life == life ? &scene->bands[low] : NULL;
+}
+
+/* Changes at columns first, then their running sum; what shrinks away is added column by column. */
+void scene_below(const struct scene *scene, const struct band *band, uint64_t *below) {
+    uint32_t from = band->start, count = (uint32_t)band->tail - band->start;
+    bytes_zero(below, count * sizeof *below);
+    for (const struct band *other = scene->bands; other != band; other++) {
+        uint64_t size = scene->timeline->device->lives.size[other->life];
+        if (other->end > from && other->start < band->tail && other->start < other->end) {
+            below[other->start > from ? other->start - from : 0] += size;
+            if (other->end < band->tail)
+                below[other->end - from] -= size;
+        }
+        for (uint32_t column = other->end > from ? other->end : from;
+             column < other->tail && column < band->tail; column++) {
+            uint64_t left = scene_band_bytes(scene, other, column);
+            below[column - from] += left;
+            if (column + 1 < band->tail)
+                below[column + 1 - from] -= left;
+        }
+    }
+    for (uint32_t i = 1; i < count; i++)
+        below[i] += below[i - 1];
+}
+
 bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick) {
     if (x >= scene->view.width || y >= scene->view.height)
         return false;
     const uint64_t *sizes = scene->timeline->device->lives.size;
     struct y_scale scale = y_scale_of(&scene->view);
-    uint32_t target = (scene->view.height - 1 - y) * 256 + 128, remains = scene->remains[x];
+    uint32_t target = (scene->view.height - 1 - y) * 256 + 128;
     uint64_t below = 0, drawn = 0; /* bytes below; `drawn` counts what shrinks away as well */
     *pick = (struct pick){.moment = scene->moment[x], .life = NO_LIFE};
     for (uint32_t i = 0; i < scene->n_bands; i++) {
@@ -302,7 +345,7 @@ bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *
         if (x < band->start || x >= band->tail)
             continue;
         uint64_t size = sizes[band->life];
-        drawn += x < band->end ? size : (size >> 8) * remains + ((size & 255) * remains >> 8);
+        drawn += scene_band_bytes(scene, band, x);
         if (target < y_scale_q8(&scale, drawn)) {
             pick->life = band->life;
             pick->offset = below;

@@ -90,6 +90,15 @@ struct pick {
 /* What is under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible lives). */
 bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick);
 
+/* The band of a life, NULL: it is not visible. O(log bands). */
+const struct band *scene_band(const struct scene *scene, uint32_t life);
+
+/* Bytes drawn below a band in each of its columns [start, tail), into `below`. O(bands below + columns). */
+void scene_below(const struct scene *scene, const struct band *band, uint64_t *below);
+
+/* Bytes of a band at one of its columns: its size, less where it shrinks away. */
+uint64_t scene_band_bytes(const struct scene *scene, const struct band *band, uint32_t column);
+
 /*
  * Bytes to pixels, shared by raster and pick: height above the lower edge in 1/256 px, clamped to [0, height
  * * 256].

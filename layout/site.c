@@ -1,7 +1,5 @@
 #include "layout/site.h"
 
-#include "trace/bytes.h"
-
 /* Bytes of a string that is not terminated. */
 struct text {
     const uint8_t *at;
@@ -81,15 +79,14 @@ static bool place_of_profiler(struct text name, struct place *place) {
         at++;
     if (at == 0 || at == name.nbytes)
         return false;
-    place->file = (struct text){name.at, at + 3};
+    struct text file = {name.at, at + 3};
     uint32_t first_digit = at += 4;
     for (; at < name.nbytes && name.at[at] >= '0' && name.at[at] <= '9' && at - first_digit < 9; at++)
         line = line * 10 + (uint32_t)(name.at[at] - '0');
-    if (at == first_digit || !text_has_at(name, at, "): "))
+    if (at == first_digit || !text_has_at(name, at, "): ") || at + 3 == name.nbytes)
         return false;
-    place->line = line;
-    place->name = (struct text){name.at + at + 3, name.nbytes - at - 3};
-    return place->name.nbytes > 0;
+    *place = (struct place){file, {name.at + at + 3, name.nbytes - at - 3}, line};
+    return true;
 }
 
 /* True: the frame comes from a profile, where the place is part of the name. */

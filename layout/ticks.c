@@ -28,11 +28,11 @@ static int64_t divide_up(int64_t value, int64_t by) {
     return value / by + (value % by > 0);
 }
 
-/* The multiples of `step` from number `first` to number `last`. */
-static struct ticks ticks_between(int64_t step, int64_t first, int64_t last) {
-    struct ticks ticks = {.step = step};
-    for (int64_t i = first; i <= last; i++)
-        ticks.at[ticks.count++] = i * step;
+/* `count` multiples of `step`, from number `first` on. */
+static struct ticks ticks_from(int64_t step, int64_t first, uint32_t count) {
+    struct ticks ticks = {.step = step, .count = count};
+    for (uint32_t i = 0; i < count; i++)
+        ticks.at[i] = (first + i) * step;
     return ticks;
 }
 
@@ -47,12 +47,14 @@ static struct ticks ticks_of(int64_t low, int64_t high, uint32_t most, int64_t (
     for (uint32_t i = 0; (step = step_of(i)) != 0; i++) {
         int64_t first = divide_up(low, step), last = divide_down(high, step);
         widest = step;
-        /* The number of multiples may be 2^64 - 1, so one less is counted, and where there is none that is
-         * -1. */
-        if (first > last || (uint64_t)last - (uint64_t)first < most)
-            return ticks_between(step, first, last);
+        if (first > last)
+            return ticks_from(step, 0, 0);
+        /* One less than their number, which may be 2^64. */
+        uint64_t further = (uint64_t)last - (uint64_t)first;
+        if (further < most)
+            return ticks_from(step, first, (uint32_t)further + 1);
     }
-    return ticks_between(widest, 0, 0); /* nearly all of 64 bits and room for two: the middle */
+    return ticks_from(widest, 0, 1); /* nearly all of 64 bits and room for two: the middle */
 }
 
 struct ticks ticks_decimal(int64_t low, int64_t high, uint32_t most) {

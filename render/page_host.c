@@ -122,6 +122,11 @@ static struct {
     uint32_t *frames;
     double *curve;
     double ticks[TICKS_MAX];
+    char site_text[1024];
+    uint32_t site_text_nbytes;
+    uint64_t *below; /* of the outline, then `edges` in pairs */
+    double *edges;
+    uint32_t below_capacity, edges_capacity, outline_first;
 } page;
 
 #define EXPORT(name) __attribute__((export_name(#name)))
@@ -266,6 +271,27 @@ EXPORT(page_stack_frames) uint32_t page_stack_frames(uint32_t stack) {
     return offset_of(page.frames);
 }
 
+EXPORT(page_stack_parent) uint32_t page_stack_parent(uint32_t stack) {
+    return page.trace.stacks.stack[stack].parent;
+}
+
+EXPORT(page_stack_frame) uint32_t page_stack_frame(uint32_t stack) {
+    return page.trace.stacks.stack[stack].frame;
+}
+
+EXPORT(page_site_text) uint32_t page_site_text(uint32_t site) {
+    uint32_t nbytes = site_text(&page.trace, site, page.site_text, sizeof page.site_text);
+    if (nbytes >= sizeof page.site_text)
+        for (nbytes = 0; page.site_text[nbytes] != '\0'; nbytes++) {
+        }
+    page.site_text_nbytes = nbytes;
+    return offset_of(page.site_text);
+}
+
+EXPORT(page_site_text_nbytes) uint32_t page_site_text_nbytes(void) {
+    return page.site_text_nbytes;
+}
+
 EXPORT(page_site_color) uint32_t page_site_color(uint32_t site, int32_t dark) {
     return raster_site_color(&page.trace, site, dark != 0);
 }
@@ -374,6 +400,18 @@ EXPORT(page_has_time) int32_t page_has_time(void) {
 
 EXPORT(page_first_us) double page_first_us(void) {
     return (double)timeline_now()->first_us;
+}
+
+EXPORT(page_fit_from) double page_fit_from(int32_t axis) {
+    struct view view = {.axis = axis == 1 ? AXIS_TIME : AXIS_EVENTS};
+    view_fit(&view, timeline_now());
+    return (double)view.from_q16 / 65536;
+}
+
+EXPORT(page_fit_to) double page_fit_to(int32_t axis) {
+    struct view view = {.axis = axis == 1 ? AXIS_TIME : AXIS_EVENTS};
+    view_fit(&view, timeline_now());
+    return (double)view.to_q16 / 65536;
 }
 
 /* The moment after an event; events outside of the recording mean its ends. */
@@ -547,6 +585,32 @@ EXPORT(page_pick) double page_pick(uint32_t x, uint32_t y) {
 
 EXPORT(page_picked_event) double page_picked_event(void) {
     return (double)page.picked.moment - 1;
+}
+
+EXPORT(page_outline) uint32_t page_outline(uint32_t life) {
+    const struct band *band = scene_band(&page.scene, life);
+    uint32_t count = band == NULL ? 0 : (uint32_t)band->tail - band->start;
+    if (count == 0 ||
+        !arena_grow(&page.arena, (void **)&page.below, &page.below_capacity, count, sizeof *page.below) ||
+        !arena_grow(&page.arena, (void **)&page.edges, &page.edges_capacity, (uint64_t)count * 2,
+                    sizeof *page.edges))
+        return 0;
+    scene_below(&page.scene, band, page.below);
+    for (uint32_t i = 0; i < count; i++) {
+        page.edges[2 * i] = (double)page.below[i];
+        page.edges[2 * i + 1] =
+            (double)(page.below[i] + scene_band_bytes(&page.scene, band, band->start + i));
+    }
+    page.outline_first = band->start;
+    return count;
+}
+
+EXPORT(page_outline_first) uint32_t page_outline_first(void) {
+    return page.outline_first;
+}
+
+EXPORT(page_outline_edges) uint32_t page_outline_edges(void) {
+    return offset_of(page.edges);
 }
 
 EXPORT(page_x_of_event) double page_x_of_event(double event) {

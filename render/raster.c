@@ -190,10 +190,6 @@ static void band_column(struct painter *painter, const struct band *band, uint32
     column_paint(painter, column, y, rgb, PATTERN_NONE);
 }
 
-static uint64_t bytes_left(uint64_t size, uint32_t remains) {
-    return (size >> 8) * remains + ((size & 255) * remains >> 8);
-}
-
 static void band_draw(struct painter *painter, const struct band *band) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     uint64_t size = lives->size[band->life];
@@ -204,8 +200,7 @@ static void band_draw(struct painter *painter, const struct band *band) {
     for (uint32_t column = band->pending; column < band->end; column++)
         band_column(painter, band, column, size, rgb, PATTERN_HATCH);
     for (uint32_t column = band->end; column < band->tail; column++)
-        band_column(painter, band, column, bytes_left(size, painter->scene->remains[column]), rgb,
-                    PATTERN_NONE);
+        band_column(painter, band, column, scene_band_bytes(painter->scene, band, column), rgb, PATTERN_NONE);
     painter->drawn++;
 }
 
@@ -281,7 +276,7 @@ static void sum_add(struct painter *painter, const struct band *band) {
         painter->now_bytes += size;
     }
     for (uint32_t column = band->end; column < band->tail; column++)
-        sum_span(painter, column, column + 1, bytes_left(size, painter->scene->remains[column]), weight, rgb);
+        sum_span(painter, column, column + 1, scene_band_bytes(painter->scene, band, column), weight, rgb);
     if (band->tail > painter->to)
         painter->to = band->tail;
 }

@@ -1,0 +1,127 @@
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/recording.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+#include "cli/version.h"
+#include "cli/window.h"
+#include "render/chart.h"
+#include "render/format.h"
+
+#include <string.h>
+
+/* The options without the window. */
+static struct chart_options chart_options_of(const struct recording *recording,
+                                             const struct settings *settings) {
+    return (struct chart_options){
+        .file = recording->input.name,
+        .sha256 = recording->sha256,
+        .title = settings->title,
+        .flags = settings->flags,
+        .version = STRATA_VERSION,
+        .width = settings->width,
+        .height = settings->height,
+        .scale = settings->scale,
+        .dark = strcmp(settings->theme, "dark") == 0,
+        .axis = settings->axis,
+        .color_by = settings->color_by,
+        .capacity_bytes = settings->capacity_bytes,
+        .legend_moment = UINT32_MAX,
+    };
+}
+
+/* An enum exit_code. */
+static int picture_window(const struct recording *recording, const struct settings *settings,
+                          const struct timeline *timeline, struct chart_options *options) {
+    struct view view = {.axis = settings->axis, .width = options->width, .height = options->height};
+    const char *reason = NULL;
+    if (!window_resolve(&view, timeline, settings->from, settings->to, &reason)) {
+        terminal_error(recording->input.shown, "%s", reason);
+        return EXIT_CODE_USAGE;
+    }
+    if (settings->from.base != POSITION_NONE || settings->to.base != POSITION_NONE) {
+        options->from_q16 = view.from_q16;
+        options->to_q16 = view.to_q16;
+    }
+    return EXIT_CODE_DONE;
+}
+
+static int picture_draw(struct buffer *picture, const struct recording *recording,
+                        const struct timeline *timeline, const struct settings *settings) {
+    struct chart_options options = chart_options_of(recording, settings);
+    int code = picture_window(recording, settings, timeline, &options);
+    if (code != EXIT_CODE_DONE)
+        return code;
+    switch (chart_png(picture, timeline, &options)) {
+    case CHART_OK: return EXIT_CODE_DONE;
+    case CHART_NO_MEMORY: recording_print_no_memory(recording, false); break;
+    case CHART_FONT: terminal_error(recording->input.shown, "cannot draw: the font does not load"); break;
+    case CHART_PNG: terminal_error(recording->input.shown, "cannot draw: the PNG library failed"); break;
+    case CHART_SIZE:
+        terminal_error(NULL, "%ux%u pixels, %u times larger, is too large or too small a picture",
+                       settings->width, settings->height, settings->scale);
+        return EXIT_CODE_USAGE;
+    }
+    return EXIT_CODE_FAILED;
+}
+
+static int picture_render(struct buffer *picture, const struct recording *recording,
+                          const struct settings *settings, uint32_t device) {
+    struct arena scratch;
+    struct timeline timeline;
+    int code = EXIT_CODE_FAILED;
+    recording_scratch(recording, &scratch);
+    if (timeline_init(&timeline, &recording->trace, device, &scratch))
+        code = picture_draw(picture, recording, &timeline, settings);
+    else
+        recording_print_no_memory(recording, scratch.limit_hit);
+    arena_release(&scratch);
+    return code;
+}
+
+static int picture_write(struct recording *recording, const struct settings *settings,
+                         const struct output *output) {
+    uint32_t device;
+    int code;
+    if (!recording_read(recording, settings))
+        return EXIT_CODE_FAILED;
+    if (!recording_choose_device(recording, settings, &device, &code))
+        return code;
+    struct buffer picture = {0};
+    code = picture_render(&picture, recording, settings, device);
+    if (code == EXIT_CODE_DONE && !output_write(output, picture.bytes, picture.nbytes))
+        code = EXIT_CODE_FAILED;
+    if (code == EXIT_CODE_DONE && !output->in_place)
+        terminal_note(output->shown, "written, %s", format_bytes(picture.nbytes).text);
+    buffer_release(&picture);
+    return code;
+}
+
+static int png_run(const struct settings *settings) {
+    struct recording recording;
+    struct output output;
+    struct output_request request = {settings->output, ".png", settings->force, true};
+    if (!recording_open(&recording, settings))
+        return EXIT_CODE_FAILED;
+    int code = EXIT_CODE_FAILED;
+    if (output_choose(&output, &request, &recording.input)) {
+        code = picture_write(&recording, settings, &output);
+        output_release(&output);
+    }
+    recording_release(&recording);
+    return code;
+}
+
+const struct verb verb_png = {
+    .name = "png",
+    .bit = VERB_PNG,
+    .summary = "an annotated picture for a bug report",
+    .about =
+        "Draws the run, or a window of it, as a picture that explains itself: axes, peak, out-of-memory\n"
+        "events, and a legend of the call sites that hold the most memory.\n",
+    .examples = "  strata png snapshot.pickle                  writes snapshot.png\n"
+                "  strata png --scale 2 --theme dark snapshot.pickle -o slide.png\n"
+                "  strata png --from peak-500 --to peak+500 snapshot.pickle\n"
+                "  strata png --axis time --from 12.5s --to 14s snapshot.pickle\n",
+    .run = png_run,
+};

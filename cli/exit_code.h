@@ -1,0 +1,11 @@
+/* What the process answers. docs/report.md and the help name the same numbers. */
+#ifndef STRATA_CLI_EXIT_CODE_H
+#define STRATA_CLI_EXIT_CODE_H
+
+enum exit_code {
+    EXIT_CODE_DONE = 0,
+    EXIT_CODE_FAILED = 1, /* cannot read, parse or write */
+    EXIT_CODE_USAGE = 2,  /* the command line asks for what does not exist */
+};
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * A snapshot's bytes and their digest. A second thread reads ahead into a ring of blocks and digests each
+ * block after the parser may have it, so neither waits for the other:
+ *
+ *     file --read(2)--> | block | block | block | block | --input_source--> parser
+ *        second thread       `-- SHA-256
+ *
+ * Memory: the ring, whatever the size of the file. Errors are printed here.
+ */
+#ifndef STRATA_CLI_INPUT_H
+#define STRATA_CLI_INPUT_H
+
+#include "parser/read.h"
+
+#include <sys/stat.h>
+
+enum { INPUT_DIGEST_CHARACTERS = 64 };
+
+struct input {
+    const char *name;   /* for outputs: without the directory, "stdin" for standard input */
+    const char *shown;  /* for messages: as given, or "standard input" */
+    const char *path;   /* as given; "-": standard input */
+    struct stat status; /* of the open file */
+    struct input_reader *reader;
+};
+
+/* Opens `path` and begins to read ahead. Directories and terminals are refused. False: printed, nothing is
+ * open. */
+bool input_open(struct input *input, const char *path);
+
+/* The bytes in order. The source is valid until input_finish or input_close. */
+struct read_source input_source(struct input *input);
+
+/* Bytes handed out by the source so far. */
+uint64_t input_position(const struct input *input);
+
+/* Reads what the parser left (a pickle may be followed by anything) and gives the SHA-256 of the whole as
+ * hexadecimal digits with a terminator. False: printed. */
+bool input_finish(struct input *input, char digest[INPUT_DIGEST_CHARACTERS + 1]);
+
+/* Stops reading, closes and frees. Also after input_finish. */
+void input_close(struct input *input);
+
+#endif

@@ -1,0 +1,16 @@
+/* Memory for arenas, and how much of it is there. */
+#ifndef STRATA_CLI_MEMORY_H
+#define STRATA_CLI_MEMORY_H
+
+#include "trace/arena.h"
+
+/* Memory of the C library. */
+struct arena_host memory_host(void);
+
+/*
+ * How much memory a trace may take when nothing else is asked for: three quarters of what the machine has, or
+ * of the control group's limit (version 2 or 1) where that is lower. SIZE_MAX: unknown.
+ */
+size_t memory_default_limit(void);
+
+#endif

@@ -1,0 +1,383 @@
+#include "cli/options.h"
+
+#include "cli/suggest.h"
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { VERB_PICTURE = VERB_HTML | VERB_PNG, VERB_ALL = VERB_PICTURE | VERB_REPORT };
+
+/* Beside the verbs: the option belongs into settings->flags. */
+enum { SHAPES = 1 << 8 };
+
+struct option {
+    char letter;    /* 0: none */
+    unsigned where; /* verbs that have it, of enum verb_bit, and SHAPES */
+    const char *name;
+    const char *value; /* what the help calls its value; NULL: it takes none */
+    bool (*apply)(struct settings *settings, const char *value); /* false: value not understood */
+    const char *help;
+};
+
+/* ---- one function per option ---- */
+
+/* Index of `value` among `words`; -1: not there. */
+static int choice_of(const char *value, const char *const *words, int n_words) {
+    for (int i = 0; i < n_words; i++)
+        if (strcmp(value, words[i]) == 0)
+            return i;
+    return -1;
+}
+
+static bool apply_output(struct settings *settings, const char *value) {
+    settings->output = value;
+    return *value != '\0';
+}
+
+static bool apply_device(struct settings *settings, const char *value) {
+    uint64_t number;
+    if (!number_parse(value, 0, INT32_MAX, &number))
+        return false;
+    settings->has_device = true;
+    settings->device = (int32_t)number;
+    return true;
+}
+
+static bool apply_force(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->force = true;
+}
+
+static bool apply_quiet(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->quiet = true;
+}
+
+static bool apply_verbose(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->verbose = true;
+}
+
+static bool apply_max_memory(struct settings *settings, const char *value) {
+    uint64_t nbytes;
+    if (!size_parse(value, &nbytes) || nbytes == 0)
+        return false;
+    settings->max_memory_nbytes = nbytes > SIZE_MAX ? SIZE_MAX : (size_t)nbytes;
+    return true;
+}
+
+static bool apply_title(struct settings *settings, const char *value) {
+    settings->title = value;
+    return true;
+}
+
+static bool apply_theme(struct settings *settings, const char *value) {
+    static const char *const themes[] = {"light", "dark", "auto"};
+    settings->theme = value;
+    return choice_of(value, themes, 3) >= 0;
+}
+
+static bool apply_capacity(struct settings *settings, const char *value) {
+    return size_parse(value, &settings->capacity_bytes) && settings->capacity_bytes != 0;
+}
+
+static bool apply_number(uint32_t *setting, const char *value, uint32_t low, uint32_t high) {
+    uint64_t number;
+    if (!number_parse(value, low, high, &number))
+        return false;
+    *setting = (uint32_t)number;
+    return true;
+}
+
+static bool apply_width(struct settings *settings, const char *value) {
+    return apply_number(&settings->width, value, 320, 7680);
+}
+
+static bool apply_height(struct settings *settings, const char *value) {
+    return apply_number(&settings->height, value, 240, 4320);
+}
+
+static bool apply_scale(struct settings *settings, const char *value) {
+    return apply_number(&settings->scale, value, 1, 4);
+}
+
+static bool apply_from(struct settings *settings, const char *value) {
+    return position_parse(value, &settings->from);
+}
+
+static bool apply_to(struct settings *settings, const char *value) {
+    return position_parse(value, &settings->to);
+}
+
+static bool apply_axis(struct settings *settings, const char *value) {
+    static const char *const axes[] = {[AXIS_EVENTS] = "events", [AXIS_TIME] = "time"};
+    int choice = choice_of(value, axes, 2);
+    settings->axis = choice == AXIS_TIME ? AXIS_TIME : AXIS_EVENTS;
+    return choice >= 0;
+}
+
+static bool apply_color_by(struct settings *settings, const char *value) {
+    static const char *const names[] = {
+        [COLOR_BY_SITE] = "site",     [COLOR_BY_SIZE] = "size", [COLOR_BY_AGE] = "age",
+        [COLOR_BY_STREAM] = "stream", [COLOR_BY_POOL] = "pool", [COLOR_BY_CATEGORY] = "category",
+    };
+    int choice = choice_of(value, names, sizeof names / sizeof names[0]);
+    if (choice >= 0)
+        settings->color_by = (enum color_by)choice;
+    return choice >= 0;
+}
+
+static bool apply_json(struct settings *settings, const char *value) {
+    (void)value;
+    settings->format = REPORT_JSON;
+    return true;
+}
+
+static bool apply_markdown(struct settings *settings, const char *value) {
+    (void)value;
+    settings->format = REPORT_MARKDOWN;
+    return true;
+}
+
+static bool apply_top(struct settings *settings, const char *value) {
+    return apply_number(&settings->top, value, 0, UINT32_MAX);
+}
+
+static bool apply_group(struct settings *settings, const char *value) {
+    static const char *const names[] = {[GROUP_BY_SITE] = "site", [GROUP_BY_STACK] = "stack"};
+    int choice = choice_of(value, names, 2);
+    settings->group = choice == GROUP_BY_STACK ? GROUP_BY_STACK : GROUP_BY_SITE;
+    return choice >= 0;
+}
+
+/* ---- the table, in the order of the help ---- */
+
+static const struct option options[] = {
+    {'o', VERB_PICTURE, "output", "PATH", apply_output,
+     "a file, a directory, or - for standard output\n(default: the input's name with the new ending, beside "
+     "it)"},
+    {'o', VERB_REPORT, "output", "PATH", apply_output,
+     "a file, a directory, or - for standard output\n(default: standard output)"},
+    {'f', VERB_ALL, "force", NULL, apply_force, "replace an existing output file"},
+    {'d', VERB_PICTURE | SHAPES, "device", "N", apply_device,
+     "ordinal of the device (default: the one with most events)"},
+    {'d', VERB_REPORT | SHAPES, "device", "N", apply_device, "ordinal of the device (default: all)"},
+    {0, VERB_REPORT, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
+    {0, VERB_REPORT, "markdown", NULL, apply_markdown, "to paste into an issue"},
+    {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},
+    {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,
+     "sum by call site (default) or by identical stack"},
+    {0, VERB_PICTURE | SHAPES, "title", "TEXT", apply_title, "title (default: the input's name)"},
+    {0, VERB_HTML | SHAPES, "theme", "light|dark|auto", apply_theme,
+     "colours of the page (default: auto, as the system)"},
+    {0, VERB_PNG | SHAPES, "theme", "light|dark|auto", apply_theme,
+     "colours of the picture (default: auto, which is light)"},
+    {0, VERB_PICTURE | SHAPES, "capacity", "SIZE", apply_capacity,
+     "draw a line at the device's capacity, such as 80GiB"},
+    {0, VERB_PNG | SHAPES, "width", "PIXELS", apply_width, "320 to 7680 (default: 1600)"},
+    {0, VERB_PNG | SHAPES, "height", "PIXELS", apply_height, "240 to 4320 (default: 900)"},
+    {0, VERB_PNG | SHAPES, "scale", "N", apply_scale, "everything so many times larger, 1 to 4 (default: 1)"},
+    {0, VERB_PNG | SHAPES, "from", "POSITION", apply_from,
+     "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},
+    {0, VERB_PNG | SHAPES, "to", "POSITION", apply_to, "where the window ends, the same way"},
+    {0, VERB_PNG | SHAPES, "axis", "events|time", apply_axis,
+     "what runs along the picture (default: events)"},
+    {0, VERB_PNG | SHAPES, "color-by", "WHAT", apply_color_by,
+     "site (default), size, age, stream, pool or category"},
+    {0, VERB_ALL, "max-memory", "SIZE", apply_max_memory,
+     "how much memory the recording may take\n(default: three quarters of what there is)"},
+    {'q', VERB_ALL, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
+    {'v', VERB_ALL, "verbose", NULL, apply_verbose, "more notes: what was read, how far to trust it"},
+    {'V', VERB_ALL, "version", NULL, NULL, "print the version"},
+    {'h', VERB_ALL, "help", NULL, NULL, "print this help"},
+};
+
+enum { N_OPTIONS = sizeof options / sizeof options[0] };
+
+/* ---- parsing ---- */
+
+struct parse {
+    const struct verb *verb;
+    struct settings *settings;
+    char **words;
+    int n_words, at; /* `at`: the next word */
+    bool operands_only;
+};
+
+static enum options_result wrong(const struct verb *verb) {
+    fprintf(stderr, "Try: strata %s -h\n", verb->name);
+    return OPTIONS_WRONG;
+}
+
+static const struct option *option_by_name(unsigned verbs, const char *name, size_t length) {
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if ((options[i].where & verbs) != 0 && strlen(options[i].name) == length &&
+            memcmp(options[i].name, name, length) == 0)
+            return &options[i];
+    return NULL;
+}
+
+static const struct option *option_by_letter(unsigned verbs, char letter) {
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if ((options[i].where & verbs) != 0 && options[i].letter == letter)
+            return &options[i];
+    return NULL;
+}
+
+static enum options_result unknown_name(const struct verb *verb, const char *name, size_t length) {
+    char typed[64];
+    snprintf(typed, sizeof typed, "%.*s", length < sizeof typed ? (int)length : (int)sizeof typed - 1, name);
+    struct suggestion suggestion = suggestion_start(typed);
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if ((options[i].where & verb->bit) != 0)
+            suggestion_offer(&suggestion, options[i].name);
+    const struct option *elsewhere = option_by_name(VERB_ALL, name, length);
+    if (elsewhere != NULL)
+        terminal_error(NULL, "--%s is no option of %s", typed, verb->name);
+    else if (suggestion.closest != NULL)
+        terminal_error(NULL, "unknown option --%s; did you mean --%s?", typed, suggestion.closest);
+    else
+        terminal_error(NULL, "unknown option --%s", typed);
+    return wrong(verb);
+}
+
+/* Notes an option for the text chunk of a picture. What does not fit is left out whole. */
+static void flags_note(struct settings *settings, const struct option *option, const char *value) {
+    size_t used = strlen(settings->flags), left = sizeof settings->flags - used;
+    const char *blank = used != 0 ? " " : "";
+    const char *gap = value != NULL ? " " : "";
+    int length =
+        snprintf(settings->flags + used, left, "%s--%s%s%s", blank, option->name, gap, value ? value : "");
+    if (length < 0 || (size_t)length >= left)
+        settings->flags[used] = '\0';
+}
+
+static enum options_result option_apply(struct parse *parse, const struct option *option, const char *value) {
+    if (option->letter == 'h')
+        return OPTIONS_HELP;
+    if (option->letter == 'V')
+        return OPTIONS_VERSION;
+    if (!option->apply(parse->settings, value)) {
+        terminal_error(NULL, "--%s: \"%s\" will not do (%s): %.*s", option->name, value, option->value,
+                       (int)strcspn(option->help, "\n"), option->help);
+        return wrong(parse->verb);
+    }
+    if ((option->where & SHAPES) != 0)
+        flags_note(parse->settings, option, value);
+    return OPTIONS_RUN;
+}
+
+/* The word after an option, for its value. NULL: there is none, printed. */
+static const char *value_take(struct parse *parse, const struct option *option) {
+    if (parse->at < parse->n_words)
+        return parse->words[parse->at++];
+    terminal_error(NULL, "--%s needs a value (%s)", option->name, option->value);
+    return NULL;
+}
+
+static enum options_result parse_long(struct parse *parse, const char *name) {
+    size_t length = strcspn(name, "=");
+    const char *value = name[length] == '=' ? name + length + 1 : NULL;
+    const struct option *option = option_by_name(parse->verb->bit, name, length);
+    if (option == NULL)
+        return unknown_name(parse->verb, name, length);
+    if (option->value == NULL && value != NULL) {
+        terminal_error(NULL, "--%s takes no value", option->name);
+        return wrong(parse->verb);
+    }
+    if (option->value != NULL && value == NULL && (value = value_take(parse, option)) == NULL)
+        return wrong(parse->verb);
+    return option_apply(parse, option, value);
+}
+
+/* "-fq", "-oFILE", "-o FILE" */
+static enum options_result parse_cluster(struct parse *parse, const char *letters) {
+    for (; *letters != '\0'; letters++) {
+        const struct option *option = option_by_letter(parse->verb->bit, *letters);
+        const char *value = NULL;
+        if (option == NULL) {
+            terminal_error(NULL, "unknown option -%c", *letters);
+            return wrong(parse->verb);
+        }
+        if (option->value != NULL)
+            value = letters[1] != '\0' ? letters + 1 : value_take(parse, option);
+        if (option->value != NULL && value == NULL)
+            return wrong(parse->verb);
+        enum options_result result = option_apply(parse, option, value);
+        if (result != OPTIONS_RUN || value != NULL)
+            return result;
+    }
+    return OPTIONS_RUN;
+}
+
+static enum options_result parse_operand(struct parse *parse, const char *word) {
+    if (parse->settings->input != NULL) {
+        terminal_error(NULL, "one snapshot at a time: \"%s\" is one too many", word);
+        return wrong(parse->verb);
+    }
+    parse->settings->input = word;
+    return OPTIONS_RUN;
+}
+
+static enum options_result parse_word(struct parse *parse) {
+    const char *word = parse->words[parse->at++];
+    if (parse->operands_only || word[0] != '-' || word[1] == '\0')
+        return parse_operand(parse, word);
+    if (word[1] != '-')
+        return parse_cluster(parse, word + 1);
+    if (word[2] != '\0')
+        return parse_long(parse, word + 2);
+    parse->operands_only = true;
+    return OPTIONS_RUN;
+}
+
+enum options_result options_parse(const struct verb *verb, int n_words, char **words,
+                                  struct settings *settings) {
+    *settings = (struct settings){.theme = "auto", .width = 1600, .height = 900, .scale = 1, .top = 20};
+    struct parse parse = {.verb = verb, .settings = settings, .words = words, .n_words = n_words};
+    while (parse.at < parse.n_words) {
+        enum options_result result = parse_word(&parse);
+        if (result != OPTIONS_RUN)
+            return result;
+    }
+    if (settings->input != NULL)
+        return OPTIONS_RUN;
+    terminal_error(NULL, "%s: no snapshot is named (- is standard input)", verb->name);
+    return wrong(verb);
+}
+
+/* ---- help ---- */
+
+/* "  -o, --output PATH" padded to the column of the explanations; those of several lines stay in their
+ * column. */
+static void option_print(const struct option *option) {
+    enum { COLUMN = 28 };
+    char left[80];
+    char letter[8] = "    ";
+    if (option->letter != 0)
+        snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    snprintf(left, sizeof left, "  %s--%s %s", letter, option->name,
+             option->value != NULL ? option->value : "");
+    printf("%-*s", COLUMN, left);
+    if (strlen(left) >= COLUMN)
+        printf("\n%*s", COLUMN, "");
+    for (const char *line = option->help;;) {
+        size_t length = strcspn(line, "\n");
+        printf("%.*s\n", (int)length, line);
+        if (line[length] == '\0')
+            return;
+        line += length + 1;
+        printf("%*s", COLUMN, "");
+    }
+}
+
+void options_print_help(const struct verb *verb) {
+    printf("Usage: strata %s [OPTION]... SNAPSHOT\n\n%s\nOptions:\n", verb->name, verb->about);
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if ((options[i].where & verb->bit) != 0)
+            option_print(&options[i]);
+    printf("\nSizes: 75GiB and 75G are 1024-based, 80GB is 1000-based, a plain number is bytes.\n"
+           "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage.\n\nExamples:\n%s",
+           verb->examples);
+}

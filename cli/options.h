@@ -1,0 +1,67 @@
+/*
+ * The command line: one table of options, each with the verbs that have it. Long options as --name VALUE or
+ * --name=VALUE, letters alone or in clusters (-fq), -- ends the options, a single - is the standard input or
+ * output.
+ */
+#ifndef STRATA_CLI_OPTIONS_H
+#define STRATA_CLI_OPTIONS_H
+
+#include "cli/units.h"
+#include "layout/scene.h"
+#include "render/raster.h"
+#include "render/report.h"
+
+enum verb_bit { VERB_HTML = 1, VERB_PNG = 2, VERB_REPORT = 4 };
+
+enum { FLAGS_CAPACITY = 1024 };
+
+/* What a command line asks for; zero where nothing was given, except as noted. */
+struct settings {
+    const char *input;
+    const char *output;
+    bool has_device;
+    int32_t device;
+    bool force, quiet, verbose;
+    size_t max_memory_nbytes; /* 0: memory_default_limit */
+
+    const char *title;
+    const char *theme; /* "auto" at first */
+    uint64_t capacity_bytes;
+
+    uint32_t width, height, scale; /* 1600, 900, 1 at first */
+    enum axis axis;
+    enum color_by color_by;
+    struct position from, to;
+
+    enum report_format format;
+    enum group_by group;
+    uint32_t top; /* 20 at first; 0: all */
+
+    char flags[FLAGS_CAPACITY]; /* the given options that shape the result, in long form: "--scale 2 --from
+                                   peak-500" */
+};
+
+struct verb {
+    const char *name;
+    enum verb_bit bit;
+    const char *summary;                         /* one line for the list of verbs */
+    const char *about;                           /* a paragraph for its own help */
+    const char *examples;                        /* lines, each with two blanks before it */
+    int (*run)(const struct settings *settings); /* an enum exit_code */
+};
+
+enum options_result {
+    OPTIONS_RUN,  /* the settings are complete */
+    OPTIONS_HELP, /* -h was met */
+    OPTIONS_VERSION,
+    OPTIONS_WRONG, /* printed */
+};
+
+/* Reads the words after the verb. Strings in `settings` point into `words`. */
+enum options_result options_parse(const struct verb *verb, int n_words, char **words,
+                                  struct settings *settings);
+
+/* Prints a verb's help to standard output. */
+void options_print_help(const struct verb *verb);
+
+#endif

@@ -1,0 +1,310 @@
+#include "cli/output.h"
+
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* The temporary file that a signal must remove; empty: none. Changed only while those signals are blocked. */
+static char doomed_path[PATH_MAX];
+
+static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { N_CAUGHT_SIGNALS = sizeof caught_signals / sizeof caught_signals[0] };
+
+static void signal_leave(int number) {
+    const char *wipe = progress_wipe();
+    if (wipe != NULL && write(STDERR_FILENO, wipe, strlen(wipe)) < 0)
+        _exit(128 + number);
+    if (doomed_path[0] != '\0')
+        unlink(doomed_path);
+    _exit(128 + number);
+}
+
+void output_catch_signals(void) {
+    struct sigaction leave = {.sa_handler = signal_leave}, before;
+    sigfillset(&leave.sa_mask);
+    for (size_t i = 0; i < N_CAUGHT_SIGNALS; i++)
+        if (sigaction(caught_signals[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            sigaction(caught_signals[i], &leave, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+static void signals_block(sigset_t *before) {
+    sigset_t caught;
+    sigemptyset(&caught);
+    for (size_t i = 0; i < N_CAUGHT_SIGNALS; i++)
+        sigaddset(&caught, caught_signals[i]);
+    pthread_sigmask(SIG_BLOCK, &caught, before);
+}
+
+/* ---- the target ---- */
+
+/* Endings that the output's one replaces, outermost first: "x.pickle.gz" becomes "x.html". */
+static size_t stem_length(const char *name) {
+    static const char *const endings[] = {".gz", ".pickle", ".pkl", ".json", ".html"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t n = strlen(endings[i]);
+        if (length > n && strncmp(name + length - n, endings[i], n) == 0)
+            length -= n;
+    }
+    return length;
+}
+
+/* "directory/stem.html". NULL: no memory. */
+static char *path_beside(const char *directory, size_t directory_length, const char *name,
+                         const char *ending) {
+    char *path;
+    const char *slash = directory_length == 0 || directory[directory_length - 1] == '/' ? "" : "/";
+    int length = asprintf(&path, "%.*s%s%.*s%s", (int)directory_length, directory, slash,
+                          (int)stem_length(name), name, ending);
+    return length < 0 ? NULL : path;
+}
+
+static size_t directory_length(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+static bool is_directory(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* The target's path before links are followed. NULL: no memory. */
+static char *target_path(const struct output_request *request, const struct input *input) {
+    char *path;
+    bool standard_input = strcmp(input->path, "-") == 0;
+    if (request->path == NULL && !standard_input)
+        path = path_beside(input->path, directory_length(input->path), input->name, request->ending);
+    else if (request->path == NULL)
+        path = strdup("-");
+    else if (is_directory(request->path) || request->path[strlen(request->path) - 1] == '/')
+        path = path_beside(request->path, strlen(request->path), input->name, request->ending);
+    else
+        path = strdup(request->path);
+    return path;
+}
+
+/* A rename would replace a symbolic link instead of the file it names: follow it first. */
+static void target_follow_links(struct output *output) {
+    char *real = realpath(output->path, NULL);
+    if (real == NULL)
+        return;
+    free(output->path);
+    output->path = real;
+}
+
+static bool directory_check(const struct output *output) {
+    const char *path = output->path;
+    size_t length = directory_length(path);
+    char *directory = length == 0 ? strdup(".") : strndup(path, length);
+    bool usable = directory != NULL && access(directory, W_OK | X_OK) == 0;
+    if (!usable)
+        terminal_error(output->shown, "cannot write: the directory \"%s\": %s",
+                       directory != NULL ? directory : "", strerror(errno));
+    free(directory);
+    return usable;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool target_check_file(struct output *output, const struct input *input) {
+    struct stat status;
+    if (lstat(output->path, &status) != 0)
+        return directory_check(output);
+    target_follow_links(output);
+    if (stat(output->path, &status) == 0 && same_file(&status, &input->status)) {
+        terminal_error(output->shown, "is the input itself; name another output with -o");
+        return false;
+    }
+    output->in_place = S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
+    if (output->in_place)
+        return true;
+    if (S_ISDIR(status.st_mode)) {
+        terminal_error(output->shown, "is a directory");
+        return false;
+    }
+    if (!output->force) {
+        terminal_error(output->shown, "exists already; -f replaces it");
+        return false;
+    }
+    return directory_check(output);
+}
+
+static bool target_check(struct output *output, const struct output_request *request,
+                         const struct input *input) {
+    bool standard = strcmp(output->path, "-") == 0;
+    if (standard && request->binary && isatty(STDOUT_FILENO)) {
+        terminal_error(NULL, "will not write %s to a terminal; name a file with -o", request->ending + 1);
+        return false;
+    }
+    output->in_place = standard;
+    return standard || target_check_file(output, input);
+}
+
+bool output_choose(struct output *output, const struct output_request *request, const struct input *input) {
+    *output = (struct output){.force = request->force};
+    if (request->path != NULL && request->path[0] == '\0') {
+        terminal_error(NULL, "-o \"\" names no file");
+        return false;
+    }
+    output->path = target_path(request, input);
+    bool standard = output->path != NULL && strcmp(output->path, "-") == 0;
+    output->shown = output->path != NULL ? strdup(standard ? "standard output" : output->path) : NULL;
+    if (output->path == NULL || output->shown == NULL)
+        terminal_error(NULL, "no memory");
+    else if (target_check(output, request, input))
+        return true;
+    output_release(output);
+    return false;
+}
+
+void output_release(struct output *output) {
+    free(output->path);
+    free(output->shown);
+    output->path = output->shown = NULL;
+}
+
+/* ---- writing ---- */
+
+static bool write_all(int fd, const void *bytes, size_t nbytes) {
+    const uint8_t *at = bytes;
+    while (nbytes != 0) {
+        ssize_t n = write(fd, at, nbytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        nbytes -= (size_t)n;
+    }
+    return true;
+}
+
+static bool write_and_close(int fd, const void *bytes, size_t nbytes) {
+    bool written = write_all(fd, bytes, nbytes);
+    int error = errno;
+    if (close(fd) != 0 && written)
+        return false; /* network file systems say only here that the disk is full */
+    errno = error;
+    return written;
+}
+
+/* A pipe's reader that has gone away wants no message: leave as programs do that never asked about SIGPIPE.
+ */
+static void leave_quietly(void) {
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+}
+
+static bool output_write_in_place(const struct output *output, const void *bytes, size_t nbytes) {
+    bool standard = strcmp(output->path, "-") == 0;
+    int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                      : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0 && write_and_close(fd, bytes, nbytes))
+        return true;
+    if (errno == EPIPE)
+        leave_quietly();
+    else
+        terminal_error(output->shown, "cannot write: %s", strerror(errno));
+    return false;
+}
+
+/* Opens a new file beside the target and dooms it. Below 0: errno. */
+static int temporary_open(const char *path) {
+    for (int attempt = 0; attempt < 16; attempt++) {
+        uint64_t number;
+        if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+            return -1;
+        int length = snprintf(doomed_path, sizeof doomed_path, "%.*s.strata-%016" PRIx64 ".tmp",
+                              (int)directory_length(path), path, number);
+        if (length < 0 || (size_t)length >= sizeof doomed_path) {
+            doomed_path[0] = '\0';
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        int fd = open(doomed_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0)
+            return fd;
+        doomed_path[0] = '\0'; /* it may be another's */
+        if (errno != EEXIST)
+            return -1;
+    }
+    return -1;
+}
+
+/* Where the file system knows no RENAME_NOREPLACE: a hard link, or else an empty file, holds the name. */
+static bool rename_keeping_old(const char *from, const char *to) {
+    if (link(from, to) == 0) {
+        unlink(from);
+        return true;
+    }
+    if (errno == EEXIST)
+        return false;
+    int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return false;
+    close(fd);
+    if (rename(from, to) == 0)
+        return true;
+    int error = errno;
+    unlink(to);
+    errno = error;
+    return false;
+}
+
+/* Gives the temporary file its name. False: errno. */
+static bool temporary_commit(const char *path, bool force) {
+    if (force)
+        return rename(doomed_path, path) == 0;
+    if (renameat2(AT_FDCWD, doomed_path, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return true;
+    if (errno != EINVAL && errno != ENOSYS)
+        return false;
+    return rename_keeping_old(doomed_path, path);
+}
+
+/* The signals are blocked only where a file is there under a name that is not yet, or no longer, the doomed
+ * one. */
+static bool temporary_write(const struct output *output, const void *bytes, size_t nbytes) {
+    sigset_t before;
+    signals_block(&before);
+    int fd = temporary_open(output->path);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (fd < 0)
+        return false;
+    bool done = write_and_close(fd, bytes, nbytes);
+    signals_block(&before);
+    done = done && temporary_commit(output->path, output->force);
+    int error = errno;
+    if (!done)
+        unlink(doomed_path);
+    doomed_path[0] = '\0';
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return done;
+}
+
+bool output_write(const struct output *output, const void *bytes, size_t nbytes) {
+    if (output->in_place)
+        return output_write_in_place(output, bytes, nbytes);
+    if (temporary_write(output, bytes, nbytes))
+        return true;
+    if (errno == EEXIST)
+        terminal_error(output->shown, "has appeared meanwhile and is kept; -f replaces it");
+    else
+        terminal_error(output->shown, "cannot write: %s", strerror(errno));
+    return false;
+}

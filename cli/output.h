@@ -1,0 +1,43 @@
+/*
+ * Where a result goes. A file appears whole or not at all: it is written under a temporary name in the
+ * target's directory and renamed. Existing files are kept unless forced, also when they appear while we work.
+ * Signals remove the temporary file. Errors are printed here.
+ */
+#ifndef STRATA_CLI_OUTPUT_H
+#define STRATA_CLI_OUTPUT_H
+
+#include "cli/input.h"
+
+#include <stddef.h>
+
+struct output {
+    char *path;    /* links followed; "-": standard output */
+    char *shown;   /* for messages: before links are followed, "standard output" */
+    bool in_place; /* standard output, a device or a pipe: there is nothing to rename */
+    bool force;
+};
+
+struct output_request {
+    const char
+        *path; /* as given: a file, a directory, "-", or NULL: beside the input, "-" for standard input */
+    const char *ending; /* such as ".html" */
+    bool force;
+    bool binary; /* not for a terminal's eyes */
+};
+
+/* Catches SIGINT, SIGTERM and SIGHUP (unless ignored by the parent): they remove the temporary file and exit
+ * with 128 plus their number. A closed pipe and a file size limit become errors of write. */
+void output_catch_signals(void);
+
+/*
+ * Decides the target and refuses early what would be refused in the end: an existing file without force, the
+ * input itself, a directory that is not there, a terminal. False: printed; release nothing.
+ */
+bool output_choose(struct output *output, const struct output_request *request, const struct input *input);
+
+/* Writes the whole result. False: printed (but not for a closed pipe), and no trace of it is left. */
+bool output_write(const struct output *output, const void *bytes, size_t nbytes);
+
+void output_release(struct output *output);
+
+#endif

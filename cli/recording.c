@@ -1,0 +1,196 @@
+#include "cli/recording.h"
+
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "cli/terminal.h"
+#include "layout/timeline.h"
+#include "render/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+bool recording_open(struct recording *recording, const struct settings *settings) {
+    memset(recording, 0, sizeof *recording);
+    return input_open(&recording->input, settings->input);
+}
+
+void recording_print_no_memory(const struct recording *recording, bool limit_hit) {
+    if (limit_hit)
+        terminal_error(recording->input.shown, "needs more than the %s it may take; --max-memory allows more",
+                       format_bytes(recording->trace.arena.limit_nbytes).text);
+    else
+        terminal_error(recording->input.shown, "no memory");
+}
+
+static void print_read_error(const struct recording *recording, const struct read_error *error) {
+    if (error->code == READ_NO_MEMORY)
+        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+    else if (error->code == READ_IO)
+        terminal_error(recording->input.shown, "cannot read: %s", strerror(error->errno_value));
+    else if (error->code == READ_EMPTY)
+        terminal_error(recording->input.shown, "%s", error->message);
+    else
+        terminal_error(recording->input.shown, "%s (offset %" PRIu64 ")", error->message, error->offset);
+}
+
+/* The reader counts decompressed bytes; what is left is known only of the bytes of the file. */
+static bool report_progress(void *context, uint64_t nbytes, uint64_t n_events) {
+    (void)nbytes;
+    progress_report(input_position(context), n_events);
+    return true;
+}
+
+static void note_details(const struct recording *recording) {
+    const struct trace *trace = &recording->trace;
+    const char *path = recording->input.shown;
+    terminal_note(path, "SHA-256 %s", recording->sha256);
+    terminal_note(path, "read into %s of memory: %s stacks, %s frames",
+                  format_bytes(trace->arena.peak_nbytes).text, format_count(trace->stacks.count - 1).text,
+                  format_count(trace->frames.count - 1).text);
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        terminal_note(path, "device %" PRId32 ": %s events, %s allocations", trace->devices[i].ordinal,
+                      format_count(trace->devices[i].n_events).text,
+                      format_count(trace->devices[i].lives.count).text);
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
+        uint32_t nbytes;
+        const uint8_t *message = trace_string(trace, trace->diagnostics[i].message, &nbytes);
+        terminal_note(path, "%.*s", (int)nbytes, (const char *)message);
+    }
+}
+
+bool recording_read(struct recording *recording, const struct settings *settings) {
+    size_t limit = settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
+    struct read_source source = input_source(&recording->input);
+    struct read_progress progress = {report_progress, &recording->input};
+    struct read_error error = {0};
+    if (!trace_init(&recording->trace, memory_host(), limit)) {
+        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+        return false;
+    }
+    progress_start(recording->input.name, source.size_hint);
+    bool done = trace_read(&recording->trace, &source, &progress, &error);
+    progress_end();
+    if (!done)
+        print_read_error(recording, &error);
+    done = done && input_finish(&recording->input, recording->sha256);
+    if (done && settings->verbose)
+        note_details(recording);
+    return done;
+}
+
+void recording_release(struct recording *recording) {
+    input_close(&recording->input);
+    trace_release(&recording->trace);
+}
+
+void recording_scratch(const struct recording *recording, struct arena *scratch) {
+    const struct arena *arena = &recording->trace.arena;
+    size_t left = arena->limit_nbytes == SIZE_MAX ? SIZE_MAX : arena->limit_nbytes - arena->used_nbytes;
+    arena_init(scratch, memory_host(), left);
+}
+
+/* ---- devices ---- */
+
+/* "0 (10,000 events), 3 (no events)", all but device `shown`; UINT32_MAX: all. */
+static void devices_text(const struct trace *trace, uint32_t shown, char *text, size_t capacity) {
+    size_t used = 0;
+    *text = '\0';
+    for (uint32_t i = 0; i < trace->n_devices && used < capacity; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        if (i == shown)
+            continue;
+        bool none = device->n_events == 0;
+        struct figure count = format_count(device->n_events);
+        int n = snprintf(text + used, capacity - used, "%s%" PRId32 " (%s event%s)", used != 0 ? ", " : "",
+                         device->ordinal, none ? "no" : count.text, device->n_events == 1 ? "" : "s");
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* Index of the device with this ordinal; UINT32_MAX: printed. */
+static uint32_t device_find(const struct recording *recording, int32_t ordinal) {
+    const struct trace *trace = &recording->trace;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].ordinal == ordinal)
+            return i;
+    char text[512];
+    devices_text(trace, UINT32_MAX, text, sizeof text);
+    if (trace->n_devices == 0)
+        terminal_error(recording->input.shown, "has no device %" PRId32 ", nor any other", ordinal);
+    else
+        terminal_error(recording->input.shown, "has no device %" PRId32 "; there are: %s", ordinal, text);
+    return UINT32_MAX;
+}
+
+static uint32_t most_events(const struct trace *trace) {
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        most = trace->devices[i].n_events > most ? trace->devices[i].n_events : most;
+    return most;
+}
+
+/* The peak of one device. False: no memory. */
+static bool device_peak(const struct recording *recording, uint32_t index, uint64_t *peak_bytes) {
+    struct arena scratch;
+    struct timeline timeline;
+    recording_scratch(recording, &scratch);
+    bool done = timeline_init(&timeline, &recording->trace, index, &scratch);
+    if (done)
+        *peak_bytes = timeline.peak_bytes;
+    arena_release(&scratch);
+    return done;
+}
+
+/* Of the devices with `n_events`, the one with the highest peak; the peaks are computed only if there are
+ * several. */
+static bool device_with_highest_peak(const struct recording *recording, uint32_t n_events, uint32_t *index) {
+    const struct trace *trace = &recording->trace;
+    uint32_t n_candidates = 0;
+    for (uint32_t i = trace->n_devices; i-- != 0;)
+        if (trace->devices[i].n_events == n_events) {
+            *index = i;
+            n_candidates++;
+        }
+    uint64_t highest = 0, peak = 0;
+    for (uint32_t i = *index; n_candidates > 1 && i < trace->n_devices; i++) {
+        if (trace->devices[i].n_events != n_events)
+            continue;
+        if (!device_peak(recording, i, &peak))
+            return false;
+        if (peak > highest) {
+            highest = peak;
+            *index = i;
+        }
+    }
+    return true;
+}
+
+bool recording_choose_device(const struct recording *recording, const struct settings *settings,
+                             uint32_t *index, int *code) {
+    const struct trace *trace = &recording->trace;
+    if (settings->has_device) {
+        *code = EXIT_CODE_USAGE;
+        *index = device_find(recording, settings->device);
+        return *index != UINT32_MAX;
+    }
+    *code = EXIT_CODE_FAILED;
+    if (trace->n_devices == 0) {
+        terminal_error(recording->input.shown, "shows nothing: no device has events, blocks or segments");
+        return false;
+    }
+    if (!device_with_highest_peak(recording, most_events(trace), index)) {
+        recording_print_no_memory(recording, true);
+        return false;
+    }
+    char text[512];
+    devices_text(trace, *index, text, sizeof text);
+    if (*text != '\0')
+        terminal_note(recording->input.shown, "device %" PRId32 " is shown; -d shows another: %s",
+                      trace->devices[*index].ordinal, text);
+    return true;
+}
+
+bool recording_check_device(const struct recording *recording, const struct settings *settings) {
+    return !settings->has_device || device_find(recording, settings->device) != UINT32_MAX;
+}

@@ -1,0 +1,40 @@
+/* From the named file to a trace, and which of its devices to show. Errors and notes are printed here. */
+#ifndef STRATA_CLI_RECORDING_H
+#define STRATA_CLI_RECORDING_H
+
+#include "cli/input.h"
+#include "cli/options.h"
+
+struct recording {
+    struct input input;
+    struct trace trace;
+    char sha256[INPUT_DIGEST_CHARACTERS + 1];
+};
+
+/* Opens the input only, so that the output can be refused before the work. False: printed, nothing to
+ * release. */
+bool recording_open(struct recording *recording, const struct settings *settings);
+
+/* Reads the trace. False: printed; the recording must still be released. */
+bool recording_read(struct recording *recording, const struct settings *settings);
+
+void recording_release(struct recording *recording);
+
+/*
+ * The device to show, as an index into trace.devices: the one of -d, else the one with the most events, and
+ * of these the one with the most bytes at its peak. The others are named in a note. False: printed; `*code`
+ * is the process' answer.
+ */
+bool recording_choose_device(const struct recording *recording, const struct settings *settings,
+                             uint32_t *index, int *code);
+
+/* The same for a command that shows all devices unless one is named: only checks -d. */
+bool recording_check_device(const struct recording *recording, const struct settings *settings);
+
+/* Memory for what is computed from the trace: what the limit leaves. Release it with arena_release. */
+void recording_scratch(const struct recording *recording, struct arena *scratch);
+
+/* "no memory", with what to do about it. */
+void recording_print_no_memory(const struct recording *recording, bool limit_hit);
+
+#endif

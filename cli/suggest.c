@@ -1,0 +1,47 @@
+#include "cli/suggest.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { WORD_MAX = 32 };
+
+static unsigned least(unsigned a, unsigned b, unsigned c) {
+    unsigned ab = a < b ? a : b;
+    return ab < c ? ab : c;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that lead from one word to the other. */
+static unsigned word_distance(const char *a, size_t n, const char *b, size_t m) {
+    unsigned table[WORD_MAX + 1][WORD_MAX + 1];
+    for (size_t i = 0; i <= n; i++)
+        table[i][0] = (unsigned)i;
+    for (size_t j = 0; j <= m; j++)
+        table[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++)
+        for (size_t j = 1; j <= m; j++) {
+            unsigned differs = a[i - 1] != b[j - 1];
+            table[i][j] = least(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + differs);
+            bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && table[i - 2][j - 2] + 1 < table[i][j])
+                table[i][j] = table[i - 2][j - 2] + 1;
+        }
+    return table[n][m];
+}
+
+struct suggestion suggestion_start(const char *typed) {
+    return (struct suggestion){.typed = typed};
+}
+
+void suggestion_offer(struct suggestion *suggestion, const char *word) {
+    size_t n = strlen(suggestion->typed), m = strlen(word);
+    if (n == 0 || n > WORD_MAX || m > WORD_MAX)
+        return;
+    unsigned distance = word_distance(suggestion->typed, n, word, m);
+    if (n >= 3 && n < m && strncmp(suggestion->typed, word, n) == 0)
+        distance = 1; /* the begin of a word is close, however long the rest */
+    /* One mistake in three letters is a typing error; more is another word. */
+    if (distance > (n + 2) / 3 || (suggestion->closest != NULL && distance >= suggestion->distance))
+        return;
+    suggestion->closest = word;
+    suggestion->distance = distance;
+}

@@ -1,0 +1,150 @@
+#include "cli/terminal.h"
+
+#include "render/format.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINE_CAPACITY = 4096, NAME_SHOWN = 40 };
+
+static const int64_t progress_delay_us = 500000;
+static const int64_t progress_interval_us = 100000;
+
+/* There is one standard error, hence one of this. */
+static struct {
+    bool quiet, progress, color;
+    volatile sig_atomic_t line_shown;
+    const char *file;
+    uint64_t total_nbytes;
+    int64_t start_us, shown_us;
+} terminal;
+
+static bool environment_has(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && *value != '\0';
+}
+
+void terminal_init(bool quiet) {
+    const char *term = getenv("TERM");
+    bool capable = isatty(STDERR_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+    terminal.quiet = quiet;
+    terminal.progress = capable && !quiet;
+    terminal.color = capable && !environment_has("NO_COLOR");
+}
+
+/* Length of an encoded C1 control character at `text`, which terminals obey as they obey ESC; 0: none is
+ * there. */
+static size_t control_pair(const unsigned char *text) {
+    return text[0] == 0xC2 && text[1] >= 0x80 && text[1] <= 0x9F ? 2 : 0;
+}
+
+/* Copies `text` with every control character as \xNN. Cuts what does not fit. */
+static void text_tame(char *to, size_t capacity, const char *text) {
+    const unsigned char *from = (const unsigned char *)text;
+    size_t used = 0;
+    while (*from != '\0' && used + 9 < capacity) {
+        size_t n = *from < 0x20 || *from == 0x7F ? 1 : control_pair(from);
+        if (n == 0)
+            to[used++] = (char)*from++;
+        for (; n != 0; n--)
+            used += (size_t)snprintf(to + used, capacity - used, "\\x%02X", *from++);
+    }
+    to[used] = '\0';
+}
+
+static void line_wipe(void) {
+    if (terminal.line_shown)
+        fputs("\r\033[K", stderr);
+    terminal.line_shown = 0;
+}
+
+static void line_print(const char *color, const char *file, const char *format, va_list arguments) {
+    char raw[LINE_CAPACITY], tame[LINE_CAPACITY], name[LINE_CAPACITY];
+    vsnprintf(raw, sizeof raw, format, arguments);
+    text_tame(tame, sizeof tame, raw);
+    line_wipe();
+    fprintf(stderr, terminal.color ? "\033[%smstrata:\033[0m " : "%.0sstrata: ", color);
+    if (file != NULL) {
+        text_tame(name, sizeof name, file);
+        fprintf(stderr, "\"%s\": ", name);
+    }
+    fprintf(stderr, "%s\n", tame);
+}
+
+void terminal_error(const char *file, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    line_print("1;31", file, format, arguments);
+    va_end(arguments);
+}
+
+void terminal_note(const char *file, const char *format, ...) {
+    if (terminal.quiet)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    line_print("1", file, format, arguments);
+    va_end(arguments);
+}
+
+static int64_t now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+void progress_start(const char *file, uint64_t total_nbytes) {
+    terminal.file = file;
+    terminal.total_nbytes = total_nbytes;
+    terminal.start_us = now_us();
+    terminal.shown_us = terminal.start_us + progress_delay_us - progress_interval_us;
+}
+
+/* " of 1.5 GiB, 4 s left", or nothing where the size is unknown. */
+static void remaining_text(char *text, size_t capacity, uint64_t nbytes, int64_t elapsed_us) {
+    uint64_t total = terminal.total_nbytes;
+    *text = '\0';
+    if (total == 0 || nbytes == 0 || nbytes > total)
+        return;
+    double left_us = (double)elapsed_us * ((double)(total - nbytes) / (double)nbytes);
+    int64_t left_s = (int64_t)(left_us / 1e6) + 1;
+    snprintf(text, capacity, " of %s, %s left", format_bytes(total).text,
+             format_duration(left_s * 1000000).text);
+}
+
+static int terminal_columns(void) {
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+void progress_report(uint64_t nbytes, uint64_t n_events) {
+    if (!terminal.progress)
+        return;
+    int64_t now = now_us();
+    if (now - terminal.shown_us < progress_interval_us)
+        return;
+    terminal.shown_us = now;
+    char name[LINE_CAPACITY], rest[120], line[LINE_CAPACITY + 256];
+    text_tame(name, sizeof name, terminal.file);
+    remaining_text(rest, sizeof rest, nbytes, now - terminal.start_us);
+    snprintf(line, sizeof line, "%.*s: %s%s, %s events", NAME_SHOWN, name, format_bytes(nbytes).text, rest,
+             format_count(n_events).text);
+    terminal.line_shown = 1;
+    fprintf(stderr, "\r%.*s\033[K", terminal_columns() - 1, line);
+    fflush(stderr);
+}
+
+void progress_end(void) {
+    line_wipe();
+    fflush(stderr);
+}
+
+const char *progress_wipe(void) {
+    return terminal.line_shown ? "\r\033[K" : NULL;
+}

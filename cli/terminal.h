@@ -1,0 +1,32 @@
+/*
+ * Talk: messages and progress on standard error. Results never pass through here.
+ *
+ * Every line has the form `strata: "file": what went wrong`. Names and texts may come from hostile files:
+ * bytes that would steer a terminal are written as \xNN. One thread only.
+ */
+#ifndef STRATA_CLI_TERMINAL_H
+#define STRATA_CLI_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Notes are kept back when `quiet`; errors never are. Progress needs a terminal that is not TERM=dumb; colour
+ * needs in addition that NO_COLOR is unset or empty. */
+void terminal_init(bool quiet);
+
+/* `file` NULL: the line is about no file. */
+void terminal_error(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void terminal_note(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A line that is rewritten in place, at most ten times a second and not in the first half second.
+ * `total_nbytes` 0: unknown, then without an estimate of the time left. Does nothing where progress is not
+ * wanted. */
+void progress_start(const char *file, uint64_t total_nbytes);
+void progress_report(uint64_t nbytes, uint64_t n_events);
+void progress_end(void);
+
+/* What a signal handler must write to leave the terminal's line clean; NULL: nothing. Safe in a signal
+ * handler. */
+const char *progress_wipe(void);
+
+#endif

@@ -1,0 +1,11 @@
+/* The verbs, one file each: cmd_html.c, cmd_png.c, cmd_report.c. */
+#ifndef STRATA_CLI_VERBS_H
+#define STRATA_CLI_VERBS_H
+
+#include "cli/options.h"
+
+extern const struct verb verb_html;
+extern const struct verb verb_png;
+extern const struct verb verb_report;
+
+#endif

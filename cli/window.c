@@ -1,0 +1,72 @@
+#include "cli/window.h"
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+    return value < low ? low : value > high ? high : value;
+}
+
+/* The event a position speaks of, before offsets and clamping; -1: the state before the first. */
+static bool base_event(const struct timeline *timeline, struct position position, int64_t *event,
+                       const char **reason) {
+    const struct device_trace *device = timeline->device;
+    *event = 0;
+    if (position.base == POSITION_PEAK)
+        *event = (int64_t)timeline->peak_moment - 1;
+    if (position.base == POSITION_OOM && device->n_ooms == 0) {
+        *reason = "the device has no out-of-memory event";
+        return false;
+    }
+    if (position.base == POSITION_OOM)
+        *event = device->ooms[0].event;
+    return true;
+}
+
+/* A position in events as one on the axis, in 1/65536. */
+static int64_t axis_of_event(const struct view *view, const struct timeline *timeline, int64_t event) {
+    int64_t n_events = (int64_t)timeline->n_moments - 1;
+    event = clamp(event, -1, n_events);
+    if (view->axis == AXIS_EVENTS)
+        return event * 65536;
+    int64_t us = event == n_events ? timeline->end_us : timeline->start_us[event + 1];
+    return us * 65536;
+}
+
+static int64_t axis_of_time(const struct view *view, const struct timeline *timeline, int64_t us) {
+    us = clamp(us, timeline->start_us[0], timeline->end_us);
+    if (view->axis == AXIS_TIME)
+        return us * 65536;
+    return ((int64_t)timeline_moment_at(timeline, us) - 1) * 65536;
+}
+
+static bool position_resolve(const struct view *view, const struct timeline *timeline,
+                             struct position position, int64_t *axis_q16, const char **reason) {
+    int64_t event;
+    if (position.base == POSITION_NONE)
+        return true;
+    if (position.base == POSITION_TIME) {
+        if (timeline->start_us == NULL)
+            *reason = "the recording has no times; give the window in events";
+        else
+            *axis_q16 = axis_of_time(view, timeline, position.offset);
+        return timeline->start_us != NULL;
+    }
+    if (!base_event(timeline, position, &event, reason))
+        return false;
+    *axis_q16 = axis_of_event(view, timeline, event + position.offset);
+    return true;
+}
+
+bool window_resolve(struct view *view, const struct timeline *timeline, struct position from,
+                    struct position to, const char **reason) {
+    if (view->axis == AXIS_TIME && timeline->start_us == NULL) {
+        *reason = "the recording has no times; --axis events shows it";
+        return false;
+    }
+    view_fit(view, timeline);
+    if (!position_resolve(view, timeline, from, &view->from_q16, reason) ||
+        !position_resolve(view, timeline, to, &view->to_q16, reason))
+        return false;
+    if (view->from_q16 < view->to_q16)
+        return true;
+    *reason = "--from and --to leave no events between them";
+    return false;
+}

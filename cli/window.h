@@ -1,0 +1,17 @@
+/* The part of a timeline that --from and --to ask for. */
+#ifndef STRATA_CLI_WINDOW_H
+#define STRATA_CLI_WINDOW_H
+
+#include "cli/units.h"
+#include "layout/scene.h"
+
+/*
+ * Translates positions to the axis of `view` and sets from_q16 and to_q16; a position that is not given
+ * leaves that end of the whole run. What lies a little outside (peak-500 of a peak at event 100) is moved to
+ * the end of the run. False:
+ * `*reason` is a sentence without its point that says why there is no such window.
+ */
+bool window_resolve(struct view *view, const struct timeline *timeline, struct position from,
+                    struct position to, const char **reason);
+
+#endif

@@ -1,0 +1,174 @@
+#include "render/chart.h"
+
+#include "layout/groups.h"
+#include "render/canvas.h"
+#include "render/chart_layout.h"
+#include "render/png_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Memory for arenas, from the C library: aligned to 16 bytes as every allocation of that size is. */
+static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    (void)context;
+    (void)old_nbytes;
+    if (new_nbytes == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_nbytes);
+}
+
+static const struct arena_host host = {.resize = host_resize};
+
+/* ---- samples of the plot's patterns, for the key; the raster's own proportions, which do not grow with the
+ * scale ---- */
+
+static void draw_dots(struct canvas *canvas, const struct chart_box *box, uint32_t ink) {
+    canvas_fill(canvas, box->rect, box->color, 178);
+    for (int32_t y = 2; y < box->rect.height; y += 6)
+        for (int32_t x = 2; x < box->rect.width; x += 6)
+            canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ink, 255);
+}
+
+static void draw_hatch(struct canvas *canvas, const struct chart_box *box, uint32_t ground) {
+    canvas_fill(canvas, box->rect, box->color, 255);
+    for (int32_t y = 0; y < box->rect.height; y++)
+        for (int32_t x = 0; x < box->rect.width; x++)
+            if ((x + box->rect.height - y) % 8 < 2)
+                canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ground, 110);
+}
+
+static bool draw_text(struct canvas *canvas, struct font *font, const struct chart_box *box) {
+    int32_t ascent = (int32_t)font_ascent(box->style), descent = (int32_t)font_descent(box->style);
+    int32_t baseline = box->rect.y + (box->rect.height - ascent - descent) / 2 + ascent;
+    return canvas_text(canvas, font, box->style, box->text, box->rect.x, baseline, box->color);
+}
+
+static bool draw_box(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
+                     const struct chart_box *box, uint32_t scale) {
+    struct rect line = {box->rect.x, box->rect.y + box->rect.height / 2, box->rect.width, 1};
+    switch (box->kind) {
+    case CHART_TEXT: return draw_text(canvas, font, box);
+    case CHART_FILL: canvas_fill(canvas, box->rect, box->color, 255); break;
+    case CHART_SWATCH: canvas_swatch(canvas, box->rect, 3 * scale, box->color); break;
+    case CHART_DOTS: draw_dots(canvas, box, layout->colors.text); break;
+    case CHART_HATCH: draw_hatch(canvas, box, layout->colors.background); break;
+    case CHART_LINE: canvas_fill(canvas, line, box->color, 255); break;
+    case CHART_DASH: canvas_dash(canvas, line, 7, 5, box->color, 255); break;
+    case CHART_MARKER: canvas_triangle(canvas, box->rect, box->color); break;
+    }
+    return true;
+}
+
+/* ---- the plot ---- */
+
+static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct chart_layout *layout,
+                       const struct chart_options *options) {
+    struct raster_style style = {.dark = options->dark,
+                                 .color_by = options->color_by,
+                                 .capacity_bytes = options->capacity_bytes,
+                                 .reserved = true};
+    struct raster raster;
+    uint8_t *rgba = malloc((size_t)layout->view.width * layout->view.height * 4);
+    raster_init(&raster, host);
+    bool drawn = rgba && scene_build(scene, &layout->view) && raster_draw(&raster, scene, &style, rgba);
+    if (drawn)
+        canvas_blit(canvas, layout->plot.x, layout->plot.y, rgba, layout->view.width, layout->view.height);
+    raster_release(&raster);
+    free(rgba);
+    return drawn;
+}
+
+static bool draw_plot(struct canvas *canvas, const struct timeline *timeline,
+                      const struct chart_layout *layout, const struct chart_options *options) {
+    struct scene scene;
+    if (layout->plot_is_text) {
+        canvas_frame(canvas, layout->plot, options->scale, layout->colors.line, 255);
+        return true;
+    }
+    scene_init(&scene, timeline, host);
+    bool drawn = draw_scene(canvas, &scene, layout, options);
+    scene_release(&scene);
+    return drawn;
+}
+
+static bool draw_all(struct canvas *canvas, struct font *font, const struct timeline *timeline,
+                     const struct chart_layout *layout, const struct chart_options *options) {
+    bool drawn = draw_plot(canvas, timeline, layout, options);
+    for (uint32_t i = 0; i < layout->n_boxes; i++)
+        drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], options->scale);
+    return drawn;
+}
+
+/* ---- the file ---- */
+
+static enum chart_error write_png(struct buffer *out, const struct canvas *canvas,
+                                  const struct chart_layout *layout, const struct chart_options *options) {
+    char software[96], plot[80];
+    snprintf(software, sizeof software, "Strata %.80s", options->version);
+    snprintf(plot, sizeof plot, "%d %d %d %d", (int)layout->plot.x, (int)layout->plot.y,
+             (int)layout->plot.width, (int)layout->plot.height);
+    const struct png_text texts[] = {{"Software", software},
+                                     {"strata:sha256", options->sha256},
+                                     {"strata:flags", options->flags},
+                                     {"strata:plot", plot}};
+    if (png_write_picture(out, canvas->rgba, canvas->width, canvas->height, PNG_LAYOUT_RGBX, texts, 4))
+        return CHART_OK;
+    return out->failed ? CHART_NO_MEMORY : CHART_PNG;
+}
+
+static enum chart_error draw_and_write(struct buffer *out, struct font *font, const struct timeline *timeline,
+                                       const struct chart_layout *layout,
+                                       const struct chart_options *options) {
+    struct canvas canvas;
+    if (!canvas_init(&canvas, options->width * options->scale, options->height * options->scale,
+                     layout->colors.background))
+        return CHART_NO_MEMORY;
+    enum chart_error error = CHART_NO_MEMORY;
+    if (draw_all(&canvas, font, timeline, layout, options))
+        error = write_png(out, &canvas, layout, options);
+    canvas_release(&canvas);
+    return error;
+}
+
+static enum chart_error chart_with_font(struct buffer *out, struct font *font,
+                                        const struct chart_input *input) {
+    struct chart_layout layout;
+    enum chart_error error = chart_layout_make(&layout, input, font, host);
+    if (error == CHART_OK)
+        error = draw_and_write(out, font, input->timeline, &layout, input->options);
+    chart_layout_release(&layout);
+    return error;
+}
+
+static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
+                                          struct arena *scratch) {
+    struct group *groups;
+    if (!groups_at(input->timeline, input->moment, GROUP_BY_SITE, scratch, &groups, &input->n_groups))
+        return CHART_NO_MEMORY;
+    input->groups = groups;
+    struct font *font = font_open();
+    if (!font)
+        return CHART_FONT;
+    enum chart_error error = chart_with_font(out, font, input);
+    font_close(font);
+    return error;
+}
+
+enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
+                           const struct chart_options *options) {
+    struct chart_input input = {.timeline = timeline,
+                                .options = options,
+                                .window = chart_window_of(timeline, options),
+                                .moment = options->legend_moment};
+    if (input.moment == UINT32_MAX)
+        input.moment = input.window.peak_moment;
+    else if (input.moment >= timeline->n_moments)
+        input.moment = timeline->n_moments - 1;
+    struct arena scratch;
+    arena_init(&scratch, host, SIZE_MAX);
+    enum chart_error error = chart_with_groups(out, &input, &scratch);
+    arena_release(&scratch);
+    return error;
+}

@@ -1,0 +1,234 @@
+/*
+ * Schema 1, as docs/report.md describes it. The frame of the document is written as it goes and only its
+ * leaves are cJSON objects, so that a report of every stack needs the memory of one. Integers are printed as
+ * text: a double would lose the last digits of an address space's worth of bytes.
+ */
+#include "layout/site.h"
+#include "render/report_parts.h"
+#include "render/utf8.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Prints `item` and deletes it; NULL: it could not be made. */
+static void add_item(struct buffer *out, cJSON *item) {
+    char *text = item != NULL ? cJSON_PrintUnformatted(item) : NULL;
+    if (text != NULL)
+        buffer_add_text(out, text);
+    else
+        out->failed = true;
+    cJSON_free(text);
+    cJSON_Delete(item);
+}
+
+/* A string that keeps to UTF-8 and to C: wrong bytes and NUL become U+FFFD. NULL: no memory. */
+static cJSON *string_item(const void *bytes, size_t nbytes) {
+    const char *from = bytes;
+    char *text = malloc(nbytes * 3 + 1); /* U+FFFD takes three bytes */
+    size_t used = 0;
+    if (text == NULL)
+        return NULL;
+    for (size_t at = 0; at < nbytes;) {
+        uint32_t code = utf8_next(from, nbytes, &at);
+        used += utf8_put(code != 0 ? code : UTF8_REPLACEMENT, text + used);
+    }
+    text[used] = '\0';
+    cJSON *item = cJSON_CreateString(text);
+    free(text);
+    return item;
+}
+
+static cJSON *trace_string_item(const struct trace *trace, uint32_t id) {
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(trace, id, &nbytes);
+    return string_item(bytes, nbytes);
+}
+
+static cJSON *integer_item(uint64_t number) {
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    return cJSON_CreateRaw(text);
+}
+
+static cJSON *site_item(const struct trace *trace, uint32_t site) {
+    char none[1];
+    uint32_t length = site_text(trace, site, none, sizeof none);
+    char *text = malloc((size_t)length + 1);
+    if (text == NULL)
+        return NULL;
+    site_text(trace, site, text, length + 1);
+    cJSON *item = string_item(text, length);
+    free(text);
+    return item;
+}
+
+/* Adds a member; takes over `item`. False: no memory. */
+static bool member_add(cJSON *object, const char *name, cJSON *item) {
+    if (item != NULL && cJSON_AddItemToObject(object, name, item))
+        return true;
+    cJSON_Delete(item);
+    return false;
+}
+
+static cJSON *frame_item(const struct trace *trace, uint32_t id) {
+    const struct frame *frame = &trace->frames.frame[id];
+    cJSON *object = cJSON_CreateObject();
+    if (member_add(object, "file", trace_string_item(trace, frame->file)) &&
+        member_add(object, "line", integer_item(frame->line)) &&
+        member_add(object, "name", trace_string_item(trace, frame->name)))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+/* Every frame, innermost first. */
+static cJSON *stack_item(const struct trace *trace, uint32_t stack) {
+    cJSON *array = cJSON_CreateArray();
+    for (; stack != 0; stack = trace->stacks.stack[stack].parent) {
+        cJSON *frame = frame_item(trace, trace->stacks.stack[stack].frame);
+        if (frame == NULL || !cJSON_AddItemToArray(array, frame)) {
+            cJSON_Delete(frame);
+            cJSON_Delete(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static cJSON *group_item(const struct report_device *report, const struct group *group) {
+    uint64_t peak = report->timeline.peak_bytes;
+    char share[32];
+    snprintf(share, sizeof share, "%.6f", peak != 0 ? (double)group->bytes / (double)peak : 0.0);
+    cJSON *object = cJSON_CreateObject();
+    if (member_add(object, "bytes", integer_item(group->bytes)) &&
+        member_add(object, "count", integer_item(group->count)) &&
+        member_add(object, "share", cJSON_CreateRaw(share)) &&
+        member_add(object, "site", site_item(report->trace, group->site)) &&
+        member_add(object, "stack", stack_item(report->trace, group->stack)))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+static cJSON *oom_item(const struct oom_event *oom) {
+    cJSON *object = cJSON_CreateObject();
+    if (member_add(object, "event", integer_item(oom->event)) &&
+        member_add(object, "requested_bytes", integer_item(oom->size)) &&
+        member_add(object, "device_free_bytes", integer_item(oom->device_free)))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+static cJSON *diagnostic_item(const struct trace *trace, const struct diagnostic *diagnostic) {
+    cJSON *object = cJSON_CreateObject();
+    bool done = member_add(object, "code", trace_string_item(trace, diagnostic->code)) &&
+                member_add(object, "message", trace_string_item(trace, diagnostic->message));
+    if (done && diagnostic->device >= 0)
+        done = member_add(object, "device", integer_item((uint64_t)diagnostic->device));
+    if (done)
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
+/* ---- the frame of the document: two blanks per level, one element of an array per line ---- */
+
+static void element_begin(struct buffer *out, int indent, uint32_t nth) {
+    buffer_printf(out, "%s\n%*s", nth != 0 ? "," : "", indent, "");
+}
+
+static void array_end(struct buffer *out, int indent, uint32_t count) {
+    if (count != 0)
+        buffer_printf(out, "\n%*s", indent, "");
+    buffer_add_text(out, "]");
+}
+
+static void add_integer(struct buffer *out, const char *name, int64_t number) {
+    buffer_printf(out, "      \"%s\": %" PRId64 ",\n", name, number);
+}
+
+static void add_bytes(struct buffer *out, const char *name, uint64_t number) {
+    buffer_printf(out, "      \"%s\": %" PRIu64 ",\n", name, number);
+}
+
+static void add_figures(struct buffer *out, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    const struct lives *lives = &report->device->lives;
+    add_integer(out, "device", report->device->ordinal);
+    add_integer(out, "events", report->device->n_events);
+    add_integer(out, "allocations", lives->count);
+    add_integer(out, "preexisting", lives->preexisting);
+    add_bytes(out, "start_bytes", timeline->start_bytes);
+    add_bytes(out, "peak_bytes", timeline->peak_bytes);
+    add_integer(out, "peak_event", report_event(timeline->peak_moment));
+    add_bytes(out, "end_bytes", timeline->end_bytes);
+    add_integer(out, "live_at_peak", timeline->live_at_peak);
+    add_bytes(out, "reserved_start_bytes", timeline->reserved_start);
+    add_bytes(out, "reserved_peak_bytes", timeline->reserved_peak);
+    add_bytes(out, "reserved_end_bytes", timeline->reserved_end);
+    add_bytes(out, "reserved_shift_bytes", timeline->reserved_shift);
+}
+
+static bool add_device(struct buffer *out, const struct report_device *report, uint32_t nth) {
+    element_begin(out, 4, nth);
+    buffer_add_text(out, "{\n");
+    add_figures(out, report);
+    buffer_add_text(out, "      \"top_at_peak\": [");
+    for (uint32_t i = 0; i < report->n_shown && !out->failed; i++) {
+        element_begin(out, 8, i);
+        add_item(out, group_item(report, &report->groups[i]));
+    }
+    array_end(out, 6, report->n_shown);
+    buffer_add_text(out, ",\n      \"oom\": [");
+    for (uint32_t i = 0; i < report->device->n_ooms; i++) {
+        element_begin(out, 8, i);
+        add_item(out, oom_item(&report->device->ooms[i]));
+    }
+    array_end(out, 6, report->device->n_ooms);
+    buffer_add_text(out, "\n    }");
+    return !out->failed;
+}
+
+static void add_text_member(struct buffer *out, const char *name, const char *text) {
+    buffer_printf(out, "  \"%s\": ", name);
+    add_item(out, string_item(text, strlen(text)));
+    buffer_add_text(out, ",\n");
+}
+
+/* A diagnostic of another device than the one asked for says nothing about it. */
+static bool diagnostic_concerns(const struct diagnostic *diagnostic, int32_t device) {
+    return device == REPORT_ALL_DEVICES || diagnostic->device < 0 || diagnostic->device == device;
+}
+
+static void add_diagnostics(struct buffer *out, const struct trace *trace, int32_t device) {
+    uint32_t count = 0;
+    buffer_add_text(out, "  \"diagnostics\": [");
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
+        if (!diagnostic_concerns(&trace->diagnostics[i], device))
+            continue;
+        element_begin(out, 4, count++);
+        add_item(out, diagnostic_item(trace, &trace->diagnostics[i]));
+    }
+    array_end(out, 2, count);
+}
+
+bool report_json(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                 struct arena *scratch) {
+    buffer_add_text(out, "{\n  \"schema\": 1,\n");
+    add_text_member(out, "file", options->file);
+    add_text_member(out, "sha256", options->sha256);
+    add_text_member(out, "kind", options->kind);
+    buffer_add_text(out, "  \"devices\": [");
+    size_t before = out->nbytes;
+    if (!report_each_device(out, trace, options, scratch, add_device))
+        return false;
+    array_end(out, 2, out->nbytes != before);
+    buffer_add_text(out, ",\n");
+    add_diagnostics(out, trace, options->device);
+    buffer_add_text(out, "\n}\n");
+    return !out->failed;
+}

@@ -1,0 +1,35 @@
+# Writes a file as a C array, so that the program carries it:
+#
+#     cmake -DINPUT=font.ttf -DOUTPUT=font_data.c -DNAME=font_regular -P scripts/embed.cmake
+#
+# gives `const unsigned char font_regular[]` and `const size_t font_regular_nbytes`. One zero byte that is not counted
+# follows the bytes, so that text can be used as a C string and an empty file is still a valid array.
+
+foreach(argument INPUT OUTPUT NAME)
+    if(NOT DEFINED ${argument})
+        message(FATAL_ERROR "embed.cmake needs -D${argument}=...")
+    endif()
+endforeach()
+
+file(READ "${INPUT}" hex HEX)
+string(LENGTH "${hex}" length)
+math(EXPR nbytes "${length} / 2")
+
+# Decimal or hexadecimal makes no difference to the compiler; hexadecimal needs no arithmetic here. The line break comes
+# first: 20 bytes a line keep diffs and editors usable.
+string(REGEX REPLACE "(........................................)" "\\1\n" lines "${hex}")
+string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${lines}")
+
+get_filename_component(source "${INPUT}" NAME)
+file(WRITE "${OUTPUT}.new" "/* Made by scripts/embed.cmake from ${source}. */
+#include <stddef.h>
+
+extern const unsigned char ${NAME}[];
+extern const size_t ${NAME}_nbytes;
+
+const unsigned char ${NAME}[] = {
+${bytes}0x00};
+const size_t ${NAME}_nbytes = ${nbytes};
+")
+# An interrupted build must not leave half of an array behind.
+file(RENAME "${OUTPUT}.new" "${OUTPUT}")

@@ -1,0 +1,565 @@
+// Starts the page, draws what is out of date, and turns keys, mouse and scripts into changes of the state.
+"use strict";
+
+const ui = {
+    device: element("device", HTMLSelectElement),
+    peak: element("peak", HTMLButtonElement),
+    reserved: element("reserved", HTMLButtonElement),
+    oom: element("oom", HTMLButtonElement),
+    trust: element("trust", HTMLButtonElement),
+    trustBody: element("trust-body", HTMLDivElement),
+    trustDialog: element("trust-dialog", HTMLDialogElement),
+    theme: element("theme", HTMLButtonElement),
+    keysDialog: element("keys-dialog", HTMLDialogElement),
+    color: element("color", HTMLSelectElement),
+    search: element("search", HTMLInputElement),
+    found: element("found", HTMLOutputElement),
+    drawn: element("drawn", HTMLParagraphElement),
+    note: element("note", HTMLParagraphElement),
+    failure: element("failure", HTMLDivElement),
+};
+
+/* ---- header and toolbar ---- */
+
+/** @param {HTMLButtonElement} button @param {string} name @param {string} value @param {string} more */
+function fillFigure(button, name, value, more) {
+    button.replaceChildren(make("span", "figure-name", name), make("b", "", value));
+    if (more) button.append(make("span", "figure-more", more));
+}
+
+function drawFigures() {
+    const c = host.c;
+    fillFigure(ui.peak, "Peak", formatBytes(c.page_peak_bytes()), c.page_events() ? momentText(c.page_peak_event()) : "");
+    ui.peak.title = `${formatExactBytes(c.page_peak_bytes())} in ${formatPlural(c.page_live_at_peak(), "allocation")}. Go to the peak (p)`;
+    fillFigure(ui.reserved, "Reserved", formatBytes(c.page_reserved_peak()), "");
+    ui.reserved.title = `The allocator held ${formatExactBytes(c.page_reserved_peak())} of the device at most. Show the whole run`;
+    const ooms = c.page_oom_count();
+    ui.oom.hidden = ooms === 0;
+    if (ooms) fillFigure(ui.oom, "Out of memory", formatBytes(c.page_oom_size(0)), ooms > 1 ? `asked for, and ${formatPlural(ooms - 1, "more time")}` : "asked for");
+}
+
+/** Diagnostics of the current device and of the file. */
+function shownDiagnostics() {
+    const ordinal = host.c.page_device_ordinal(state.device);
+    return host.diagnostics().filter(({ device }) => device < 0 || device === ordinal);
+}
+
+function drawTrust() {
+    const count = shownDiagnostics().length;
+    setText(ui.trust, count === 0 ? "\u2713 Complete" : `! ${formatPlural(count, "note")}`);
+    ui.trust.classList.toggle("badge-noted", count > 0);
+    ui.trust.title = count === 0 ? "Nothing in the file speaks against the picture" : "What to know before trusting the picture";
+}
+
+function openTrust() {
+    const notes = shownDiagnostics();
+    const list = make("ul", "notes");
+    for (const { code, message } of notes) {
+        const item = make("li", "", message);
+        item.append(" ", make("code", "", code));
+        list.append(item);
+    }
+    const parts = [notes.length ? list : make("p", "", "Nothing in the file speaks against the picture: every allocation has its events, and they agree with the final state.")];
+    const facts = make("dl", "facts");
+    addFact(facts, "File", String(meta.file ?? ""));
+    addFact(facts, "SHA-256", String(meta.sha256 ?? ""));
+    addFact(facts, "Made by", `Strata ${String(meta.version ?? "")}`);
+    addFact(facts, "Allocator", host.string(host.c.page_settings() >>> 0));
+    ui.trustBody.replaceChildren(...parts, facts);
+    ui.trustDialog.showModal();
+}
+
+function drawSearch() {
+    const searching = state.search !== "";
+    if (document.activeElement !== ui.search && ui.search.value !== state.search) ui.search.value = state.search;
+    const result = searchResult();
+    element("search-next", HTMLButtonElement).hidden = !searching || result.allocations === 0;
+    element("search-previous", HTMLButtonElement).hidden = !searching || result.allocations === 0;
+    ui.search.setAttribute("aria-invalid", String(searching && search.error !== ""));
+    const text = searching && search.error ? search.error : `${formatPlural(result.allocations, "allocation")} \u00b7 ${formatBytes(result.bytesAtPeak)} at the peak`;
+    setText(ui.found, searching ? text : "");
+    ui.found.title = searching ? formatExactBytes(result.bytesAtPeak) : "";
+}
+
+/** @param {string} id @param {boolean} pressed */
+function press(id, pressed) {
+    element(id, HTMLButtonElement).setAttribute("aria-pressed", String(pressed));
+}
+
+function drawHeader() {
+    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+    drawFigures();
+    drawTrust();
+    drawSearch();
+    ui.device.value = String(state.device);
+    ui.color.value = state.colorBy;
+    setText(ui.theme, `Theme: ${state.theme}`);
+    press("axis-events", state.axis === "events");
+    press("axis-time", state.axis === "time");
+    press("group-site", state.groupBy === "site");
+    press("group-stack", state.groupBy === "stack");
+    const time = element("axis-time", HTMLButtonElement);
+    time.disabled = !host.c.page_has_time();
+    time.title = time.disabled ? "This file has no times" : "";
+    drawNote();
+}
+
+/** Says why there is little or nothing to see. */
+function emptyReason() {
+    const c = host.c;
+    const other = Array.from({ length: c.page_device_count() }, (_, i) => i).find((i) => c.page_device_events(i) > 1);
+    const elsewhere = other === undefined || other === state.device ? "" : ` Device ${c.page_device_ordinal(other)} has a history of ${formatPlural(c.page_device_events(other), "event")}.`;
+    const hint = " Call torch.cuda.memory._record_memory_history() before what you want to see.";
+    if (c.page_events() === 0)
+        return `No history was recorded for this device, so there is no timeline: the picture is the state when the snapshot was taken.${elsewhere || hint}`;
+    if (c.page_events() === 1)
+        return `The recording of this device has a single event, so there is no timeline: the picture is the state before and after it.${elsewhere || hint}`;
+    if (c.page_lives() === 0) return `Nothing was allocated on this device while it was recorded.${elsewhere}`;
+    return "";
+}
+
+function drawNote() {
+    const reason = emptyReason();
+    setText(ui.note, reason);
+    ui.note.hidden = reason === "";
+}
+
+function drawDrawn() {
+    const drawn = host.c.page_drawn() >>> 0;
+    const merged = host.c.page_merged() >>> 0;
+    setText(ui.drawn, `${formatCount(drawn + merged)} of ${formatPlural(host.c.page_lives() >>> 0, "allocation")} in view`);
+    ui.drawn.title = `${formatCount(drawn)} with bands of their own; ${formatCount(merged)} thinner than a pixel, drawn as exact sums. Nothing is left out.`;
+}
+
+/* ---- the one draw ---- */
+
+function draw() {
+    const parts = frame.parts;
+    cancelAnimationFrame(frame.request);
+    frame.request = 0;
+    frame.parts = 0;
+    if (parts & HEADER) drawHeader();
+    if (parts & (TIMELINE | HEADER)) layoutPlot();
+    if (parts & TIMELINE) {
+        drawTimeline();
+        drawDrawn();
+        placeBrush();
+        describeTimeline();
+    }
+    if (parts & MINIMAP) {
+        drawMinimap();
+        placeBrush();
+    }
+    if (parts & (OVERLAY | TIMELINE)) drawOverlay();
+    if (parts & DETAIL) drawDetail();
+    if (parts & LIST) drawList();
+}
+
+/** A sentence for those who do not see the canvas. */
+function describeTimeline() {
+    const c = host.c;
+    const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
+    const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
+    const peak = c.page_peak_in(first, end);
+    plot.timeline.setAttribute("aria-label", `Stacked allocations from ${formatEvent(first)} to ${formatEvent(end - 1)}; highest ${formatBytes(c.page_live_at(peak))} at ${momentText(peak)}.`);
+}
+
+/* ---- mouse ---- */
+
+/** What a drag on the timeline does. @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean, moved: boolean} | null} */
+let drag = null;
+
+/** CSS pixel of the timeline. @param {MouseEvent} event */
+function plotPoint(event) {
+    const box = plot.timeline.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+}
+
+/** @param {{x: number, y: number}} point */
+function insidePlot({ x, y }) {
+    return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
+}
+
+/** @param {PointerEvent} event */
+function plotDown(event) {
+    const point = plotPoint(event);
+    if (event.button !== 0 || !insidePlot(point)) return;
+    drag = { ...point, from: state.from, to: state.to, bottom: state.bottom, top: topBytes(), range: event.shiftKey, moved: false };
+    plot.box.setPointerCapture(event.pointerId);
+}
+
+/** @param {{x: number, y: number}} point */
+function dragTo(point) {
+    if (!drag) return;
+    if (Math.hypot(point.x - drag.x, point.y - drag.y) > 3) drag.moved = true;
+    if (!drag.moved) return;
+    if (drag.range) {
+        const [a, b] = [drag.x, point.x].map((x) => axisOfX(Math.min(Math.max(x, 0), plot.width)));
+        state.range = a === b ? null : { from: Math.min(a, b), to: Math.max(a, b) };
+        invalidate(OVERLAY);
+        return;
+    }
+    const shift = ((drag.x - point.x) / plot.width) * (drag.to - drag.from);
+    setWindow(drag.from + shift, drag.to + shift);
+    if (state.top) {
+        const rise = ((point.y - drag.y) / plot.height) * (drag.top - drag.bottom);
+        setBytes(drag.bottom + rise, drag.top + rise);
+    }
+}
+
+/** @param {PointerEvent} event */
+function plotMove(event) {
+    const point = plotPoint(event);
+    dragTo(point);
+    state.pointer = insidePlot(point) && !drag?.moved ? point : null;
+    invalidate(OVERLAY);
+    scheduleList();
+}
+
+/** @param {PointerEvent} event */
+function plotUp(event) {
+    const finished = drag;
+    drag = null;
+    if (!finished) return;
+    if (finished.moved) {
+        scheduleHash();
+        return;
+    }
+    const { life, event: moment } = pickAt(plotPoint(event).x, plotPoint(event).y);
+    state.moment = moment;
+    select(life);
+}
+
+function plotLeave() {
+    if (drag) return;
+    state.pointer = null;
+    invalidate(OVERLAY);
+    scheduleList();
+}
+
+let listTimer = 0;
+
+/** The list follows the pointer, but its sums must not slow the pointer down where tens of thousands are alive. */
+function scheduleList() {
+    if (listTimer === 0)
+        listTimer = setTimeout(() => {
+            listTimer = 0;
+            frame.parts |= LIST;
+            invalidate(OVERLAY);
+        }, 60);
+}
+
+/** @param {WheelEvent} event */
+function plotWheel(event) {
+    const point = plotPoint(event);
+    event.preventDefault();
+    const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
+    const along = event.deltaX * pixels;
+    const across = event.deltaY * pixels;
+    const at = Math.min(1, Math.max(0, point.x / plot.width));
+    if (event.ctrlKey || event.altKey) zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
+    else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow((along || across) / plot.width);
+    else zoomWindow(Math.exp(-across * 0.002), at);
+}
+
+function startPlot() {
+    plot.box.addEventListener("pointerdown", plotDown);
+    plot.box.addEventListener("pointermove", plotMove);
+    plot.box.addEventListener("pointerup", plotUp);
+    plot.box.addEventListener("pointercancel", () => (drag = null));
+    plot.box.addEventListener("pointerleave", plotLeave);
+    plot.box.addEventListener("wheel", plotWheel, { passive: false });
+    plot.box.addEventListener("dblclick", fitWindow);
+    new ResizeObserver(() => invalidate(TIMELINE | MINIMAP)).observe(plot.box);
+}
+
+/* ---- keys ---- */
+
+/** `o`: the first OOM, then the one after the marked moment. */
+function goToOom() {
+    const events = Array.from({ length: host.c.page_oom_count() }, (_, i) => host.c.page_oom_event(i));
+    const next = events.find((event) => event > (state.moment ?? -2)) ?? events[0];
+    if (next !== undefined) goToEvent(next);
+}
+
+/** Undoes one thing at a time, the most recent kind first. */
+function undoOne() {
+    if (state.range) state.range = null;
+    else if (state.selected !== null || state.focus) select(null);
+    else if (state.moment !== null) state.moment = null;
+    else if (state.search) {
+        ui.search.value = "";
+        setSearch("");
+    }
+    invalidate(OVERLAY | LIST | DETAIL);
+}
+
+/** @type {Record<string, () => void>} */
+const keyActions = {
+    w: () => zoomWindow(1.5, keyMiddle()),
+    s: () => zoomWindow(1 / 1.5, keyMiddle()),
+    a: () => panWindow(-0.15),
+    d: () => panWindow(0.15),
+    "+": () => zoomWindow(1.5, keyMiddle()),
+    "-": () => zoomWindow(1 / 1.5, keyMiddle()),
+    0: fitWindow,
+    f: fitSelection,
+    p: () => goToEvent(host.c.page_peak_event()),
+    o: goToOom,
+    t: () => setAxis(state.axis === "events" ? "time" : "events"),
+    "/": () => ui.search.focus(),
+    "?": () => ui.keysDialog.showModal(),
+    Escape: undoOne,
+};
+
+/** @type {Record<string, string>} */
+const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
+
+/** Where keys zoom: at the pointer, else in the middle. */
+function keyMiddle() {
+    return state.pointer ? state.pointer.x / plot.width : 0.5;
+}
+
+/** @param {KeyboardEvent} event */
+function pressKey(event) {
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;
+    // Arrows scroll what can be scrolled.
+    if (event.key in arrowKeys && target.closest(".scroll")) return;
+    const key = arrowKeys[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key);
+    const action = Object.hasOwn(keyActions, key) ? keyActions[key] : undefined;
+    if (!action) return;
+    event.preventDefault();
+    action();
+}
+
+/* ---- toolbar ---- */
+
+function startToolbar() {
+    ui.device.addEventListener("change", () => setDevice(Number(ui.device.value)));
+    ui.peak.addEventListener("click", () => goToEvent(host.c.page_peak_event()));
+    ui.reserved.addEventListener("click", fitWindow);
+    ui.oom.addEventListener("click", goToOom);
+    ui.trust.addEventListener("click", openTrust);
+    element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
+    element("fit", HTMLButtonElement).addEventListener("click", fitWindow);
+    element("axis-events", HTMLButtonElement).addEventListener("click", () => setAxis("events"));
+    element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis("time"));
+    ui.color.addEventListener("change", () => {
+        state.colorBy = ui.color.value;
+        invalidate(TIMELINE);
+    });
+    ui.theme.addEventListener("click", () => {
+        state.theme = THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length];
+        invalidate(EVERYTHING);
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(EVERYTHING));
+}
+
+function startSearch() {
+    let timer = 0;
+    const now = () => {
+        clearTimeout(timer);
+        if (ui.search.value !== state.search) setSearch(ui.search.value);
+    };
+    ui.search.addEventListener("input", () => {
+        clearTimeout(timer);
+        timer = setTimeout(now, 150);
+    });
+    ui.search.addEventListener("keydown", (event) => {
+        if (event.key === "Escape") {
+            ui.search.value = "";
+            now();
+            ui.search.blur();
+        } else if (event.key === "Enter") {
+            event.preventDefault();
+            now();
+            goToMatch(event.shiftKey ? -1 : 1);
+        }
+    });
+    element("search-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
+    element("search-next", HTMLButtonElement).addEventListener("click", () => goToMatch(1));
+    element("search-previous", HTMLButtonElement).addEventListener("click", () => goToMatch(-1));
+}
+
+/* ---- for scripts ---- */
+
+/** Draws at once what is out of date, so that a script reads what it has set. */
+function flush() {
+    if (frame.parts) draw();
+}
+
+/** The current device's object of `strata report --json`. */
+function summaryOfDevice() {
+    const c = host.c;
+    const live = c.page_peak_bytes();
+    return {
+        device: c.page_device_ordinal(state.device),
+        events: c.page_events() >>> 0,
+        allocations: c.page_lives() >>> 0,
+        preexisting: c.page_preexisting() >>> 0,
+        start_bytes: c.page_start_bytes(),
+        peak_bytes: live,
+        peak_event: c.page_peak_event(),
+        end_bytes: c.page_end_bytes(),
+        live_at_peak: c.page_live_at_peak() >>> 0,
+        reserved_start_bytes: c.page_reserved_start(),
+        reserved_peak_bytes: c.page_reserved_peak(),
+        reserved_end_bytes: c.page_reserved_end(),
+        top_at_peak: host.groups(c.page_peak_event(), 0, 20).rows.map((group) => ({
+            bytes: group.bytes,
+            count: group.count,
+            share: live === 0 ? 0 : group.bytes / live,
+            site: host.siteText(group.site),
+            stack: host.stack(group.stack),
+        })),
+        oom: Array.from({ length: c.page_oom_count() }, (_, i) => ({
+            event: c.page_oom_event(i),
+            requested_bytes: c.page_oom_size(i),
+            device_free_bytes: c.page_oom_free(i),
+        })),
+    };
+}
+
+/** @returns {PageView} */
+function currentView() {
+    return {
+        device: host.c.page_device_ordinal(state.device),
+        from: eventOfAxis(state.from),
+        to: eventOfAxis(state.to),
+        axis: state.axis,
+        colorBy: state.colorBy,
+        search: state.search,
+        selected: state.selected,
+    };
+}
+
+/** @param {Partial<PageView>} change */
+function changeView(change) {
+    if (change.device !== undefined) {
+        const index = deviceIndex(change.device);
+        if (index < 0) throw new RangeError(`There is no device ${change.device}.`);
+        if (index !== state.device) setDevice(index);
+    }
+    if (change.axis !== undefined) setAxis(change.axis);
+    if (change.from !== undefined || change.to !== undefined) {
+        const view = currentView();
+        setWindow(axisOfEvent(change.from ?? view.from), axisOfEvent(change.to ?? view.to));
+    }
+    if (change.colorBy !== undefined) {
+        if (!COLORINGS.includes(change.colorBy)) throw new RangeError(`There is no colouring "${change.colorBy}".`);
+        state.colorBy = change.colorBy;
+    }
+    if (change.search !== undefined) setSearch(change.search);
+    if (change.selected !== undefined) {
+        if (change.selected !== null && !(change.selected >= 0 && change.selected < host.c.page_lives()))
+            throw new RangeError(`There is no allocation ${change.selected}.`);
+        select(change.selected);
+    }
+    invalidate(EVERYTHING);
+    flush();
+    return currentView();
+}
+
+/** @param {number} x @param {number} y CSS pixels of the timeline @returns {PagePick | null} */
+function pickForScripts(x, y) {
+    flush();
+    if (!insidePlot({ x, y })) return null;
+    const { life } = pickAt(x, y);
+    if (life === null) return null;
+    return {
+        allocation: life,
+        bytes: host.c.page_life_bytes(life),
+        birth: host.c.page_life_birth(life),
+        death: host.c.page_life_death(life),
+        stream: host.c.page_life_stream(life),
+        stack: host.stack(host.c.page_life_stack(life) >>> 0),
+    };
+}
+
+/** @param {Promise<void>} ready @returns {PageApi} */
+function makeApi(ready) {
+    return {
+        ready,
+        devices: () =>
+            Array.from({ length: host.c.page_device_count() }, (_, i) => ({
+                device: host.c.page_device_ordinal(i),
+                events: host.c.page_device_events(i) >>> 0,
+                allocations: host.c.page_device_lives(i) >>> 0,
+            })),
+        summary: summaryOfDevice,
+        view: currentView,
+        setView: changeView,
+        pick: pickForScripts,
+        search: (text) => {
+            const result = setSearch(text);
+            ui.search.value = text;
+            flush();
+            return { ...result };
+        },
+        stats: () => {
+            flush();
+            return {
+                allocations: host.c.page_lives() >>> 0,
+                drawn: host.c.page_drawn() >>> 0,
+                merged: host.c.page_merged() >>> 0,
+                frameMs: plot.frameMs.slice(),
+            };
+        },
+    };
+}
+
+/* ---- start ---- */
+
+/** @param {string} stage @param {number} done 0..1 */
+function reportProgress(stage, done) {
+    element("progress", HTMLProgressElement).value = done;
+    setText(element("stage-name", HTMLParagraphElement), stage);
+}
+
+function fillDevices() {
+    const c = host.c;
+    for (let i = 0; i < c.page_device_count(); i++) {
+        const option = make("option", "", `${c.page_device_ordinal(i)} \u00b7 ${formatPlural(c.page_device_events(i), "event")}`);
+        option.value = String(i);
+        ui.device.append(option);
+    }
+}
+
+async function start() {
+    host = await loadHost(reportProgress);
+    reportProgress("Drawing", 0.95);
+    await nextTurn();
+    meta = host.meta();
+    frame.draw = draw;
+    if (host.c.page_device_count() === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
+    const file = element("file", HTMLParagraphElement);
+    setText(file, String(meta.title || meta.file || ""));
+    file.title = String(meta.file ?? "");
+    fillDevices();
+    element("loading", HTMLDivElement).hidden = true;
+    element("app", HTMLDivElement).hidden = false;
+    readHash(location.hash);
+    startPlot();
+    startMinimap();
+    startPanel();
+    startToolbar();
+    startSearch();
+    document.addEventListener("keydown", pressKey);
+    addEventListener("hashchange", () => {
+        if (location.hash !== hashWritten) readHash(location.hash);
+    });
+    flush();
+}
+
+/** @param {unknown} error */
+function showFailure(error) {
+    element("loading", HTMLDivElement).hidden = true;
+    ui.failure.hidden = false;
+    setText(ui.failure, error instanceof Error ? error.message : String(error));
+}
+
+const ready = start();
+// A script that awaits strata.ready hears of a failure itself; everybody reads it on the page.
+ready.catch(showFailure);
+window.strata = makeApi(ready);

@@ -1,0 +1,342 @@
+// The side panel: the list of call sites at a moment, and what is pinned, with its stack.
+"use strict";
+
+const LIST_STEP = 200;
+const LIST_FIRST = 40;
+
+const panel = {
+    listTitle: element("list-title", HTMLHeadingElement),
+    listTotal: element("list-total", HTMLParagraphElement),
+    listWhat: element("list-what", HTMLTableCellElement),
+    list: element("list", HTMLTableSectionElement),
+    more: element("list-more", HTMLButtonElement),
+    detailTitle: element("detail-title", HTMLHeadingElement),
+    detail: element("detail", HTMLDivElement),
+    copy: element("detail-copy", HTMLButtonElement),
+    close: element("detail-close", HTMLButtonElement),
+    /** Line of the details that follows the moment. @type {HTMLElement | null} */
+    siteLine: null,
+    /** @type {ListRow[]} */
+    rows: [],
+};
+
+/** @typedef {{tr: HTMLTableRowElement, button: HTMLButtonElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, focus: Focus}} ListRow */
+
+/** The event whose state the panel shows: under the pointer, else the held one. */
+function shownMoment() {
+    return plot.hover ? plot.hover.event : heldMoment();
+}
+
+/* ---- the list ---- */
+
+/** @returns {ListRow} */
+function makeRow() {
+    const tr = make("tr");
+    const what = make("td", "what");
+    const button = make("button", "row-button");
+    button.type = "button";
+    const swatch = make("i", "swatch");
+    const text = make("span", "row-text");
+    const bar = make("i", "bar");
+    button.append(swatch, text);
+    what.append(button, bar);
+    const [bytes, share, count] = [make("td", "number"), make("td", "number"), make("td", "number")];
+    tr.append(what, bytes, share, count);
+    const row = { tr, button, swatch, text, bar, bytes, share, count, focus: /** @type {Focus} */ ({ by: "site", id: 0 }) };
+    tr.addEventListener("click", () => toggleFocus(row.focus));
+    return row;
+}
+
+/** A stack in a line: its call site and the next user frame that called it. @param {number} stack @param {number} site */
+function stackText(stack, site) {
+    const frames = host.stackFrames(stack);
+    const caller = frames.slice(frames.indexOf(site) + 1).find((id) => id !== site && host.c.page_frame_kind(id) === FRAME_USER);
+    return caller === undefined ? host.siteText(site) : `${host.siteText(site)} \u2039 ${host.siteText(caller)}`;
+}
+
+/** @param {ListRow} row @param {{bytes: number, count: number, site: number, stack: number}} group @param {{live: number, largest: number, bySite: boolean, dark: boolean}} all */
+function fillRow(row, group, all) {
+    row.focus = all.bySite ? { by: "site", id: group.site } : { by: "stack", id: group.stack };
+    const text = all.bySite ? host.siteText(group.site) : stackText(group.stack, group.site);
+    setText(row.text, text);
+    const frame = host.frame(group.site);
+    row.button.title = group.site === 0 ? text : `${frame.file}:${frame.line} ${frame.name}`;
+    const color = host.siteColor(group.site, all.dark);
+    row.swatch.style.background = color;
+    row.bar.style.background = color;
+    row.bar.style.width = `${(100 * group.bytes) / all.largest}%`;
+    setText(row.bytes, formatBytes(group.bytes));
+    row.bytes.title = formatExactBytes(group.bytes);
+    setText(row.share, formatShare(group.bytes, all.live));
+    setText(row.count, formatCount(group.count));
+    const focused = state.focus?.by === row.focus.by && state.focus.id === row.focus.id;
+    row.tr.classList.toggle("focused", focused);
+    row.button.setAttribute("aria-pressed", String(focused));
+}
+
+/** @param {number} moment */
+function listTitle(moment) {
+    if (plot.hover) return "At the cursor";
+    if (moment === host.c.page_peak_event()) return host.c.page_events() === 0 ? "Final state" : "At the peak";
+    return "Marked moment";
+}
+
+function drawList() {
+    const moment = shownMoment();
+    const bySite = state.groupBy === "site";
+    const groups = host.groups(moment, bySite ? 0 : 1, state.listRows);
+    const live = host.c.page_live_at(moment);
+    setText(panel.listTitle, listTitle(moment));
+    setText(panel.listWhat, bySite ? "Call site" : "Stack");
+    const place = host.c.page_events() === 0 ? "" : ` \u00b7 ${momentText(moment)}`;
+    setText(panel.listTotal, `${formatBytes(live)} in ${formatPlural(groups.allocations, "allocation")}${place}`);
+    panel.listTotal.title = formatExactBytes(live);
+    const all = { live, largest: Math.max(1, groups.rows[0]?.bytes ?? 1), bySite, dark: isDark() };
+    while (panel.rows.length < groups.rows.length) {
+        const row = makeRow();
+        panel.rows.push(row);
+        panel.list.append(row.tr);
+    }
+    panel.rows.forEach((row, i) => {
+        row.tr.hidden = i >= groups.rows.length;
+        if (!row.tr.hidden) fillRow(row, groups.rows[i], all);
+    });
+    const rest = groups.count - groups.rows.length;
+    panel.more.hidden = rest <= 0;
+    if (rest > 0) setText(panel.more, `Show ${formatCount(Math.min(rest, LIST_STEP))} more of ${formatCount(rest)}`);
+    drawSiteLine(moment);
+}
+
+/* ---- the stack ---- */
+
+/** Runs of the same frame, one after the other. @param {number[]} frames @returns {{id: number, times: number}[]} */
+function elideRepeats(frames) {
+    /** @type {{id: number, times: number}[]} */
+    const runs = [];
+    for (const id of frames) {
+        const last = runs[runs.length - 1];
+        if (last?.id === id) last.times++;
+        else runs.push({ id, times: 1 });
+    }
+    return runs;
+}
+
+/** @param {{id: number, times: number}} run @param {number} site */
+function makeFrame(run, site) {
+    const { file, line, name } = host.frame(run.id);
+    const user = host.c.page_frame_kind(run.id) === FRAME_USER;
+    const item = make("li", `frame${user ? " frame-user" : ""}${run.id === site ? " frame-site" : ""}`);
+    const place = make("span", "frame-place", line ? `${baseName(file)}:${line}` : baseName(file));
+    const head = make("p", "frame-head");
+    if (place.textContent) head.append(place, " ");
+    head.append(make("span", "frame-name", name));
+    if (run.times > 1) head.append(make("span", "frame-times", ` \u00d7 ${run.times}`));
+    item.append(head);
+    const folder = file.slice(0, file.length - baseName(file).length);
+    if (folder && user) item.append(make("p", "frame-folder", folder));
+    item.title = `${file}${line ? `:${line}` : ""} ${name}`;
+    return item;
+}
+
+/** @param {{id: number, times: number}[]} runs */
+function foldLabel(runs) {
+    const count = runs.reduce((sum, run) => sum + run.times, 0);
+    const kinds = new Set(runs.map((run) => host.c.page_frame_kind(run.id)));
+    const names = [
+        kinds.has(FRAME_NATIVE) ? "C++" : "",
+        kinds.has(FRAME_LIBRARY) ? "library" : "",
+        kinds.has(FRAME_NOISE) ? "interpreter" : "",
+    ].filter(Boolean);
+    return `${formatCount(count)} ${names.join(", ")} frame${count === 1 ? "" : "s"}`;
+}
+
+/** Frames that are folded away until somebody asks. @param {{id: number, times: number}[]} runs @param {number} site */
+function makeFold(runs, site) {
+    const item = make("li", "fold");
+    const details = make("details");
+    const frames = make("ol", "frames");
+    details.append(make("summary", "", foldLabel(runs)), frames);
+    // The frames are made when they are first shown: a stack can have hundreds.
+    details.addEventListener("toggle", () => {
+        if (!frames.firstChild) frames.append(...runs.map((run) => makeFrame(run, site)));
+    });
+    item.append(details);
+    return item;
+}
+
+/** @param {number} stack */
+function makeStack(stack) {
+    const site = host.c.page_stack_site(stack) >>> 0;
+    const list = make("ol", "frames");
+    /** @type {{id: number, times: number}[]} */
+    let folded = [];
+    const flush = () => {
+        if (folded.length) list.append(makeFold(folded, site));
+        folded = [];
+    };
+    for (const run of elideRepeats(host.stackFrames(stack))) {
+        if (run.id !== site && host.c.page_frame_kind(run.id) !== FRAME_USER) {
+            folded.push(run);
+            continue;
+        }
+        flush();
+        list.append(makeFrame(run, site));
+    }
+    flush();
+    return list;
+}
+
+/** A stack as text, one frame a line, innermost first. @param {number} stack */
+function stackAsText(stack) {
+    return host.stack(stack).map(({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`.trim()).join("\n");
+}
+
+/* ---- what is pinned ---- */
+
+/** @param {HTMLDListElement} facts @param {string} name @param {string} value @param {string} [title] */
+function addFact(facts, name, value, title) {
+    if (!value) return;
+    const shown = make("dd", "", value);
+    if (title) shown.title = title;
+    facts.append(make("dt", "", name), shown);
+}
+
+/** @param {number} life @param {HTMLDListElement} facts */
+function addLifetime(life, facts) {
+    const c = host.c;
+    const birth = c.page_life_birth(life);
+    const death = c.page_life_death(life);
+    const request = c.page_life_request(life);
+    addFact(facts, "Allocated", birth < 0 ? "before the recording began" : momentText(birth));
+    addFact(facts, "Freed", death >= c.page_events() ? "not in this recording" : momentText(death));
+    if (request < death) addFact(facts, "Waited", `for another stream from ${momentText(request)} on`);
+    if (birth >= 0 && death < c.page_events()) addFact(facts, "Lifetime", lifetimeText(life).replace(/^lived /, ""));
+}
+
+/** What to know about where the record of this allocation comes from. @param {number} flags */
+function flagNotes(flags) {
+    return [
+        flags & LIFE_STACK_OF_FREE ? "Its allocation was not recorded: the stack below is the one of its free." : "",
+        flags & LIFE_FROM_BLOCK ? "No event mentions it: it is known from the final state of the memory only." : "",
+        flags & LIFE_REOPENED ? "Its free was not recorded: it is taken to end where its address was allocated again." : "",
+        flags & LIFE_UNMATCHED_END ? "It is alive at the end by its events, but the final state has no active block at its address." : "",
+    ].filter(Boolean);
+}
+
+/** @param {number} life */
+function lifeFacts(life) {
+    const c = host.c;
+    const facts = make("dl", "facts");
+    const bytes = c.page_life_bytes(life);
+    addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
+    addLifetime(life, facts);
+    addFact(facts, "Stream", c.page_life_stream(life) === 0 ? "0 (default)" : String(c.page_life_stream(life)));
+    addFact(facts, "Pool", poolText(life).replace(/^pool /, ""));
+    addFact(facts, "Address", host.address(life));
+    const context = c.page_life_context(life) >>> 0;
+    addFact(facts, "Compiled in", host.string(c.page_context_compile(context) >>> 0));
+    addFact(facts, "Metadata", host.string(c.page_context_metadata(context) >>> 0));
+    addFact(facts, "Category", host.string(c.page_context_category(context) >>> 0));
+    return facts;
+}
+
+/** Text of the forward pass' stack, as it was recorded. @param {number} life */
+function forwardFrames(life) {
+    const text = host.string(host.c.page_context_forward(host.c.page_life_context(life) >>> 0) >>> 0);
+    if (!text) return [];
+    const details = make("details", "forward");
+    details.append(make("summary", "", "Stack of the forward pass"), make("pre", "", text));
+    return [details];
+}
+
+/** Swatch and text of a call site. @param {number} site */
+function siteHeading(site) {
+    const heading = make("p", "site-heading");
+    const swatch = make("i", "swatch");
+    swatch.style.background = host.siteColor(site, isDark());
+    heading.append(swatch, make("span", "", host.siteText(site)));
+    return heading;
+}
+
+/** Fills the line about the whole call site, which follows the pointer. @param {number} moment */
+function drawSiteLine(moment) {
+    if (!panel.siteLine) return;
+    const site = pinnedSite();
+    const live = host.c.page_site_bytes_at(site, moment);
+    const when = plot.hover ? "at the cursor's moment" : moment === host.c.page_peak_event() ? "at the peak" : "at the marked moment";
+    setText(panel.siteLine, `${formatPlural(host.c.page_site_lives(site), "allocation")} of this call site, ${formatBytes(live)} ${when}`);
+}
+
+/** Stack that the details show; 0: none. */
+function pinnedStack() {
+    if (state.selected !== null) return host.c.page_life_stack(state.selected) >>> 0;
+    if (state.focus?.by === "stack") return state.focus.id;
+    return state.focus ? stackOfSite(state.focus.id) : 0;
+}
+
+function pinnedSite() {
+    if (state.selected === null && state.focus?.by === "site") return state.focus.id;
+    return host.c.page_stack_site(pinnedStack()) >>> 0;
+}
+
+/** The stack with the most bytes among those of a call site, at the held moment; else any. @param {number} site */
+function stackOfSite(site) {
+    const group = host.groups(heldMoment(), 0, Infinity).rows.find((row) => row.site === site);
+    return group ? group.stack : Math.max(0, sitesOfStacks().indexOf(site));
+}
+
+/** @param {number} life */
+function drawLife(life) {
+    const stack = pinnedStack();
+    setText(panel.detailTitle, `Pinned ${formatBytes(host.c.page_life_bytes(life))}`);
+    panel.siteLine = make("p", "site-line");
+    const notes = flagNotes(host.c.page_life_flags(life)).map((text) => make("p", "flag-note", text));
+    panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, lifeFacts(life), ...notes, makeStack(stack), ...forwardFrames(life));
+}
+
+/** @param {Focus} focus */
+function drawFocus(focus) {
+    const stack = pinnedStack();
+    setText(panel.detailTitle, focus.by === "site" ? "Call site" : "Stack");
+    panel.siteLine = make("p", "site-line");
+    const which = focus.by === "site" ? [make("p", "flag-note", "Its stack with the most bytes at that moment:")] : [];
+    panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, ...(stack ? which : []), makeStack(stack));
+}
+
+function drawDetail() {
+    const pinned = state.selected !== null || state.focus !== null;
+    panel.copy.hidden = !pinned || pinnedStack() === 0;
+    panel.close.hidden = !pinned;
+    panel.siteLine = null;
+    if (state.selected !== null) drawLife(state.selected);
+    else if (state.focus) drawFocus(state.focus);
+    else {
+        setText(panel.detailTitle, "Nothing pinned");
+        panel.detail.replaceChildren(make("p", "hint", "Click an allocation in the timeline, or a row above, for its stack."));
+    }
+    panel.detail.scrollTop = 0;
+    drawSiteLine(shownMoment());
+}
+
+async function copyPinned() {
+    const life = state.selected;
+    const head = life === null ? host.siteText(pinnedSite()) : `${formatBytes(host.c.page_life_bytes(life))} (${formatExactBytes(host.c.page_life_bytes(life))}), ${lifetimeText(life)}, ${host.address(life)}`;
+    await copyText(`${head}\n${stackAsText(pinnedStack())}\n`);
+    setText(panel.copy, "Copied");
+    setTimeout(() => setText(panel.copy, "Copy"), 1500);
+}
+
+function startPanel() {
+    panel.more.addEventListener("click", () => {
+        state.listRows += LIST_STEP;
+        invalidate(LIST);
+    });
+    panel.copy.addEventListener("click", copyPinned);
+    panel.close.addEventListener("click", () => select(null));
+    for (const by of /** @type {const} */ (["site", "stack"]))
+        element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
+            state.groupBy = by;
+            state.listRows = LIST_FIRST;
+            invalidate(LIST | HEADER);
+        });
+}

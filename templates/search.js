@@ -1,0 +1,116 @@
+// Search over the frames of all stacks, not only the visible ones. A frame matches when its text "file:line function"
+// holds what was typed (capitals make no difference) or matches a /regular expression/; a stack matches when one of its
+// frames does.
+"use strict";
+
+const search = {
+    /** What the mask below was made for. */
+    text: "",
+    /** One byte for each stack. @type {Uint8Array} */
+    mask: new Uint8Array(0),
+    /** @type {SearchResult} */
+    result: { allocations: 0, bytesAtPeak: 0 },
+    /** Device that the result is of. */
+    device: -1,
+    /** What is wrong with a regular expression. */
+    error: "",
+    /** Text of every frame, made when the first search needs it. @type {string[] | null} */
+    frameTexts: null,
+};
+
+function frameTexts() {
+    search.frameTexts ??= Array.from({ length: host.c.page_frame_count() }, (_, id) => {
+        const { file, line, name } = host.frame(id);
+        return `${file}${line ? `:${line}` : ""} ${name}`;
+    });
+    return search.frameTexts;
+}
+
+/** @param {string} text @returns {(frame: string) => boolean} */
+function matcherOf(text) {
+    const parts = /^\/(.+)\/([a-z]*)$/s.exec(text);
+    if (parts) {
+        // A sticky or global expression would remember where it stopped in the frame before.
+        const expression = new RegExp(parts[1], parts[2].replace(/[gy]/g, "") || "i");
+        return (frame) => expression.test(frame);
+    }
+    const wanted = text.toLowerCase();
+    return (frame) => frame.toLowerCase().includes(wanted);
+}
+
+/** Marks the stacks that have a frame which matches. @param {(frame: string) => boolean} matches */
+function maskOfMatches(matches) {
+    const frames = Uint8Array.from(frameTexts(), (text, id) => (id !== 0 && matches(text) ? 1 : 0));
+    const mask = new Uint8Array(host.c.page_stack_count());
+    for (let stack = 1; stack < mask.length; stack++) {
+        // A parent has a smaller id, so it is known by now.
+        const inherited = mask[host.c.page_stack_parent(stack) >>> 0];
+        mask[stack] = inherited || frames[host.c.page_stack_frame(stack) >>> 0];
+    }
+    return mask;
+}
+
+/** Brings the mask up to the text; a wrong regular expression matches nothing and says why. */
+function updateSearch() {
+    if (search.text === state.search && search.mask.length !== 0) return;
+    search.text = state.search;
+    search.device = -1;
+    search.error = "";
+    try {
+        search.mask = maskOfMatches(matcherOf(state.search));
+    } catch (error) {
+        search.error = error instanceof SyntaxError ? error.message : String(error);
+        search.mask = new Uint8Array(host.c.page_stack_count());
+    }
+}
+
+/** Hands the mask to the module; false if nothing is searched for. */
+function applySearchMask() {
+    if (!state.search) return false;
+    updateSearch();
+    host.bytes(host.c.page_mask(), search.mask.length).set(search.mask);
+    return true;
+}
+
+/** Counts for the current device. @returns {SearchResult} */
+function searchResult() {
+    if (!applySearchMask()) return { allocations: 0, bytesAtPeak: 0 };
+    if (search.device !== state.device) {
+        search.device = state.device;
+        search.result = { allocations: host.c.page_mask_lives(), bytesAtPeak: host.c.page_mask_peak_bytes() };
+    }
+    return search.result;
+}
+
+/** @param {string} text @returns {SearchResult} */
+function setSearch(text) {
+    state.search = text;
+    state.focus = null;
+    invalidate(TIMELINE | OVERLAY | LIST | DETAIL | HEADER);
+    return searchResult();
+}
+
+/** Pins the next match after the pinned allocation (or the one before it), in order of birth. @param {1 | -1} direction */
+function goToMatch(direction) {
+    if (!state.search) return;
+    updateSearch();
+    const lives = host.c.page_lives();
+    const start = state.selected ?? (direction === 1 ? -1 : lives);
+    for (let step = 1; step <= lives; step++) {
+        const life = (((start + direction * step) % lives) + lives) % lives;
+        if (!search.mask[host.c.page_life_stack(life) >>> 0]) continue;
+        state.selected = life;
+        state.focus = null;
+        showLife(life);
+        return;
+    }
+}
+
+/** Moves the window if the allocation is outside of it. @param {number} life */
+function showLife(life) {
+    const birth = axisOfEvent(host.c.page_life_birth(life));
+    const death = axisOfEvent(host.c.page_life_death(life));
+    const width = state.to - state.from;
+    if (death < state.from || birth > state.to) setWindow(birth - width * 0.3, birth + width * 0.7);
+    invalidate(TIMELINE | OVERLAY | LIST | DETAIL);
+}

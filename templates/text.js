@@ -1,0 +1,128 @@
+// Figures and text as people read them, and the one gate through which text enters the document. The rules of the
+// figures are those of render/format.c, so the page, the PNG and the report spell a number alike.
+"use strict";
+
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/** @param {number} count */
+function formatCount(count) {
+    // A sum with zero turns -0, which rounding can leave, into 0.
+    return countFormat.format(count + 0);
+}
+
+/** 1024-based, one decimal where it says something, never "1024.0 MiB". @param {number} bytes */
+function formatBytes(bytes) {
+    let unit = 0;
+    while (unit < 6 && bytes >= 1024 ** (unit + 1)) unit++;
+    for (; ; unit++) {
+        const one = 1024 ** unit;
+        const tenths = Math.floor(bytes / one) * 10 + Math.floor(((bytes % one) * 10 + one / 2) / one);
+        if (tenths < 10240 || unit === 6)
+            return `${bytes % one === 0 ? tenths / 10 : (tenths / 10).toFixed(1)} ${BYTE_UNITS[unit]}`;
+    }
+}
+
+/** For titles: what formatBytes rounds. @param {number} bytes */
+function formatExactBytes(bytes) {
+    return `${formatCount(bytes)} bytes`;
+}
+
+/** @param {number} first @param {string} firstUnit @param {number} second @param {string} secondUnit */
+function formatPair(first, firstUnit, second, secondUnit) {
+    const head = `${formatCount(first)} ${firstUnit}`;
+    return second === 0 ? head : `${head} ${second} ${secondUnit}`;
+}
+
+/** @param {number} us microseconds @returns {string} */
+function formatDuration(us) {
+    if (us < 0) return `-${formatDuration(-us)}`;
+    us = Math.round(us);
+    if (us < 1000) return `${us} \u00b5s`;
+    if (us < 9950) return `${us % 1000 === 0 ? us / 1000 : (Math.floor((us + 50) / 100) / 10).toFixed(1)} ms`;
+    if (us < 999500) return `${Math.floor((us + 500) / 1000)} ms`;
+    if (us < 59950000) return `${us % 1e6 === 0 ? us / 1e6 : (Math.floor((us + 50000) / 1e5) / 10).toFixed(1)} s`;
+    const seconds = Math.floor((us + 500000) / 1e6);
+    if (seconds < 3600) return formatPair(Math.floor(seconds / 60), "min", seconds % 60, "s");
+    const minutes = Math.floor((seconds + 30) / 60);
+    if (minutes < 24 * 60) return formatPair(Math.floor(minutes / 60), "h", minutes % 60, "min");
+    const hours = Math.floor((minutes + 30) / 60);
+    return formatPair(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+/** "31 %"; what is not nothing is at least "<1 %", what is not all at most ">99 %". @param {number} part @param {number} whole */
+function formatShare(part, whole) {
+    const percent = whole === 0 ? 0 : Math.floor((part * 200 + whole) / (2 * whole));
+    if (part > 0 && percent === 0) return "<1 %";
+    if (part < whole && percent === 100) return ">99 %";
+    return `${percent} %`;
+}
+
+/** "event 18,204", or what stands before it. @param {number} event */
+function formatEvent(event) {
+    return event < 0 ? "before the first event" : `event ${formatCount(event)}`;
+}
+
+/** "1 event", "2 events". @param {number} count @param {string} noun */
+function formatPlural(count, noun) {
+    return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** Digits after the point that show a multiple of `step` (in the same unit) exactly, `most` at most. @param {number} step @param {number} most */
+function decimalsOf(step, most) {
+    for (let decimals = 0; decimals < most; decimals++) {
+        const scaled = step * 10 ** decimals;
+        if (Math.abs(scaled - Math.round(scaled)) < 1e-9 * Math.max(1, scaled)) return decimals;
+    }
+    return most;
+}
+
+/** Path without its folders. @param {string} path */
+function baseName(path) {
+    return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+}
+
+/** 0xRRGGBB as a CSS colour. @param {number} rgb */
+function cssColor(rgb) {
+    return `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
+}
+
+/** Element by id; the template is part of the program, so a missing one is a mistake. @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
+function element(id, type) {
+    const found = document.getElementById(id);
+    if (!(found instanceof type)) throw new Error(`The template has no ${type.name} "${id}".`);
+    return found;
+}
+
+/**
+ * A new element. Text from the snapshot enters the document here and in setText only, always as text.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag @param {string} [className] @param {string} [text]
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+function make(tag, className, text) {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+}
+
+/** Writes only what changed, so that an unchanged list costs no layout. @param {HTMLElement} target @param {string} text */
+function setText(target, text) {
+    if (target.textContent !== text) target.textContent = text;
+}
+
+/** @param {string} text */
+async function copyText(text) {
+    try {
+        await navigator.clipboard.writeText(text);
+    } catch {
+        // Not every browser gives a page from a file the clipboard; the old way needs a selected field.
+        const field = make("textarea", "offscreen", text);
+        field.value = text;
+        document.body.append(field);
+        field.select();
+        document.execCommand("copy");
+        field.remove();
+    }
+}

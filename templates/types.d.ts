@@ -1,0 +1,173 @@
+// Types for `tsc -p templates`: what the WebAssembly module exports (render/page_host.h is the contract) and what the page
+// offers to scripts (docs/page.md). Only checked, never shipped.
+
+interface HostExports {
+    memory: WebAssembly.Memory;
+
+    page_reserve(nbytes: number): number;
+    page_open(): number;
+    page_piece_count(): number;
+    page_piece_packed(piece: number): number;
+    page_piece_packed_nbytes(piece: number): number;
+    page_piece_target(piece: number): number;
+    page_piece_raw_nbytes(piece: number): number;
+    page_unpack(): number;
+
+    page_string(id: number): number;
+    page_string_nbytes(id: number): number;
+    page_meta(): number;
+    page_settings(): number;
+    page_diagnostic_count(): number;
+    page_diagnostic_code(i: number): number;
+    page_diagnostic_message(i: number): number;
+    page_diagnostic_device(i: number): number;
+    page_frame_file(frame: number): number;
+    page_frame_name(frame: number): number;
+    page_frame_line(frame: number): number;
+    page_frame_kind(frame: number): number;
+    page_stack_site(stack: number): number;
+    page_stack_frames(stack: number): number;
+    page_stack_depth(stack: number): number;
+    page_stack_parent(stack: number): number;
+    page_stack_frame(stack: number): number;
+    page_site_text(site: number): number;
+    page_site_text_nbytes(): number;
+    page_site_color(site: number, dark: number): number;
+    page_context_compile(context: number): number;
+    page_context_metadata(context: number): number;
+    page_context_category(context: number): number;
+    page_context_forward(context: number): number;
+
+    page_device_count(): number;
+    page_device_ordinal(index: number): number;
+    page_device_events(index: number): number;
+    page_device_lives(index: number): number;
+    page_device(index: number): number;
+
+    page_events(): number;
+    page_lives(): number;
+    page_preexisting(): number;
+    page_start_bytes(): number;
+    page_peak_bytes(): number;
+    page_peak_event(): number;
+    page_end_bytes(): number;
+    page_live_at_peak(): number;
+    page_reserved_start(): number;
+    page_reserved_peak(): number;
+    page_reserved_end(): number;
+    page_headroom(): number;
+    page_has_time(): number;
+    page_first_us(): number;
+    page_fit_from(axis: number): number;
+    page_fit_to(axis: number): number;
+    page_event_us(event: number): number;
+    page_live_at(event: number): number;
+    page_reserved_at(event: number): number;
+    page_event_at_us(us: number): number;
+    page_peak_in(from: number, to: number): number;
+    page_oom_count(): number;
+    page_oom_event(i: number): number;
+    page_oom_size(i: number): number;
+    page_oom_free(i: number): number;
+
+    page_life_bytes(life: number): number;
+    page_life_birth(life: number): number;
+    page_life_death(life: number): number;
+    page_life_request(life: number): number;
+    page_life_stack(life: number): number;
+    page_life_context(life: number): number;
+    page_life_stream(life: number): number;
+    page_life_pool_first(life: number): number;
+    page_life_pool_second(life: number): number;
+    page_life_address_high(life: number): number;
+    page_life_address_low(life: number): number;
+    page_life_flags(life: number): number;
+
+    page_draw(
+        axis: number,
+        from: number,
+        to: number,
+        width: number,
+        height: number,
+        bottom_bytes: number,
+        top_bytes: number,
+        flags: number,
+        color_by: number,
+        capacity_bytes: number,
+    ): number;
+    page_drawn(): number;
+    page_merged(): number;
+    page_pick(x: number, y: number): number;
+    page_picked_event(): number;
+    page_x_of_event(event: number): number;
+    page_event_of_x(x: number): number;
+    page_outline(life: number): number;
+    page_outline_first(): number;
+    page_outline_edges(): number;
+    page_curve(axis: number, from: number, to: number, width: number): number;
+
+    page_groups(event: number, by: number): number;
+    page_group_bytes(i: number): number;
+    page_group_count(i: number): number;
+    page_group_site(i: number): number;
+    page_group_stack(i: number): number;
+    page_stack_count(): number;
+    page_frame_count(): number;
+    page_string_count(): number;
+    page_mask(): number;
+    page_mask_lives(): number;
+    page_mask_peak_bytes(): number;
+    page_site_lives(site: number): number;
+    page_site_bytes_at(site: number, event: number): number;
+
+    page_ticks_decimal(low: number, high: number, most: number): number;
+    page_ticks_bytes(low: number, high: number, most: number): number;
+    page_ticks(): number;
+}
+
+/** A frame as the report spells it; innermost first in a stack. */
+interface Frame {
+    file: string;
+    line: number;
+    name: string;
+}
+
+/** The window and what is shown in it, as scripts see it. Events count from 0; -1 is before the first. */
+interface PageView {
+    device: number;
+    from: number;
+    to: number;
+    axis: "events" | "time";
+    colorBy: string;
+    search: string;
+    selected: number | null;
+}
+
+interface PagePick {
+    allocation: number;
+    bytes: number;
+    birth: number;
+    death: number;
+    stream: number;
+    stack: Frame[];
+}
+
+interface SearchResult {
+    allocations: number;
+    bytesAtPeak: number;
+}
+
+interface PageApi {
+    ready: Promise<void>;
+    devices(): { device: number; events: number; allocations: number }[];
+    summary(): object;
+    view(): PageView;
+    setView(change: Partial<PageView>): PageView;
+    pick(x: number, y: number): PagePick | null;
+    search(text: string): SearchResult;
+    stats(): { allocations: number; drawn: number; merged: number; frameMs: number[] };
+}
+
+interface Window {
+    strata: PageApi;
+}

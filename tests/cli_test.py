@@ -1,0 +1,856 @@
+#!/usr/bin/env python3
+"""The command line, as a person or a script meets it: exit codes, messages, files.
+
+Environment: STRATA, path of the program (default: build/release/strata).
+Snapshots are written here with Python's own pickle; those of samples/ are used where they are needed.
+"""
+
+import contextlib
+import fcntl
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import pickle
+import pty
+import random
+import re
+import resource
+import select
+import signal
+import stat
+import struct
+import subprocess
+import tempfile
+import termios
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+SAMPLES = ROOT / "samples"
+MIB = 1 << 20
+TIMEOUT_S = 120
+
+
+def frame(name, filename="/home/user/train.py", line=1):
+    return {"name": name, "filename": filename, "line": line}
+
+
+def events_of(sizes, time_us=1_700_000_000_000_000, frames=None, address=0x7F0000000000):
+    """Each size is allocated; then all are freed in the same order."""
+    frames = frames or [frame("forward", line=41), frame("<module>", line=7)]
+    trace = []
+    for i, size in enumerate(sizes):
+        where = address + i * (1 << 36)
+        trace.append({"action": "alloc", "addr": where, "size": size, "frames": frames})
+    for i, size in enumerate(sizes):
+        where = address + i * (1 << 36)
+        trace.append({"action": "free_requested", "addr": where, "size": size, "frames": frames})
+        trace.append({"action": "free_completed", "addr": where, "size": size, "frames": frames})
+    for i, event in enumerate(trace):
+        event.update(stream=0, time_us=time_us + i * 1000)
+    return trace
+
+
+def snapshot(*device_traces):
+    return {"segments": [], "device_traces": list(device_traces), "allocator_settings": {}, "external_annotations": []}
+
+
+def long_snapshot(n_events):
+    """Many events, so that reading takes a while."""
+    frames = [[frame(f"layer{i}", line=i + 1)] for i in range(50)]
+    trace = []
+    for i in range(n_events // 2):
+        address = 0x7F0000000000 + (i % 1000) * MIB
+        trace.append({"action": "alloc", "addr": address, "size": 4096 + i % 7, "stream": 0, "time_us": i,
+                      "frames": frames[i % 50], "compile_context": f"N/A {i}"})
+        trace.append({"action": "free_completed", "addr": address, "size": 4096 + i % 7, "stream": 0, "time_us": i,
+                      "frames": frames[i % 50], "compile_context": f"N/A {i}"})
+    return snapshot(trace)
+
+
+def idat(png):
+    """The compressed pixels of a PNG."""
+    at, pixels = 8, b""
+    while at < len(png):
+        (length,) = struct.unpack(">I", png[at:at + 4])
+        if png[at + 4:at + 8] == b"IDAT":
+            pixels += png[at + 8:at + 8 + length]
+        at += length + 12
+    return pixels
+
+
+class Case(unittest.TestCase):
+    """A test in an empty directory, which is also the working directory of the program."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = pathlib.Path(self.folder.name)
+
+    def write(self, name, content):
+        """A file: bytes as they are, anything else pickled."""
+        data = content if isinstance(content, bytes) else pickle.dumps(content, protocol=4)
+        (self.path / name).write_bytes(data)
+        return name
+
+    def files(self):
+        return sorted(entry.name for entry in self.path.iterdir())
+
+    def start(self, *words, **options):
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.PIPE)
+        process = subprocess.Popen([STRATA, *words], cwd=self.path, **options)
+        self.addCleanup(self.stop, process)
+        return process
+
+    @staticmethod
+    def stop(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
+
+    def run_strata(self, *words, stdin=None, **options):
+        options.setdefault("stdout", subprocess.PIPE)
+        result = subprocess.run([STRATA, *words], cwd=self.path, input=stdin, stderr=subprocess.PIPE,
+                                timeout=TIMEOUT_S, **({} if stdin is not None else {"stdin": subprocess.DEVNULL}),
+                                **options)
+        return result
+
+    def expect(self, code, *words, says=None, **options):
+        """Runs, checks the exit code and that standard error matches `says`."""
+        result = self.run_strata(*words, **options)
+        talk = result.stderr.decode(errors="replace")
+        self.assertEqual(result.returncode, code, f"{words}: {talk}")
+        if says is not None:
+            self.assertRegex(talk, says)
+        return result
+
+    def report(self, *words, **options):
+        return json.loads(self.expect(0, "report", "--json", *words, **options).stdout)
+
+
+class Help(Case):
+    def test_general_help_lists_the_verbs(self):
+        for words in (["-h"], ["--help"], ["help"]):
+            result = self.expect(0, *words)
+            self.assertRegex(result.stdout, b"(?m)^  html .*\n  png .*\n  report ")
+            self.assertEqual(result.stderr, b"")
+
+    def test_help_of_each_verb_has_its_options_and_examples(self):
+        for verb, option in (("html", b"--theme"), ("png", b"--width"), ("report", b"--markdown")):
+            for words in ([verb, "-h"], [verb, "x.pickle", "--help"], ["help", verb]):
+                result = self.expect(0, *words)
+                self.assertIn(b"Usage: strata " + verb.encode(), result.stdout)
+                self.assertIn(option, result.stdout)
+                self.assertIn(b"Examples:\n  strata ", result.stdout)
+
+    def test_help_fits_a_terminal(self):
+        for verb in ("html", "png", "report"):
+            for line in self.expect(0, verb, "-h").stdout.decode().splitlines():
+                self.assertLessEqual(len(line), 100, line)
+
+    def test_version(self):
+        for words in (["-V"], ["--version"], ["png", "-V"]):
+            self.assertRegex(self.expect(0, *words).stdout, rb"^strata \d+\.\d+\.\d+\S*\n$")
+
+    def test_full_output_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            self.expect(1, "-h", stdout=full, says="No space left")
+
+
+class Usage(Case):
+    def test_nothing_named(self):
+        self.expect(2, says=r"^strata: no snapshot")
+        for verb in ("html", "png", "report"):
+            self.expect(2, verb, says=r"no snapshot is named")
+
+    def test_mistyped_verb(self):
+        self.expect(2, "repotr", "x.pickle", says=r'"repotr" is neither a verb nor a file; did you mean "report"\?')
+        self.expect(2, "htm", says=r'did you mean "html"')
+        result = self.expect(2, "zebra", says=r'"zebra" is neither')
+        self.assertNotIn(b"did you mean", result.stderr)
+
+    def test_file_named_like_a_mistyped_verb(self):
+        self.write("repor", snapshot(events_of([1024])))
+        self.expect(0, "repor", "-o", "x.html")
+
+    def test_mistyped_option(self):
+        for words, meant in (
+            (("png", "--colour-by", "site"), "--color-by"),
+            (("png", "--widht=5"), "--width"),
+            (("report", "--jsno"), "--json"),
+            (("report", "--mark"), "--markdown"),
+            (("html", "--capcity=1G"), "--capacity"),
+            (("html", "--max-memroy=1G"), "--max-memory"),
+        ):
+            self.expect(2, *words, "x.pickle", says=rf"did you mean {meant}\?")
+        result = self.expect(2, "html", "--xyzzy", "x.pickle", says="unknown option --xyzzy\n")
+        self.assertIn(b"Try: strata html -h", result.stderr)
+
+    def test_option_of_another_verb(self):
+        self.expect(2, "report", "--width", "5", "x.pickle", says="--width is no option of report")
+        self.expect(2, "html", "--json", "x.pickle", says="--json is no option of html")
+
+    def test_unknown_letter_and_missing_value(self):
+        self.expect(2, "html", "-z", "x.pickle", says="unknown option -z")
+        self.expect(2, "html", "x.pickle", "-o", says="--output needs a value")
+        self.expect(2, "png", "x.pickle", "--width", says="--width needs a value")
+        self.expect(2, "report", "--json=yes", "x.pickle", says="--json takes no value")
+
+    def test_values_out_of_range(self):
+        for option, value in (
+            ("--width", "319"), ("--width", "7681"), ("--width", "1e3"), ("--height", "-900"), ("--scale", "0"),
+            ("--scale", "5"), ("--theme", "blue"), ("--axis", "x"), ("--color-by", "colour"), ("--from", "12.5"),
+            ("--from", "peak-"), ("--from", "peak500"), ("--to", "12.5h"), ("--capacity", "0"),
+            ("--capacity", "80XB"), ("--capacity", ""), ("--capacity", "-1G"), ("--capacity", "1.5"),
+            ("--capacity", "99999999PiB"), ("--capacity", "80 G B"), ("--device", "-1"), ("--device", "a"),
+            ("--device", "99999999999"), ("--max-memory", "0"), ("--output", ""),
+        ):
+            self.expect(2, "png", f"{option}={value}", "x.pickle", says=f"--{option[2:]}: \"{re.escape(value)}\"")
+        self.expect(2, "report", "--top=-1", "x.pickle", says="--top")
+        self.expect(2, "report", "--group=file", "x.pickle", says="--group")
+
+    def test_one_snapshot_only(self):
+        self.expect(2, "html", "a", "b", says='"b" is one too many')
+
+    def test_double_dash_ends_the_options(self):
+        self.write("-f", snapshot(events_of([1024])))
+        self.expect(0, "html", "-o", "x.html", "--", "-f")
+        self.assertIn("x.html", self.files())
+
+    def test_clusters_and_attached_values(self):
+        self.write("s.pickle", snapshot(events_of([1024])))
+        self.write("x.html", b"old")
+        result = self.expect(0, "html", "-fqox.html", "s.pickle")
+        self.assertEqual(result.stderr, b"")
+        self.assertNotEqual((self.path / "x.html").read_bytes(), b"old")
+
+
+class Sizes(Case):
+    """The limit that is named when memory does not suffice shows how a size was understood."""
+
+    def test_units(self):
+        self.write("s.pickle", snapshot(events_of([1024])))
+        for size, understood in (
+            ("1K", "1 KiB"), ("1KiB", "1 KiB"), ("1kib", "1 KiB"), ("1KB", "1000 B"), ("1500", "1.5 KiB"),
+            ("600B", "600 B"), ("0.5K", "512 B"), (".5K", "512 B"), ("2 KiB", "2 KiB"), ("0.00001G", "10.5 KiB"),
+            ("0.00001GB", "9.8 KiB"), ("0.00000001T", "10.7 KiB"), ("0.00000001TB", "9.8 KiB"),
+        ):
+            self.expect(1, "report", "--max-memory", size, "s.pickle",
+                        says=rf'^strata: "s\.pickle": needs more than the {re.escape(understood)} it may take')
+
+    def test_enough(self):
+        self.write("s.pickle", snapshot(events_of([1024])))
+        for size in ("1G", "1GiB", "1GB", "0.001TiB", "16P"):
+            self.expect(0, "report", "--max-memory", size, "s.pickle")
+
+
+class Inputs(Case):
+    def test_missing_directory_and_empty(self):
+        (self.path / "folder").mkdir()
+        self.write("empty.pickle", b"")
+        self.expect(1, "missing.pickle", says=r'^strata: "missing\.pickle": cannot open: No such file')
+        self.expect(1, "./folder", says=r'^strata: "\./folder": is a directory')
+        self.expect(1, "empty.pickle", says=r'^strata: "empty\.pickle": the file is empty')
+        self.assertEqual(self.files(), ["empty.pickle", "folder"])
+
+    def test_text_file(self):
+        self.write("notes.txt", b"Dear diary,\nthe GPU is full again.\n")
+        self.expect(1, "notes.txt", says=r'^strata: "notes\.txt": .+ \(offset 0\)\n$')
+        self.assertEqual(self.files(), ["notes.txt"])
+
+    def test_pickle_that_calls_code(self):
+        class Evil:
+            def __reduce__(self):
+                return os.system, ("touch owned",)
+
+        for protocol in range(6):
+            self.write("evil.pickle", pickle.dumps({"segments": [Evil()]}, protocol=protocol))
+            result = self.expect(1, "html", "evil.pickle", "-o", "x.html",
+                                 says=r'^strata: "evil\.pickle": .*GLOBAL.*\(offset \d+\)\n$')
+            offset = int(re.search(rb"offset (\d+)", result.stderr)[1])
+            self.assertIn((self.path / "evil.pickle").read_bytes()[offset:offset + 1], (b"c", b"\x93"))
+        self.assertEqual(self.files(), ["evil.pickle"])
+
+    def test_truncated(self):
+        whole = pickle.dumps(snapshot(events_of([1024, 2048])), protocol=4)
+        for length in (1, 2, 11, 100, len(whole) // 2, len(whole) - 1):
+            self.write("cut.pickle", whole[:length])
+            self.expect(1, "html", "cut.pickle", "-o", "x.html", says=r'^strata: "cut\.pickle": .+\(offset \d+\)\n$')
+        self.assertEqual(self.files(), ["cut.pickle"])
+
+    def test_random_bytes_never_crash(self):
+        generator = random.Random(7)
+        whole = bytearray(pickle.dumps(snapshot(events_of([1024, 2048])), protocol=4))
+        for _ in range(100):
+            broken = whole[:]
+            for _ in range(generator.randint(1, 8)):
+                broken[generator.randrange(len(broken))] = generator.randrange(256)
+            self.write("broken.pickle", bytes(broken))
+            result = self.run_strata("report", "broken.pickle")
+            self.assertIn(result.returncode, (0, 1), result.stderr)
+            if result.returncode == 1:
+                self.assertRegex(result.stderr, rb'^strata: "broken\.pickle": ')
+
+    def test_control_characters_do_not_reach_the_terminal(self):
+        name = self.write("a\x1b[31m\n.pickle", b"text")
+        result = self.expect(1, name)
+        self.assertNotIn(b"\x1b", result.stderr)
+        self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertIn(rb"a\x1B[31m\x0A.pickle", result.stderr)
+
+    def test_no_permission(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may read everything")
+        self.write("s.pickle", b"x")
+        (self.path / "s.pickle").chmod(0)
+        self.expect(1, "s.pickle", says="Permission denied")
+
+    def test_digest_is_of_the_whole_file(self):
+        data = pickle.dumps(snapshot(events_of([1024])), protocol=4) + os.urandom(9 * MIB + 17)
+        self.write("s.pickle", data)
+        self.assertEqual(self.report("s.pickle")["sha256"], hashlib.sha256(data).hexdigest())
+        self.assertEqual(self.report("-", stdin=data)["sha256"], hashlib.sha256(data).hexdigest())
+
+    def test_standard_input(self):
+        data = pickle.dumps(snapshot(events_of([1024])), protocol=4)
+        page = self.expect(0, "html", "-", stdin=data).stdout
+        self.assertIn(b"<html", page.lower()[:2000])
+        self.assertEqual(self.files(), [])
+        self.expect(0, "png", "-", "-o", "x.png", stdin=data)
+        self.assertEqual((self.path / "x.png").read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.expect(1, "report", "-", stdin=b"", says=r'^strata: "standard input": the file is empty')
+
+    def test_terminal_as_input_is_refused(self):
+        master, slave = pty.openpty()
+        process = self.start("report", "-", stdin=slave)
+        _, talk = process.communicate(timeout=TIMEOUT_S)
+        os.close(slave)
+        os.close(master)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(b"is a terminal", talk)
+
+    def test_slow_pipe(self):
+        data = pickle.dumps(snapshot(events_of(list(range(1000, 1400)))), protocol=4)
+        process = self.start("report", "--json", "-", stdin=subprocess.PIPE)
+        for at in range(0, len(data), 7919):
+            process.stdin.write(data[at:at + 7919])
+            process.stdin.flush()
+        out, talk = process.communicate(timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 0, talk)
+        self.assertEqual(json.loads(out)["devices"][0]["peak_bytes"], sum(range(1000, 1400)))
+
+
+class Outputs(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("s.pickle", snapshot(events_of([1024, 4096])))
+
+    def test_default_names(self):
+        data = (self.path / "s.pickle").read_bytes()
+        for name in ("a.pickle", "b.pkl", "c.d.pickle", "noending", "e.html.pickle"):
+            self.write(name, data)
+        for name, page in (("a.pickle", "a.html"), ("b.pkl", "b.html"), ("c.d.pickle", "c.d.html"),
+                           ("noending", "noending.html")):
+            self.expect(0, "html", name, says=f'"{page}": written')
+            self.assertIn(page, self.files())
+        self.expect(0, "png", "a.pickle", says='"a.png": written')
+        self.assertIn("a.png", self.files())
+
+    def test_default_name_is_beside_the_input(self):
+        (self.path / "sub").mkdir()
+        self.write("sub/a.pickle", (self.path / "s.pickle").read_bytes())
+        self.expect(0, "sub/a.pickle", says='"sub/a.html": written')
+        self.assertTrue((self.path / "sub" / "a.html").exists())
+
+    def test_compressed_ending_is_dropped_too(self):
+        self.write("a.pickle.gz", gzip.compress((self.path / "s.pickle").read_bytes()))
+        result = self.run_strata("png", "a.pickle.gz")
+        if result.returncode != 0:
+            self.skipTest("gzip is not read yet")
+        self.assertIn("a.png", self.files())
+
+    def test_directory_as_output(self):
+        (self.path / "out").mkdir()
+        self.expect(0, "html", "s.pickle", "-o", "out/")
+        self.expect(0, "png", "s.pickle", "-o", "out")
+        self.expect(0, "report", "s.pickle", "-o", "out")
+        self.assertEqual(sorted(os.listdir(self.path / "out")), ["s.html", "s.png", "s.txt"])
+        self.expect(1, "html", "s.pickle", "-o", "nowhere/", says=r'directory "nowhere/": No such file')
+        self.expect(1, "html", "s.pickle", "-o", "nowhere/x.html", says="No such file")
+
+    def test_existing_file_is_kept(self):
+        for verb, name in (("html", "s.html"), ("png", "s.png"), ("report", "s.txt")):
+            self.write(name, b"mine")
+            words = [verb, "s.pickle"] + (["-o", name] if verb == "report" else [])
+            self.expect(1, *words, says=rf'"{re.escape(name)}": exists already; -f replaces it')
+            self.assertEqual((self.path / name).read_bytes(), b"mine")
+            self.expect(0, *words, "-f")
+            self.assertNotEqual((self.path / name).read_bytes(), b"mine")
+
+    def test_refusal_comes_before_the_work(self):
+        self.write("s.html", b"mine")
+        process = self.start("html", "-", "-o", "s.html", stdin=subprocess.PIPE)
+        self.assertEqual(process.wait(timeout=TIMEOUT_S), 1)
+
+    def test_file_that_appears_meanwhile_is_kept(self):
+        process = self.start("html", "-", "-o", "x.html", stdin=subprocess.PIPE)
+        time.sleep(0.3)
+        self.write("x.html", b"mine")
+        _, talk = process.communicate((self.path / "s.pickle").read_bytes(), timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 1)
+        self.assertIn(b"appeared meanwhile", talk)
+        self.assertEqual((self.path / "x.html").read_bytes(), b"mine")
+        self.assertEqual(self.files(), ["s.pickle", "x.html"])
+
+    def test_input_is_never_overwritten(self):
+        before = (self.path / "s.pickle").read_bytes()
+        os.link(self.path / "s.pickle", self.path / "hard.html")
+        os.symlink("s.pickle", self.path / "soft.html")
+        for name in ("s.pickle", "./s.pickle", "hard.html", "soft.html"):
+            self.expect(1, "html", "-f", "s.pickle", "-o", name, says="is the input itself")
+        self.assertEqual((self.path / "s.pickle").read_bytes(), before)
+        self.write("page.html", before)
+        self.expect(1, "html", "-f", "page.html", says="is the input itself")
+
+    def test_links_are_followed(self):
+        self.write("real.html", b"old")
+        os.symlink("real.html", self.path / "link.html")
+        self.expect(1, "html", "s.pickle", "-o", "link.html", says='"link.html": exists already')
+        self.expect(0, "html", "-f", "s.pickle", "-o", "link.html")
+        self.assertTrue((self.path / "link.html").is_symlink())
+        self.assertNotEqual((self.path / "real.html").read_bytes(), b"old")
+
+    def test_mode_follows_the_umask(self):
+        for mask in (0o022, 0o077, 0o002):
+            name = f"{mask:o}.html"
+            self.expect(0, "html", "s.pickle", "-o", name, umask=mask)
+            self.assertEqual(stat.S_IMODE((self.path / name).stat().st_mode), 0o666 & ~mask)
+
+    def test_standard_output(self):
+        page = self.expect(0, "html", "s.pickle", "-o", "-").stdout
+        picture = self.expect(0, "png", "s.pickle", "-o", "-").stdout
+        self.assertIn(b"<html", page.lower()[:2000])
+        self.assertEqual(picture[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(self.files(), ["s.pickle"])
+
+    def test_binary_to_a_terminal_is_refused(self):
+        for verb in ("html", "png"):
+            master, slave = pty.openpty()
+            process = self.start(verb, "s.pickle", "-o", "-", stdout=slave)
+            _, talk = process.communicate(timeout=TIMEOUT_S)
+            os.close(slave)
+            os.close(master)
+            self.assertEqual(process.returncode, 1)
+            self.assertIn(b"to a terminal", talk)
+
+    def test_devices_and_pipes_are_written_in_place(self):
+        before = os.stat("/dev/null")
+        self.expect(0, "html", "s.pickle", "-o", "/dev/null")
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.assertEqual(os.stat("/dev/null").st_ino, before.st_ino)
+        os.mkfifo(self.path / "pipe")
+        process = self.start("png", "s.pickle", "-o", "pipe")
+        with open(self.path / "pipe", "rb") as pipe:
+            self.assertEqual(pipe.read(8), b"\x89PNG\r\n\x1a\n")
+            pipe.read()
+        self.assertEqual(process.wait(timeout=TIMEOUT_S), 0)
+
+    def test_same_input_same_bytes(self):
+        for verb in ("html", "png", "report"):
+            self.assertEqual(self.expect(0, verb, "s.pickle", "-o", "-").stdout,
+                             self.expect(0, verb, "s.pickle", "-o", "-").stdout)
+
+
+class FullDisk(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("s.pickle", snapshot(events_of([1024, 4096])))
+
+    def test_full_device(self):
+        self.expect(1, "html", "s.pickle", "-o", "/dev/full", says=r'"/dev/full": cannot write: No space left')
+        with open("/dev/full", "wb") as full:
+            self.expect(1, "report", "s.pickle", stdout=full, says='"standard output": cannot write: No space left')
+
+    def test_file_size_limit_leaves_nothing(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        for verb in ("html", "png"):
+            self.expect(1, verb, "s.pickle", "-o", "x", preexec_fn=limit, says=r'"x": cannot write: File too large')
+            self.assertEqual(self.files(), ["s.pickle"])
+
+    def test_old_file_survives(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        self.write("x.html", b"old")
+        self.expect(1, "html", "-f", "s.pickle", "-o", "x.html", preexec_fn=limit, says="cannot write")
+        self.assertEqual((self.path / "x.html").read_bytes(), b"old")
+
+    def test_full_file_system_leaves_nothing(self):
+        disk = self.path / "disk"
+        disk.mkdir()
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)], stderr=subprocess.PIPE)
+        if mount.returncode != 0:
+            self.skipTest("cannot mount a file system")
+        try:
+            self.expect(1, "html", "s.pickle", "-o", "disk/", says="cannot write: No space left")
+            self.assertEqual(os.listdir(disk), [])
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)
+
+    def test_closed_standard_output(self):
+        self.expect(1, "report", "s.pickle", stdout=None, preexec_fn=lambda: os.close(1),
+                    says='"standard output": cannot write')
+
+    def test_closed_standard_error_does_not_end_up_in_the_file(self):
+        process = self.start("html", "s.pickle", "-o", "x.html", stderr=None, preexec_fn=lambda: os.close(2))
+        self.assertEqual(process.wait(timeout=TIMEOUT_S), 0)
+        self.assertNotIn(b"strata: \"", (self.path / "x.html").read_bytes()[:1000])
+
+
+class Signals(Case):
+    def setUp(self):
+        super().setUp()
+        self.data = pickle.dumps(snapshot(events_of([1024, 4096])), protocol=4)
+
+    def interrupted(self, number, **options):
+        process = self.start("html", "-", "-o", "x.html", stdin=subprocess.PIPE, **options)
+        process.stdin.write(self.data[:100])
+        process.stdin.flush()
+        time.sleep(0.3)
+        process.send_signal(number)
+        return process
+
+    def test_signals_while_reading(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process = self.interrupted(number)
+            self.assertEqual(process.wait(timeout=TIMEOUT_S), 128 + number)
+            self.assertEqual(process.stderr.read(), b"")
+            self.assertEqual(self.files(), [])
+
+    def test_ignored_hangup_stays_ignored(self):
+        process = self.interrupted(signal.SIGHUP, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.communicate(self.data[100:], timeout=TIMEOUT_S)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(self.files(), ["x.html"])
+
+    def test_interrupt_at_any_time_leaves_all_or_nothing(self):
+        self.write("s.pickle", long_snapshot(20000))
+        began = time.monotonic()
+        whole = self.expect(0, "html", "s.pickle", "-o", "-").stdout
+        duration = time.monotonic() - began
+        codes = set()
+        for i in range(20):
+            process = self.start("html", "s.pickle", "-o", "x.html")
+            time.sleep(duration * i / 16)
+            process.send_signal(signal.SIGINT)
+            codes.add(process.wait(timeout=TIMEOUT_S))
+            self.assertIn(self.files(), (["s.pickle"], ["s.pickle", "x.html"]))
+            if "x.html" in self.files():
+                self.assertEqual((self.path / "x.html").read_bytes(), whole)
+                (self.path / "x.html").unlink()
+        self.assertLessEqual(codes, {0, 130, -signal.SIGINT})  # -SIGINT: before main
+
+    def test_closed_pipe_is_quiet(self):
+        self.write("s.pickle", snapshot(events_of(range(1024, 3024))))
+        for words in (["html", "s.pickle", "-o", "-"], ["report", "--json", "--top", "0", "s.pickle"]):
+            reader, writer = os.pipe()
+            process = self.start(*words, "-q", stdout=writer)
+            os.close(writer)
+            os.close(reader)
+            self.assertEqual(process.wait(timeout=TIMEOUT_S), -signal.SIGPIPE)
+            self.assertEqual(process.stderr.read(), b"")
+
+
+class Talk(Case):
+    """What is said on standard error, and when."""
+
+    def on_terminal(self, *words, data=None, environment=None):
+        """Runs with a terminal as standard error; feeds `data` slowly. Returns the exit code and what was shown."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        environment = {**os.environ, "TERM": "xterm", **(environment or {})}
+        process = self.start(*words, stdin=subprocess.PIPE, stderr=slave, env=environment)
+        os.close(slave)
+        if data is not None:
+            half = len(data) // 2
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(data[:half])
+                process.stdin.flush()
+                time.sleep(0.8)
+                process.stdin.write(data[half:])
+        process.stdin.close()
+        shown = b""
+        while True:
+            ready, _, _ = select.select([master], [], [], TIMEOUT_S)
+            try:
+                chunk = os.read(master, 65536) if ready else b""
+            except OSError:  # the other side has gone
+                break
+            if not chunk:
+                break
+            shown += chunk
+        os.close(master)
+        process.stdout.read()
+        return process.wait(timeout=TIMEOUT_S), shown
+
+    @classmethod
+    def setUpClass(cls):
+        cls.long = pickle.dumps(long_snapshot(400_000), protocol=4)
+        assert len(cls.long) > 16 * MIB
+
+    def test_progress(self):
+        code, shown = self.on_terminal("report", "--json", "-", data=self.long)
+        self.assertEqual(code, 0, shown)
+        self.assertRegex(shown, rb"\rstdin: [\d.]+ MiB, [\d,]+ events\x1b\[K")
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-200:])
+
+    def test_no_progress_where_it_is_not_wanted(self):
+        for words, environment in ((["-q"], {}), ([], {"TERM": "dumb"})):
+            code, shown = self.on_terminal("report", "--json", "-", *words, data=self.long, environment=environment)
+            self.assertEqual((code, shown), (0, b""))
+        self.assertEqual(self.expect(0, "report", "-", stdin=self.long).stderr, b"")
+
+    def test_colour(self):
+        _, shown = self.on_terminal("report", "missing.pickle")
+        self.assertIn(b"\x1b[", shown)
+        for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            _, shown = self.on_terminal("report", "missing.pickle", environment=environment)
+            self.assertNotIn(b"\x1b", shown)
+            self.assertTrue(shown.startswith(b'strata: "missing.pickle"'), shown)
+
+    def test_quiet_and_verbose(self):
+        self.write("s.pickle", snapshot(events_of([1024]), events_of([2048, 5])))
+        self.assertEqual(self.expect(0, "s.pickle", "-q", "-o", "a.html").stderr, b"")
+        self.expect(0, "s.pickle", "-o", "b.html", says=r'"b\.html": written')
+        digest = hashlib.sha256((self.path / "s.pickle").read_bytes()).hexdigest()
+        self.expect(0, "s.pickle", "-v", "-o", "c.html", says=f"(?s){digest}.*device 0: 3 events.*device 1: 6 events")
+        self.expect(1, "missing.pickle", "-q", says="cannot open")
+
+
+class Devices(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("s.pickle", snapshot(events_of([1024]), [], events_of([512, 512]), events_of([99, 9999])))
+
+    def test_default_has_the_most_events_and_then_the_highest_peak(self):
+        for verb in ("html", "png"):
+            self.expect(0, verb, "s.pickle", says=r"device 3 is shown; -d shows another: 0 \(3 events\), 2 \(6 events\)")
+
+    def test_chosen(self):
+        result = self.expect(0, "png", "-d", "2", "s.pickle", "-o", "two.png")
+        self.assertNotIn(b"is shown", result.stderr)
+        self.expect(0, "png", "-d", "0", "s.pickle", "-o", "zero.png")
+        self.assertNotEqual((self.path / "two.png").read_bytes(), (self.path / "zero.png").read_bytes())
+        self.assertEqual([d["device"] for d in self.report("-d2", "s.pickle")["devices"]], [2])
+        self.assertEqual([d["device"] for d in self.report("s.pickle")["devices"]], [0, 2, 3])
+
+    def test_absent(self):
+        for verb in ("html", "png", "report"):
+            self.expect(2, verb, "-d", "1", "s.pickle",
+                        says=r"has no device 1; there are: 0 \(3 events\), 2 \(6 events\), 3 \(6 events\)")
+        self.assertEqual(self.files(), ["s.pickle"])
+
+    def test_nothing_recorded(self):
+        self.write("none.pickle", snapshot([], []))
+        for verb in ("html", "png"):
+            self.expect(1, verb, "none.pickle", says="no device has events, blocks or segments")
+        self.assertEqual(self.report("none.pickle")["devices"], [])
+        self.assertIn(b"nothing was recorded", self.expect(0, "report", "none.pickle").stdout)
+        self.assertEqual(self.files(), ["none.pickle", "s.pickle"])
+
+
+class Window(Case):
+    def setUp(self):
+        super().setUp()
+        self.write("s.pickle", snapshot(events_of([1 << i for i in range(10, 30)])))  # peak: event 19 of 60
+
+    def pixels(self, *words):
+        return idat(self.expect(0, "png", "s.pickle", "-q", "-o", "-", "--width=400", "--height=300", *words).stdout)
+
+    def test_positions(self):
+        whole = self.pixels()
+        for one, other in (
+            (("--from=peak-5", "--to=peak+5"), ("--from", "14", "--to", "24")),
+            (("--from=5ms", "--to=0.030s"), ("--from=5", "--to=30")),
+            (("--from=10",), ("--from=10", "--to=60")),
+            (("--to=10",), ("--from=peak-1000", "--to=10")),
+        ):
+            self.assertEqual(self.pixels(*one), self.pixels(*other), (one, other))
+            self.assertNotEqual(self.pixels(*one), whole)
+        self.assertNotEqual(self.pixels("--axis=time", "--from=5ms"), self.pixels("--from=5ms"))
+
+    def test_impossible_windows(self):
+        for words, why in ((("--from=20", "--to=20"), "no events between"), (("--from=30", "--to=10"), "no events between"),
+                           (("--from=oom-20",), "no out-of-memory event"), (("--from=100",), "no events between")):
+            self.expect(2, "png", "s.pickle", *words, says=why)
+        trace = events_of([1024])
+        for event in trace:
+            del event["time_us"]
+        self.write("timeless.pickle", snapshot(trace))
+        self.expect(2, "png", "timeless.pickle", "--axis", "time", says="has no times")
+        self.expect(2, "png", "timeless.pickle", "--from", "1s", says="has no times")
+        self.assertEqual(self.files(), ["s.pickle", "timeless.pickle"])
+
+    def test_out_of_memory(self):
+        trace = events_of([1 << i for i in range(10, 30)])[:15]
+        trace.append({"action": "oom", "size": 1 << 40, "device_free": 77, "stream": 0, "time_us": trace[-1]["time_us"]})
+        self.write("s.pickle", snapshot(trace))
+        self.assertEqual(self.pixels("--from=oom-5", "--to=oom"), self.pixels("--from=10", "--to=15"))
+
+
+class Report(Case):
+    def test_figures(self):
+        frames = [frame("linear", "/opt/python3.12/site-packages/torch/nn/functional.py", 9),
+                  frame("forward", "/home/user/model.py", 12), frame("main", "/home/user/train.py", 99)]
+        trace = events_of([1000, 3000, 500], frames=frames)
+        segment = {"device": 0, "address": 1 << 40, "total_size": 2 * MIB, "allocated_size": 1024, "active_size": 1024,
+                   "requested_size": 700, "stream": 0, "segment_type": "small", "segment_pool_id": (0, 0),
+                   "is_expandable": False, "frames": [], "blocks": [
+                       {"address": 1 << 40, "size": 1024, "requested_size": 700, "state": "active_allocated",
+                        "frames": [frame("load", "/home/user/data.py", 3)]},
+                       {"address": (1 << 40) + 1024, "size": 2 * MIB - 1024, "requested_size": 0, "state": "inactive",
+                        "frames": []}]}
+        content = snapshot(trace)
+        content["segments"].append(segment)
+        self.write("s.pickle", content)
+        report = self.report("s.pickle")
+        self.assertEqual((report["schema"], report["file"], report["kind"]), (1, "s.pickle", "snapshot"))
+        device = report["devices"][0]
+        expected = {"device": 0, "events": 9, "allocations": 4, "preexisting": 1, "start_bytes": 700,
+                    "peak_bytes": 5200, "peak_event": 2, "end_bytes": 700, "live_at_peak": 4,
+                    "reserved_start_bytes": 2 * MIB, "reserved_peak_bytes": 2 * MIB, "reserved_end_bytes": 2 * MIB}
+        self.assertEqual({key: device[key] for key in expected}, expected)
+        first, second = device["top_at_peak"]
+        self.assertEqual((first["bytes"], first["count"], first["site"]), (4500, 3, "model.py:12 forward"))
+        self.assertAlmostEqual(first["share"], 4500 / 5200, places=5)
+        self.assertEqual([(f["file"], f["line"], f["name"]) for f in first["stack"]],
+                         [(f["filename"], f["line"], f["name"]) for f in frames])
+        self.assertEqual((second["bytes"], second["count"], second["site"]), (700, 1, "data.py:3 load"))
+        text = self.expect(0, "report", "s.pickle").stdout.decode()
+        for words in ("5.1 KiB (5,200 bytes) after event 2", "model.py:12 forward", "train.py:99 main", "700 bytes"):
+            self.assertIn(words, text)
+
+    def test_integers_are_exact(self):
+        sizes = [(1 << 53) + 1, (1 << 60) + 3]
+        self.write("s.pickle", snapshot(events_of(sizes, frames=[frame("f", line=2**64 - 1)])))
+        result = self.expect(0, "report", "--json", "s.pickle")
+        self.assertIn(b'"peak_bytes": %d,' % sum(sizes), result.stdout)
+        device = json.loads(result.stdout)["devices"][0]
+        self.assertEqual(device["top_at_peak"][0]["bytes"], sum(sizes))
+        self.assertEqual(device["top_at_peak"][0]["stack"][0]["line"], 0)
+
+    def test_top_and_group(self):
+        trace = []
+        for i in range(30):
+            frames = [frame("work", line=i % 25), frame("caller", line=i)]
+            trace += events_of([1000 + i], frames=frames, address=(1 << 40) + i * MIB)[:1]
+        self.write("s.pickle", snapshot(trace))
+        for words, count in (([], 20), (["--top=0"], 25), (["--top", "3"], 3), (["--top=0", "--group=stack"], 30)):
+            groups = self.report("s.pickle", *words)["devices"][0]["top_at_peak"]
+            self.assertEqual(len(groups), count)
+            self.assertEqual([g["bytes"] for g in groups], sorted((g["bytes"] for g in groups), reverse=True))
+        self.assertEqual(sum(g["bytes"] for g in self.report("s.pickle", "--top=0")["devices"][0]["top_at_peak"]),
+                         sum(range(1000, 1030)))
+        self.assertIn(b"5 more call sites hold", self.expect(0, "report", "s.pickle").stdout)
+
+    def oom_snapshot(self, expandable):
+        trace = events_of([10 * MIB, 20 * MIB])[:2]
+        base = trace[0]["addr"]
+        trace.append({"action": "oom", "size": 64 * MIB, "device_free": 5 * MIB, "stream": 0,
+                      "time_us": trace[-1]["time_us"], "frames": [frame("big", line=5)]})
+        blocks = [(base, 10 * MIB, "active_allocated"), (base + 10 * MIB, 90 * MIB, "inactive")]
+        content = snapshot(trace)
+        content["segments"] = [
+            {"device": 0, "address": base, "total_size": 100 * MIB, "allocated_size": 10 * MIB, "active_size": 10 * MIB,
+             "requested_size": 10 * MIB, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0),
+             "is_expandable": expandable, "frames": [], "blocks": [
+                 {"address": a, "size": n, "requested_size": n if s != "inactive" else 0, "state": s, "frames": []}
+                 for a, n, s in blocks]},
+            {"device": 0, "address": trace[1]["addr"], "total_size": 20 * MIB, "allocated_size": 20 * MIB,
+             "active_size": 20 * MIB, "requested_size": 20 * MIB, "stream": 0, "segment_type": "large",
+             "segment_pool_id": (0, 0), "is_expandable": expandable, "frames": [], "blocks": [
+                 {"address": trace[1]["addr"], "size": 20 * MIB, "requested_size": 20 * MIB,
+                  "state": "active_allocated", "frames": []}]}]
+        content["allocator_settings"] = {"expandable_segments": expandable, "PYTORCH_CUDA_ALLOC_CONF": ""}
+        return content
+
+    def test_out_of_memory(self):
+        self.write("off.pickle", self.oom_snapshot(False))
+        self.write("on.pickle", self.oom_snapshot(True))
+        self.assertEqual(self.report("off.pickle")["devices"][0]["oom"],
+                         [{"event": 2, "requested_bytes": 64 * MIB, "device_free_bytes": 5 * MIB}])
+        off = self.expect(0, "report", "off.pickle").stdout.decode()
+        on = self.expect(0, "report", "on.pickle").stdout.decode()
+        for text in (off, on):
+            for words in ("Asked for             64 MiB", "Free on the device    5 MiB", "Reserved              120 MiB",
+                          "In use                30 MiB", "Reserved, not in use  90 MiB",
+                          "Largest free hole     90 MiB"):
+                self.assertIn(words, text)
+        self.assertIn("expandable_segments:True", off)
+        self.assertNotIn("expandable_segments:True", on)
+
+    def test_hostile_names(self):
+        names = ["<script>alert(1)</script>", "a|b", "`tick`", "``two``", "new\nline", "\x1b[31mred", "@someone",
+                 "nul\0byte", "lone\udc80surrogate", "\u202eright to left", "back\\|slash", "# heading"]
+        trace = []
+        for i, name in enumerate(names):
+            frames = [frame(name, f"/home/{name}/x.py", i + 1)]
+            trace += events_of([100_000 - i], frames=frames, address=(1 << 40) + i * MIB)[:1]
+        self.write("s.pickle", pickle.dumps(snapshot(trace), protocol=4))
+        for words in ([], ["--markdown"], ["--json"]):
+            out = self.expect(0, "report", *words, "s.pickle").stdout
+            text = out.decode("utf-8")
+            self.assertFalse(set(text) & set("\x00\x1b"), words)
+        groups = self.report("s.pickle")["devices"][0]["top_at_peak"]
+        shown = [g["stack"][0]["name"] for g in groups]
+        self.assertEqual(shown[:7], names[:7])
+        self.assertEqual(shown[7], "nul\ufffdbyte")
+        self.assertRegex(shown[8], "^lone\ufffd+surrogate$")
+        self.assertEqual(shown[9:], names[9:])
+        markdown = self.expect(0, "report", "--markdown", "s.pickle").stdout.decode()
+        rows = [line for line in markdown.splitlines() if ".py:" in line]
+        self.assertEqual(len(rows), len(names))
+        for row in rows:  # outside of code there is nothing but figures and bars, and exactly five cells
+            bare = re.sub(r"(`+)(?!`)(.*?)(?<!`)\1(?!`)", "", row)
+            self.assertRegex(bare, r"^\|[\d., KiMB]+\|[ \d<>%]+\|[ \d]+\| +\| +\|$")
+            self.assertEqual(len(re.findall(r"(?<!\\)\|", row)), 6, row)
+
+    def test_markdown_and_text_agree(self):
+        self.write("s.pickle", snapshot(events_of([1024, 99999])))
+        text = self.expect(0, "report", "s.pickle").stdout.decode()
+        markdown = self.expect(0, "report", "--markdown", "s.pickle").stdout.decode()
+        for heading in ("Summary", "At the peak", "Reserved", "Trust"):
+            self.assertRegex(text, rf"(?m)^{heading}$")
+            self.assertRegex(markdown, rf"(?m)^#### {heading}$")
+        figures = re.compile(r"[\d,]+ bytes|[\d.]+ [KMG]iB")
+        self.assertEqual(figures.findall(text), figures.findall(markdown))
+
+    def test_samples(self):
+        samples = sorted(SAMPLES.glob("*.pickle"))
+        if not samples:
+            self.skipTest("no samples")
+        for sample in samples:
+            report = self.report(str(sample), "--top=0")
+            self.assertEqual(report["file"], sample.name)
+            self.assertEqual(report["sha256"], hashlib.sha256(sample.read_bytes()).hexdigest())
+            for device in report["devices"]:
+                groups = device["top_at_peak"]
+                self.assertEqual(sum(g["bytes"] for g in groups), device["peak_bytes"], sample.name)
+                self.assertEqual(sum(g["count"] for g in groups), device["live_at_peak"], sample.name)
+            for words in ([], ["--markdown"], ["--group=stack"]):
+                self.expect(0, "report", str(sample), *words)
+
+
+if __name__ == "__main__":
+    unittest.main()

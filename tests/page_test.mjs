@@ -1,0 +1,567 @@
+// The page in a real browser, opened from file:// with every request watched.
+//
+//     STRATA=path/to/strata node --test tests/page_test.mjs
+//
+// Where there is no Chromium (STRATA_CHROMIUM may name one), the tests are skipped, unless STRATA_NEEDS_BROWSER is set.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { accessSync, constants, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+import { chromium } from "playwright-core";
+
+import { cropPng, decodePng } from "./png.mjs";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const samples = path.join(here, "..", "samples");
+const strata = process.env.STRATA ?? "strata";
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** @returns {string | undefined} */
+function findBrowser() {
+    const names = [process.env.STRATA_CHROMIUM, "chromium", "chromium-browser", "google-chrome"].filter(Boolean);
+    const folders = (process.env.PATH ?? "").split(path.delimiter);
+    for (const candidate of names.flatMap((name) => folders.map((folder) => path.resolve(folder, String(name))))) {
+        try {
+            accessSync(candidate, constants.X_OK);
+            return candidate;
+        } catch {
+            // not this one
+        }
+    }
+    return undefined;
+}
+
+const browserPath = findBrowser();
+if (!browserPath && process.env.STRATA_NEEDS_BROWSER) throw new Error("no Chromium found");
+const skip = browserPath ? false : "no Chromium found: the page is not tested";
+if (skip) console.log(`skipped: ${skip}`);
+
+/** A recording with everything that moves: two devices, frees that wait for another stream, an address space that is reused. */
+const SIMULATED = [
+    "n_steps=900", "n_devices=2", "cross_stream=0.2", 'form="pickle4"', "ring=null", "record_after=60", "skipped=[]",
+    "lost=0", "races=false", "time=true", 'context="all"', "high_addresses=false",
+]; // prettier-ignore
+
+/** @type {string} */ let folder;
+/** @type {import("playwright-core").Browser} */ let browser;
+/** @type {string} */ let recording;
+
+function run(/** @type {string} */ command, /** @type {(string | number)[]} */ ...args) {
+    return execFileSync(command, args.map(String), { maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+function replay(/** @type {(string | number)[]} */ ...args) {
+    return JSON.parse(run("python3", path.join(here, "replay.py"), ...args).toString());
+}
+
+function report(/** @type {string} */ input) {
+    return JSON.parse(run(strata, "report", "--json", input).toString());
+}
+
+/** Writes the page of a recording. */
+function writePage(/** @type {string} */ input, /** @type {string[]} */ ...flags) {
+    const page = path.join(folder, `${path.basename(input)}${flags.join("")}.html`.replace(/[^\w.-]/g, "_"));
+    run(strata, "html", "-q", "-f", ...flags, input, "-o", page);
+    return page;
+}
+
+/** What must not happen while a page is open. */
+class Watch {
+    /** @type {string[]} */ troubles = [];
+
+    /** @param {import("playwright-core").Page} page @param {string} url */
+    static async on(page, url) {
+        const watch = new Watch();
+        const note = (/** @type {string} */ trouble) => void watch.troubles.push(trouble);
+        await page.route("**/*", (route) => {
+            const wanted = route.request().url().replace(/#.*/, "");
+            if (wanted === url) return route.continue();
+            note(`request for ${wanted}`);
+            return route.abort();
+        });
+        page.on("request", (request) => {
+            const wanted = request.url().replace(/#.*/, "");
+            if (wanted !== url && !wanted.startsWith("data:")) note(`request: ${wanted}`);
+        });
+        page.on("websocket", (socket) => note(`web socket ${socket.url()}`));
+        page.on("console", (message) => {
+            if (["error", "warning"].includes(message.type())) note(`console: ${message.text()}`);
+        });
+        page.on("pageerror", (error) => note(`error: ${error.stack}`));
+        page.on("dialog", (dialog) => {
+            note(`dialog: ${dialog.message()}`);
+            return dialog.dismiss();
+        });
+        await page.addInitScript(() => {
+            addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective}`));
+        });
+        return watch;
+    }
+
+    check() {
+        assert.deepEqual(this.troubles, []);
+    }
+}
+
+/**
+ * Opens a page that strata wrote and runs `use` on it; nothing may be fetched, logged or asked meanwhile.
+ * @param {string} file
+ * @param {(page: import("playwright-core").Page) => Promise<void>} use
+ * @param {import("playwright-core").BrowserContextOptions & {hash?: string}} [options]
+ */
+async function withPage(file, use, { hash = "", ...options } = {}) {
+    const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
+    try {
+        const page = await context.newPage();
+        const url = pathToFileURL(file).href;
+        const watch = await Watch.on(page, url);
+        await page.goto(url + hash);
+        await page.evaluate("strata.ready");
+        await use(page);
+        await settle(page);
+        watch.check();
+    } finally {
+        await context.close();
+    }
+}
+
+/** Waits until what was asked for is drawn: the page draws once per frame. @param {import("playwright-core").Page} page */
+async function settle(page) {
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))));
+}
+
+/** @param {import("playwright-core").Page} page @param {string} expression */
+async function ask(page, expression) {
+    return page.evaluate(expression);
+}
+
+/** @param {import("playwright-core").Page} page @param {object} change */
+async function setView(page, change) {
+    await ask(page, `strata.setView(${JSON.stringify(change)})`);
+    await settle(page);
+    return ask(page, "strata.view()");
+}
+
+/** Polls until `probe` answers something true. */
+async function until(/** @type {() => Promise<any>} */ probe, /** @type {string} */ what) {
+    for (let i = 0; i < 100; i++) {
+        const answer = await probe();
+        if (answer) return answer;
+        await new Promise((done) => setTimeout(done, 30));
+    }
+    throw new Error(`did not happen: ${what}`);
+}
+
+/** The canvas' pixels. @param {import("playwright-core").Page} page */
+async function canvasPixels(page) {
+    const { width, height, base64 } = await page.evaluate(() => {
+        const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("timeline"));
+        const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+        const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+        let text = "";
+        for (let i = 0; i < data.length; i += 8192) text += String.fromCharCode(...data.subarray(i, i + 8192));
+        return { width: canvas.width, height: canvas.height, base64: btoa(text) };
+    });
+    return { width, height, rgba: new Uint8Array(Buffer.from(base64, "base64")) };
+}
+
+/** Place and size of the plot in CSS pixels. @param {import("playwright-core").Page} page */
+async function plotBox(page) {
+    const box = await page.locator("#timeline").boundingBox();
+    assert.ok(box, "the plot is visible");
+    return box;
+}
+
+before(async () => {
+    if (skip) return;
+    folder = mkdtempSync(path.join(tmpdir(), "strata-page-"));
+    recording = path.join(folder, "simulated.pickle");
+    run("python3", path.join(here, "simulate.py"), 11, recording, ...SIMULATED);
+    // Containers give a browser neither a sandbox nor much shared memory.
+    browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+});
+
+after(async () => {
+    await browser?.close();
+    if (folder) rmSync(folder, { recursive: true });
+});
+
+/* ---- the same pixels as the PNG ---- */
+
+/** The plot area of a PNG whose plot has the given size: margins are measured from the picture before. */
+function plotOfSize(/** @type {number} */ width, /** @type {number} */ height, /** @type {(string | number)[]} */ ...flags) {
+    let [wholeWidth, wholeHeight] = [width + 200, height + 200];
+    for (let attempt = 0; attempt < 6; attempt++) {
+        const file = path.join(folder, "plot.png");
+        run(strata, "png", "-q", "-f", ...flags, "--width", wholeWidth, "--height", wholeHeight, recording, "-o", file);
+        const png = decodePng(readFileSync(file));
+        assert.deepEqual([png.width, png.height], [wholeWidth, wholeHeight]);
+        const [x, y, plotWidth, plotHeight] = png.text["strata:plot"].split(" ").map(Number);
+        if (plotWidth === width && plotHeight === height) return cropPng(png, x, y, width, height);
+        wholeWidth += width - plotWidth;
+        wholeHeight += height - plotHeight;
+    }
+    throw new Error(`no PNG has a plot of ${width}x${height}`);
+}
+
+/** @param {Uint8Array} wanted @param {Uint8Array} got @param {number} width */
+function assertSamePixels(wanted, got, width) {
+    assert.equal(got.length, wanted.length);
+    const different = [];
+    for (let i = 0; i < wanted.length; i += 4) {
+        if (wanted[i] !== got[i] || wanted[i + 1] !== got[i + 1] || wanted[i + 2] !== got[i + 2] || wanted[i + 3] !== got[i + 3])
+            different.push(i / 4);
+    }
+    const first = different.slice(0, 5).map((pixel) => {
+        const at = pixel * 4;
+        return `(${pixel % width}, ${Math.floor(pixel / width)}): ${wanted.subarray(at, at + 4)} in the PNG, ${got.subarray(at, at + 4)}`;
+    });
+    assert.equal(different.length, 0, `${different.length} of ${wanted.length / 4} pixels differ: ${first.join("; ")}`);
+}
+
+/** Number of different colours: an empty picture must not count as an equal one. @param {Uint8Array} rgba */
+function colorsOf(rgba) {
+    return new Set(new Uint32Array(rgba.buffer, rgba.byteOffset, rgba.length / 4)).size;
+}
+
+/** Columns of pixels that differ from the one to their left. @param {{width: number, height: number, rgba: Uint8Array}} image */
+function changedColumns({ width, height, rgba }) {
+    const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset, width * height);
+    let changed = 0;
+    for (let x = 1; x < width; x++) {
+        let y = 0;
+        while (y < height && pixels[y * width + x] === pixels[y * width + x - 1]) y++;
+        if (y < height) changed++;
+    }
+    return changed;
+}
+
+describe("page and PNG show the same pixels", { skip }, () => {
+    for (const theme of ["light", "dark"]) {
+        for (const window of ["whole run", "middle", "narrow"]) {
+            test(`${window}, ${theme}`, async () => {
+                const [device] = report(recording).devices;
+                const middle = Math.floor(device.events / 2);
+                const range = { "whole run": null, middle: [middle - 300, middle + 300], narrow: [middle - 5, middle + 7] }[window];
+                await withPage(writePage(recording, "--theme", theme), async (page) => {
+                    if (range) await setView(page, { from: range[0], to: range[1] });
+                    const view = await ask(page, "strata.view()");
+                    if (range) assert.deepEqual([view.from, view.to], range);
+                    const canvas = await canvasPixels(page);
+                    const flags = ["--theme", theme, "-d", view.device, "--from", view.from, "--to", view.to];
+                    const wanted = plotOfSize(canvas.width, canvas.height, ...(range ? flags : flags.slice(0, 4)));
+                    assert.ok(colorsOf(wanted) > 10, "the picture is not empty");
+                    assertSamePixels(wanted, canvas.rgba, canvas.width);
+                    // A step alone would change one column per event; a bend changes many.
+                    if (window === "narrow") assert.ok(changedColumns(canvas) > 3 * (range[1] - range[0]), "bends are drawn");
+                });
+            });
+        }
+    }
+});
+
+/* ---- figures ---- */
+
+describe("figures", { skip }, () => {
+    test("summary() is the report's object of the device", async () => {
+        const wanted = report(recording).devices;
+        await withPage(writePage(recording), async (page) => {
+            for (const device of wanted) {
+                await setView(page, { device: device.device });
+                const summary = await ask(page, "strata.summary()");
+                for (const name of Object.keys(device)) {
+                    if (name !== "top_at_peak") assert.deepEqual(summary[name], device[name], name);
+                }
+                const short = (/** @type {any[]} */ top) => top.map(({ bytes, count, site }) => ({ bytes, count, site }));
+                assert.deepEqual(short(summary.top_at_peak).slice(0, 20), short(device.top_at_peak));
+            }
+        });
+    });
+
+    test("200 points: pick() finds what the plain replay finds there", async () => {
+        await withPage(writePage(recording), async (page) => {
+            const ordinal = (await ask(page, "strata.view()")).device;
+            const { events } = report(recording).devices.find((/** @type {any} */ device) => device.device === ordinal);
+            for (const [from, to] of [[-1, events], [300, 700], [500, 520]]) {
+                const view = await setView(page, { from, to });
+                assert.deepEqual([view.from, view.to], [from, to]);
+                await checkPicks(page, ordinal, view, 200);
+            }
+        });
+    });
+
+    test("search() counts what the plain replay counts", async () => {
+        await withPage(writePage(recording), async (page) => {
+            const ordinal = (await ask(page, "strata.view()")).device;
+            for (const text of ["attention.py", "FORWARD", "注意", "</script>", "no such text"]) {
+                const found = await ask(page, `strata.search(${JSON.stringify(text)})`);
+                assert.deepEqual(found, replay("--search", recording, ordinal, text), text);
+            }
+        });
+    });
+
+    test("stats() accounts for every allocation", async () => {
+        await withPage(writePage(recording), async (page) => {
+            const stats = await ask(page, "strata.stats()");
+            const summary = await ask(page, "strata.summary()");
+            assert.equal(stats.allocations, summary.allocations);
+            assert.ok(stats.drawn > 0 && stats.drawn + stats.merged <= stats.allocations);
+            assert.ok(stats.frameMs.length > 0);
+        });
+    });
+});
+
+/** Top of the y axis in bytes, from the program that asks the layout code itself. */
+function headroom(/** @type {number} */ ordinal) {
+    const output = run(String(process.env.STATE_DUMP), "--pick", recording, ordinal, 10, 10, -1, 1, "0,0").toString();
+    return Number(/^top (\d+)$/m.exec(output)?.[1]);
+}
+
+/** Random points of the plot, by a generator of its own so that a failure repeats. */
+function randomPoints(/** @type {number} */ count, /** @type {number} */ width, /** @type {number} */ height) {
+    let seed = 12345;
+    const next = (/** @type {number} */ below) => {
+        seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+        return Math.floor((seed / 2 ** 32) * below);
+    };
+    return Array.from({ length: count }, () => [next(width), next(height)]);
+}
+
+/** @param {import("playwright-core").Page} page @param {number} ordinal @param {{from: number, to: number}} view @param {number} count */
+async function checkPicks(page, ordinal, view, count) {
+    const box = await plotBox(page);
+    const [width, height] = [Math.round(box.width), Math.round(box.height)];
+    const points = randomPoints(count, width, height);
+    const got = await page.evaluate((points) => points.map(([x, y]) => window.strata.pick(x, y)), points);
+    const wanted = replay("--pick", recording, ordinal, width, height, view.from, view.to, 0, headroom(ordinal),
+                          ...points.map((point) => point.join(","))); // prettier-ignore
+    let hits = 0;
+    points.forEach((point, i) => {
+        const allowed = wanted[i].lives.map((/** @type {any} */ life) => life && [life.allocation, life.bytes, life.birth, life.death]);
+        const pick = got[i];
+        const answer = pick && [pick.allocation, pick.bytes, pick.birth, pick.death];
+        const where = `pixel ${point} of ${width}x${height}, event ${wanted[i].event}`;
+        assert.ok(allowed.some((each) => JSON.stringify(each) === JSON.stringify(answer)),
+                  `${where}: ${JSON.stringify(answer)} instead of ${JSON.stringify(allowed)}`); // prettier-ignore
+        if (!pick) return;
+        hits++;
+        const life = wanted[i].lives.find((/** @type {any} */ each) => each?.allocation === pick.allocation);
+        const frames = pick.stack.map((/** @type {any} */ frame) => [frame.file, frame.line ?? 0, frame.name]);
+        assert.deepEqual(frames, life.frames, where);
+    });
+    assert.ok(hits > count / 5, `only ${hits} of ${count} points hit an allocation`);
+}
+
+/* ---- hostile text ---- */
+
+describe("hostile names", { skip }, () => {
+    const hostile = path.join(samples, "hostile_names.pickle");
+
+    test("are shown as text and never run", async () => {
+        const groups = report(hostile).devices[0].top_at_peak;
+        const nasty = groups.filter((/** @type {any} */ group) => /[<>&]/.test(group.site));
+        assert.ok(nasty.length > 0, "the sample names something in angle brackets");
+        await withPage(writePage(hostile), async (page) => {
+            const scripts = await page.evaluate(() => document.querySelectorAll("script").length);
+            assert.equal(await page.evaluate(() => document.querySelectorAll("img, iframe, object, embed, base").length), 0);
+            const text = await page.locator("#list").innerText();
+            for (const group of nasty) assert.ok(text.includes(group.site), `${group.site} is in the list`);
+            const box = await plotBox(page);
+            for (const [x, y] of randomPoints(40, Math.round(box.width), Math.round(box.height)))
+                await page.mouse.click(box.x + x, box.y + y);
+            await ask(page, `strata.search(${JSON.stringify("<script>")})`);
+            await settle(page);
+            assert.equal(await page.evaluate(() => document.querySelectorAll("script").length), scripts);
+            assert.equal(await page.evaluate(() => document.querySelectorAll("img, iframe, object, embed, base").length), 0);
+        });
+    });
+
+    test("a hash full of nonsense leaves a page that works", async () => {
+        const hash = "#device=99&window=nan,1e999&at=-7&selected=1e12&focus=site,%3Cimg%20src=x%3E&search=%3Cscript%3E&color=%00";
+        await withPage(writePage(hostile), async (page) => {
+            const view = await ask(page, "strata.view()");
+            assert.ok(view.from < view.to);
+        }, { hash });
+    });
+});
+
+/* ---- hands ---- */
+
+describe("mouse and keys", { skip }, () => {
+    /** @param {string} name @param {(page: import("playwright-core").Page) => Promise<void>} use */
+    function onPage(name, use) {
+        test(name, () => withPage(writePage(recording), use));
+    }
+    const view = (/** @type {import("playwright-core").Page} */ page) => ask(page, "strata.view()");
+    const near = (/** @type {number} */ got, /** @type {number} */ wanted, /** @type {number} */ by) =>
+        assert.ok(Math.abs(got - wanted) <= by, `${got} instead of ${wanted}`);
+
+    onPage("the wheel zooms at the cursor", async (page) => {
+        const box = await plotBox(page);
+        const whole = await view(page);
+        await page.mouse.move(box.x + box.width / 4, box.y + box.height / 2);
+        await page.mouse.wheel(0, -400);
+        const closer = await until(async () => {
+            const now = await view(page);
+            return now.to - now.from < (whole.to - whole.from) * 0.95 && now;
+        }, "zoom");
+        await settle(page);
+        const at = (/** @type {any} */ each) => each.from + (each.to - each.from) / 4;
+        near(at(closer), at(whole), (whole.to - whole.from) * 0.01);
+        await page.mouse.wheel(0, 4000);
+        await until(async () => (await view(page)).to - (await view(page)).from > closer.to - closer.from, "zoom out");
+    });
+
+    onPage("dragging pans", async (page) => {
+        const box = await plotBox(page);
+        const before = await setView(page, { from: 300, to: 700 });
+        await page.mouse.move(box.x + 400, box.y + 100);
+        await page.mouse.down();
+        await page.mouse.move(box.x + 350, box.y + 100, { steps: 5 });
+        await page.mouse.move(box.x + 300, box.y + 100, { steps: 5 });
+        await page.mouse.up();
+        await settle(page);
+        const after = await view(page);
+        near(after.from - before.from, (100 / box.width) * 400, 2);
+        near(after.to - after.from, 400, 1e-6);
+        assert.equal(after.selected, null, "a drag is not a click");
+    });
+
+    onPage("a double click shows the whole run again", async (page) => {
+        const whole = await view(page);
+        await setView(page, { from: 300, to: 700 });
+        const box = await plotBox(page);
+        await page.mouse.dblclick(box.x + 50, box.y + 20);
+        await until(async () => (await view(page)).to - (await view(page)).from === whole.to - whole.from, "whole run");
+    });
+
+    /** A point where something with a stack lies. @param {import("playwright-core").Page} page */
+    async function somewhere(page) {
+        const box = await plotBox(page);
+        for (const [x, y] of randomPoints(300, Math.round(box.width), Math.round(box.height))) {
+            const pick = await page.evaluate(([x, y]) => window.strata.pick(x, y), [x, y]);
+            if (pick && pick.stack.length > 1) return { x: box.x + x + 0.5, y: box.y + y + 0.5, pick };
+        }
+        throw new Error("nothing with a stack was found");
+    }
+
+    onPage("hovering names size and place", async (page) => {
+        const { x, y, pick } = await somewhere(page);
+        await page.mouse.move(x - 3, y);
+        await page.mouse.move(x, y);
+        const tip = page.locator("#tip");
+        await until(() => tip.isVisible(), "a tip");
+        await settle(page);
+        const text = await tip.innerText();
+        assert.match(text, /\d(\.\d+)?\s*(B|KiB|MiB|GiB|bytes)/);
+        assert.ok(pick.stack.some((/** @type {any} */ frame) => text.includes(frame.name)), `a frame's name in: ${text}`);
+    });
+
+    onPage("a click pins the stack, Escape lets go", async (page) => {
+        const { x, y, pick } = await somewhere(page);
+        await page.mouse.click(x, y);
+        await until(async () => (await view(page)).selected === pick.allocation, "the pin");
+        await settle(page);
+        const detail = await page.locator("#detail").innerText();
+        const user = pick.stack.filter((/** @type {any} */ frame) => frame.file.startsWith("/home/ada/project"));
+        for (const frame of user) assert.ok(detail.includes(frame.name), `${frame.name} in: ${detail}`);
+        await page.keyboard.press("Escape");
+        await until(async () => (await view(page)).selected === null, "no pin");
+    });
+
+    onPage("w, s, a, d, 0 and p move the window", async (page) => {
+        await page.locator("#plot").focus();
+        const width = async () => (await view(page)).to - (await view(page)).from;
+        const whole = await width();
+        await page.keyboard.press("w");
+        await until(async () => (await width()) < whole, "w");
+        await page.keyboard.press("w");
+        const start = await view(page);
+        await page.keyboard.press("d");
+        await until(async () => (await view(page)).from > start.from, "d");
+        await page.keyboard.press("a");
+        await page.keyboard.press("a");
+        await until(async () => (await view(page)).from < start.from, "a");
+        const narrow = await width();
+        await page.keyboard.press("s");
+        await until(async () => (await width()) > narrow, "s");
+        await page.keyboard.press("0");
+        await until(async () => (await width()) === whole, "0");
+        const { peak_event } = await ask(page, "strata.summary()");
+        await page.keyboard.press("p");
+        await until(async () => (await width()) < whole, "p");
+        const now = await view(page);
+        assert.ok(now.from <= peak_event && peak_event <= now.to, "the peak is in the window");
+    });
+
+    onPage("/ searches, the matches are counted", async (page) => {
+        await page.locator("#plot").focus();
+        await page.keyboard.press("/");
+        await page.keyboard.type("attention.py");
+        const wanted = replay("--search", recording, (await view(page)).device, "attention.py");
+        const found = page.locator("#found");
+        await until(async () => (await found.innerText()).includes(wanted.allocations.toLocaleString("en-US")), "a count");
+        assert.equal((await view(page)).search, "attention.py");
+    });
+
+    onPage("? lists the keys", async (page) => {
+        await page.locator("#plot").focus();
+        await page.keyboard.press("?");
+        await until(() => page.locator("#keys-dialog").isVisible(), "the sheet");
+        await page.keyboard.press("Escape");
+        await until(async () => !(await page.locator("#keys-dialog").isVisible()), "no sheet");
+    });
+
+    onPage("the device menu switches the device", async (page) => {
+        const devices = report(recording).devices;
+        const first = (await view(page)).device;
+        const other = devices.find((/** @type {any} */ device) => device.device !== first);
+        const menu = page.locator("#device");
+        const index = await menu.locator("option").evaluateAll(
+            (options, ordinal) => options.findIndex((option) => (option.textContent ?? "").includes(String(ordinal))),
+            other.device,
+        ); // prettier-ignore
+        await menu.selectOption({ index });
+        await until(async () => (await view(page)).device === other.device, "the other device");
+        await settle(page);
+        assert.equal((await ask(page, "strata.summary()")).peak_bytes, other.peak_bytes);
+        await checkPicks(page, other.device, await view(page), 50);
+    });
+
+    onPage("the hash restores the view", async (page) => {
+        const { pick } = await somewhere(page);
+        const wanted = await setView(page, { from: 200, to: 500, selected: pick.allocation, colorBy: "size" });
+        await until(() => page.evaluate(() => location.hash.includes("200")), "the hash");
+        await page.reload();
+        await page.evaluate("strata.ready");
+        assert.deepEqual(await view(page), wanted);
+    });
+});
+
+/* ---- people and screens ---- */
+
+describe("for everybody", { skip }, () => {
+    for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+        test(`no accessibility complaint, ${colorScheme}`, async () => {
+            await withPage(writePage(recording), async (page) => {
+                await page.evaluate(axeSource);
+                const { violations } = await page.evaluate("axe.run()");
+                const lines = violations.map((/** @type {any} */ each) => `${each.id}: ${each.nodes[0].html}`);
+                assert.deepEqual(lines, []);
+            }, { colorScheme }); // prettier-ignore
+        });
+    }
+
+    test("a narrow window still shows the plot", async () => {
+        await withPage(writePage(recording), async (page) => {
+            const box = await plotBox(page);
+            assert.ok(box.width > 250 && box.height > 100, `${box.width}x${box.height}`);
+            assert.ok(colorsOf((await canvasPixels(page)).rgba) > 10);
+        }, { viewport: { width: 420, height: 800 } }); // prettier-ignore
+    });
+});

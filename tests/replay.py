@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+"""An independent, plain reader of memory snapshots: the control that Strata is compared with.
+
+CPython's own unpickler reads the file (it is told to refuse everything that would call code), and the events are
+replayed one by one. Written to be read, not to be fast, and it shares nothing with Strata but the description of the
+format.
+
+    replay.py FILE                      figures of every device, as JSON
+    replay.py FILE DEVICE EVENT...      live allocations after each event, bottom of the stack first (-1: before event 0)
+    replay.py --pick FILE DEVICE WIDTH HEIGHT FROM TO BOTTOM TOP X,Y...
+                                        what lies under the pixels of a picture, as JSON
+    replay.py --search FILE DEVICE TEXT allocations with the text in their stack, as JSON
+
+A *moment* counts states: moment 0 is the state before the first event, moment i + 1 the state after event i. A life is
+alive at moment m when birth <= m < death.
+"""
+
+import bisect
+import collections
+import dataclasses
+import fractions
+import gzip
+import io
+import json
+import pickle
+import sys
+
+ACTIVE_STATES = ("active_allocated", "active_pending_free", "active_awaiting_free")
+PENDING_STATES = ("active_pending_free", "active_awaiting_free")
+RESERVED_SIGN = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+
+
+@dataclasses.dataclass
+class Life:
+    """One allocation from its birth to its death."""
+
+    address: int
+    size: int
+    birth: int  # moment
+    death: int = None  # moment; None while it is not known
+    requested: int = None  # moment of its free_requested
+    completed: bool = False  # its death is a free_completed
+    frames: list = ()
+    stream: int = 0
+    block: int = None  # position of its block among the final blocks, if it is still in use at the end
+
+    def alive(self, moment):
+        return self.birth <= moment < self.death
+
+    def pending(self, moment):
+        """Freed, and waiting for another stream? A completion right after its request is an ordinary free."""
+        if self.requested is None or (self.completed and self.death == self.requested + 1):
+            return False
+        return self.alive(moment) and self.requested <= moment
+
+
+@dataclasses.dataclass
+class Block:
+    """A block of the final segments that is in use."""
+
+    address: int
+    size: int
+    pending: bool
+    frames: list
+    stream: int
+
+
+class DataUnpickler(pickle.Unpickler):
+    """Reads data and nothing else."""
+
+    def find_class(self, module, name):
+        raise pickle.UnpicklingError(f"{module}.{name} would call code")
+
+    def persistent_load(self, pid):
+        raise pickle.UnpicklingError("a persistent id needs outside data")
+
+
+def read_snapshot(path):
+    """The snapshot in a pickle or JSON file, gzipped or not, as a dict with segments and device_traces."""
+    with open(path, "rb") as file:
+        data = file.read()
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    if data.lstrip()[:1] == b"{":
+        snapshot = json.loads(data)
+    else:
+        snapshot = DataUnpickler(io.BytesIO(data)).load()
+    if isinstance(snapshot, list):
+        snapshot = {"segments": snapshot}
+    return snapshot
+
+
+def unsigned(address):
+    """The C++ pickler writes addresses from 2^63 on as negative numbers."""
+    return address % (1 << 64)
+
+
+def block_size(block):
+    """Requested bytes of a block in use, in the spelling of any version."""
+    if "requested_size" in block:
+        return block["requested_size"]
+    if block.get("history"):
+        return block["history"][0]["real_size"]
+    return block["size"]
+
+
+def block_frames(block):
+    if "frames" in block:
+        return block["frames"]
+    if block.get("history"):
+        return block["history"][0].get("frames", [])
+    return []
+
+
+def final_blocks(segments):
+    """Blocks in use, in the order of the file."""
+    blocks = []
+    for segment in segments:
+        position = unsigned(segment["address"])
+        for block in segment.get("blocks", []):
+            if block["state"] in ACTIVE_STATES:
+                address = unsigned(block.get("address", position))
+                pending = block["state"] in PENDING_STATES
+                stream = segment.get("stream", 0)
+                blocks.append(Block(address, block_size(block), pending, block_frames(block), stream))
+            position += block["size"]
+    return blocks
+
+
+class Device:
+    """One device of a snapshot: its lives in stack order and its curves."""
+
+    def __init__(self, ordinal, events, segments):
+        self.ordinal = ordinal
+        self.events = events
+        self.segments = segments
+        self.blocks = final_blocks(segments)
+        self.n_events = len(events)
+        self.end = self.n_events + 1  # one more than the last moment
+        self.has_completions = any(event["action"] == "free_completed" for event in events)
+        self.replay_lives()
+        self.replay_reserved()
+        self.curve = self.live_curve()
+
+    # ---- lives ----
+
+    def replay_lives(self):
+        self.open = {}  # address -> life
+        self.lives = []
+        self.pending_blocks = {block.address for block in self.blocks if block.pending}
+        self.last_alloc = {  # address -> moment
+            unsigned(event["addr"]): index + 1 for index, event in enumerate(self.events) if event["action"] == "alloc"
+        }
+        for index, event in enumerate(self.events):
+            action = event["action"]
+            if action == "alloc":
+                self.alloc(index + 1, event)
+            elif action == "free_requested":
+                self.free_requested(index + 1, event)
+            elif action == "free_completed":
+                self.free_completed(index + 1, event)
+        self.match_blocks()
+        self.sort_lives()
+
+    def start_life(self, event, birth):
+        life = Life(unsigned(event["addr"]), event["size"], birth, frames=event.get("frames", []))
+        life.stream = event.get("stream", 0)
+        self.lives.append(life)
+        return life
+
+    def alloc(self, moment, event):
+        address = unsigned(event["addr"])
+        if address in self.open:  # its free was not recorded
+            self.open.pop(address).death = moment
+        self.open[address] = self.start_life(event, moment)
+
+    def free_requested(self, moment, event):
+        address = unsigned(event["addr"])
+        if address not in self.open:
+            self.open[address] = self.start_life(event, 0)
+        life = self.open[address]
+        if life.requested is None:
+            life.requested = moment
+        if not self.has_completions and not self.pending_at_end(moment, address):
+            self.open.pop(address).death = moment
+
+    def free_completed(self, moment, event):
+        address = unsigned(event["addr"])
+        life = self.open.pop(address, None) or self.start_life(event, 0)
+        life.death = moment
+        life.completed = True
+
+    def pending_at_end(self, moment, address):
+        """Does the free that was requested at this moment still wait when the recording ends? (Where the recording
+        holds no completion at all, this tells a free that waits from one whose completion was left out.)"""
+        return address in self.pending_blocks and self.last_alloc.get(address, 0) < moment
+
+    def match_blocks(self):
+        """What is open at the end stays to the end; blocks that no event explains were there from the start."""
+        for position, block in enumerate(self.blocks):
+            life = self.open.get(block.address)
+            if life is None:
+                life = Life(block.address, block.size, 0, frames=block.frames, stream=block.stream)
+                life.requested = 0 if block.pending else None
+                self.lives.append(life)
+            life.block = position
+            life.death = self.end
+        for life in self.open.values():
+            life.death = self.end
+
+    def sort_lives(self):
+        """Oldest at the bottom. Of those older than the recording the real age is unknown: what outlives the recording
+        lies at the bottom, in the order of the blocks, and what is freed last lies below what is freed first."""
+
+        def order(life):
+            if life.birth > 0:
+                return (1, life.birth, 0)
+            in_no_block = len(self.blocks)
+            return (0, -life.death, in_no_block if life.block is None else life.block)
+
+        self.lives.sort(key=order)
+
+    # ---- curves ----
+
+    def live_curve(self):
+        change = [0] * (self.end + 1)
+        for life in self.lives:
+            change[life.birth] += life.size
+            change[life.death] -= life.size
+        curve = []
+        total = 0
+        for moment in range(self.end):
+            total += change[moment]
+            curve.append(total)
+        return curve
+
+    def replay_reserved(self):
+        """Reserved bytes at every moment: the end is known, the way there is in the segment events."""
+        reserved = [0]
+        for event in self.events:
+            reserved.append(reserved[-1] + RESERVED_SIGN.get(event["action"], 0) * event.get("size", 0))
+        at_end = sum(segment["total_size"] for segment in self.segments)
+        shift = at_end - reserved[-1]
+        shift = max(shift, -min(reserved))  # segments that contradict the events: nothing is ever below zero
+        self.reserved = [bytes_ + shift for bytes_ in reserved]
+
+    def alive_at(self, moment):
+        """[(life, bytes below it)] of a moment, bottom first."""
+        alive = []
+        offset = 0
+        for life in self.lives:
+            if life.alive(moment):
+                alive.append((life, offset))
+                offset += life.size
+        return alive
+
+    def figures(self):
+        """The device's object of `strata report --json`, without groups and ooms."""
+        peak = max(self.curve)
+        peak_moment = self.curve.index(peak)
+        return {
+            "device": self.ordinal,
+            "events": self.n_events,
+            "allocations": len(self.lives),
+            "preexisting": sum(life.birth == 0 for life in self.lives),
+            "start_bytes": self.curve[0],
+            "peak_bytes": peak,
+            "peak_event": peak_moment - 1,
+            "end_bytes": self.curve[-1],
+            "live_at_peak": len(self.alive_at(peak_moment)),
+            "reserved_start_bytes": self.reserved[0],
+            "reserved_peak_bytes": max(self.reserved),
+            "reserved_end_bytes": self.reserved[-1],
+        }
+
+    def ooms(self):
+        return [
+            {"event": index, "requested_bytes": event["size"], "device_free_bytes": event.get("device_free", 0)}
+            for index, event in enumerate(self.events)
+            if event["action"] == "oom"
+        ]
+
+
+@dataclasses.dataclass
+class Window:
+    """A picture of the events [first, last) and the bytes [bottom, top) on width x height pixels. Event i covers
+    [i, i + 1); the state before the first event covers [-1, 0). Positions are whole 65536ths of an event."""
+
+    width: int
+    height: int
+    first: float
+    last: float
+    bottom: int
+    top: int
+
+    def column_of(self, event):
+        first, last = round(self.first * 65536), round(self.last * 65536)
+        return (event * 65536 - first) * self.width // (last - first)
+
+    def shown_at(self, device, x):
+        """The moment of a pixel column: of those that begin in it the first with the highest total, or the one that
+        goes on there."""
+        begun = bisect.bisect_right(range(device.end), x, key=lambda moment: self.column_of(moment - 1))
+        before = bisect.bisect_left(range(device.end), x, key=lambda moment: self.column_of(moment - 1))
+        if begun == before:
+            return max(begun - 1, 0)
+        return max(range(before, begun), key=lambda moment: (device.curve[moment], -moment))
+
+    def in_bend(self, x, moment):
+        """May this column show what was freed at the moment while it shrinks away? It does so over the first half of a
+        moment that is 6 pixels wide or more, 24 pixels at most; one pixel more is left for rounding."""
+        scale = self.width / (self.last - self.first)
+        after_start = x + 0.5 - (moment - 1 - self.first) * scale
+        return scale >= 6 and after_start <= min(scale / 2, 24) + 1
+
+    def pick(self, device, x, y):
+        """(moment, [lives that may be under the centre of a pixel, or None]). More than one where their border is
+        within a 64th of a pixel of the centre, and anything of the moment while something shrinks away."""
+        moment = self.shown_at(device, x)
+        dying = [life for life in device.lives if life.death == moment]
+        if dying and self.in_bend(x, moment):
+            return moment, [life for life, _ in device.alive_at(moment)] + dying + [None]
+        scale = fractions.Fraction(self.top - self.bottom, self.height)
+        middle = self.bottom + (self.height - y - fractions.Fraction(1, 2)) * scale
+        low, high = middle - scale / 64, middle + scale / 64
+        found = [life for life, offset in device.alive_at(moment) if offset <= high and low < offset + life.size]
+        if high >= device.curve[moment]:
+            found.append(None)
+        return moment, found
+
+
+def frame_key(frame):
+    """What makes two frames one. CPython's "no line" is -1, or that as an unsigned number."""
+    line = frame.get("line", 0)
+    extra = tuple(sorted((key, value) for key, value in frame.items() if key.startswith("fx_") and value))
+    return (frame.get("filename"), line if 0 < line < 1 << 32 else 0, frame.get("name"), extra)
+
+
+def groups(alive, key):
+    """[(bytes, allocations, key)] of live allocations, most bytes first."""
+    bytes_of = collections.Counter()
+    count_of = collections.Counter()
+    for life, _ in alive:
+        bytes_of[key(life)] += life.size
+        count_of[key(life)] += 1
+    return sorted(((bytes_of[k], count_of[k], k) for k in bytes_of), key=lambda group: -group[0])
+
+
+def devices_of(snapshot):
+    """Every device that has events or segments, by rising ordinal."""
+    segments = collections.defaultdict(list)
+    for segment in snapshot.get("segments", []):
+        segments[segment.get("device", 0)].append(segment)
+    traces = dict(enumerate(snapshot.get("device_traces", [])))
+    ordinals = sorted(set(segments) | {ordinal for ordinal, events in traces.items() if events})
+    return [Device(ordinal, traces.get(ordinal, []), segments[ordinal]) for ordinal in ordinals]
+
+
+def read_devices(path):
+    return devices_of(read_snapshot(path))
+
+
+def print_picks(device, numbers, points):
+    width, height, first, last, bottom, top = numbers
+    window = Window(int(width), int(height), float(first), float(last), int(bottom), int(top))
+    index_of = {id(life): index for index, life in enumerate(device.lives)}
+    answers = []
+    for point in points:
+        x, y = map(int, point.split(","))
+        moment, found = window.pick(device, x, y)
+        lives = [
+            life
+            and {
+                "allocation": index_of[id(life)],
+                "bytes": life.size,
+                "birth": life.birth - 1,
+                "death": life.death - 1,
+                "frames": [list(frame_key(frame)[:3]) for frame in life.frames],
+            }
+            for life in found
+        ]
+        answers.append({"event": moment - 1, "lives": lives})
+    json.dump(answers, sys.stdout)
+
+
+def print_search(device, text):
+    """Plain text is looked for in "file:line function", upper and lower case alike."""
+
+    def matches(frame):
+        file, line, name, _ = frame_key(frame)
+        return text.lower() in (f"{file}:{line} {name}" if line else f"{file} {name}").lower()
+
+    peak = device.curve.index(max(device.curve))
+    found = [life for life in device.lives if any(map(matches, life.frames))]
+    at_peak = sum(life.size for life in found if life.alive(peak))
+    json.dump({"allocations": len(found), "bytesAtPeak": at_peak}, sys.stdout)
+
+
+def main(arguments):
+    if arguments[0] in ("--pick", "--search"):
+        device = next(each for each in read_devices(arguments[1]) if each.ordinal == int(arguments[2]))
+        if arguments[0] == "--pick":
+            print_picks(device, arguments[3:9], arguments[9:])
+        else:
+            print_search(device, arguments[3])
+        return
+    devices = read_devices(arguments[0])
+    if len(arguments) == 1:
+        json.dump([device.figures() for device in devices], sys.stdout, indent=1)
+        print()
+        return
+    device = next(device for device in devices if device.ordinal == int(arguments[1]))
+    for event in map(int, arguments[2:]):
+        moment = event + 1
+        alive = device.alive_at(moment)
+        print(f"event {event} {len(alive)}")
+        for life, offset in alive:
+            print(life.address, life.size, offset, int(life.pending(moment)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,158 @@
+/*
+ * Prints what the libraries answer about a file, for tests that compare it with an independent reader:
+ *
+ *     state_dump FILE DEVICE EVENT...
+ *         for each event (-1: before the first) a line "event E N" and N lines "address size offset", bottom
+ * first state_dump --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y... the window [FROM, TO) in events (fractions
+ * allowed) on a grid of pixels: a line "top BYTES", then for each point "event address size offset", or
+ * "event -" where nothing lies
+ *
+ * DEVICE is the ordinal in the file.
+ */
+#include "layout/scene.h"
+#include "layout/timeline.h"
+#include "parser/read.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    (void)context;
+    (void)old_nbytes;
+    if (new_nbytes == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_nbytes);
+}
+
+static const struct arena_host host = {host_resize, NULL};
+
+static _Noreturn void fail(const char *what, const char *detail) {
+    (void)fprintf(stderr, "state_dump: %s: %s\n", what, detail);
+    exit(1);
+}
+
+static int64_t file_read(void *context, void *to, size_t nbytes) {
+    FILE *file = context;
+    const size_t got = fread(to, 1, nbytes, file);
+    return got == 0 && ferror(file) ? -1 : (int64_t)got;
+}
+
+static void read_file(struct trace *trace, const char *path) {
+    if (!trace_init(trace, host, SIZE_MAX))
+        fail(path, "no memory");
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail(path, strerror(errno));
+    const struct read_source source = {file_read, file, 0};
+    const struct read_progress progress = {NULL, NULL};
+    struct read_error error;
+    if (!trace_read(trace, &source, &progress, &error))
+        fail(path, error.message);
+    (void)fclose(file);
+}
+
+static uint32_t device_index(const struct trace *trace, const char *ordinal) {
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        if (trace->devices[i].ordinal == strtol(ordinal, NULL, 10))
+            return i;
+    }
+    fail("no such device", ordinal);
+}
+
+/* Bytes of all that is alive below a life. */
+static uint64_t offset_of(const struct timeline *timeline, uint32_t moment, uint32_t life) {
+    const struct lives *lives = &timeline->device->lives;
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < life; i++) {
+        if (lives->birth[i] <= moment && moment < lives->death[i])
+            offset += lives->size[i];
+    }
+    return offset;
+}
+
+static void dump_moment(const struct timeline *timeline, const char *event) {
+    const struct lives *lives = &timeline->device->lives;
+    const uint32_t moment = (uint32_t)(strtol(event, NULL, 10) + 1);
+    if (moment >= timeline->n_moments)
+        fail("no such event", event);
+    const uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
+    uint32_t *alive = calloc(n_alive + 1U, sizeof *alive);
+    if (!alive || timeline_alive_at(timeline, moment, alive, n_alive) != n_alive)
+        fail("timeline_alive_at", event);
+    printf("event %s %" PRIu32 "\n", event, n_alive);
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < n_alive; i++) {
+        const uint32_t life = alive[i];
+        const int pending = lives->request[life] <= moment;
+        printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n", lives->address[life], lives->size[life], offset,
+               pending);
+        offset += lives->size[life];
+    }
+    if (offset != timeline->live[moment])
+        fail("the curve disagrees with the sum of what is alive", event);
+    free(alive);
+}
+
+static void dump_pick(const struct timeline *timeline, const struct scene *scene, const char *point) {
+    const struct lives *lives = &timeline->device->lives;
+    char *end = NULL;
+    const uint32_t x = (uint32_t)strtoul(point, &end, 10);
+    const uint32_t y = *end == ',' ? (uint32_t)strtoul(end + 1, NULL, 10) : UINT32_MAX;
+    struct pick pick;
+    if (!scene_pick(scene, x, y, &pick))
+        fail("outside of the view", point);
+    printf("%" PRId64, (int64_t)pick.moment - 1);
+    if (pick.life == UINT32_MAX) {
+        puts(" -");
+        return;
+    }
+    if (pick.offset != offset_of(timeline, pick.moment, pick.life))
+        fail("scene_pick's offset disagrees with the lives below", point);
+    printf(" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", lives->address[pick.life], lives->size[pick.life],
+           pick.offset);
+}
+
+/* `arguments`: WIDTH HEIGHT FROM TO X,Y... */
+static void dump_picks(const struct timeline *timeline, char **arguments) {
+    struct view view = {.axis = AXIS_EVENTS};
+    view.width = (uint32_t)strtoul(arguments[0], NULL, 10);
+    view.height = (uint32_t)strtoul(arguments[1], NULL, 10);
+    view.from_q16 = llround(strtod(arguments[2], NULL) * 65536);
+    view.to_q16 = llround(strtod(arguments[3], NULL) * 65536);
+    view.top_bytes = timeline_headroom(timeline);
+    printf("top %" PRIu64 "\n", view.top_bytes);
+    struct scene scene;
+    scene_init(&scene, timeline, host);
+    if (!scene_build(&scene, &view))
+        fail("scene_build", "no memory");
+    for (char **point = arguments + 4; *point; point++)
+        dump_pick(timeline, &scene, *point);
+    scene_release(&scene);
+}
+
+int main(int argc, char **argv) {
+    const bool pick = argc > 1 && strcmp(argv[1], "--pick") == 0;
+    if (argc < (pick ? 8 : 3))
+        fail("usage", "state_dump FILE DEVICE EVENT... | --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y...");
+    char **arguments = argv + (pick ? 2 : 1);
+    struct trace trace;
+    read_file(&trace, arguments[0]);
+    struct arena arena;
+    arena_init(&arena, host, SIZE_MAX);
+    struct timeline timeline;
+    if (!timeline_init(&timeline, &trace, device_index(&trace, arguments[1]), &arena))
+        fail(arguments[0], "no memory");
+    if (pick)
+        dump_picks(&timeline, arguments + 2);
+    for (char **event = arguments + 2; !pick && *event; event++)
+        dump_moment(&timeline, *event);
+    arena_release(&arena);
+    trace_release(&trace);
+    return fflush(stdout) == 0 ? 0 : 1;
+}

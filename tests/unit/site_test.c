@@ -1,0 +1,257 @@
+/* Which frame is "your code", what it is called, and what its colour is made of. */
+#include "layout/site.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    (void)context;
+    (void)old_nbytes;
+    if (new_nbytes != 0)
+        return realloc(ptr, new_nbytes);
+    free(ptr);
+    return NULL;
+}
+
+static struct trace trace;
+
+static int setup(void **state) {
+    (void)state;
+    return trace_init(&trace, (struct arena_host){host_resize, NULL}, SIZE_MAX) ? 0 : -1;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    trace_release(&trace);
+    return 0;
+}
+
+static uint32_t add_frame(const char *file, uint32_t line, const char *name) {
+    void *frames = trace.frames.frame;
+    uint32_t id = trace.frames.count;
+    assert_true(arena_grow(&trace.arena, &frames, &trace.frames.capacity, id + 1, sizeof(struct frame)));
+    trace.frames.frame = frames;
+    trace.frames.frame[id] = (struct frame){.file = trace_string_add(&trace, file, strlen(file)),
+                                            .name = trace_string_add(&trace, name, strlen(name)),
+                                            .line = line};
+    trace.frames.count++;
+    return id;
+}
+
+static uint32_t add_stack(uint32_t parent, uint32_t frame) {
+    void *stacks = trace.stacks.stack;
+    uint32_t id = trace.stacks.count;
+    assert_true(arena_grow(&trace.arena, &stacks, &trace.stacks.capacity, id + 1, sizeof(struct stack)));
+    trace.stacks.stack = stacks;
+    trace.stacks.stack[id] = (struct stack){parent, frame};
+    trace.stacks.count++;
+    return id;
+}
+
+static enum frame_kind kind(const char *file, const char *name) {
+    return frame_kind_of(&trace, add_frame(file, 7, name));
+}
+
+static void test_user_frames(void **state) {
+    (void)state;
+    assert_int_equal(kind("/home/a/train.py", "step"), FRAME_USER);
+    assert_int_equal(kind("train.py", "<module>"), FRAME_USER);
+    assert_int_equal(kind("/usr/lib/python3.11/site-packages/transformers/trainer.py", "train"), FRAME_USER);
+    assert_int_equal(kind("/usr/lib/python3/dist-packages/einx/ops.py", "f"), FRAME_USER);
+    assert_int_equal(kind("/v/lib/python3.11/site-packages/torchvision/x.py", "f"), FRAME_USER);
+    assert_int_equal(kind("<ipython-input-3-abc>", "<module>"), FRAME_USER);
+    assert_int_equal(kind("<stdin>", "<module>"), FRAME_USER);
+    assert_int_equal(kind("C:\\work\\train.py", "step"), FRAME_USER);
+}
+
+/* Names and directories that the viewers' substrings would hide. */
+static void test_user_frames_are_never_noise(void **state) {
+    (void)state;
+    assert_int_equal(kind("/home/a/train.py", "train_start"), FRAME_USER);
+    assert_int_equal(kind("/home/a/train.py", "_start"), FRAME_USER);
+    assert_int_equal(kind("/home/a/train.py", "PyEval_like"), FRAME_USER);
+    assert_int_equal(kind("/home/a/Register/model.py", "forward"), FRAME_USER);
+}
+
+static void test_library_frames(void **state) {
+    (void)state;
+    assert_int_equal(kind("/v/lib/python3.11/site-packages/torch/nn/modules/module.py", "_call_impl"),
+                     FRAME_LIBRARY);
+    assert_int_equal(kind("/usr/lib/python3/dist-packages/torch/optim/adamw.py", "step"), FRAME_LIBRARY);
+    assert_int_equal(kind("/v/lib/python3.11/site-packages/torchgen/api.py", "f"), FRAME_LIBRARY);
+    assert_int_equal(kind("/v/lib/python3.11/site-packages/triton/runtime/jit.py", "run"), FRAME_LIBRARY);
+    assert_int_equal(kind("C:\\v\\Lib\\site-packages\\torch\\nn\\modules\\linear.py", "forward"),
+                     FRAME_LIBRARY);
+    assert_int_equal(kind("/tmp/torchinductor_ann/ab/cabc.py", "call"), FRAME_LIBRARY);
+    assert_int_equal(kind("/opt/pytorch/pytorch/torch/nn/modules/module.py", "_call_impl"), FRAME_LIBRARY);
+    assert_int_equal(kind("/opt/conda/lib/python3.11/contextlib.py", "__enter__"), FRAME_LIBRARY);
+    assert_int_equal(kind("/usr/lib64/python3.9/threading.py", "run"), FRAME_LIBRARY);
+    assert_int_equal(kind("/usr/lib/python3.9/concurrent/futures/thread.py", "run"), FRAME_LIBRARY);
+    assert_int_equal(kind("<frozen runpy>", "_run_code"), FRAME_LIBRARY);
+    assert_int_equal(kind("<string>", "__init__"), FRAME_LIBRARY);
+    assert_int_equal(kind("<eval_with_key>.12", "forward"), FRAME_LIBRARY);
+}
+
+static void test_noise_and_native_frames(void **state) {
+    (void)state;
+    assert_int_equal(frame_kind_of(&trace, 0), FRAME_NOISE);
+    assert_int_equal(kind("??", "torch::unwind::unwind()"), FRAME_NOISE);
+    assert_int_equal(kind("", "torch::CapturedTraceback::gather(bool, bool, bool)"), FRAME_NOISE);
+    assert_int_equal(kind("crtstuff.c", "_start"), FRAME_NOISE);
+    assert_int_equal(kind("", "__libc_start_main_impl"), FRAME_NOISE);
+    assert_int_equal(kind("", "__libc_start_call_main"), FRAME_NOISE);
+    assert_int_equal(kind("??", "_PyEval_EvalFrameDefault"), FRAME_NOISE);
+    assert_int_equal(kind("/src/Objects/call.c", "cfunction_vectorcall"), FRAME_NOISE);
+    assert_int_equal(kind("/build/aten/RegisterCUDA.cpp", "wrapper_CUDA_empty"), FRAME_NOISE);
+    assert_int_equal(kind("RegisterCUDA.cpp", "wrapper_CUDA_empty"), FRAME_NATIVE);
+    assert_int_equal(kind("", "at::native::empty_cuda(c10::ArrayRef<long>)"), FRAME_NATIVE);
+    assert_int_equal(kind("??", "nccl_group_start"), FRAME_NATIVE);
+    assert_int_equal(kind("", ""), FRAME_NATIVE);
+    assert_int_equal(kind("x.pyc", "f"), FRAME_NATIVE);
+}
+
+/* A profile has the place in the name. */
+static void test_frames_of_a_profile(void **state) {
+    (void)state;
+    assert_int_equal(frame_kind_of(&trace, add_frame("none", 0, "train.py(12): step")), FRAME_USER);
+    assert_int_equal(frame_kind_of(&trace, add_frame("", 0, "/home/a/train.py(12): step")), FRAME_USER);
+    assert_int_equal(frame_kind_of(&trace, add_frame("none", 0, "torch/nn/modules/module.py(1): __call__")),
+                     FRAME_LIBRARY);
+    assert_int_equal(frame_kind_of(&trace, add_frame("none", 0, "aten::empty")), FRAME_NATIVE);
+    assert_int_equal(frame_kind_of(&trace, add_frame("none", 0, "train.py(x): step")), FRAME_NATIVE);
+    assert_int_equal(frame_kind_of(&trace, add_frame("none", 0, "train.py(12)")), FRAME_NATIVE);
+    assert_int_equal(frame_kind_of(&trace, add_frame("none", 0, "train.py(12): ")), FRAME_NATIVE);
+}
+
+/* main <- train <- module.py <- at::empty <- unwind, innermost last. */
+static void test_sites(void **state) {
+    uint8_t kinds[16];
+    uint32_t site[16];
+    (void)state;
+    uint32_t noise = add_frame("", 0, "unwind::unwind"), native = add_frame("", 0, "at::empty");
+    uint32_t library = add_frame("/v/site-packages/torch/nn/modules/module.py", 1, "_call_impl");
+    uint32_t frozen = add_frame("<frozen runpy>", 0, "_run_code");
+    uint32_t outer = add_frame("main.py", 1, "<module>"), inner = add_frame("train.py", 2, "step");
+    uint32_t s_noise = add_stack(0, noise);
+    uint32_t s_native = add_stack(s_noise, native);
+    uint32_t s_noise_again = add_stack(s_native, noise);
+    uint32_t s_frozen = add_stack(s_noise_again, frozen);
+    uint32_t s_library = add_stack(s_frozen, library);
+    uint32_t s_outer = add_stack(s_frozen, outer);
+    uint32_t s_inner = add_stack(s_outer, inner);
+    uint32_t s_deep = add_stack(add_stack(add_stack(s_inner, library), native), noise);
+    uint32_t s_hole = add_stack(s_inner, 0);
+    for (uint32_t i = 0; i < trace.frames.count; i++)
+        kinds[i] = (uint8_t)frame_kind_of(&trace, i);
+    sites_of_stacks(&trace, kinds, site);
+    assert_int_equal(site[0], 0);
+    assert_int_equal(site[s_noise], noise);
+    assert_int_equal(site[s_native], native);
+    assert_int_equal(site[s_noise_again], native);
+    assert_int_equal(site[s_frozen], frozen);
+    assert_int_equal(site[s_library], library);
+    assert_int_equal(site[s_outer], outer);
+    assert_int_equal(site[s_inner], inner);
+    assert_int_equal(site[s_deep], inner);
+    assert_int_equal(site[s_hole], inner);
+}
+
+static void test_hash(void **state) {
+    (void)state;
+    uint32_t hash = site_hash(&trace, add_frame("/home/a/train.py", 41, "forward"));
+    assert_int_equal(hash, site_hash(&trace, add_frame("/mnt/other/train.py", 41, "forward")));
+    assert_int_equal(hash, site_hash(&trace, add_frame("C:\\x\\train.py", 41, "forward")));
+    assert_int_equal(hash, site_hash(&trace, add_frame("none", 0, "/home/a/train.py(41): forward")));
+    assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train.py", 42, "forward")));
+    assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train2.py", 41, "forward")));
+    assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train.py", 41, "backward")));
+}
+
+/* The colour is made of a few bits of the hash: the lines of one file must spread over all values of any
+ * byte. */
+static void test_hash_is_well_mixed(void **state) {
+    uint32_t seen[4][16] = {{0}};
+    (void)state;
+    for (uint32_t line = 1; line <= 1600; line++) {
+        uint32_t hash = site_hash(&trace, add_frame("model.py", line, "forward"));
+        for (uint32_t k = 0; k < 4; k++)
+            seen[k][hash >> (8 * k) & 15]++;
+    }
+    for (uint32_t k = 0; k < 4; k++)
+        for (uint32_t i = 0; i < 16; i++)
+            assert_in_range(seen[k][i], 60, 140); /* 100 each would be even; the deviation of chance is 10 */
+}
+
+static void assert_text(uint32_t frame, const char *expected) {
+    char text[200];
+    assert_int_equal(site_text(&trace, frame, text, sizeof text), strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+static void test_text(void **state) {
+    (void)state;
+    assert_text(0, "(no stack recorded)");
+    assert_text(add_frame("/home/a/train.py", 41, "forward"), "train.py:41 forward");
+    assert_text(add_frame("a\\b\\train.py", 4294967295u, "forward"), "train.py:4294967295 forward");
+    assert_text(add_frame("/home/a/train.py", 0, "forward"), "train.py forward");
+    assert_text(add_frame("/home/a/train.py", 3, ""), "train.py:3");
+    assert_text(add_frame("??", 0, "at::empty"), "at::empty");
+    assert_text(add_frame("", 5, "at::empty"), "at::empty");
+    assert_text(add_frame("none", 0, "dir/train.py(12): step"), "dir/train.py(12): step");
+    assert_text(add_frame("none", 0, "aten::empty"), "aten::empty");
+    assert_text(add_frame("", 0, ""), "(unknown)");
+}
+
+static void test_text_is_cut(void **state) {
+    char text[8] = "xxxxxxx";
+    (void)state;
+    uint32_t frame = add_frame("train.py", 41, "f");
+    assert_int_equal(site_text(&trace, frame, text, sizeof text), 13);
+    assert_string_equal(text, "train.p");
+    assert_int_equal(site_text(&trace, frame, text, 1), 13);
+    assert_string_equal(text, "");
+    text[0] = 'x';
+    assert_int_equal(site_text(&trace, frame, text, 0), 13);
+    assert_int_equal(text[0], 'x');
+    assert_int_equal(site_text(&trace, frame, NULL, 0), 13);
+}
+
+/* "a" and one character of two, three and four bytes; cut at every place. */
+static void test_text_is_never_cut_inside_of_a_character(void **state) {
+    static const char name[] = "a\xc3\xa4\xe2\x82\xac\xf0\x9f\x94\xa5";
+    static const uint32_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10};
+    char text[16];
+    (void)state;
+    uint32_t frame = add_frame("", 0, name);
+    for (uint32_t nbytes = 0; nbytes <= 10; nbytes++) {
+        assert_int_equal(site_text(&trace, frame, text, nbytes + 1), 10);
+        assert_int_equal(strlen(text), kept[nbytes]);
+        assert_memory_equal(text, name, kept[nbytes]);
+    }
+    /* Bytes that are no UTF-8 do not make it run away. */
+    frame = add_frame("", 0, "\x80\x80\x80\x80\x80\x80\x80\x80");
+    assert_int_equal(site_text(&trace, frame, text, 6), 8);
+    assert_int_equal(strlen(text), 5);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_user_frames),
+        TEST(test_user_frames_are_never_noise),
+        TEST(test_library_frames),
+        TEST(test_noise_and_native_frames),
+        TEST(test_frames_of_a_profile),
+        TEST(test_sites),
+        TEST(test_hash),
+        TEST(test_hash_is_well_mixed),
+        TEST(test_text),
+        TEST(test_text_is_cut),
+        TEST(test_text_is_never_cut_inside_of_a_character),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
