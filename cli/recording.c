@@ -130,7 +130,7 @@ static uint32_t most_events(const struct trace *trace) {
     return most;
 }
 
-/* The peak of one device. False: no memory. */
+/* The peak of one device. False: no memory, printed. */
 static bool device_peak(const struct recording *recording, uint32_t index, uint64_t *peak_bytes) {
     struct arena scratch;
     struct timeline timeline;
@@ -138,12 +138,14 @@ static bool device_peak(const struct recording *recording, uint32_t index, uint6
     bool done = timeline_init(&timeline, &recording->trace, index, &scratch);
     if (done)
         *peak_bytes = timeline.peak_bytes;
+    else
+        recording_print_no_memory(recording, scratch.limit_hit);
     arena_release(&scratch);
     return done;
 }
 
 /* Of the devices with `n_events`, the one with the highest peak; the peaks are computed only if there are
- * several. */
+ * several. False: no memory, printed. */
 static bool device_with_highest_peak(const struct recording *recording, uint32_t n_events, uint32_t *index) {
     const struct trace *trace = &recording->trace;
     uint32_t n_candidates = 0;
@@ -179,10 +181,8 @@ bool recording_choose_device(const struct recording *recording, const struct set
         terminal_error(recording->input.shown, "shows nothing: no device has events, blocks or segments");
         return false;
     }
-    if (!device_with_highest_peak(recording, most_events(trace), index)) {
-        recording_print_no_memory(recording, true);
+    if (!device_with_highest_peak(recording, most_events(trace), index))
         return false;
-    }
     char text[512];
     devices_text(trace, *index, text, sizeof text);
     if (*text != '\0')

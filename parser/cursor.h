@@ -2,8 +2,7 @@
  * The one place that reads input bytes: every bounds check is in here, and the first error sticks. After an
  * error the cursor is at its end for good, every later read fails and gives zero.
  *
- *     buffer   |....used....|p........available........|end        offset of p in the input: base + (p -
- * buffer)
+ *     buffer  |...used...|p.......available.......|end      offset of p in the input: base + (p - buffer)
  *
  * Input comes through read_source in blocks, also for files: memory stays bounded, a file that shrinks while
  * it is read is just truncated, and pipes and compressed input take the same way.

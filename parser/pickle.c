@@ -67,6 +67,15 @@ struct machine {
     bool stopped;
 };
 
+/* Little-endian numbers, unaligned. */
+static inline uint32_t load_u32(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t load_u64(const uint8_t *p) {
+    return load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
+}
+
 /* ---- errors ---- */
 
 static bool fail_at_opcode(struct machine *machine, enum read_code code, const char *message) {
@@ -195,6 +204,15 @@ static bool memo_put(struct machine *machine, uint32_t index) {
     return entry_pack(machine, top, &machine->memo.entry[index]);
 }
 
+/* MEMOIZE of something that needs no more than its entry. */
+static inline bool memo_append(struct machine *machine, uint64_t entry) {
+    uint32_t index = machine->memo.count;
+    if (!memo_reserve(machine, index))
+        return false;
+    machine->memo.entry[index] = entry;
+    return true;
+}
+
 static bool memo_get(struct machine *machine, uint64_t index) {
     if (index >= machine->memo.count || machine->memo.entry[index] >> 56 == VALUE_UNSET)
         return cursor_fail(machine->cursor, READ_BAD_VALUE, machine->opcode_offset,
@@ -278,9 +296,7 @@ static bool references_decode(struct machine *machine, const uint8_t *raw, uint3
     struct snapshot *snapshot = &machine->snapshot;
     snapshot->frames.count = 0;
     for (uint32_t at = 0; at < nbytes;) {
-        uint32_t index = raw[at + 1];
-        if (raw[at] == 'j')
-            index |= (uint32_t)raw[at + 2] << 8 | (uint32_t)raw[at + 3] << 16 | (uint32_t)raw[at + 4] << 24;
+        uint32_t index = raw[at] == 'j' ? load_u32(raw + at + 1) : raw[at + 1];
         at += raw[at] == 'j' ? 5 : 2;
         if (index >= machine->memo.count || machine->memo.entry[index] >> 56 != VALUE_FRAME)
             return false;
@@ -354,30 +370,155 @@ static bool list_take(struct machine *machine) {
 
 /* ---- containers ---- */
 
-/* EMPTY_LIST; the memo opcode behind it is done here as well, so that a list of references can be taken
- * whole. */
+/* The memo opcode that follows the begin of a container, if there is one. */
+static inline bool container_memo(struct machine *machine) {
+    struct cursor *cursor = machine->cursor;
+    const uint8_t *p = cursor->p;
+    if (cursor->end - p < 8)
+        return true;
+    switch (*p) {
+    case 0x94: cursor->p += 1; return memo_put(machine, machine->memo.count);
+    case 'q': cursor->p += 2; return memo_put(machine, p[1]);
+    case 'r': cursor->p += 5; return memo_put(machine, load_u32(p + 1));
+    default: return true;
+    }
+}
+
+/* EMPTY_LIST, with the memo opcode behind it, so that a list of references can be taken whole. */
 static bool op_empty_list(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
-    if (!push_bits(machine, VALUE_NEW_LIST, 0))
-        return false;
-    if (cursor->end - cursor->p < 8)
+    return push_bits(machine, VALUE_NEW_LIST, 0) && container_memo(machine) &&
+           (cursor->end - cursor->p < 8 || *cursor->p != '(' || list_take(machine));
+}
+
+/* A value that is one small opcode, right at the cursor, which moves behind it. False: something else; nothing moved. */
+static inline bool scalar_take(struct machine *machine, struct value *value) {
+    struct cursor *cursor = machine->cursor;
+    const uint8_t *p = cursor->p;
+    uint32_t index;
+    switch (*p) {
+    case 'h':
+    case 'j':
+        index = *p == 'h' ? p[1] : load_u32(p + 1);
+        if (index >= machine->memo.count || machine->memo.entry[index] >> 56 > VALUE_STACK)
+            return false;
+        *value = entry_unpack(machine, index);
+        cursor->p += *p == 'h' ? 2 : 5;
         return true;
-    if (*cursor->p == 0x94) {
-        cursor->p++;
-        if (!memo_put(machine, machine->memo.count))
-            return false;
-    } else if (*cursor->p == 'q') {
-        if (!memo_put(machine, cursor->p[1]))
-            return false;
+    case 'K':
+        *value = (struct value){.tag = VALUE_INT, .bits = p[1]};
         cursor->p += 2;
-    } else if (*cursor->p == 'r') {
-        uint32_t index = (uint32_t)cursor->p[1] | (uint32_t)cursor->p[2] << 8 | (uint32_t)cursor->p[3] << 16 |
-                         (uint32_t)cursor->p[4] << 24;
-        if (!memo_put(machine, index))
-            return false;
+        return true;
+    case 'M':
+        *value = (struct value){.tag = VALUE_INT, .bits = (uint32_t)p[1] | (uint32_t)p[2] << 8};
+        cursor->p += 3;
+        return true;
+    case 'J':
+        *value = (struct value){.tag = VALUE_INT, .bits = (uint64_t)(int64_t)(int32_t)load_u32(p + 1)};
         cursor->p += 5;
+        return true;
+    case 0x8a: /* up to 7 bytes: the sign is in the last one, and nothing is saturated */
+        if (p[1] == 0 || p[1] > 7)
+            return false;
+        *value = (struct value){
+            .tag = VALUE_INT,
+            .bits = (uint64_t)((int64_t)(load_u64(p + 2) << 8 * (8u - p[1])) >> 8 * (8u - p[1]))};
+        cursor->p += 2 + p[1];
+        return true;
+    default: return false;
     }
-    return *cursor->p != '(' || list_take(machine);
+}
+
+/* SHORT_BINUNICODE and MEMOIZE: texts that come anew with every event, such as "N/A". */
+static inline bool text_take(struct machine *machine, struct value *value) {
+    struct cursor *cursor = machine->cursor;
+    const uint8_t *p = cursor->p;
+    uint32_t id;
+    if (p[0] != 0x8c || cursor->end - p < 260 || p[2 + p[1]] != 0x94)
+        return false;
+    if (!intern_string(&machine->snapshot.interner, p + 2, p[1], &id))
+        return fail_memory(machine);
+    *value = (struct value){.tag = VALUE_STRING, .bits = id};
+    cursor->p += 3 + p[1];
+    return memo_append(machine, (uint64_t)VALUE_STRING << 56 | id);
+}
+
+/* A frame list: EMPTY_LIST with what belongs to it. False (without an error): it is not complete; it is on the stack. */
+static inline bool list_value_take(struct machine *machine, struct value *value) {
+    struct cursor *cursor = machine->cursor;
+    cursor->p++;
+    if (!op_empty_list(machine))
+        return false;
+    const struct value *top = &machine->stack[machine->n_stack - 1];
+    if (top->tag == VALUE_NEW_LIST && (*cursor->p == '(' || *cursor->p == 'a'))
+        return false;
+    *value = *top;
+    machine->n_stack--;
+    return true;
+}
+
+/* Gives keys and values to the general machine, as if it had read them itself. */
+static bool pairs_push(struct machine *machine, const struct value *values, uint32_t n_values,
+                       uint32_t n_stack) {
+    bool has_list = machine->n_stack > n_stack;
+    struct value list = has_list ? machine->stack[n_stack] : (struct value){0};
+    machine->n_stack = n_stack;
+    if (!mark_push(machine))
+        return false;
+    for (uint32_t i = 0; i < n_values; i++)
+        if (!push(machine, values[i]))
+            return false;
+    return !has_list || push(machine, list);
+}
+
+static inline bool key_take(struct machine *machine, struct value *key) {
+    const uint8_t *p = machine->cursor->p;
+    if (*p != 'h' && *p != 'j')
+        return false;
+    uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
+    if (index >= machine->memo.count || machine->memo.entry[index] >> 56 != VALUE_STRING)
+        return false;
+    *key = (struct value){.tag = VALUE_STRING, .bits = (uint32_t)machine->memo.entry[index]};
+    machine->cursor->p += *p == 'h' ? 2 : 5;
+    return true;
+}
+
+static bool dict_complete(struct machine *machine, const struct value *pairs, uint32_t n_pairs);
+
+/*
+ * The cursor is at the MARK of a dict that was just begun. Keys and values are taken straight into an array as long as
+ * they are small, that is, nearly every event and block whole. Where something else comes, all is handed to the general
+ * machine, so this changes the speed and nothing else.
+ */
+static bool dict_take(struct machine *machine) {
+    enum { MAX_VALUES = 2 * 24, MAX_PAIR_NBYTES = 2 * 260 };
+    struct cursor *cursor = machine->cursor;
+    struct value values[MAX_VALUES];
+    uint32_t n_values = 0, n_stack = machine->n_stack;
+    cursor->p++;
+    while (n_values < MAX_VALUES && cursor->end - cursor->p >= MAX_PAIR_NBYTES) {
+        if (*cursor->p == 'u' && n_values != 0) {
+            cursor->p++;
+            return dict_complete(machine, values, n_values / 2);
+        }
+        if (!key_take(machine, &values[n_values]))
+            break;
+        n_values++;
+        bool taken = *cursor->p == ']'
+                         ? list_value_take(machine, &values[n_values])
+                         : scalar_take(machine, &values[n_values]) || text_take(machine, &values[n_values]);
+        if (!taken)
+            break;
+        n_values++;
+    }
+    return cursor->error->code == READ_OK && pairs_push(machine, values, n_values, n_stack);
+}
+
+/* EMPTY_DICT, with the memo opcode and the MARK behind it. */
+static bool op_empty_dict(struct machine *machine) {
+    struct cursor *cursor = machine->cursor;
+    return push_bits(machine, VALUE_NEW_DICT, 0) && container_memo(machine) &&
+           (cursor->end - cursor->p < 8 || *cursor->p != '(' || dict_take(machine));
 }
 
 /* Adds stack[first ..) to the list below them and drops them. */
@@ -415,9 +556,18 @@ static bool op_appends(struct machine *machine) {
     return list_extend(machine, first - 1, first);
 }
 
+/* The C++ pickler puts what is shared into the memo only when it is complete. */
+static bool memo_is_next(const struct machine *machine) {
+    const struct cursor *cursor = machine->cursor;
+    return cursor->p < cursor->end &&
+           (*cursor->p == 'q' || *cursor->p == 'r' || *cursor->p == 'p' || *cursor->p == 0x94);
+}
+
 /* An event whose list is open right below goes there at once, so that a batch of millions needs no stack. */
 static bool event_pass_on(struct machine *machine) {
     struct value *event = &machine->stack[machine->n_stack - 1];
+    if (event->tag == VALUE_EVENT && memo_is_next(machine))
+        return true;
     if (event->tag != VALUE_EVENT || machine->n_marks == 0 ||
         machine->mark[machine->n_marks - 1] != machine->n_stack - 1 || machine->n_stack < 2)
         return true;
@@ -453,6 +603,14 @@ static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t firs
     if (!done)
         return snapshot_failed(machine);
     machine->n_stack = first;
+    return memo_update(machine, dict) && event_pass_on(machine);
+}
+
+/* The dict on top of the stack is complete with these. */
+static bool dict_complete(struct machine *machine, const struct value *pairs, uint32_t n_pairs) {
+    struct value *dict = &machine->stack[machine->n_stack - 1];
+    if (!snapshot_dict(&machine->snapshot, pairs, n_pairs, dict))
+        return snapshot_failed(machine);
     return memo_update(machine, dict) && event_pass_on(machine);
 }
 
@@ -880,7 +1038,7 @@ static bool opcode_run(struct machine *machine, uint8_t opcode) {
     case 'J':
         return push_bits(machine, VALUE_INT, (uint64_t)(int64_t)(int32_t)cursor_uint(cursor, 4)); /* BININT */
     case 0x8a: return long_push(machine, cursor_u8(cursor));                                      /* LONG1 */
-    case '}': return push_bits(machine, VALUE_NEW_DICT, 0);                         /* EMPTY_DICT */
+    case '}': return op_empty_dict(machine);                                        /* EMPTY_DICT */
     case '(': return mark_push(machine);                                            /* MARK */
     case 'u': return op_setitems(machine);                                          /* SETITEMS */
     case ']': return op_empty_list(machine);                                        /* EMPTY_LIST */

@@ -106,11 +106,12 @@ static bool lives_reserve(struct arena *arena, struct lives_builder *builder, ui
         return true;
     if (count >= BEFORE)
         return false;
-    uint32_t reached = 0;
+    uint32_t reached = UINT32_MAX; /* the least that any column has room for: near the limit one may get less */
     for (unsigned i = 0; i < N_COLUMNS; i++) {
-        reached = builder->capacity;
-        if (!arena_grow(arena, column_of(&builder->lives, i), &reached, count, columns[i].item_nbytes))
+        uint32_t capacity = builder->capacity;
+        if (!arena_grow(arena, column_of(&builder->lives, i), &capacity, count, columns[i].item_nbytes))
             return false;
+        reached = capacity < reached ? capacity : reached;
     }
     builder->capacity = reached;
     return true;
@@ -488,6 +489,8 @@ static bool block_explain(struct recorder *recorder, const struct segment *segme
     uint32_t slot = map_slot_of(&recorder->open, block->address);
     if (slot != NOT_FOUND) {
         uint32_t reference = recorder->open.slot[slot].reference - 1;
+        /* Where completions were skipped its life has ended at the request; the block says that it has not. */
+        lives_of(recorder, reference)->death[reference & ~BEFORE] = recorder->device.n_events + 1;
         map_remove(&recorder->open, slot);
         return !(reference & BEFORE) || rank_set(recorder, ranks, reference & ~BEFORE, index);
     }

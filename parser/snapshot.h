@@ -4,12 +4,12 @@
  * stays a small generic node. The pickle machine (and any other reader) brings values in, nothing here knows
  * bytes.
  *
- *     dict with "filename", "name", "line"  -> VALUE_FRAME      list of frames   -> VALUE_STACK
- *     dict with "action"                    -> VALUE_EVENT      list of events   -> VALUE_EVENTS  (a
- * recorder) dict with "state"                     -> VALUE_BLOCK      list of blocks   -> VALUE_BLOCKS dict
- * with "total_size"                -> VALUE_SEGMENT    list of segments -> VALUE_SEGMENTS dict with "stage"
- * -> VALUE_SPENT (an annotation, stored at once) any other dict                        -> VALUE_DICT any
- * other list   -> VALUE_LIST
+ *     dict with "filename" and "name" -> VALUE_FRAME       list of frames   -> VALUE_STACK
+ *     dict with "action"              -> VALUE_EVENT       list of events   -> VALUE_EVENTS, a recorder
+ *     dict with "state"               -> VALUE_BLOCK       list of blocks   -> VALUE_BLOCKS
+ *     dict with "total_size"          -> VALUE_SEGMENT     list of segments -> VALUE_SEGMENTS
+ *     dict with "stage"               -> VALUE_SPENT, an annotation, stored at once
+ *     any other dict                  -> VALUE_DICT        any other list   -> VALUE_LIST
  */
 #ifndef STRATA_PARSER_SNAPSHOT_H
 #define STRATA_PARSER_SNAPSHOT_H

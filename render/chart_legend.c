@@ -40,7 +40,7 @@ static struct key_facts key_facts_of(const struct chart_maker *maker) {
 static void key_of_reserved(const struct chart_maker *maker, struct key *key) {
     key->kind = CHART_LINE;
     key->color = maker->out->colors.text;
-    snprintf(key->text, sizeof key->text, "reserved from the driver \xc2\xb7 at most %s",
+    snprintf(key->text, sizeof key->text, "reserved \xc2\xb7 at most %s",
              format_bytes(maker->in->timeline->reserved_peak).text);
 }
 
@@ -252,26 +252,28 @@ int32_t chart_legend_height(struct chart_maker *maker) {
            keys_height(maker, keys_of(maker, keys));
 }
 
-/*
- * File and line tell call sites apart, so the name of the function gives way first: "adam_forward.py:168
- * ..._paramwise".
- */
-static void site_put(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site) {
+/* Where "file.py:168 function" ends its place: behind the line's number, 0 if there is none. */
+static size_t site_place_nbytes(const char *site) {
     const char *space = strchr(site, ' ');
     while (space && (space == site || space[-1] < '0' || space[-1] > '9'))
         space = strchr(space + 1, ' ');
-    if (space && chart_text_width(maker, maker->small, site) > cell.width) {
-        char place[FONT_TEXT_NBYTES];
-        snprintf(place, sizeof place, "%.*s", (int)(space + 1 - site), site);
-        int32_t width = chart_text_width(maker, maker->small, place);
-        if (width + 3 * maker->em < cell.width) {
-            chart_put_text(maker, cell, CHART_LEFT, maker->small, color, place);
-            cell.x += width;
-            cell.width -= width;
-            site = space + 1;
-        }
+    return space ? (size_t)(space - site) : 0;
+}
+
+/* File and line tell call sites apart, so the name of the function gives way first: "adam_forward.py:168
+ * up...se", and where nothing of it fits, "adam_f...py:168". */
+static void site_put(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site) {
+    size_t place_nbytes = site_place_nbytes(site);
+    char place[FONT_TEXT_NBYTES];
+    if (place_nbytes == 0 || chart_text_width(maker, maker->small, site) <= cell.width) {
+        chart_put_text(maker, cell, CHART_LEFT, maker->small, color, site);
+        return;
     }
-    chart_put_text(maker, cell, CHART_LEFT, maker->small, color, site);
+    snprintf(place, sizeof place, "%.*s", (int)place_nbytes, site);
+    int32_t used = chart_put_text(maker, cell, CHART_LEFT, maker->small, color, place) + maker->em / 3;
+    if (cell.width - used >= 2 * maker->em)
+        chart_put_text(maker, (struct rect){cell.x + used, cell.y, cell.width - used, 0}, CHART_LEFT,
+                       maker->small, color, site + place_nbytes + 1);
 }
 
 /* Puts a figure at the right end of `*room` and takes its column away from there. A column of width 0 was
@@ -305,7 +307,7 @@ static struct rect swatch_rect(const struct chart_maker *maker, struct rect row,
 /* Squeezes the columns into `width`: what the figures leave belongs to the site, and where that is next to
  * nothing, the count and then the share go. */
 static void columns_fit(const struct chart_maker *maker, struct columns *columns, int32_t width) {
-    int32_t least = 11 * maker->em;
+    int32_t least = columns->site < 11 * maker->em ? columns->site : 11 * maker->em;
     int32_t *optional[] = {&columns->count, &columns->share};
     columns->site = width - (columns_width(maker, columns) - columns->site);
     for (uint32_t i = 0; i < 2 && columns->site < least; i++) {

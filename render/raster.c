@@ -163,10 +163,13 @@ static uint32_t plain_color(struct painter *painter, uint32_t life) {
     return site_color(painter, lives->stack[life]);
 }
 
-/* Older than the recording is paler, what does not match is nearly gone. */
+/* Every other allocation is a shade paler, so that a run from one call site still shows its parts; older than the
+ * recording is paler still, and what does not match is nearly gone. */
 static uint32_t life_color(struct painter *painter, uint32_t life) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     uint32_t rgb = plain_color(painter, life);
+    if (life % 2 != 0)
+        rgb = mix(rgb, painter->theme->ground, 26);
     if (lives->birth[life] == 0)
         rgb = mix(rgb, painter->theme->ground, 76);
     if (painter->style->faded && painter->style->stack_mask[lives->stack[life]] == 0)

@@ -58,6 +58,11 @@ static const char *exact_bytes(struct sheet *sheet, uint64_t bytes) {
     return sheet_format(sheet, "%s (%s bytes)", format_bytes(bytes).text, format_count(bytes).text);
 }
 
+/* "1 allocation", "210 allocations" */
+static const char *counted(struct sheet *sheet, uint64_t count, const char *thing) {
+    return sheet_format(sheet, "%s %s%s", format_count(count).text, thing, count == 1 ? "" : "s");
+}
+
 /* ---- summary ---- */
 
 static void row_begin(struct sheet *sheet, const char *name) {
@@ -90,9 +95,9 @@ static void allocations_row(struct sheet *sheet, const struct report_device *rep
 static void peak_row(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     row_begin(sheet, "Peak");
-    sheet_cell(sheet, "%s %s, in %s allocations", exact_bytes(sheet, timeline->peak_bytes),
+    sheet_cell(sheet, "%s %s, in %s", exact_bytes(sheet, timeline->peak_bytes),
                moment_text(sheet, timeline, timeline->peak_moment),
-               format_count(timeline->live_at_peak).text);
+               counted(sheet, timeline->live_at_peak, "allocation"));
 }
 
 /* What was there before the recording started, and how much of the peak it is. */
@@ -151,30 +156,25 @@ static void groups_table(struct sheet *sheet, const struct trace *trace, const s
     sheet_table_end(sheet);
 }
 
-static const char *groups_word(const struct report_device *report, uint32_t count) {
-    if (report->options->group == GROUP_BY_STACK)
-        return count == 1 ? "stack" : "stacks";
-    return count == 1 ? "call site" : "call sites";
-}
-
 static void peak_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    uint64_t rest = 0;
+    const char *thing = report->options->group == GROUP_BY_STACK ? "stack" : "call site";
     sheet_heading(sheet, 3, "At the peak");
     if (report->n_groups == 0) {
         sheet_say(sheet, "Nothing was allocated at any moment.");
         return;
     }
-    sheet_say(sheet, "%s in %s allocations of %s %s, %s.", format_bytes(timeline->peak_bytes).text,
-              format_count(timeline->live_at_peak).text, format_count(report->n_groups).text,
-              groups_word(report, report->n_groups), moment_text(sheet, timeline, timeline->peak_moment));
+    sheet_say(sheet, "%s in %s of %s, %s.", format_bytes(timeline->peak_bytes).text,
+              counted(sheet, timeline->live_at_peak, "allocation"), counted(sheet, report->n_groups, thing),
+              moment_text(sheet, timeline, timeline->peak_moment));
     groups_table(sheet, report->trace, report->groups, report->n_shown, timeline->peak_bytes);
+    uint64_t rest = 0;
     for (uint32_t i = report->n_shown; i < report->n_groups; i++)
         rest += report->groups[i].bytes;
-    uint32_t n_rest = report->n_groups - report->n_shown;
-    if (n_rest != 0)
-        sheet_say(sheet, "%s more %s hold %s (%s).", format_count(n_rest).text, groups_word(report, n_rest),
-                  format_bytes(rest).text, format_share(rest, timeline->peak_bytes).text);
+    if (report->n_shown != report->n_groups)
+        sheet_say(sheet, "Not listed: %s with %s (%s).",
+                  counted(sheet, report->n_groups - report->n_shown, thing), format_bytes(rest).text,
+                  format_share(rest, timeline->peak_bytes).text);
 }
 
 /* ---- holes: what is reserved and not in use, known for the end only ---- */
@@ -278,8 +278,8 @@ static void oom_holes_rows(struct sheet *sheet, const struct report_device *repo
     for (uint32_t i = 0; i < device->n_segments; i++)
         holes_of_segment(&all, device, &device->segments[i]);
     row_begin(sheet, "Largest free hole");
-    sheet_cell(sheet, "%s of %s in %s holes", exact_bytes(sheet, all.largest), format_bytes(all.free).text,
-               format_count(all.count).text);
+    sheet_cell(sheet, "%s of %s in %s", exact_bytes(sheet, all.largest), format_bytes(all.free).text,
+               counted(sheet, all.count, "hole"));
 }
 
 static void oom_write(struct sheet *sheet, const struct report_device *report, const struct oom_event *oom) {
@@ -316,8 +316,8 @@ static void ooms_write(struct sheet *sheet, const struct report_device *report) 
     for (uint32_t i = 0; i < count && i < OOMS_SHOWN; i++)
         oom_write(sheet, report, &report->device->ooms[i]);
     if (count > OOMS_SHOWN)
-        sheet_say(sheet, "%s more out-of-memory events follow; --json lists them all.",
-                  format_count(count - OOMS_SHOWN).text);
+        sheet_say(sheet, "Not listed: %s; --json has them all.",
+                  counted(sheet, count - OOMS_SHOWN, "more out-of-memory event"));
 }
 
 /* ---- reserved ---- */
@@ -439,6 +439,10 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
     reconciliation_write(sheet, report);
     reserved_shift_write(sheet, report);
     rounding_write(sheet, report->device);
+    if (report->device->n_segments == 0)
+        sheet_point(sheet,
+                    "The file holds no final segments that the events could be checked against; all figures "
+                    "are requested bytes.");
 }
 
 /* ---- the whole ---- */

@@ -262,6 +262,13 @@ function plotWheel(event) {
     else zoomWindow(Math.exp(-across * 0.002), at);
 }
 
+/** A canvas that changes its size is empty, so the new picture must come within the same frame. */
+function resizePlot() {
+    if (!layoutPlot()) return;
+    frame.parts |= TIMELINE | MINIMAP;
+    draw();
+}
+
 function startPlot() {
     plot.box.addEventListener("pointerdown", plotDown);
     plot.box.addEventListener("pointermove", plotMove);
@@ -270,7 +277,7 @@ function startPlot() {
     plot.box.addEventListener("pointerleave", plotLeave);
     plot.box.addEventListener("wheel", plotWheel, { passive: false });
     plot.box.addEventListener("dblclick", fitWindow);
-    new ResizeObserver(() => invalidate(TIMELINE | MINIMAP)).observe(plot.box);
+    new ResizeObserver(resizePlot).observe(plot.box);
 }
 
 /* ---- keys ---- */

@@ -253,6 +253,19 @@ class Sizes(Case):
             self.expect(0, "report", "--max-memory", size, "s.pickle")
 
 
+    def test_limit_at_any_moment(self):
+        self.write("s.pickle", long_snapshot(20000))
+        limit, codes = 1000, set()
+        while limit < 64 * MIB:
+            result = self.run_strata("report", "--max-memory", str(limit), "s.pickle")
+            codes.add(result.returncode)
+            if result.returncode != 0:
+                self.assertEqual(result.returncode, 1, f"{limit}: {result.stderr.decode()}")
+                self.assertRegex(result.stderr, rb"needs more than the .* it may take; --max-memory allows more")
+            limit = limit * 9 // 8
+        self.assertEqual(codes, {0, 1})
+
+
 class Inputs(Case):
     def test_missing_directory_and_empty(self):
         (self.path / "folder").mkdir()
@@ -762,7 +775,7 @@ class Report(Case):
             self.assertEqual([g["bytes"] for g in groups], sorted((g["bytes"] for g in groups), reverse=True))
         self.assertEqual(sum(g["bytes"] for g in self.report("s.pickle", "--top=0")["devices"][0]["top_at_peak"]),
                          sum(range(1000, 1030)))
-        self.assertIn(b"5 more call sites hold", self.expect(0, "report", "s.pickle").stdout)
+        self.assertIn(b"Not listed: 5 call sites with", self.expect(0, "report", "s.pickle").stdout)
 
     def oom_snapshot(self, expandable):
         trace = events_of([10 * MIB, 20 * MIB])[:2]

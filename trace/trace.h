@@ -2,10 +2,11 @@
  * What a recording is: columns and ids, nothing of where they came from or what is done with them.
  *
  *     struct trace
- *       strings  --id-->  bytes                        frames {file, name, line}      0 is "none" for every
- * id stacks   node {parent, frame}: a prefix tree; the node of the innermost frame is the stack's id contexts
- * {compile_context, user_metadata, ...} devices[]  lives (columns), times, segment events, markers, final
- * segments and blocks
+ *       strings   id -> bytes                                         0 is "none" for every id
+ *       frames    id -> file, name, line
+ *       stacks    id -> parent, frame: a prefix tree; the node of the innermost frame is the stack's id
+ *       contexts  id -> compile_context, user_metadata, ...
+ *       devices[] lives (columns), times, segment events, markers, final segments and blocks
  *
  * A *moment* counts states of a device, an *event* changes: moment 0 is the state before the first event and
  * moment i + 1 the state after event i, so n events have n + 1 moments. A life is alive at moment m when

@@ -1,0 +1,444 @@
+/* The picture's layout at many sizes: nothing overlaps, nothing leaves the page, the plot stays the raster's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "render/chart.h"
+#include "render/chart_layout.h"
+
+#include <png.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    (void)context;
+    (void)old_nbytes;
+    if (new_nbytes == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_nbytes);
+}
+
+static const struct arena_host host = {.resize = resize};
+
+/* ---- a recording: LIVES allocations, each freed HELD events later ---- */
+
+enum { LIVES = 200, HELD = 40, EVENTS = LIVES * 2, SITES = 30, PHASES = 6 };
+
+struct recording {
+    struct trace trace;
+    struct device_trace device;
+    struct arena arena;
+    struct timeline timeline;
+    uint32_t birth[LIVES], death[LIVES], request[LIVES], stack[LIVES], context[LIVES];
+    uint64_t size[LIVES], address[LIVES], streams[1];
+    uint16_t stream[LIVES], pool[LIVES];
+    uint8_t flags[LIVES];
+    int64_t time_us[EVENTS];
+    struct pool_id pools[2];
+    struct oom_event ooms[2];
+    struct annotation annotations[2 * PHASES];
+    struct frame frames[SITES + 1];
+    struct stack stacks[SITES + 1];
+    struct context contexts[1];
+};
+
+static uint32_t text_add(struct recording *recording, const char *text) {
+    return trace_string_add(&recording->trace, text, strlen(text));
+}
+
+/* Call sites, among them hostile ones. */
+static void recording_add_sites(struct recording *recording) {
+    struct trace *trace = &recording->trace;
+    for (uint32_t i = 1; i <= SITES; i++) {
+        char file[64];
+        snprintf(file, sizeof file, "/home/u/model_%u.py", i);
+        recording->frames[i] =
+            (struct frame){.file = text_add(recording, file),
+                           .name = text_add(recording, i % 3 ? "forward"
+                                                             : "a_name_that_is_much_too_long"
+                                                               "_for_any_column_of_a_legend"),
+                           .line = i * 11};
+        recording->stacks[i] = (struct stack){0, i};
+    }
+    recording->frames[1].name = text_add(recording, "<img src=x>\n\x1b[31m\xe2\x80\xae\xff\xfe");
+    trace->frames = (struct frame_table){SITES + 1, SITES + 1, recording->frames};
+    trace->stacks = (struct stack_table){SITES + 1, SITES + 1, recording->stacks};
+    trace->contexts = (struct context_table){1, 1, recording->contexts};
+}
+
+static void recording_add_lives(struct recording *recording) {
+    for (uint32_t i = 0; i < LIVES; i++) {
+        recording->birth[i] = i < 10 ? 0 : i + 1;
+        recording->death[i] = i % 7 == 0 ? EVENTS + 1 : i + 1 + HELD + i % 5;
+        recording->request[i] = i % 9 == 1 ? recording->death[i] - 20 : recording->death[i];
+        recording->size[i] = (uint64_t)(i % 13 + 1) << 26;
+        recording->stack[i] = i % SITES + 1;
+        recording->pool[i] = 1;
+    }
+    recording->device.lives = (struct lives){.count = LIVES,
+                                             .preexisting = 10,
+                                             .birth = recording->birth,
+                                             .death = recording->death,
+                                             .request = recording->request,
+                                             .size = recording->size,
+                                             .address = recording->address,
+                                             .stack = recording->stack,
+                                             .context = recording->context,
+                                             .stream = recording->stream,
+                                             .pool = recording->pool,
+                                             .flags = recording->flags};
+}
+
+static void recording_add_phases(struct recording *recording) {
+    uint32_t outer = text_add(recording, "ProfilerStep#1"), inner = text_add(recording, "## forward ##");
+    const int64_t first = INT64_C(1700000000000000);
+    for (uint32_t i = 0; i < PHASES; i++) {
+        int64_t start = first + (int64_t)(i / 2) * 120000 + (i % 2) * 5000,
+                end = start + (i % 2 ? 60000 : 110000);
+        struct annotation *pair = &recording->annotations[i / 2 * 4];
+        pair[i % 2] = (struct annotation){start, i % 2 ? inner : outer, 0, ANNOTATION_START};
+        pair[3 - i % 2] = (struct annotation){end, i % 2 ? inner : outer, 0, ANNOTATION_END};
+    }
+    recording->trace.annotations = recording->annotations;
+    recording->trace.n_annotations = 2 * PHASES;
+}
+
+static void recording_add_events(struct recording *recording) {
+    struct device_trace *device = &recording->device;
+    device->n_events = EVENTS;
+    for (uint32_t i = 0; i < EVENTS; i++)
+        recording->time_us[i] = INT64_C(1700000000000000) + (int64_t)i * 1000;
+    device->time_us = recording->time_us;
+    recording->ooms[0] = (struct oom_event){EVENTS - 30, 0, UINT64_C(5) << 30, UINT64_C(1) << 29};
+    recording->ooms[1] = (struct oom_event){EVENTS - 1, 0, UINT64_C(5) << 30, UINT64_C(1) << 29};
+    device->ooms = recording->ooms;
+    device->n_ooms = 2;
+    recording_add_lives(recording);
+    recording_add_phases(recording);
+}
+
+static struct recording *recording_open(bool with_events) {
+    struct recording *recording = calloc(1, sizeof *recording);
+    assert_non_null(recording);
+    assert_true(trace_init(&recording->trace, host, SIZE_MAX));
+    recording->trace.devices = &recording->device;
+    recording->trace.n_devices = 1;
+    recording->pools[1] = (struct pool_id){0, 0};
+    recording->device.pools = recording->pools;
+    recording->device.n_pools = 2;
+    recording->device.streams = recording->streams;
+    recording->device.n_streams = 1;
+    recording_add_sites(recording);
+    if (with_events)
+        recording_add_events(recording);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(trace_diagnose(
+            &recording->trace, "note",
+            "A note that is so long that it cannot possibly fit into one line of a picture, however "
+            "wide that picture may be, and therefore is cut at its end, as notes are when they are "
+            "too long for one line of a picture.",
+            i == 3 ? 5 : -1));
+    arena_init(&recording->arena, host, SIZE_MAX);
+    assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
+    return recording;
+}
+
+static void recording_close(struct recording *recording) {
+    arena_release(&recording->arena);
+    trace_release(&recording->trace);
+    free(recording);
+}
+
+static struct chart_options options_of(uint32_t width, uint32_t height, uint32_t scale) {
+    return (struct chart_options){.file = "/data/runs/rank3_memory_snapshot.pickle",
+                                  .sha256 =
+                                      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                                  .flags = "--scale 1",
+                                  .version = "0.0.0",
+                                  .width = width,
+                                  .height = height,
+                                  .scale = scale,
+                                  .legend_moment = UINT32_MAX};
+}
+
+/* ---- layout ---- */
+
+static bool rects_overlap(struct rect a, struct rect b) {
+    return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
+}
+
+static bool rect_is_inside(struct rect a, int32_t width, int32_t height) {
+    return a.x >= 0 && a.y >= 0 && a.x + a.width <= width && a.y + a.height <= height;
+}
+
+static bool box_may_touch_text(const struct chart_box *box) {
+    return box->kind == CHART_FILL; /* phases lie below their names */
+}
+
+static void assert_layout_is_sound(const struct chart_layout *layout, const struct chart_options *options) {
+    int32_t width = (int32_t)(options->width * options->scale),
+            height = (int32_t)(options->height * options->scale);
+    assert_true(rect_is_inside(layout->plot, width, height));
+    assert_int_equal(layout->plot.width, layout->view.width);
+    assert_int_equal(layout->plot.height, layout->view.height);
+    for (uint32_t i = 0; i < layout->n_boxes; i++) {
+        const struct chart_box *box = &layout->boxes[i];
+        if (!rect_is_inside(box->rect, width, height) ||
+            (!layout->plot_is_text && rects_overlap(box->rect, layout->plot)))
+            fail_msg("%ux%u at scale %u: box %u (%s) leaves its place", options->width, options->height,
+                     options->scale, i, box->text ? box->text : "no text");
+        for (uint32_t k = 0; k < i && box->kind == CHART_TEXT; k++)
+            if (!box_may_touch_text(&layout->boxes[k]) && rects_overlap(box->rect, layout->boxes[k].rect))
+                fail_msg("%ux%u at scale %u: \"%s\" lies over \"%s\"", options->width, options->height,
+                         options->scale, box->text,
+                         layout->boxes[k].text ? layout->boxes[k].text : "a shape");
+    }
+}
+
+static void layout_check(struct recording *recording, const struct chart_options *options,
+                         struct font *font) {
+    struct arena scratch;
+    struct group *groups;
+    struct chart_input input = {.timeline = &recording->timeline,
+                                .options = options,
+                                .window = chart_window_of(&recording->timeline, options)};
+    input.moment = options->legend_moment == UINT32_MAX ? input.window.peak_moment : options->legend_moment;
+    arena_init(&scratch, host, SIZE_MAX);
+    assert_true(
+        groups_at(&recording->timeline, input.moment, GROUP_BY_SITE, &scratch, &groups, &input.n_groups));
+    input.groups = groups;
+    struct chart_layout layout;
+    assert_int_equal(chart_layout_make(&layout, &input, font, host), CHART_OK);
+    assert_layout_is_sound(&layout, options);
+    chart_layout_release(&layout);
+    arena_release(&scratch);
+}
+
+static const uint32_t sizes[][3] = {{320, 240, 1},  {320, 240, 4},   {400, 900, 1},   {800, 450, 1},
+                                    {800, 450, 2},  {640, 640, 1},   {1000, 300, 1},  {1600, 900, 1},
+                                    {1600, 900, 3}, {3840, 2160, 1}, {7680, 4320, 1}, {7680, 240, 1},
+                                    {320, 4320, 1}, {3840, 2160, 4}};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+static void nothing_overlaps_at_any_size(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(true);
+    struct font *font = font_open();
+    assert_non_null(font);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        struct chart_options options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
+        layout_check(recording, &options, font);
+        options.title = "A title that goes on and on until there is no room for any more of it in this "
+                        "picture or the next one";
+        options.axis = AXIS_TIME;
+        options.legend_moment = 17;
+        options.capacity_bytes = UINT64_C(80) << 30;
+        layout_check(recording, &options, font);
+        options.color_by = COLOR_BY_STREAM;
+        options.axis = AXIS_EVENTS;
+        options.from_q16 = 100 * 65536;
+        options.to_q16 = 103 * 65536 + 1;
+        layout_check(recording, &options, font);
+    }
+    font_close(font);
+    recording_close(recording);
+}
+
+/* The flags of a peak and of an OOM may be anywhere, also at the same pixel and at either edge. */
+static void flags_never_collide(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(true);
+    struct font *font = font_open();
+    assert_non_null(font);
+    struct chart_options options = options_of(800, 450, 1);
+    for (uint32_t oom = 0; oom < EVENTS; oom += 7)
+        for (uint32_t moment = 0; moment <= EVENTS; moment += 50) {
+            recording->ooms[1].event = oom;
+            options.legend_moment = moment;
+            layout_check(recording, &options, font);
+        }
+    font_close(font);
+    recording_close(recording);
+}
+
+static void an_empty_recording_says_why(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(false);
+    struct font *font = font_open();
+    assert_non_null(font);
+    for (uint32_t i = 0; i < SIZES; i++) {
+        struct chart_options options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
+        struct chart_input input = {.timeline = &recording->timeline,
+                                    .options = &options,
+                                    .window = chart_window_of(&recording->timeline, &options)};
+        struct chart_layout layout;
+        uint32_t n_inside = 0;
+        assert_int_equal(chart_layout_make(&layout, &input, font, host), CHART_OK);
+        assert_layout_is_sound(&layout, &options);
+        assert_true(layout.plot_is_text);
+        for (uint32_t k = 0; k < layout.n_boxes; k++)
+            n_inside +=
+                layout.boxes[k].kind == CHART_TEXT && rects_overlap(layout.boxes[k].rect, layout.plot);
+        assert_true(n_inside > 0);
+        chart_layout_release(&layout);
+    }
+    font_close(font);
+    recording_close(recording);
+}
+
+/* ---- window ---- */
+
+static void a_window_has_its_own_peak(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(true);
+    struct chart_options options = options_of(800, 450, 1);
+    struct chart_window window = chart_window_of(&recording->timeline, &options);
+    assert_true(window.whole);
+    assert_int_equal(window.first_moment, 0);
+    assert_int_equal(window.end_moment, EVENTS + 1);
+    assert_int_equal(window.peak_moment, recording->timeline.peak_moment);
+    options.from_q16 = 3 * 65536;
+    options.to_q16 = 7 * 65536;
+    window = chart_window_of(&recording->timeline, &options);
+    assert_false(window.whole);
+    assert_int_equal(window.first_moment, 4);
+    assert_int_equal(window.end_moment, 8);
+    assert_int_equal(window.peak_moment, timeline_peak_in(&recording->timeline, 4, 8));
+    recording_close(recording);
+}
+
+/* ---- picture ---- */
+
+/* The value of a tEXt chunk, NULL: there is none. The length is in `nbytes`. */
+static const char *text_find(const struct buffer *png, const char *key, size_t *nbytes) {
+    for (size_t at = 8; at + 12 <= png->nbytes;) {
+        const uint8_t *chunk = png->bytes + at;
+        size_t length = (size_t)chunk[0] << 24 | (size_t)chunk[1] << 16 | (size_t)chunk[2] << 8 | chunk[3];
+        if (memcmp(chunk + 4, "tEXt", 4) == 0 && length > strlen(key) &&
+            memcmp(chunk + 8, key, strlen(key) + 1) == 0) {
+            *nbytes = length - strlen(key) - 1;
+            return (const char *)chunk + 8 + strlen(key) + 1;
+        }
+        at += 12 + length;
+    }
+    return NULL;
+}
+
+static uint8_t *png_decode(const struct buffer *png, png_image *image) {
+    *image = (png_image){.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_memory(image, png->bytes, png->nbytes));
+    image->format = PNG_FORMAT_RGBA;
+    uint8_t *pixels = malloc(PNG_IMAGE_SIZE(*image));
+    assert_non_null(pixels);
+    assert_true(png_image_finish_read(image, NULL, pixels, 0, NULL));
+    return pixels;
+}
+
+static void raster_expect(const struct timeline *timeline, const struct view *view, bool dark,
+                          uint8_t *rgba) {
+    struct scene scene;
+    struct raster raster;
+    struct raster_style style = {.dark = dark, .reserved = true};
+    scene_init(&scene, timeline, host);
+    raster_init(&raster, host);
+    assert_true(scene_build(&scene, view));
+    assert_true(raster_draw(&raster, &scene, &style, rgba));
+    raster_release(&raster);
+    scene_release(&scene);
+}
+
+static void plot_check(struct recording *recording, const struct chart_options *options) {
+    struct buffer png = {0};
+    size_t nbytes;
+    png_image image;
+    unsigned x, y, width, height;
+    assert_int_equal(chart_png(&png, &recording->timeline, options), CHART_OK);
+    const char *plot = text_find(&png, "strata:plot", &nbytes);
+    assert_non_null(plot);
+    char text[64] = {0};
+    assert_true(nbytes < sizeof text);
+    memcpy(text, plot, nbytes);
+    assert_int_equal(sscanf(text, "%u %u %u %u", &x, &y, &width, &height), 4);
+    uint8_t *pixels = png_decode(&png, &image);
+    assert_int_equal(image.width, options->width * options->scale);
+    assert_int_equal(image.height, options->height * options->scale);
+    struct view view = {
+        .width = width, .height = height, .top_bytes = timeline_headroom(&recording->timeline)};
+    view_fit(&view, &recording->timeline);
+    uint8_t *expected = malloc((size_t)width * height * 4);
+    assert_non_null(expected);
+    raster_expect(&recording->timeline, &view, options->dark, expected);
+    for (unsigned row = 0; row < height; row++)
+        assert_memory_equal(pixels + ((size_t)(y + row) * image.width + x) * 4,
+                            expected + (size_t)row * width * 4, (size_t)width * 4);
+    free(expected);
+    free(pixels);
+    buffer_release(&png);
+}
+
+static void the_plot_is_exactly_the_rasters(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(true);
+    for (uint32_t i = 0; i < 8; i++) {
+        struct chart_options options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
+        options.dark = i % 2;
+        plot_check(recording, &options);
+    }
+    recording_close(recording);
+}
+
+static void the_same_input_gives_the_same_bytes(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(true);
+    struct chart_options options = options_of(800, 450, 1);
+    struct buffer first = {0}, second = {0};
+    size_t nbytes;
+    assert_int_equal(chart_png(&first, &recording->timeline, &options), CHART_OK);
+    assert_int_equal(chart_png(&second, &recording->timeline, &options), CHART_OK);
+    assert_int_equal(first.nbytes, second.nbytes);
+    assert_memory_equal(first.bytes, second.bytes, first.nbytes);
+    const char *sha256 = text_find(&first, "strata:sha256", &nbytes);
+    assert_non_null(sha256);
+    assert_int_equal(nbytes, 64);
+    assert_memory_equal(sha256, options.sha256, 64);
+    assert_non_null(text_find(&first, "strata:flags", &nbytes));
+    assert_non_null(text_find(&first, "Software", &nbytes));
+    buffer_release(&first);
+    buffer_release(&second);
+    recording_close(recording);
+}
+
+static void impossible_sizes_are_refused(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(true);
+    static const uint32_t bad[][3] = {{319, 240, 1},  {320, 239, 1},  {7681, 900, 1}, {1600, 4321, 1},
+                                      {1600, 900, 0}, {1600, 900, 5}, {7680, 4320, 4}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct chart_options options = options_of(bad[i][0], bad[i][1], bad[i][2]);
+        struct buffer png = {0};
+        assert_int_equal(chart_png(&png, &recording->timeline, &options), CHART_SIZE);
+        assert_int_equal(png.nbytes, 0);
+        buffer_release(&png);
+    }
+    recording_close(recording);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_overlaps_at_any_size),
+        cmocka_unit_test(flags_never_collide),
+        cmocka_unit_test(an_empty_recording_says_why),
+        cmocka_unit_test(a_window_has_its_own_peak),
+        cmocka_unit_test(the_plot_is_exactly_the_rasters),
+        cmocka_unit_test(the_same_input_gives_the_same_bytes),
+        cmocka_unit_test(impossible_sizes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
