@@ -4,7 +4,7 @@
 #include "cli/recording.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
-#include "render/format.h"
+#include "trace/format.h"
 #include "render/html.h"
 
 #include <inttypes.h>

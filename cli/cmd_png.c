@@ -6,7 +6,7 @@
 #include "cli/version.h"
 #include "cli/window.h"
 #include "render/chart.h"
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "cli/memory.h"
 #include "cli/terminal.h"
 #include "layout/timeline.h"
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>

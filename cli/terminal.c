@@ -1,6 +1,6 @@
 #include "cli/terminal.h"
 
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <signal.h>
 #include <stdarg.h>

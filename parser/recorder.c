@@ -1,9 +1,9 @@
 #include "parser/recorder.h"
 
 #include "trace/bytes.h"
+#include "trace/format.h"
 #include "trace/sort.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 enum { FIRST_SLOTS = 256, MAX_STREAMS = UINT16_MAX, MAX_POOLS = 4096 };
@@ -106,7 +106,8 @@ static bool lives_reserve(struct arena *arena, struct lives_builder *builder, ui
         return true;
     if (count >= BEFORE)
         return false;
-    uint32_t reached = UINT32_MAX; /* the least that any column has room for: near the limit one may get less */
+    uint32_t reached =
+        UINT32_MAX; /* the least that any column has room for: near the limit one may get less */
     for (unsigned i = 0; i < N_COLUMNS; i++) {
         uint32_t capacity = builder->capacity;
         if (!arena_grow(arena, column_of(&builder->lives, i), &capacity, count, columns[i].item_nbytes))
@@ -483,17 +484,16 @@ static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t li
     return true;
 }
 
-static bool block_explain(struct recorder *recorder, const struct segment *segment, uint32_t index,
-                          struct ranks *ranks) {
+/* A life that no event ended, or, where completions were skipped, one that a pending block shows to be still there. */
+static bool block_fits(const struct recorder *recorder, const struct block *block, const struct lives *lives,
+                       uint32_t life) {
+    return lives->death[life] == recorder->device.n_events + 1 ||
+           (block->state == BLOCK_PENDING_FREE && lives->size[life] == block->requested_size);
+}
+
+static bool block_is_new(struct recorder *recorder, const struct segment *segment, uint32_t index,
+                         struct ranks *ranks) {
     const struct block *block = &recorder->device.blocks[index];
-    uint32_t slot = map_slot_of(&recorder->open, block->address);
-    if (slot != NOT_FOUND) {
-        uint32_t reference = recorder->open.slot[slot].reference - 1;
-        /* Where completions were skipped its life has ended at the request; the block says that it has not. */
-        lives_of(recorder, reference)->death[reference & ~BEFORE] = recorder->device.n_events + 1;
-        map_remove(&recorder->open, slot);
-        return !(reference & BEFORE) || rank_set(recorder, ranks, reference & ~BEFORE, index);
-    }
     uint32_t end = recorder->device.n_events + 1;
     struct life_row row = {.death = end,
                            .request = block->state == BLOCK_PENDING_FREE ? 0 : end,
@@ -507,6 +507,21 @@ static bool block_explain(struct recorder *recorder, const struct segment *segme
     recorder->blocks_before_bytes += row.size;
     return lives_add(arena_of(recorder), &recorder->before, &row) &&
            rank_set(recorder, ranks, recorder->before.lives.count - 1, index);
+}
+
+static bool block_explain(struct recorder *recorder, const struct segment *segment, uint32_t index,
+                          struct ranks *ranks) {
+    const struct block *block = &recorder->device.blocks[index];
+    uint32_t slot = map_slot_of(&recorder->open, block->address);
+    if (slot == NOT_FOUND)
+        return block_is_new(recorder, segment, index, ranks);
+    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    struct lives *lives = lives_of(recorder, reference);
+    map_remove(&recorder->open, slot);
+    if (!block_fits(recorder, block, lives, reference & ~BEFORE))
+        return block_is_new(recorder, segment, index, ranks);
+    lives->death[reference & ~BEFORE] = recorder->device.n_events + 1;
+    return !(reference & BEFORE) || rank_set(recorder, ranks, reference & ~BEFORE, index);
 }
 
 static bool blocks_explain(struct recorder *recorder, struct ranks *ranks) {
@@ -639,58 +654,51 @@ static bool pools_complete(struct recorder *recorder) {
 
 /* ---- diagnostics ---- */
 
-static bool diagnose_count(struct recorder *recorder, uint64_t count, const char *code, const char *format,
-                           uint64_t nbytes) {
-    if (count == 0)
-        return true;
-    char message[320];
-    /* The formats are the literals below, each with the count and then the bytes. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(message, sizeof message, format, count, nbytes);
-#pragma GCC diagnostic pop
+static bool diagnose(struct recorder *recorder, const char *code, const char *message) {
     return trace_diagnose(recorder->interner->trace, code, message, recorder->device.ordinal);
 }
 
+/* "12,034 allocations (51.3 GiB)" or "1 allocation (4 B)" and what is to be said about them. */
+static bool diagnose_allocations(struct recorder *recorder, const char *code, uint64_t count, uint64_t nbytes,
+                                 const char *what) {
+    char message[400];
+    if (count == 0)
+        return true;
+    snprintf(message, sizeof message, "%s allocation%s (%s) %s", format_count(count).text,
+             count == 1 ? "" : "s", format_bytes(nbytes).text, what);
+    return diagnose(recorder, code, message);
+}
+
+static bool diagnose_events(struct recorder *recorder, const char *code, uint64_t count, const char *what) {
+    char message[400];
+    if (count == 0)
+        return true;
+    snprintf(message, sizeof message, "%s event%s %s", format_count(count).text, count == 1 ? "" : "s", what);
+    return diagnose(recorder, code, message);
+}
+
 static bool recorder_diagnose(struct recorder *recorder) {
-    struct device_trace *device = &recorder->device;
-    if (device->n_events == 0 &&
-        !trace_diagnose(
-            recorder->interner->trace, "no_history",
-            "No event was recorded for this device; what is shown is its state when the file was written.",
-            device->ordinal))
+    static const char state_only[] =
+        "recorded for this device: what is shown is its state when the file was written.";
+    char message[200];
+    uint32_t n_events = recorder->device.n_events;
+    snprintf(message, sizeof message, "%s was %s", n_events == 0 ? "No event" : "One event", state_only);
+    if (n_events <= 1 && !diagnose(recorder, n_events == 0 ? "no_history" : "one_event", message))
         return false;
-    if (device->n_events == 1 &&
-        !trace_diagnose(
-            recorder->interner->trace, "one_event",
-            "One event was recorded for this device; what is shown is its state when the file was written.",
-            device->ordinal))
-        return false;
-    return diagnose_count(
-               recorder, recorder->n_orphan_frees, "orphan_frees",
-               "%" PRIu64 " allocations (%" PRIu64
-               " bytes) were made before the recording begins and freed in it; the stack shown is that of "
-               "the free.",
-               recorder->orphan_free_bytes) &&
-           diagnose_count(
-               recorder, recorder->n_blocks_before, "baseline_blocks",
-               "%" PRIu64 " allocations (%" PRIu64
-               " bytes) were made before the recording begins and are still there; they are known from the "
-               "final segments.",
-               recorder->blocks_before_bytes) &&
-           diagnose_count(recorder, recorder->n_reopened, "reopened_addresses",
-                          "%" PRIu64
-                          " addresses were allocated again without a free; the earlier allocation is taken "
-                          "to end there.%.0" PRIu64,
-                          0) &&
-           diagnose_count(
-               recorder, recorder->n_unmatched_end, "unmatched_end",
-               "%" PRIu64 " allocations (%" PRIu64
-               " bytes) are open at the end of the trace, but no active block is at their address.",
-               recorder->unmatched_end_bytes) &&
-           diagnose_count(recorder, recorder->n_of_action[ACTION_UNKNOWN], "unknown_actions",
-                          "%" PRIu64 " events have an action that is not known and are left out.%.0" PRIu64,
-                          0);
+    return diagnose_allocations(
+               recorder, "orphan_frees", recorder->n_orphan_frees, recorder->orphan_free_bytes,
+               "made before the recording began and freed in it: the stack shown is the free's.") &&
+           diagnose_allocations(
+               recorder, "baseline_blocks", recorder->n_blocks_before, recorder->blocks_before_bytes,
+               "made before the recording began and still there: known from the final segments.") &&
+           diagnose_events(
+               recorder, "reopened_addresses", recorder->n_reopened,
+               "allocated an address that was still in use: the earlier allocation is taken to end there.") &&
+           diagnose_allocations(recorder, "unmatched_end", recorder->n_unmatched_end,
+                                recorder->unmatched_end_bytes,
+                                "open at the end of the trace, but no active block is at their address.") &&
+           diagnose_events(recorder, "unknown_actions", recorder->n_of_action[ACTION_UNKNOWN],
+                           "left out: their action is not known.");
 }
 
 static void device_hand_over(struct recorder *recorder, struct device_trace *device) {

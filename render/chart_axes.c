@@ -2,7 +2,7 @@
 #include "render/chart_maker.h"
 
 #include "layout/ticks.h"
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>

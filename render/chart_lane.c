@@ -10,7 +10,7 @@
  */
 #include "render/chart_maker.h"
 
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 #include "render/chart_layout.h"
 
 #include "render/chart_maker.h"
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <stdio.h>
 #include <string.h>

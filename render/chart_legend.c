@@ -2,7 +2,7 @@
 #include "render/chart_maker.h"
 
 #include "layout/site.h"
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "render/chart_maker.h"
 
-#include "render/format.h"
+#include "trace/format.h"
 #include "trace/bytes.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The report for people. One walk writes both forms, the sheet knows which. */
 #include "layout/site.h"
-#include "render/format.h"
+#include "trace/format.h"
 #include "render/report_parts.h"
 #include "render/report_sheet.h"
 

@@ -20,13 +20,14 @@ sys.dont_write_bytecode = True
 from simulator import replay  # noqa: E402
 from simulator.pickler import EventStream, JitPickler, StreamPickler  # noqa: E402
 from simulator.stories import STORIES, play_fragmented, play_train  # noqa: E402
-from simulator.world import (Counting, Flavour, Recording, World, annotation_dicts, segments_of, settings,  # noqa: E402
-                             snapshot)
+from simulator.world import Counting, Flavour, Recording, World  # noqa: E402
+from simulator.world import annotation_dicts, segments_of, settings, snapshot  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 SEED = 7
 PROTOCOL = 4  # Python 3.8 to 3.13 write it unless told otherwise
 CAPACITY = 1 << 42  # large files must not run out of memory
+INCOMPLETE = ("overflow", "one_event")  # stories whose recording does not reach back to the beginning
 
 
 class Large:
@@ -51,7 +52,8 @@ class Large:
         self.play(first)
         pickler = StreamPickler(write, protocol)
         nothing = []
-        pickler.save_open_dict("segments", segments_of(first, lambda context: nothing if context is None else context))
+        segments = segments_of(first, lambda context: nothing if context is None else context)
+        pickler.save_open_dict("segments", segments)
         early = {context.number: context.memo for gpu in first.gpus for block in gpu.blocks.values()
                  for context in (block.context, block.segment_context) if context}
         second = self.world(seed, None)
@@ -126,7 +128,7 @@ def check_stream(name, events, protocol, distinct):
     large.stream(SEED, stream.write, protocol)
     if not same(pickle.loads(stream.getvalue()), value, {}):
         raise SystemExit(f"{name}: the streamed file of protocol {protocol} differs from the object")
-    replay.check(value)
+    replay.check_complete(value)
     equal = stream.getvalue() == pickle.dumps(value, protocol=protocol)
     print(f"stream {name:10} {events:6} events, protocol {protocol}, distinct {distinct!s:5}: same object, "
           f"{'same bytes' if equal else 'OTHER BYTES'}")
@@ -146,7 +148,7 @@ def jit_view(value):
 def check_stories():
     for name, story in STORIES.items():
         value = story(SEED)
-        replay.check(value)
+        (replay.check if name in INCOMPLETE else replay.check_complete)(value)
         digest = hashlib.sha256(pickle.dumps(value, protocol=PROTOCOL)).hexdigest()
         if hashlib.sha256(pickle.dumps(story(SEED), protocol=PROTOCOL)).hexdigest() != digest:
             raise SystemExit(f"{name}: the same seed gives other bytes")
@@ -179,7 +181,7 @@ def parse_arguments():
     parser.add_argument("--protocol", type=int, choices=(2, 3, 4, 5), default=PROTOCOL)
     parser.add_argument("--jit", action="store_true", help="the encoding of torch's C++ JIT pickler")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--events", type=int, help="so many events (train, fragmented); written as a stream")
+    parser.add_argument("--events", type=int, help="so many events or a few more (train, fragmented); written as a stream")
     parser.add_argument("--live", type=int, default=50_000, help="fragmented: allocations alive at once")
     parser.add_argument("--distinct-stacks", action="store_true", help="no two lists of frames are equal")
     parser.add_argument("--self-check", action="store_true")

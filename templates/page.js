@@ -527,7 +527,8 @@ function reportProgress(stage, done) {
 function fillDevices() {
     const c = host.c;
     for (let i = 0; i < c.page_device_count(); i++) {
-        const option = make("option", "", `${c.page_device_ordinal(i)} \u00b7 ${formatPlural(c.page_device_events(i), "event")}`);
+        const option = make("option", "", String(c.page_device_ordinal(i)));
+        option.label = `${c.page_device_ordinal(i)} \u00b7 ${formatPlural(c.page_device_events(i) >>> 0, "event")}`;
         option.value = String(i);
         ui.device.append(option);
     }

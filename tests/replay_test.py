@@ -131,7 +131,8 @@ class Comparison:
                 continue
             file, line, name, _ = frame
             base = file.replace("\\", "/").rsplit("/", 1)[-1]
-            wanted.append((nbytes, f"{base}:{line} {name}" if line else f"{base} {name}" if base else name))
+            place = "" if base in ("", "??") else f"{base}:{line} " if line else f"{base} "
+            wanted.append((nbytes, place + name))
         return wanted, [(each["bytes"], each["site"]) for each in top]
 
     @staticmethod

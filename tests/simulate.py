@@ -27,6 +27,7 @@ SMALL_SEGMENT = 2 << 20
 LARGE_SEGMENT = 20 << 20
 NO_LINE = (1 << 64) - 1  # CPython's line -1 as an unsigned number
 KEEP_ALL = None
+FORMS = ("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle4", "pickle4.gz", "pickle5", "jit")
 
 
 @dataclasses.dataclass
@@ -116,8 +117,7 @@ def settings_of(seed):
     settings.annotations = rng.random() < 0.4
     settings.metadata = rng.random() < 0.4
     settings.pool_ids = rng.random() < 0.4
-    settings.form = rng.choice(("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle4", "pickle5", "jit", "json",
-                                "pickle4.gz"))  # fmt: skip
+    settings.form = rng.choice(FORMS)
     return settings
 
 
@@ -191,8 +191,8 @@ class Stacks:
 
 def site_of(frames):
     """The frame of a simulated stack that a person would name, or None: the innermost one of the user's, else the
-    innermost of Python, else the innermost that is no noise."""
-    for places in (USER_FRAMES, USER_FRAMES + LIBRARY_FRAMES, NATIVE_FRAMES):
+    innermost of Python, else the innermost that is no noise, else the innermost."""
+    for places in (USER_FRAMES, LIBRARY_FRAMES, NATIVE_FRAMES, NOISE_FRAMES):
         for frame in frames:
             if (frame["filename"], frame["name"]) in places:
                 return frame

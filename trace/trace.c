@@ -25,7 +25,7 @@ static bool tables_init(struct trace *trace) {
 }
 
 bool trace_init(struct trace *trace, struct arena_host host, size_t limit_nbytes) {
-    *trace = (struct trace){0};
+    *trace = (struct trace){.rank = RANK_UNKNOWN};
     arena_init(&trace->arena, host, limit_nbytes);
     return tables_init(trace);
 }

@@ -146,8 +146,12 @@ struct pool_id {
 
 enum { POOL_UNKNOWN = 0 }; /* index into pools; 1 is the default pool */
 
+enum { ORDINAL_CPU = -1 }; /* what a profiler says of the CPU's memory */
+
 struct device_trace {
-    int32_t ordinal; /* as in the file: the index inside the process */
+    int32_t ordinal;         /* as in the file: the index inside the process; ORDINAL_CPU */
+    uint32_t name;           /* string, e.g. "NVIDIA H100 80GB HBM3"; 0: the file does not say */
+    uint64_t capacity_bytes; /* memory of the device; 0: the file does not say */
     uint32_t n_events;
     struct lives lives;
     int64_t *time_us; /* n_events microseconds since the Unix epoch, or NULL: the file has no times */
@@ -178,8 +182,14 @@ struct diagnostic {
     int32_t device;   /* -1: the file */
 };
 
+enum trace_kind { TRACE_SNAPSHOT, TRACE_KINETO, TRACE_MEMORY_TIMELINE };
+
+enum { RANK_UNKNOWN = -1 };
+
 struct trace {
     struct arena arena;
+    enum trace_kind kind;
+    int32_t rank; /* of the process in a distributed job, where the file says it; RANK_UNKNOWN */
     struct string_table strings;
     struct frame_table frames;
     struct fx_table fx;

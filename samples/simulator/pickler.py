@@ -1,7 +1,7 @@
 """Two writers of pickle opcodes: CPython's encoding as a stream, and that of torch's C++ JIT pickler.
 
-The stream is byte for byte what CPython's C pickler (3.8 to 3.13) writes for the same objects, but it never needs all of
-them at once: events are encoded as they happen.
+The stream is byte for byte what CPython's C pickler writes for the same objects (checked with 3.11), but it never needs
+all of them at once: events are encoded as they happen.
 """
 
 from struct import pack
@@ -348,8 +348,8 @@ class JitPickler:
         self._write(b"u" if kind is dict else b"e")
 
 
-_JIT_ORDER = ("action", "addr", "device_free", "size", "stream", "compile_context", "user_metadata", "time_us", "pool_id",
-              "frames", "forward_frames")
+_JIT_ORDER = ("action", "addr", "device_free", "size", "stream", "compile_context", "user_metadata", "time_us",
+              "pool_id", "frames", "forward_frames")
 
 
 def _jit_items(value):

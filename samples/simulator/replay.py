@@ -1,5 +1,7 @@
 """Replays a snapshot event by event, without any of the simulator's knowledge: an independent check of samples."""
 
+from bisect import bisect_left
+
 
 class Wrong(Exception):
     """The snapshot contradicts itself."""
@@ -31,7 +33,8 @@ def _check_segment(segment):
         _require(block["state"] == "inactive" or 0 < block["requested_size"] <= block["size"],
                  "requested size {} of a block of {}", block["requested_size"], block["size"])
         address += block["size"]
-    _require(address == segment["address"] + segment["total_size"], "blocks do not cover segment {:#x}", segment["address"])
+    _require(address == segment["address"] + segment["total_size"], "blocks do not cover segment {:#x}",
+             segment["address"])
     allocated = [block for block in segment["blocks"] if block["state"] == "active_allocated"]
     active = [block for block in segment["blocks"] if block["state"] != "inactive"]
     _require(segment["allocated_size"] == sum(block["size"] for block in allocated), "allocated_size")
@@ -55,7 +58,8 @@ def _device(device, trace, segments):
     for address, life in opened.items():
         _require(address in blocks, "allocation {:#x} is open, but no block is active there", address)
         _require(blocks[address]["requested_size"] == life["size"], "sizes differ at {:#x}", address)
-        _require((blocks[address]["state"] == "active_pending_free") == (address in pending), "pending at {:#x}", address)
+        waits = blocks[address]["state"] == "active_pending_free"
+        _require(waits == (address in pending), "pending at {:#x}", address)
     for address, block in blocks.items():
         if address not in opened:
             lives.append({"addr": address, "size": block["requested_size"], "birth": -1, "death": None})
@@ -129,3 +133,63 @@ def _reserved(trace, end):
 def _check_times(trace):
     times = [event["time_us"] for event in trace if "time_us" in event]
     _require(times == sorted(times), "time runs backwards")
+
+
+# ---- what holds besides when the recording has been on since the process began, with nothing lost ----
+
+_PAGE = 2 << 20  # every range that the driver gives or takes is a multiple of it
+
+
+def check_complete(snapshot):
+    """Raises Wrong unless the trace alone explains the segments."""
+    for figures in check(snapshot):
+        trace = snapshot["device_traces"][figures["device"]]
+        segments = [segment for segment in snapshot["segments"] if segment["device"] == figures["device"]]
+        _require(figures["preexisting"] == 0 and figures["start_bytes"] == 0, "something is older than the recording")
+        _require(figures["reserved_start"] == 0, "memory was reserved before the recording")
+        _check_pairs(trace)
+        _require(_walk_ranges(trace) == _pages(((s["address"], s["total_size"]) for s in segments)),
+                 "segments are not what the trace reserved")
+
+
+def _check_pairs(trace):
+    """Every completion follows its request."""
+    requested = set()
+    for index, event in enumerate(trace):
+        if event["action"] == "free_requested":
+            _require(event["addr"] not in requested, "event {}: freed twice", index)
+            requested.add(event["addr"])
+        elif event["action"] == "free_completed":
+            _require(event["addr"] in requested, "event {}: completes what nobody requested", index)
+            requested.remove(event["addr"])
+
+
+def _pages(ranges):
+    return {page for address, size in ranges for page in range(address // _PAGE, (address + size) // _PAGE)}
+
+
+def _walk_ranges(trace):
+    """Reserved pages at the end; on the way, allocations lie in reserved memory and never on top of each other."""
+    reserved, starts, ends = set(), [], {}
+    for index, event in enumerate(trace):
+        action, address, size = event["action"], event.get("addr"), event["size"]
+        if action in ("segment_alloc", "segment_map"):
+            _require(reserved.isdisjoint(_pages([(address, size)])), "event {}: reserved twice", index)
+            reserved |= _pages([(address, size)])
+        elif action in ("segment_free", "segment_unmap"):
+            gone = _pages([(address, size)])
+            _require(gone <= reserved, "event {}: gives back what is not reserved", index)
+            place = bisect_left(starts, address + size)
+            _require(place == 0 or ends[starts[place - 1]] <= address, "event {}: gives back what is in use", index)
+            reserved -= gone
+        elif action == "alloc":
+            end = address + (size + 511) // 512 * 512
+            _require(all(page in reserved for page in range(address // _PAGE, (end - 1) // _PAGE + 1)),
+                     "event {}: allocates what is not reserved", index)
+            place = bisect_left(starts, end)
+            _require(place == 0 or ends[starts[place - 1]] <= address, "event {}: allocates what is in use", index)
+            starts.insert(place, address)
+            ends[address] = end
+        elif action == "free_completed":
+            del starts[bisect_left(starts, address)], ends[address]
+    return reserved

@@ -27,8 +27,8 @@ _FREE = _GATHER + (
      "(anonymous namespace)::Block*)", "CUDACachingAllocator.cpp"),
     ("c10::cuda::CUDACachingAllocator::Native::local_raw_delete(void*)", "??"),
     ("c10::StorageImpl::~StorageImpl()", "Module.cpp"),
-    ("c10::intrusive_ptr<c10::StorageImpl, c10::detail::intrusive_target_default_null_type<c10::StorageImpl> >::reset_()",
-     "??"),
+    ("c10::intrusive_ptr<c10::StorageImpl, c10::detail::intrusive_target_default_null_type<c10::StorageImpl> >"
+     "::reset_()", "??"),
     ("c10::TensorImpl::~TensorImpl()", "??"),
     ("c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reset_()", "??"),
 )
@@ -69,7 +69,8 @@ _OPERATORS = {
                    "std::optional<at::Tensor> const&, double", "layer_norm"),
     "embedding": ("embedding", f"{_T}, {_T}, c10::SymInt, bool, bool", "embedding"),
     "log_softmax": ("_log_softmax", f"{_T}, long, bool", "log_softmax"),
-    "nll_loss": ("nll_loss_forward", f"{_T}, {_T}, std::optional<at::Tensor> const&, long, c10::SymInt", "cross_entropy"),
+    "nll_loss": ("nll_loss_forward", f"{_T}, {_T}, std::optional<at::Tensor> const&, long, c10::SymInt",
+                 "cross_entropy"),
     "to": ("_to_copy", f"{_T}, std::optional<c10::ScalarType>, std::optional<c10::Layout>, "
            "std::optional<c10::Device>, std::optional<bool>, bool, std::optional<c10::MemoryFormat>", "to"),
     "zeros_like": ("zeros_like", f"{_T}, std::optional<c10::ScalarType>, std::optional<c10::Layout>, "
@@ -216,7 +217,8 @@ def _operator(operator):
     """C++ frames from the kernel's wrapper out to the Python binding."""
     name, arguments, python = _OPERATORS[operator]
     shard = sum(name.encode()) % 5
-    wrapper, variable = "at::(anonymous namespace)::wrapper_CUDA_", "torch::autograd::VariableType::(anonymous namespace)::"
+    wrapper = "at::(anonymous namespace)::wrapper_CUDA_"
+    variable = "torch::autograd::VariableType::(anonymous namespace)::"
     return (
         (f"at::native::{name}_cuda({arguments})", "??"),
         (f"{wrapper}{name}({arguments})", "RegisterCUDA_0.cpp"),

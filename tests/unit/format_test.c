@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <locale.h>
 

@@ -1,4 +1,4 @@
-#include "render/format.h"
+#include "trace/format.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  *     printf("peak %s", format_bytes(peak).text);
  * UTF-8; only format_duration uses a byte outside of ASCII (the micro sign).
  */
-#ifndef STRATA_RENDER_FORMAT_H
-#define STRATA_RENDER_FORMAT_H
+#ifndef STRATA_TRACE_FORMAT_H
+#define STRATA_TRACE_FORMAT_H
 
 #include <stdint.h>
 
