@@ -278,17 +278,6 @@ struct y_scale y_scale_of(const struct view *view) {
     return scale;
 }
 
-uint32_t y_scale_q8(const struct y_scale *scale, uint64_t bytes) {
-    if (bytes <= scale->bottom)
-        return 0;
-    uint64_t above = bytes - scale->bottom;
-    if (above >= scale->range)
-        return scale->limit_q8;
-    /* Below 2^54: the factor is limit_q8 * 2^32 / units, and there are at most `units` of them. */
-    uint64_t y = (above >> scale->shift) * scale->factor >> 32;
-    return y > scale->limit_q8 ? scale->limit_q8 : (uint32_t)y;
-}
-
 uint64_t scene_band_bytes(const struct scene *scene, const struct band *band, uint32_t column) {
     uint64_t size = scene->timeline->device->lives.size[band->life];
     if (column < band->end)

@@ -110,6 +110,15 @@ struct y_scale {
     uint32_t limit_q8;
 };
 struct y_scale y_scale_of(const struct view *view);
-uint32_t y_scale_q8(const struct y_scale *scale, uint64_t bytes);
+static inline uint32_t y_scale_q8(const struct y_scale *scale, uint64_t bytes) {
+    if (bytes <= scale->bottom)
+        return 0;
+    uint64_t above = bytes - scale->bottom;
+    if (above >= scale->range)
+        return scale->limit_q8;
+    /* Below 2^54: the factor is limit_q8 * 2^32 / units, and there are at most `units` of them. */
+    uint64_t y = (above >> scale->shift) * scale->factor >> 32;
+    return y > scale->limit_q8 ? scale->limit_q8 : (uint32_t)y;
+}
 
 #endif

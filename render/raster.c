@@ -95,7 +95,7 @@ struct painter {
     uint64_t *base;       /* [width] bytes below what comes next */
     uint32_t *y;          /* [width] the same in 1/256 px above the lower edge */
     uint64_t *lanes;      /* [width] the pixel that is partly covered so far */
-    uint32_t *pixels;     /* [width][height], rows from the bottom */
+    uint32_t *pixels;     /* [height][width], rows from the top */
     /* Changes of a sum of thin bands at each column. */
     struct change {
         uint64_t bytes;
@@ -107,15 +107,31 @@ struct painter {
     uint32_t drawn, merged;
 };
 
+static uint32_t *pixel_at(const struct painter *painter, uint32_t column, uint32_t row) {
+    return painter->pixels + (size_t)(painter->height - 1 - row) * painter->width + column;
+}
+
 enum pattern { PATTERN_NONE, PATTERN_DOTS, PATTERN_HATCH };
 
 static bool pattern_at(enum pattern pattern, uint32_t column, uint32_t row) {
     return pattern == PATTERN_DOTS ? column % 6 == 2 && row % 6 == 2 : (column + row) % 8 < 2;
 }
 
-/* Covers column `column` from where it is up to `y_q8`. Whole pixels may carry a pattern. */
-static void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8, uint32_t rgb,
-                         enum pattern pattern) {
+/* Fills whole pixels [row, last) of a column. */
+static void column_fill(struct painter *painter, uint32_t column, uint32_t row, uint32_t last, uint32_t rgb,
+                        enum pattern pattern) {
+    uint32_t plain = gather(spread(rgb) << 8), other = plain;
+    if (pattern != PATTERN_NONE)
+        other = gather(
+            spread(mix(rgb, pattern == PATTERN_DOTS ? painter->theme->ink : painter->theme->ground, 110))
+            << 8);
+    for (uint32_t *pixel = pixel_at(painter, column, row); row < last; row++, pixel -= painter->width)
+        *pixel = pattern != PATTERN_NONE && pattern_at(pattern, column, row) ? other : plain;
+}
+
+/* Covers a column from where it is up to `y_q8`. Whole pixels may carry a pattern. */
+static inline void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8, uint32_t rgb,
+                                enum pattern pattern) {
     uint32_t from = painter->y[column];
     if (y_q8 <= from)
         return;
@@ -126,15 +142,9 @@ static void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8
         painter->lanes[column] += lanes * (y_q8 - from);
         return;
     }
-    uint32_t *pixel = painter->pixels + (size_t)column * painter->height;
-    pixel[row] = gather(painter->lanes[column] + lanes * (256 - (from & 255)));
-    uint32_t plain = gather(lanes << 8), other = plain;
-    if (pattern != PATTERN_NONE)
-        other = gather(
-            spread(mix(rgb, pattern == PATTERN_DOTS ? painter->theme->ink : painter->theme->ground, 110))
-            << 8);
-    while (++row < last)
-        pixel[row] = pattern != PATTERN_NONE && pattern_at(pattern, column, row) ? other : plain;
+    *pixel_at(painter, column, row) = gather(painter->lanes[column] + lanes * (256 - (from & 255)));
+    if (row + 1 < last)
+        column_fill(painter, column, row + 1, last, rgb, pattern);
     painter->lanes[column] = lanes * (y_q8 & 255);
 }
 
@@ -209,6 +219,13 @@ static void band_draw(struct painter *painter, const struct band *band) {
 
 /* ---- sums of bands that are thinner than a pixel ---- */
 
+/* The mean, with one division for its three channels. */
+static uint32_t sum_color(const struct change *sum) {
+    uint64_t inverse = (UINT64_C(1) << 32) / sum->weight;
+    return (uint32_t)(sum->red * inverse >> 32) << 16 | (uint32_t)(sum->green * inverse >> 32) << 8 |
+           (uint32_t)(sum->blue * inverse >> 32);
+}
+
 static void sum_flush(struct painter *painter) {
     struct change sum = {0};
     uint32_t rgb = 0;
@@ -227,7 +244,7 @@ static void sum_flush(struct painter *painter) {
         if (sum.weight == 0)
             continue;
         if (stale)
-            rgb = (sum.red / sum.weight) << 16 | (sum.green / sum.weight) << 8 | sum.blue / sum.weight;
+            rgb = sum_color(&sum);
         stale = false;
         painter->base[column] += sum.bytes;
         column_paint(painter, column, y_scale_q8(&painter->scale, painter->base[column]), rgb, PATTERN_NONE);
@@ -304,14 +321,19 @@ static void bands_draw(struct painter *painter) {
 /* ---- ground, grid and lines ---- */
 
 static void ground_draw(struct painter *painter) {
-    uint32_t ground = gather(spread(painter->theme->ground) << 8);
+    uint32_t ground = gather(spread(painter->theme->ground) << 8), lowest = painter->height;
     for (uint32_t column = 0; column < painter->width; column++) {
-        uint32_t *pixel = painter->pixels + (size_t)column * painter->height;
         uint32_t y = painter->y[column], row = y >> 8;
+        lowest = row < lowest ? row : lowest;
         if (row < painter->height)
-            pixel[row] = gather(painter->lanes[column] + spread(painter->theme->ground) * (256 - (y & 255)));
-        while (++row < painter->height)
-            pixel[row] = ground;
+            *pixel_at(painter, column, row) =
+                gather(painter->lanes[column] + spread(painter->theme->ground) * (256 - (y & 255)));
+    }
+    for (uint32_t row = lowest + 1; row < painter->height; row++) {
+        uint32_t *pixel = pixel_at(painter, 0, row);
+        for (uint32_t column = 0; column < painter->width; column++)
+            if (row > painter->y[column] >> 8)
+                pixel[column] = ground;
     }
 }
 
@@ -326,13 +348,13 @@ static void grid_draw(struct painter *painter) {
         uint32_t row = y_scale_q8(&painter->scale, (uint64_t)ticks.at[i]) >> 8;
         for (uint32_t column = 0; row < painter->height && column < painter->width; column++)
             if (row > painter->y[column] >> 8)
-                painter->pixels[(size_t)column * painter->height + row] = grid;
+                *pixel_at(painter, column, row) = grid;
     }
 }
 
 static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
     if (row < painter->height)
-        painter->pixels[(size_t)column * painter->height + row] = gather(spread(painter->theme->ink) << 8);
+        *pixel_at(painter, column, row) = gather(spread(painter->theme->ink) << 8);
 }
 
 /* Steps are joined by a vertical run, so that the line has no gaps. */
@@ -364,17 +386,6 @@ static void capacity_draw(struct painter *painter) {
             dot_draw(painter, column, row);
 }
 
-/* From columns, bottom up, to rows, top down; in tiles, so that both sides stay in the cache. */
-static void pixels_turn(const struct painter *painter, uint32_t *rgba) {
-    enum { TILE = 32 };
-    for (uint32_t x0 = 0; x0 < painter->width; x0 += TILE)
-        for (uint32_t y0 = 0; y0 < painter->height; y0 += TILE)
-            for (uint32_t y = y0; y < y0 + TILE && y < painter->height; y++)
-                for (uint32_t x = x0; x < x0 + TILE && x < painter->width; x++)
-                    rgba[(size_t)(painter->height - 1 - y) * painter->width + x] =
-                        painter->pixels[(size_t)x * painter->height + y];
-}
-
 /* ---- entry ---- */
 
 void raster_init(struct raster *raster, struct arena_host host) {
@@ -395,21 +406,19 @@ static void *scratch_take(uint8_t **at, size_t nbytes) {
 }
 
 static bool painter_init(struct painter *painter, struct raster *raster, uint32_t n_frames) {
-    size_t width = painter->width, pixels = width * painter->height * sizeof(uint32_t);
-    size_t nbytes = pixels + width * (8 + 4 + 8) + (width + 1) * sizeof(struct change) +
+    size_t width = painter->width;
+    size_t nbytes = width * (8 + 4 + 8) + (width + 1) * sizeof(struct change) +
                     (size_t)n_frames * sizeof(uint32_t) + 6 * 16;
     if (nbytes > UINT32_MAX ||
         !arena_grow(&raster->arena, (void **)&raster->scratch, &raster->scratch_capacity, nbytes, 1))
         return false;
     uint8_t *at = raster->scratch;
-    painter->pixels = scratch_take(&at, pixels);
-    uint8_t *zeroed = at;
     painter->base = scratch_take(&at, width * sizeof *painter->base);
     painter->lanes = scratch_take(&at, width * sizeof *painter->lanes);
     painter->y = scratch_take(&at, width * sizeof *painter->y);
     painter->change = scratch_take(&at, (width + 1) * sizeof *painter->change);
     painter->site_color = scratch_take(&at, (size_t)n_frames * sizeof *painter->site_color);
-    bytes_zero(zeroed, (size_t)(at - zeroed));
+    bytes_zero(raster->scratch, (size_t)(at - raster->scratch));
     return true;
 }
 
@@ -422,6 +431,7 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
                               .scale = y_scale_of(view),
                               .width = view->width,
                               .height = view->height,
+                              .pixels = (uint32_t *)(void *)rgba,
                               .pixel_bytes = (view->top_bytes - view->bottom_bytes) / view->height};
     if (!painter_init(&painter, raster, scene->timeline->trace->frames.count))
         return false;
@@ -431,7 +441,6 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
     if (style->reserved)
         reserved_draw(&painter);
     capacity_draw(&painter);
-    pixels_turn(&painter, (uint32_t *)(void *)rgba);
     raster->drawn = painter.drawn;
     raster->merged = painter.merged;
     return true;
