@@ -1,5 +1,6 @@
 #include "parser/pickle.h"
 
+#include "parser/keys.h"
 #include "parser/snapshot.h"
 #include "trace/bytes.h"
 
@@ -204,12 +205,13 @@ static bool memo_put(struct machine *machine, uint32_t index) {
     return entry_pack(machine, top, &machine->memo.entry[index]);
 }
 
-/* MEMOIZE of something that needs no more than its entry. */
-static inline bool memo_append(struct machine *machine, uint64_t entry) {
-    uint32_t index = machine->memo.count;
-    if (!memo_reserve(machine, index))
-        return false;
-    machine->memo.entry[index] = entry;
+/* MEMOIZE. The count cannot lead the number of bytes: each memo opcode is one. */
+static inline bool memo_append(struct machine *machine, enum value_tag tag, uint64_t bits) {
+    struct memo *memo = &machine->memo;
+    if (memo->count == memo->capacity && !arena_grow(machine->arena, (void **)&memo->entry, &memo->capacity,
+                                                     (uint64_t)memo->count + 1, sizeof *memo->entry))
+        return fail_memory(machine);
+    memo->entry[memo->count++] = (uint64_t)tag << 56 | bits;
     return true;
 }
 
@@ -332,6 +334,8 @@ static bool lists_add(struct machine *machine, const uint8_t *raw, uint32_t nbyt
 /* End of a run of BINGET and LONG_BINGET, or NULL if it does not end with APPENDS in what is at hand. */
 static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
     while (end - at >= 6) {
+        while (*at == 'j' && end - at >= 11)
+            at += 5;
         if (*at == 'j')
             at += 5;
         else if (*at == 'h')
@@ -342,6 +346,18 @@ static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
     return NULL;
 }
 
+/* The stack of a run of references. False: one of them is no frame (no error is noted then), or an error. */
+static bool list_lookup(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint32_t *stack) {
+    uint64_t hash = XXH3_64bits(raw, nbytes);
+    const struct list_entry *hit =
+        machine->lists.mask == 0 ? NULL : lists_find(&machine->lists, raw, nbytes, hash);
+    if (hit != NULL && hit->nbytes != 0) {
+        *stack = hit->stack;
+        return true;
+    }
+    return references_decode(machine, raw, nbytes, stack) && lists_add(machine, raw, nbytes, hash, *stack);
+}
+
 /*
  * The cursor is at the MARK of a list that was just begun (and put into the memo). If it is nothing but
  * references to frames, the whole list is taken at once.
@@ -349,18 +365,11 @@ static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
 static bool list_take(struct machine *machine) {
     const uint8_t *raw = machine->cursor->p + 1;
     const uint8_t *end = references_end(raw, machine->cursor->end);
+    uint32_t stack;
     if (end == NULL || end == raw)
         return true;
-    uint32_t nbytes = (uint32_t)(end - raw), stack = 0;
-    uint64_t hash = XXH3_64bits(raw, nbytes);
-    const struct list_entry *hit =
-        machine->lists.mask == 0 ? NULL : lists_find(&machine->lists, raw, nbytes, hash);
-    if (hit != NULL && hit->nbytes != 0)
-        stack = hit->stack;
-    else if (!references_decode(machine, raw, nbytes, &stack))
+    if (!list_lookup(machine, raw, (uint32_t)(end - raw), &stack))
         return machine->cursor->error->code == READ_OK;
-    else if (!lists_add(machine, raw, nbytes, hash, stack))
-        return false;
     struct value *list = &machine->stack[machine->n_stack - 1];
     list->tag = VALUE_STACK;
     list->bits = stack;
@@ -370,14 +379,17 @@ static bool list_take(struct machine *machine) {
 
 /* ---- containers ---- */
 
-/* The memo opcode that follows the begin of a container, if there is one. */
+/* The memo opcode that follows the begin of a container (on top of the stack), if there is one. */
 static inline bool container_memo(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     const uint8_t *p = cursor->p;
     if (cursor->end - p < 8)
         return true;
     switch (*p) {
-    case 0x94: cursor->p += 1; return memo_put(machine, machine->memo.count);
+    case 0x94:
+        cursor->p += 1;
+        machine->stack[machine->n_stack - 1].memo = machine->memo.count + 1;
+        return memo_append(machine, machine->stack[machine->n_stack - 1].tag, 0);
     case 'q': cursor->p += 2; return memo_put(machine, p[1]);
     case 'r': cursor->p += 5; return memo_put(machine, load_u32(p + 1));
     default: return true;
@@ -391,127 +403,147 @@ static bool op_empty_list(struct machine *machine) {
            (cursor->end - cursor->p < 8 || *cursor->p != '(' || list_take(machine));
 }
 
-/* A value that is one small opcode, right at the cursor, which moves behind it. False: something else; nothing moved. */
-static inline bool scalar_take(struct machine *machine, struct value *value) {
-    struct cursor *cursor = machine->cursor;
-    const uint8_t *p = cursor->p;
-    uint32_t index;
-    switch (*p) {
-    case 'h':
-    case 'j':
-        index = *p == 'h' ? p[1] : load_u32(p + 1);
-        if (index >= machine->memo.count || machine->memo.entry[index] >> 56 > VALUE_STACK)
-            return false;
-        *value = entry_unpack(machine, index);
-        cursor->p += *p == 'h' ? 2 : 5;
-        return true;
-    case 'K':
-        *value = (struct value){.tag = VALUE_INT, .bits = p[1]};
-        cursor->p += 2;
-        return true;
-    case 'M':
-        *value = (struct value){.tag = VALUE_INT, .bits = (uint32_t)p[1] | (uint32_t)p[2] << 8};
-        cursor->p += 3;
-        return true;
-    case 'J':
-        *value = (struct value){.tag = VALUE_INT, .bits = (uint64_t)(int64_t)(int32_t)load_u32(p + 1)};
-        cursor->p += 5;
-        return true;
-    case 0x8a: /* up to 7 bytes: the sign is in the last one, and nothing is saturated */
-        if (p[1] == 0 || p[1] > 7)
-            return false;
-        *value = (struct value){
-            .tag = VALUE_INT,
-            .bits = (uint64_t)((int64_t)(load_u64(p + 2) << 8 * (8u - p[1])) >> 8 * (8u - p[1]))};
-        cursor->p += 2 + p[1];
-        return true;
-    default: return false;
-    }
+/* ---- whole dicts: nearly every event, block and frame of a real file ---- */
+
+static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag, uint64_t bits,
+                                        const uint8_t *next) {
+    *value = (struct value){.tag = (uint8_t)tag, .bits = bits};
+    return next;
 }
 
 /* SHORT_BINUNICODE and MEMOIZE: texts that come anew with every event, such as "N/A". */
-static inline bool text_take(struct machine *machine, struct value *value) {
-    struct cursor *cursor = machine->cursor;
-    const uint8_t *p = cursor->p;
-    uint32_t id;
-    if (p[0] != 0x8c || cursor->end - p < 260 || p[2 + p[1]] != 0x94)
-        return false;
-    if (!intern_string(&machine->snapshot.interner, p + 2, p[1], &id))
-        return fail_memory(machine);
-    *value = (struct value){.tag = VALUE_STRING, .bits = id};
-    cursor->p += 3 + p[1];
-    return memo_append(machine, (uint64_t)VALUE_STRING << 56 | id);
+static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    uint32_t id, nbytes = p[1];
+    if (p[2 + nbytes] != 0x94)
+        return NULL;
+    if (!intern_string(&machine->snapshot.interner, p + 2, nbytes, &id)) {
+        fail_memory(machine);
+        return NULL;
+    }
+    if (!memo_append(machine, VALUE_STRING, id))
+        return NULL;
+    return scalar_set(value, VALUE_STRING, id, p + 3 + nbytes);
 }
 
-/* A frame list: EMPTY_LIST with what belongs to it. False (without an error): it is not complete; it is on the stack. */
-static inline bool list_value_take(struct machine *machine, struct value *value) {
-    struct cursor *cursor = machine->cursor;
-    cursor->p++;
-    if (!op_empty_list(machine))
-        return false;
-    const struct value *top = &machine->stack[machine->n_stack - 1];
-    if (top->tag == VALUE_NEW_LIST && (*cursor->p == '(' || *cursor->p == 'a'))
-        return false;
-    *value = *top;
-    machine->n_stack--;
-    return true;
+/* EMPTY_LIST, MEMOIZE and then a run of references to frames, or nothing. */
+static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    uint32_t stack;
+    if (p[1] != 0x94)
+        return NULL;
+    *value = (struct value){.tag = VALUE_NEW_LIST, .memo = machine->memo.count + 1};
+    if (p[2] == 'h' || p[2] == 'j' || p[2] == 'u')
+        return memo_append(machine, VALUE_NEW_LIST, 0) ? p + 2 : NULL;
+    const uint8_t *end = p[2] == '(' ? references_end(p + 3, machine->cursor->end) : NULL;
+    if (end == NULL || end == p + 3 || !list_lookup(machine, p + 3, (uint32_t)(end - p - 3), &stack) ||
+        !memo_append(machine, VALUE_STACK, stack))
+        return NULL;
+    value->tag = VALUE_STACK;
+    value->bits = stack;
+    return end + 1;
+}
+
+/* BININT1, BININT1, TUPLE2, MEMOIZE: a pool id. `p` is at the first. */
+static const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    struct value items[2] = {{.tag = VALUE_INT, .bits = p[1]}, {.tag = VALUE_INT, .bits = p[3]}};
+    if (p[4] != 0x86 || p[5] != 0x94)
+        return NULL;
+    if (!snapshot_tuple(&machine->snapshot, items, 2, value)) {
+        snapshot_failed(machine);
+        return NULL;
+    }
+    return memo_append(machine, VALUE_PAIR, value->bits) ? p + 6 : NULL;
+}
+
+/* A reference to a text, a pool id, a frame or a stack; what may still change is left to the general machine. */
+static inline const uint8_t *reference_take(struct machine *machine, uint32_t index, struct value *value,
+                                            const uint8_t *next) {
+    if (index >= machine->memo.count || machine->memo.entry[index] >> 56 > VALUE_STACK)
+        return NULL;
+    uint64_t entry = machine->memo.entry[index];
+    *value = (struct value){.tag = (uint8_t)(entry >> 56),
+                            .memo = entry >> 56 >= VALUE_FRAME ? index + 1 : 0,
+                            .bits = entry & ((UINT64_C(1) << 56) - 1)};
+    return next;
+}
+
+/* One small value at `p`: where the next one is, or NULL for anything else (or an error). */
+static inline const uint8_t *value_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    switch (*p) {
+    case 'h': return reference_take(machine, p[1], value, p + 2);
+    case 'j': return reference_take(machine, load_u32(p + 1), value, p + 5);
+    case 'K': return p[2] == 'K' ? pair_take(machine, p, value) : scalar_set(value, VALUE_INT, p[1], p + 2);
+    case 'M': return scalar_set(value, VALUE_INT, (uint64_t)p[1] | (uint64_t)p[2] << 8, p + 3);
+    case 'J': return scalar_set(value, VALUE_INT, (uint64_t)(int64_t)(int32_t)load_u32(p + 1), p + 5);
+    case 0x8a: { /* up to 8 bytes: the sign is in the last one, nothing is saturated */
+        unsigned spare = 8 * (8u - p[1]);
+        if (p[1] == 0 || p[1] > 8)
+            return NULL;
+        return scalar_set(value, VALUE_INT, (uint64_t)((int64_t)(load_u64(p + 2) << spare) >> spare),
+                          p + 2 + p[1]);
+    }
+    case 0x8c: return text_take(machine, p, value);
+    case ']': return stack_take(machine, p, value);
+    default: return NULL;
+    }
 }
 
 /* Gives keys and values to the general machine, as if it had read them itself. */
-static bool pairs_push(struct machine *machine, const struct value *values, uint32_t n_values,
-                       uint32_t n_stack) {
-    bool has_list = machine->n_stack > n_stack;
-    struct value list = has_list ? machine->stack[n_stack] : (struct value){0};
-    machine->n_stack = n_stack;
+static bool pairs_push(struct machine *machine, const uint8_t *keys, uint32_t n_keys) {
     if (!mark_push(machine))
         return false;
-    for (uint32_t i = 0; i < n_values; i++)
-        if (!push(machine, values[i]))
+    for (uint32_t i = 0; i < n_keys; i++)
+        if (!push_bits(machine, VALUE_STRING, keys[i] + UINT64_C(1)) ||
+            !push(machine, machine->snapshot.key_value[keys[i]]))
             return false;
-    return !has_list || push(machine, list);
-}
-
-static inline bool key_take(struct machine *machine, struct value *key) {
-    const uint8_t *p = machine->cursor->p;
-    if (*p != 'h' && *p != 'j')
-        return false;
-    uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
-    if (index >= machine->memo.count || machine->memo.entry[index] >> 56 != VALUE_STRING)
-        return false;
-    *key = (struct value){.tag = VALUE_STRING, .bits = (uint32_t)machine->memo.entry[index]};
-    machine->cursor->p += *p == 'h' ? 2 : 5;
     return true;
 }
 
-static bool dict_complete(struct machine *machine, const struct value *pairs, uint32_t n_pairs);
+static bool event_pass_on(struct machine *machine);
+
+/* SETITEMS of a dict that was taken whole. Left to the general machine where its shape is not known. */
+static bool dict_complete(struct machine *machine, uint64_t mask, const uint8_t *keys, uint32_t n_keys) {
+    struct value *dict = &machine->stack[machine->n_stack - 1];
+    machine->snapshot.key_mask = mask;
+    if (!snapshot_shape(&machine->snapshot, dict))
+        return snapshot_failed(machine);
+    if (dict->tag == VALUE_NEW_DICT)
+        return pairs_push(machine, keys, n_keys);
+    machine->cursor->p++;
+    return memo_update(machine, dict) && event_pass_on(machine);
+}
 
 /*
- * The cursor is at the MARK of a dict that was just begun. Keys and values are taken straight into an array as long as
- * they are small, that is, nearly every event and block whole. Where something else comes, all is handed to the general
- * machine, so this changes the speed and nothing else.
+ * The cursor is at the MARK of a dict that was just begun. Known keys with small values go straight into the snapshot's
+ * view of a dict. Where something else comes, all is handed to the general machine, so this changes the speed and
+ * nothing else.
  */
 static bool dict_take(struct machine *machine) {
-    enum { MAX_VALUES = 2 * 24, MAX_PAIR_NBYTES = 2 * 260 };
+    enum { MAX_PAIRS = 24, MAX_PAIR_NBYTES = 2 * 260 };
     struct cursor *cursor = machine->cursor;
-    struct value values[MAX_VALUES];
-    uint32_t n_values = 0, n_stack = machine->n_stack;
-    cursor->p++;
-    while (n_values < MAX_VALUES && cursor->end - cursor->p >= MAX_PAIR_NBYTES) {
-        if (*cursor->p == 'u' && n_values != 0) {
-            cursor->p++;
-            return dict_complete(machine, values, n_values / 2);
-        }
-        if (!key_take(machine, &values[n_values]))
+    uint8_t keys[MAX_PAIRS];
+    uint32_t n_keys = 0;
+    uint64_t mask = 0;
+    const uint8_t *p = cursor->p + 1;
+    while (n_keys < MAX_PAIRS && cursor->end - p >= MAX_PAIR_NBYTES && (*p == 'h' || *p == 'j')) {
+        uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
+        uint64_t key =
+            index < machine->memo.count ? machine->memo.entry[index] - ((uint64_t)VALUE_STRING << 56) : 0;
+        if (key - 1 > KEY_LAST_KEY || mask >> (key - 1) & 1)
             break;
-        n_values++;
-        bool taken = *cursor->p == ']'
-                         ? list_value_take(machine, &values[n_values])
-                         : scalar_take(machine, &values[n_values]) || text_take(machine, &values[n_values]);
-        if (!taken)
+        const uint8_t *next =
+            value_take(machine, p + (*p == 'h' ? 2 : 5), &machine->snapshot.key_value[key - 1]);
+        if (next == NULL)
             break;
-        n_values++;
+        keys[n_keys++] = (uint8_t)(key - 1);
+        mask |= UINT64_C(1) << (key - 1);
+        p = next;
     }
-    return cursor->error->code == READ_OK && pairs_push(machine, values, n_values, n_stack);
+    if (cursor->error->code != READ_OK)
+        return false;
+    cursor->p = p;
+    if (n_keys != 0 && p < cursor->end && *p == 'u')
+        return dict_complete(machine, mask, keys, n_keys);
+    return pairs_push(machine, keys, n_keys);
 }
 
 /* EMPTY_DICT, with the memo opcode and the MARK behind it. */
@@ -603,14 +635,6 @@ static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t firs
     if (!done)
         return snapshot_failed(machine);
     machine->n_stack = first;
-    return memo_update(machine, dict) && event_pass_on(machine);
-}
-
-/* The dict on top of the stack is complete with these. */
-static bool dict_complete(struct machine *machine, const struct value *pairs, uint32_t n_pairs) {
-    struct value *dict = &machine->stack[machine->n_stack - 1];
-    if (!snapshot_dict(&machine->snapshot, pairs, n_pairs, dict))
-        return snapshot_failed(machine);
     return memo_update(machine, dict) && event_pass_on(machine);
 }
 

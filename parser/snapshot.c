@@ -438,14 +438,19 @@ static bool shape_known(struct snapshot *snapshot, struct value *result) {
     return true;
 }
 
+bool snapshot_shape(struct snapshot *snapshot, struct value *dict) {
+    uint32_t memo = dict->memo;
+    bool done = shape_known(snapshot, dict);
+    dict->memo = memo;
+    return done;
+}
+
 bool snapshot_dict(struct snapshot *snapshot, const struct value *pairs, uint32_t n_pairs,
                    struct value *result) {
-    uint32_t memo = result->memo;
     result->tag = VALUE_NEW_DICT;
     keys_load(snapshot, pairs, n_pairs);
-    if (!shape_known(snapshot, result))
+    if (!snapshot_shape(snapshot, result))
         return false;
-    result->memo = memo;
     if (result->tag != VALUE_NEW_DICT || n_pairs == 0)
         return true;
     return snapshot_dict_add(snapshot, result, pairs, n_pairs);
@@ -477,10 +482,7 @@ bool snapshot_settle(struct snapshot *snapshot, struct value *value) {
         snapshot->key_value[item->key.bits - 1] = item->value;
         snapshot->key_mask |= UINT64_C(1) << (item->key.bits - 1);
     }
-    uint32_t memo = value->memo;
-    bool done = shape_known(snapshot, value);
-    value->memo = memo;
-    return done;
+    return snapshot_shape(snapshot, value);
 }
 
 /* ---- lists ---- */

@@ -126,6 +126,10 @@ void snapshot_release(struct snapshot *snapshot);
 bool snapshot_dict(struct snapshot *snapshot, const struct value *pairs, uint32_t n_pairs,
                    struct value *result);
 
+/* The same for keys that the caller has put into key_value (and key_mask) himself; a VALUE_NEW_DICT without a known
+ * shape stays one. */
+bool snapshot_shape(struct snapshot *snapshot, struct value *dict);
+
 /* Adds to a dict that is not complete; VALUE_NEW_DICT becomes VALUE_DICT. */
 bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const struct value *pairs,
                        uint32_t n_pairs);
