@@ -7,6 +7,10 @@ lightness. Chroma is lowered where sRGB cannot show it. Run: scripts/palette.py 
 """
 import math
 
+# Lightness and chroma. The lightest are the least colourful: at full chroma they would outshout the rest.
+LIGHT = ((0.56, 0.115), (0.65, 0.115), (0.73, 0.10), (0.81, 0.08))
+DARK = ((0.48, 0.10), (0.57, 0.11), (0.65, 0.11), (0.74, 0.095))
+
 
 def srgb(lightness, chroma, hue):
     a, b = chroma * math.cos(hue), chroma * math.sin(hue)
@@ -38,8 +42,8 @@ def main():
     print("/* Written by scripts/palette.py, which also says why; do not edit. */\n#ifndef STRATA_RENDER_PALETTE_H\n"
           "#define STRATA_RENDER_PALETTE_H\n\n#include <stdint.h>\n")
     hues = [(i * 360 / 64 + 20) % 360 for i in range(64)]
-    for name, levels in (("palette_sites_light", (0.60, 0.68, 0.76, 0.84)), ("palette_sites_dark", (0.50, 0.58, 0.66, 0.75))):
-        table(name, [hex_color(level, 0.125, hue) for hue in hues for level in levels])
+    for name, levels in (("palette_sites_light", LIGHT), ("palette_sites_dark", DARK)):
+        table(name, [hex_color(level, chroma, hue) for hue in hues for level, chroma in levels])
     # Scales go from pale to strong on light ground and from dim to bright on dark ground.
     table("palette_scale_light", [hex_color(0.93 - 0.036 * i, 0.05 + 0.006 * i, 230 - 12 * i) for i in range(16)])
     table("palette_scale_dark", [hex_color(0.34 + 0.034 * i, 0.06 + 0.005 * i, 270 - 12 * i) for i in range(16)])
