@@ -1,0 +1,52 @@
+// Measures a page in headless Chromium: node bench/page.mjs PAGE.html -> one JSON object.
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const require = createRequire(new URL('../tests/package.json', import.meta.url));
+const { chromium } = require('playwright-core');
+
+const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+});
+try {
+    // The plot is 1600x800 then, give or take the width of the axis.
+    const page = await browser.newPage({ viewport: { width: 2100, height: 1030 } });
+    const start = performance.now();
+    await page.goto(pathToFileURL(process.argv[2]).href);
+    await page.evaluate(() => strata.ready);
+    const ready = performance.now() - start;
+    const figures = await page.evaluate(async () => {
+        const percentile = (list, share) => [...list].sort((a, b) => a - b)[Math.floor((list.length - 1) * share)];
+        const whole = strata.view();
+        const span = whole.to - whole.from;
+        const frames = async (windowOf) => {
+            const times = [];
+            for (let i = 0; i < 60; i++) {
+                const [from, to] = windowOf(i / 59);
+                await strata.setView({ from, to });
+                await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+                times.push(strata.stats().frameMs.at(-1));
+            }
+            return [percentile(times, 0.5), percentile(times, 0.95)];
+        };
+        const pan = await frames((t) => [whole.from + span * 0.5 * t, whole.from + span * (0.5 * t + 0.5)]);
+        const zoom = await frames((t) => {
+            const half = (span / 2) * 0.001 ** t;
+            return [whole.from + span / 2 - half, whole.from + span / 2 + half];
+        });
+        await strata.setView({ from: whole.from, to: whole.to });
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        const canvas = document.getElementById('timeline');
+        const hovers = [];
+        for (let i = 0; i < 200; i++) {
+            const before = performance.now();
+            strata.pick((canvas.clientWidth * i) / 200, (canvas.clientHeight * ((i * 7) % 200)) / 200);
+            hovers.push(performance.now() - before);
+        }
+        return { pan, zoom, hover: percentile(hovers, 0.95), memory: strata.stats().memoryBytes ?? 0 };
+    });
+    console.log(JSON.stringify({ ready, ...figures }));
+} finally {
+    await browser.close();
+}
