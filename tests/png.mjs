@@ -55,7 +55,7 @@ export function decodePng(file) {
         for (let x = 0; x < width; x++) rgba.set(row.subarray(x * step, x * step + step), (y * width + x) * 4);
         above = row;
     }
-    const text = Object.fromEntries(chunks.filter((chunk) => /^[tzi]TXt$/i.test(chunk.name)).map(textOf));
+    const text = Object.fromEntries(chunks.filter((chunk) => /^(tEXt|zTXt|iTXt)$/.test(chunk.name)).map(textOf));
     return { width, height, rgba, text };
 }
 

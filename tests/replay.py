@@ -10,6 +10,7 @@ format.
     replay.py --pick FILE DEVICE WIDTH HEIGHT FROM TO BOTTOM TOP X,Y...
                                         what lies under the pixels of a picture, as JSON
     replay.py --search FILE DEVICE TEXT allocations with the text in their stack, as JSON
+    replay.py --curves FILE DEVICE      live and reserved bytes at every moment, as JSON
 
 A *moment* counts states: moment 0 is the state before the first event, moment i + 1 the state after event i. A life is
 alive at moment m when birth <= m < death.
@@ -240,9 +241,10 @@ class Device:
         for event in self.events:
             reserved.append(reserved[-1] + RESERVED_SIGN.get(event["action"], 0) * event.get("size", 0))
         at_end = sum(segment["total_size"] for segment in self.segments)
-        shift = at_end - reserved[-1]
-        shift = max(shift, -min(reserved))  # segments that contradict the events: nothing is ever below zero
-        self.reserved = [bytes_ + shift for bytes_ in reserved]
+        start = at_end - reserved[-1]
+        # Segments that contradict the events: all is raised so that nothing is ever below zero.
+        self.reserved_shift = max(0, -min(reserved) - start)
+        self.reserved = [bytes_ + start + self.reserved_shift for bytes_ in reserved]
 
     def alive_at(self, moment):
         """[(life, bytes below it)] of a moment, bottom first."""
@@ -270,7 +272,8 @@ class Device:
             "live_at_peak": len(self.alive_at(peak_moment)),
             "reserved_start_bytes": self.reserved[0],
             "reserved_peak_bytes": max(self.reserved),
-            "reserved_end_bytes": self.reserved[-1],
+            "reserved_end_bytes": self.reserved[-1] - self.reserved_shift,
+            "reserved_shift_bytes": self.reserved_shift,
         }
 
     def ooms(self):
@@ -397,12 +400,14 @@ def print_search(device, text):
 
 
 def main(arguments):
-    if arguments[0] in ("--pick", "--search"):
+    if arguments[0] in ("--pick", "--search", "--curves"):
         device = next(each for each in read_devices(arguments[1]) if each.ordinal == int(arguments[2]))
         if arguments[0] == "--pick":
             print_picks(device, arguments[3:9], arguments[9:])
-        else:
+        elif arguments[0] == "--search":
             print_search(device, arguments[3])
+        else:
+            json.dump({"live": device.curve, "reserved": device.reserved}, sys.stdout)
         return
     devices = read_devices(arguments[0])
     if len(arguments) == 1:

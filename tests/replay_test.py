@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -131,8 +132,10 @@ class Comparison:
                 continue
             file, line, name, _ = frame
             base = file.replace("\\", "/").rsplit("/", 1)[-1]
-            place = "" if base in ("", "??") else f"{base}:{line} " if line else f"{base} "
-            wanted.append((nbytes, place + name))
+            if base.endswith(".py"):
+                wanted.append((nbytes, f"{base}:{line} {name}" if line else f"{base} {name}"))
+            else:  # of C++ the function alone, without types; the simulated frames have no line
+                wanted.append((nbytes, re.sub(r"^(?:\S+ )?(.*?)(?:<.*>)?\(.*\)$", r"\1", name)))
         return wanted, [(each["bytes"], each["site"]) for each in top]
 
     @staticmethod

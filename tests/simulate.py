@@ -27,7 +27,7 @@ SMALL_SEGMENT = 2 << 20
 LARGE_SEGMENT = 20 << 20
 NO_LINE = (1 << 64) - 1  # CPython's line -1 as an unsigned number
 KEEP_ALL = None
-FORMS = ("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle4", "pickle4.gz", "pickle5", "jit")
+FORMS = ("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle4", "pickle5", "jit")  # also: pickle4.gz, json
 
 
 @dataclasses.dataclass
@@ -141,8 +141,11 @@ LIBRARY_FRAMES = (
 )
 NATIVE_FRAMES = (
     ("", "at::native::mm_cuda(at::Tensor const&, at::Tensor const&)"),
-    ("??", "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long)"),
     ("Normalization.cu", "void at::native::norm_kernel<float, 4>(float*, int)"),
+)
+PLUMBING_FRAMES = (  # on every allocation's way through the allocator
+    ("??", "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long)"),
+    ("", "at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, c10::Allocator*)"),
 )
 NOISE_FRAMES = (
     ("??", "torch::unwind::unwind()"),
@@ -171,7 +174,7 @@ class Stacks:
         self.user = [make_frame(rng, place, rng.choice((rng.randint(1, 900), rng.randint(1, 900), NO_LINE)))
                      for place in USER_FRAMES for _ in range(2)]  # fmt: skip
         self.other = [make_frame(rng, place, rng.randint(1, 3000)) for place in LIBRARY_FRAMES]
-        self.other += [make_frame(rng, place, 0) for place in NATIVE_FRAMES + NOISE_FRAMES]
+        self.other += [make_frame(rng, place, 0) for place in NATIVE_FRAMES + PLUMBING_FRAMES + NOISE_FRAMES]
         self.stacks = [self.build() for _ in range(rng.randint(1, 25))]
 
     def build(self):
@@ -191,8 +194,8 @@ class Stacks:
 
 def site_of(frames):
     """The frame of a simulated stack that a person would name, or None: the innermost one of the user's, else the
-    innermost of Python, else the innermost that is no noise, else the innermost."""
-    for places in (USER_FRAMES, LIBRARY_FRAMES, NATIVE_FRAMES, NOISE_FRAMES):
+    innermost of Python, else the innermost that is neither plumbing nor noise, else plumbing, else the innermost."""
+    for places in (USER_FRAMES, LIBRARY_FRAMES, NATIVE_FRAMES, PLUMBING_FRAMES, NOISE_FRAMES):
         for frame in frames:
             if (frame["filename"], frame["name"]) in places:
                 return frame
