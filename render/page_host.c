@@ -390,6 +390,10 @@ EXPORT(page_reserved_end) double page_reserved_end(void) {
     return (double)timeline_now()->reserved_end;
 }
 
+EXPORT(page_reserved_shift) double page_reserved_shift(void) {
+    return (double)timeline_now()->reserved_shift;
+}
+
 EXPORT(page_headroom) double page_headroom(void) {
     return (double)timeline_headroom(timeline_now());
 }

@@ -69,6 +69,7 @@ uint32_t page_live_at_peak(void);
 double page_reserved_start(void);
 double page_reserved_peak(void);
 double page_reserved_end(void);
+double page_reserved_shift(void);            /* added to every reserved figure: see layout/timeline.h */
 double page_headroom(void);                  /* a good top of the y axis for the whole run, bytes */
 int32_t page_has_time(void);
 double page_first_us(void);                  /* Unix time of event 0, microseconds */

@@ -228,7 +228,9 @@ async function inflatePieces(c, report) {
             );
         }
     };
-    await Promise.all(Array.from({ length: 4 }, work));
+    await Promise.all(Array.from({ length: 4 }, work)).catch((error) => {
+        throw new Error(`The data is damaged: ${error instanceof Error ? error.message : error}`);
+    });
 }
 
 /** What this browser lacks, as a sentence; "" if nothing. */

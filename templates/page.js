@@ -51,6 +51,17 @@ function drawTrust() {
     ui.trust.title = count === 0 ? "Nothing in the file speaks against the picture" : "What to know before trusting the picture";
 }
 
+/** The allocator's settings, one a line; a table of equal values is one value. @param {string} json */
+function settingsText(json) {
+    if (!json) return "";
+    const valueText = (/** @type {unknown} */ value) => {
+        if (typeof value !== "object" || value === null) return String(value);
+        const values = Object.values(value);
+        return values.length && values.every((other) => other === values[0]) ? `${values[0]} (all)` : JSON.stringify(value);
+    };
+    return Object.entries(JSON.parse(json)).map(([name, value]) => `${name}: ${valueText(value)}`).join("\n");
+}
+
 function openTrust() {
     const notes = shownDiagnostics();
     const list = make("ul", "notes");
@@ -64,7 +75,7 @@ function openTrust() {
     addFact(facts, "File", String(meta.file ?? ""));
     addFact(facts, "SHA-256", String(meta.sha256 ?? ""));
     addFact(facts, "Made by", `Strata ${String(meta.version ?? "")}`);
-    addFact(facts, "Allocator", host.string(host.c.page_settings() >>> 0));
+    addFact(facts, "Allocator", settingsText(host.string(host.c.page_settings() >>> 0)));
     ui.trustBody.replaceChildren(...parts, facts);
     ui.trustDialog.showModal();
 }
@@ -108,7 +119,7 @@ function drawHeader() {
 function emptyReason() {
     const c = host.c;
     const other = Array.from({ length: c.page_device_count() }, (_, i) => i).find((i) => c.page_device_events(i) > 1);
-    const elsewhere = other === undefined || other === state.device ? "" : ` Device ${c.page_device_ordinal(other)} has a history of ${formatPlural(c.page_device_events(other), "event")}.`;
+    const elsewhere = other === undefined || other === state.device ? "" : ` Device ${deviceName(c.page_device_ordinal(other))} has a history of ${formatPlural(c.page_device_events(other), "event")}.`;
     const hint = " Call torch.cuda.memory._record_memory_history() before what you want to see.";
     if (c.page_events() === 0)
         return `No history was recorded for this device, so there is no timeline: the picture is the state when the snapshot was taken.${elsewhere || hint}`;
@@ -311,6 +322,7 @@ const keyActions = {
     "-": () => zoomWindow(1 / 1.5, keyMiddle()),
     0: fitWindow,
     f: fitSelection,
+    v: fitBytes,
     p: () => goToEvent(host.c.page_peak_event()),
     o: goToOom,
     t: () => setAxis(state.axis === "events" ? "time" : "events"),
@@ -340,6 +352,16 @@ function pressKey(event) {
     action();
 }
 
+/* ---- paper ---- */
+
+/** @param {boolean} begins */
+function setPrinting(begins) {
+    printing = begins;
+    document.documentElement.classList.toggle("printing", begins);
+    frame.parts |= EVERYTHING;
+    draw();
+}
+
 /* ---- toolbar ---- */
 
 function startToolbar() {
@@ -354,7 +376,7 @@ function startToolbar() {
     element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis("time"));
     ui.color.addEventListener("change", () => {
         state.colorBy = ui.color.value;
-        invalidate(TIMELINE);
+        invalidate(TIMELINE | LIST | DETAIL);
     });
     ui.theme.addEventListener("click", () => {
         state.theme = THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length];
@@ -413,6 +435,7 @@ function summaryOfDevice() {
         reserved_start_bytes: c.page_reserved_start(),
         reserved_peak_bytes: c.page_reserved_peak(),
         reserved_end_bytes: c.page_reserved_end(),
+        reserved_shift_bytes: c.page_reserved_shift(),
         top_at_peak: host.groups(c.page_peak_event(), 0, 20).rows.map((group) => ({
             bytes: group.bytes,
             count: group.count,
@@ -524,11 +547,16 @@ function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
+/** A profiler counts the CPU's memory as well, under the number -1. @param {number} ordinal */
+function deviceName(ordinal) {
+    return ordinal < 0 ? "CPU" : String(ordinal);
+}
+
 function fillDevices() {
     const c = host.c;
     for (let i = 0; i < c.page_device_count(); i++) {
-        const option = make("option", "", String(c.page_device_ordinal(i)));
-        option.label = `${c.page_device_ordinal(i)} \u00b7 ${formatPlural(c.page_device_events(i) >>> 0, "event")}`;
+        const option = make("option", "", deviceName(c.page_device_ordinal(i)));
+        option.label = `${option.text} \u00b7 ${formatPlural(c.page_device_events(i) >>> 0, "event")}`;
         option.value = String(i);
         ui.device.append(option);
     }
@@ -554,6 +582,8 @@ async function start() {
     startToolbar();
     startSearch();
     document.addEventListener("keydown", pressKey);
+    addEventListener("beforeprint", () => setPrinting(true));
+    addEventListener("afterprint", () => setPrinting(false));
     addEventListener("hashchange", () => {
         if (location.hash !== hashWritten) readHash(location.hash);
     });

@@ -61,7 +61,8 @@ function fillRow(row, group, all) {
     setText(row.text, text);
     const frame = host.frame(group.site);
     row.button.title = group.site === 0 ? text : `${frame.file}:${frame.line} ${frame.name}`;
-    const color = host.siteColor(group.site, all.dark);
+    // In other colourings a site has no colour of its own; the style sheet's grey stands in.
+    const color = state.colorBy === "site" ? host.siteColor(group.site, all.dark) : "";
     row.swatch.style.background = color;
     row.bar.style.background = color;
     row.bar.style.width = `${(100 * group.bytes) / all.largest}%`;
@@ -253,7 +254,7 @@ function forwardFrames(life) {
 function siteHeading(site) {
     const heading = make("p", "site-heading");
     const swatch = make("i", "swatch");
-    swatch.style.background = host.siteColor(site, isDark());
+    if (state.colorBy === "site") swatch.style.background = host.siteColor(site, isDark());
     heading.append(swatch, make("span", "", host.siteText(site)));
     return heading;
 }

@@ -158,9 +158,9 @@ function strokeLine(context, x0, y0, x1, y1) {
     context.stroke();
 }
 
-/** @param {CanvasRenderingContext2D} context */
+/** Labels for the lines that the module draws behind the stack: one in 70 of its pixels. @param {CanvasRenderingContext2D} context */
 function drawBytesAxis(context) {
-    const most = Math.min(12, Math.max(2, Math.floor(plot.height / 44)));
+    const most = Math.min(12, Math.max(2, Math.floor(plot.timeline.height / 70)));
     const ticks = host.ticks("bytes", state.bottom, topBytes(), most);
     const step = ticks.length > 1 ? ticks[1] - ticks[0] : topBytes();
     const unit = tickUnit(step, ticks[ticks.length - 1] ?? 0);
@@ -168,11 +168,8 @@ function drawBytesAxis(context) {
     context.textAlign = "right";
     context.textBaseline = "middle";
     for (const bytes of ticks) {
-        const y = yOfBytes(bytes);
-        context.strokeStyle = themeColor("--grid");
-        strokeLine(context, 0, y, plot.width, y);
         context.fillStyle = themeColor("--dim");
-        context.fillText((bytes / 1024 ** unit).toFixed(decimals), -10, y);
+        context.fillText((bytes / 1024 ** unit).toFixed(decimals), -10, yOfBytes(bytes));
     }
     context.fillStyle = themeColor("--text");
     context.textBaseline = "alphabetic";
@@ -219,6 +216,29 @@ function drawAlongAxis(context) {
     context.fillText(title, plot.width / 2, plot.height + 28);
 }
 
+/** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context */
+function nameLines(context) {
+    const capacity = Number(meta.capacity ?? 0);
+    const end = eventOfAxis(state.to);
+    const lines = [{ text: "reserved", bytes: host.c.page_reserved_at(Math.ceil(end) - 1) }];
+    if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity });
+    const placed = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) })).filter(({ y }) => y > 0 && y < plot.height);
+    const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
+    context.textAlign = "right";
+    context.lineJoin = "round";
+    placed.forEach(({ text, y }, i) => {
+        // The lower one of two that are near goes below its line.
+        const below = y < 18 || (near && i === 0);
+        context.textBaseline = below ? "top" : "bottom";
+        context.lineWidth = 3;
+        context.strokeStyle = themeColor("--surface");
+        context.strokeText(text, plot.width - 6, below ? y + 4 : y - 3);
+        context.fillStyle = themeColor("--text");
+        context.fillText(text, plot.width - 6, below ? y + 4 : y - 3);
+    });
+    context.lineWidth = 1 / plot.ratio;
+}
+
 function drawAxes() {
     const context = startCanvas(plot.axes);
     context.lineWidth = 1 / plot.ratio;
@@ -227,23 +247,27 @@ function drawAxes() {
     context.strokeStyle = themeColor("--axis");
     strokeLine(context, 0, 0, 0, plot.height);
     strokeLine(context, 0, plot.height, plot.width, plot.height);
+    nameLines(context);
     drawMarkerLines(context);
 }
 
 /* ---- markers ---- */
 
-/** Moments worth a mark that are inside of the window. */
+/** @param {number} i */
+function oomMarker(i) {
+    const c = host.c;
+    const event = c.page_oom_event(i);
+    const title = `Out of memory: ${formatBytes(c.page_oom_size(i))} asked for, ${formatBytes(c.page_oom_free(i))} free on the device; ${momentText(event)}`;
+    return { event, kind: "oom", text: "Out of memory", title };
+}
+
+/** Moments worth a mark that are inside of the window, the most important first. */
 function visibleMarkers() {
     const c = host.c;
     const peak = c.page_peak_event();
-    const list = [{ event: peak, kind: "peak", text: `Peak ${formatBytes(c.page_peak_bytes())}`, title: `Peak: ${formatExactBytes(c.page_peak_bytes())}, ${momentText(peak)}` }];
-    for (let i = 0; i < c.page_oom_count(); i++)
-        list.push({
-            event: c.page_oom_event(i),
-            kind: "oom",
-            text: "Out of memory",
-            title: `Out of memory: ${formatBytes(c.page_oom_size(i))} asked for, ${formatBytes(c.page_oom_free(i))} free on the device; ${momentText(c.page_oom_event(i))}`,
-        });
+    const list = Array.from({ length: c.page_oom_count() }, (_, i) => oomMarker(i));
+    const title = `Peak: ${formatExactBytes(c.page_peak_bytes())}, ${momentText(peak)}`;
+    list.splice(1, 0, { event: peak, kind: "peak", text: `Peak ${formatBytes(c.page_peak_bytes())}`, title });
     const middle = (/** @type {number} */ event) => (xOfEvent(event) + Math.max(xOfEvent(event), Math.min(xOfEvent(event + 1), plot.width))) / 2;
     return list.map((mark) => ({ ...mark, x: middle(mark.event) })).filter((mark) => mark.x >= 0 && mark.x <= plot.width);
 }
@@ -259,24 +283,42 @@ function drawMarkerLines(context) {
     }
 }
 
-/** Puts the labels of the markers above the timeline; where there is no room for a label, a sign; where there is none for that, nothing (the first one's title tells). */
+/** Farthest that a label may stand from its line, in CSS pixels. */
+const MARKER_SHIFT = 160;
+
+/**
+ * Middle of a label near x that touches no other: where it is, or beside what is in the way, in the order of the lines.
+ * Null: there is no room nearby.
+ * @param {{from: number, to: number, x: number}[]} taken @param {number} x @param {number} half
+ */
+function markerPlace(taken, x, half) {
+    const clip = (/** @type {number} */ at) => Math.min(Math.max(at, half), plot.width - half);
+    const free = (/** @type {number} */ at) => taken.every((other) => at + half < other.from || at - half > other.to);
+    const beside = taken.flatMap((other) => {
+        const places = [other.from - half - 3, other.to + half + 3];
+        return x <= other.x ? places : places.reverse();
+    });
+    const place = [x, ...beside].map(clip).find((at) => free(at) && Math.abs(at - x) <= MARKER_SHIFT);
+    return place ?? null;
+}
+
+/** Puts the labels of the markers above the timeline; where there is no room for a label, a sign; where there is none for that, nothing but the line. */
 function placeMarkers() {
     plot.markers.replaceChildren();
     const context = context2d(plot.axes);
-    /** @type {{from: number, to: number}[]} */
+    /** @type {{from: number, to: number, x: number}[]} */
     const taken = [];
-    const free = (/** @type {number} */ from, /** @type {number} */ to) => taken.every((other) => to < other.from || from > other.to);
     for (const mark of visibleMarkers()) {
         for (const text of [mark.text, mark.kind === "oom" ? "\u2715" : "\u25be"]) {
             const half = context.measureText(text).width / 2 + 8;
-            const x = Math.min(Math.max(mark.x, half), plot.width - half);
-            if (!free(x - half, x + half)) continue;
-            taken.push({ from: x - half, to: x + half });
+            const place = markerPlace(taken, mark.x, half);
+            if (place === null) continue;
+            taken.push({ from: place - half, to: place + half, x: mark.x });
             const button = make("button", `marker marker-${mark.kind}`, text);
             button.type = "button";
             button.title = mark.title;
             button.tabIndex = -1;
-            button.style.left = `${GUTTER.left + x}px`;
+            button.style.left = `${GUTTER.left + place}px`;
             button.addEventListener("click", () => goToEvent(mark.event));
             plot.markers.append(button);
             break;

@@ -65,7 +65,11 @@ function invalidate(parts) {
     if (parts !== OVERLAY) scheduleHash();
 }
 
+/** Paper is light. */
+let printing = false;
+
 function isDark() {
+    if (printing) return false;
     if (state.theme !== "auto") return state.theme === "dark";
     return matchMedia("(prefers-color-scheme: dark)").matches;
 }
@@ -107,8 +111,16 @@ function wholeRange() {
     return { from: host.c.page_fit_from(axisNumber()), to: host.c.page_fit_to(axisNumber()) };
 }
 
+/** Highest the y axis goes. The capacity belongs into the picture unless it would squeeze all else into a third; the PNG has the same rule. */
+function mostBytes() {
+    const most = host.c.page_headroom();
+    const capacity = Number(meta.capacity ?? 0);
+    const shown = capacity > most - Math.floor(most / 32) && Math.floor(capacity / 3) <= most;
+    return shown ? capacity + Math.floor(capacity / 32) : most;
+}
+
 function topBytes() {
-    return state.top || host.c.page_headroom();
+    return state.top || mostBytes();
 }
 
 /** "event 18,204 (12.3 s)". @param {number} event */
@@ -158,11 +170,20 @@ function panWindow(share) {
 
 /** Keeps the bytes inside of [0, headroom]. @param {number} bottom @param {number} top */
 function setBytes(bottom, top) {
-    const most = host.c.page_headroom();
+    const most = mostBytes();
     const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);
     state.bottom = Math.round(Math.min(Math.max(bottom, 0), most - range));
     state.top = range >= most ? 0 : Math.round(state.bottom + range);
     invalidate(TIMELINE | OVERLAY);
+}
+
+/** `v`: the bytes up to the highest moment of the window, or all of them again. */
+function fitBytes() {
+    const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
+    const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
+    const highest = host.c.page_live_at(host.c.page_peak_in(first, end));
+    if (state.top) setBytes(0, mostBytes());
+    else setBytes(0, highest + highest / 16);
 }
 
 /** @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */

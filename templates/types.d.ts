@@ -55,6 +55,7 @@ interface HostExports {
     page_reserved_start(): number;
     page_reserved_peak(): number;
     page_reserved_end(): number;
+    page_reserved_shift(): number;
     page_headroom(): number;
     page_has_time(): number;
     page_first_us(): number;
