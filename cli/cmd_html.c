@@ -2,6 +2,7 @@
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/recording.h"
+#include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "trace/format.h"
@@ -9,7 +10,7 @@
 
 #include <inttypes.h>
 
-static bool page_render(struct buffer *page, struct recording *recording, const struct settings *settings,
+bool page_render(struct buffer *page, struct recording *recording, const struct settings *settings,
                         uint32_t device) {
     struct html_options options = {
         .file = recording->input.name,

@@ -1,6 +1,7 @@
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/recording.h"
+#include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
@@ -65,7 +66,7 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     return EXIT_CODE_FAILED;
 }
 
-static int picture_render(struct buffer *picture, const struct recording *recording,
+int picture_render(struct buffer *picture, const struct recording *recording,
                           const struct settings *settings, uint32_t device) {
     struct arena scratch;
     struct timeline timeline;

@@ -2,11 +2,12 @@
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/recording.h"
+#include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "render/report.h"
 
-static bool report_build(struct buffer *report, const struct recording *recording,
+bool report_build(struct buffer *report, const struct recording *recording,
                          const struct settings *settings) {
     struct report_options options = {
         .format = settings->format,

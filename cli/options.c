@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VERB_PICTURE = VERB_HTML | VERB_PNG, VERB_ALL = VERB_PICTURE | VERB_REPORT };
+enum { VERB_PICTURE = VERB_HTML | VERB_PNG, VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_BATCH };
 
 /* Beside the verbs: the option belongs into settings->flags. */
 enum { SHAPES = 1 << 8 };
@@ -151,6 +151,46 @@ static bool apply_group(struct settings *settings, const char *value) {
     return choice >= 0;
 }
 
+static bool apply_jobs(struct settings *settings, const char *value) {
+    return apply_number(&settings->jobs, value, 1, 4096);
+}
+
+static bool apply_png(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->png = true;
+}
+
+static bool apply_recursive(struct settings *settings, const char *value) {
+    (void)value;
+    settings->flat = false;
+    return true;
+}
+
+static bool apply_no_recursive(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->flat = true;
+}
+
+static bool apply_resume(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->resume = true;
+}
+
+static bool apply_index(struct settings *settings, const char *value) {
+    settings->index_directory = value;
+    return *value != '\0';
+}
+
+static bool apply_rank_regex(struct settings *settings, const char *value) {
+    settings->rank_regex = value;
+    return *value != '\0';
+}
+
+static bool apply_shard(struct settings *settings, const char *value) {
+    settings->shard = value;
+    return *value != '\0';
+}
+
 /* ---- the table, in the order of the help ---- */
 
 static const struct option options[] = {
@@ -159,9 +199,25 @@ static const struct option options[] = {
      "it)"},
     {'o', VERB_REPORT, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: standard output)"},
+    {'o', VERB_BATCH, "output", "DIR", apply_output, "directory of the results; made if it is not there"},
+    {'j', VERB_BATCH, "jobs", "N", apply_jobs,
+     "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
+    {0, VERB_BATCH, "png", NULL, apply_png, "write a picture of each file too"},
+    {'r', VERB_BATCH, "recursive", NULL, apply_recursive, "descend into directories (the default)"},
+    {0, VERB_BATCH, "no-recursive", NULL, apply_no_recursive, "take only the files of the named directories"},
+    {0, VERB_BATCH, "resume", NULL, apply_resume,
+     "skip files whose results are up to date (same size,\ntime of change and options)"},
+    {0, VERB_BATCH, "rank-regex", "REGEX", apply_rank_regex,
+     "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
+     "the step"},
+    {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
+     "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
+    {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
     {'f', VERB_ALL, "force", NULL, apply_force, "replace an existing output file"},
     {'d', VERB_PICTURE | SHAPES, "device", "N", apply_device,
-     "ordinal of the device (default: the one with most events)"},
+     "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
+    {'d', VERB_BATCH | SHAPES, "device", "N", apply_device,
+     "ordinal of the device to show (default: as strata html)"},
     {'d', VERB_REPORT | SHAPES, "device", "N", apply_device, "ordinal of the device (default: all)"},
     {0, VERB_REPORT, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
     {0, VERB_REPORT, "markdown", NULL, apply_markdown, "to paste into an issue"},
@@ -169,21 +225,22 @@ static const struct option options[] = {
     {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,
      "sum by call site (default) or by identical stack"},
     {0, VERB_PICTURE | SHAPES, "title", "TEXT", apply_title, "title (default: the input's name)"},
-    {0, VERB_HTML | SHAPES, "theme", "light|dark|auto", apply_theme,
+    {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", apply_theme,
      "colours of the page (default: auto, as the system)"},
     {0, VERB_PNG | SHAPES, "theme", "light|dark|auto", apply_theme,
      "colours of the picture (default: auto, which is light)"},
-    {0, VERB_PICTURE | SHAPES, "capacity", "SIZE", apply_capacity,
+    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
      "draw a line at the device's capacity, such as 80GiB"},
-    {0, VERB_PNG | SHAPES, "width", "PIXELS", apply_width, "320 to 7680 (default: 1600)"},
-    {0, VERB_PNG | SHAPES, "height", "PIXELS", apply_height, "240 to 4320 (default: 900)"},
-    {0, VERB_PNG | SHAPES, "scale", "N", apply_scale, "everything so many times larger, 1 to 4 (default: 1)"},
+    {0, VERB_PNG | VERB_BATCH | SHAPES, "width", "PIXELS", apply_width, "320 to 7680 (default: 1600)"},
+    {0, VERB_PNG | VERB_BATCH | SHAPES, "height", "PIXELS", apply_height, "240 to 4320 (default: 900)"},
+    {0, VERB_PNG | VERB_BATCH | SHAPES, "scale", "N", apply_scale,
+     "everything so many times larger, 1 to 4 (default: 1)"},
     {0, VERB_PNG | SHAPES, "from", "POSITION", apply_from,
      "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},
     {0, VERB_PNG | SHAPES, "to", "POSITION", apply_to, "where the window ends, the same way"},
-    {0, VERB_PNG | SHAPES, "axis", "events|time", apply_axis,
+    {0, VERB_PNG | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
      "what runs along the picture (default: events)"},
-    {0, VERB_PNG | SHAPES, "color-by", "WHAT", apply_color_by,
+    {0, VERB_PNG | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
      "site (default), size, age, stream, pool or category"},
     {0, VERB_ALL, "max-memory", "SIZE", apply_max_memory,
      "how much memory the recording may take\n(default: three quarters of what there is)"},
@@ -312,11 +369,17 @@ static enum options_result parse_cluster(struct parse *parse, const char *letter
 }
 
 static enum options_result parse_operand(struct parse *parse, const char *word) {
-    if (parse->settings->input != NULL) {
+    struct settings *settings = parse->settings;
+    if (parse->verb->bit == VERB_BATCH) {
+        /* The words before this one have been read, so their places are free. */
+        settings->inputs = parse->words;
+        settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
+    } else if (settings->input != NULL) {
         terminal_error(NULL, "one snapshot at a time: \"%s\" is one too many", word);
         return wrong(parse->verb);
     }
-    parse->settings->input = word;
+    if (settings->input == NULL)
+        settings->input = word;
     return OPTIONS_RUN;
 }
 
@@ -341,9 +404,11 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
         if (result != OPTIONS_RUN)
             return result;
     }
-    if (settings->input != NULL)
+    if (settings->input != NULL || settings->index_directory != NULL)
         return OPTIONS_RUN;
-    terminal_error(NULL, "%s: no snapshot is named (- is standard input)", verb->name);
+    terminal_error(NULL, "%s: no %s is named%s", verb->name,
+                   verb->bit == VERB_BATCH ? "directory or snapshot" : "snapshot",
+                   verb->bit == VERB_BATCH ? "" : " (- is standard input)");
     return wrong(verb);
 }
 
@@ -373,11 +438,12 @@ static void option_print(const struct option *option) {
 }
 
 void options_print_help(const struct verb *verb) {
-    printf("Usage: strata %s [OPTION]... SNAPSHOT\n\n%s\nOptions:\n", verb->name, verb->about);
+    printf("Usage: strata %s [OPTION]... %s\n\n%s\nOptions:\n", verb->name,
+           verb->bit == VERB_BATCH ? "PATH... -o DIR" : "SNAPSHOT", verb->about);
     for (size_t i = 0; i < N_OPTIONS; i++)
         if ((options[i].where & verb->bit) != 0)
             option_print(&options[i]);
     printf("\nSizes: 75GiB and 75G are 1024-based, 80GB is 1000-based, a plain number is bytes.\n"
-           "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage.\n\nExamples:\n%s",
-           verb->examples);
+           "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage%s.\n\nExamples:\n%s",
+           verb->bit == VERB_BATCH ? ", 4 some files failed" : "", verb->examples);
 }

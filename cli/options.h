@@ -11,7 +11,7 @@
 #include "render/raster.h"
 #include "render/report.h"
 
-enum verb_bit { VERB_HTML = 1, VERB_PNG = 2, VERB_REPORT = 4 };
+enum verb_bit { VERB_HTML = 1, VERB_PNG = 2, VERB_REPORT = 4, VERB_BATCH = 8 };
 
 enum { FLAGS_CAPACITY = 1024 };
 
@@ -36,6 +36,14 @@ struct settings {
     enum report_format format;
     enum group_by group;
     uint32_t top; /* 20 at first; 0: all */
+
+    char **inputs; /* batch: all operands; `input` is the first */
+    uint32_t n_inputs;
+    uint32_t jobs;               /* 0: as many as cores and memory allow */
+    bool png, flat, resume;      /* flat: do not descend into directories */
+    const char *index_directory; /* NULL: convert; else only join what is there */
+    const char *rank_regex;      /* NULL: the names in use */
+    const char *shard;           /* NULL: everything */
 
     char flags[FLAGS_CAPACITY]; /* the given options that shape the result, in long form: "--scale 2 --from
                                    peak-500" */

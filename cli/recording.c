@@ -63,16 +63,15 @@ bool recording_read(struct recording *recording, const struct settings *settings
     size_t limit = settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
     struct read_source source = input_source(&recording->input);
     struct read_progress progress = {report_progress, &recording->input};
-    struct read_error error = {0};
     if (!trace_init(&recording->trace, memory_host(), limit)) {
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
         return false;
     }
     progress_start(recording->input.name, source.size_hint);
-    bool done = trace_read(&recording->trace, &source, &progress, &error);
+    bool done = trace_read(&recording->trace, &source, &progress, &recording->error);
     progress_end();
     if (!done)
-        print_read_error(recording, &error);
+        print_read_error(recording, &recording->error);
     done = done && input_finish(&recording->input, recording->sha256);
     if (done && settings->verbose)
         note_details(recording);
@@ -123,11 +122,19 @@ static uint32_t device_find(const struct recording *recording, int32_t ordinal) 
     return UINT32_MAX;
 }
 
-static uint32_t most_events(const struct trace *trace) {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        most = trace->devices[i].n_events > most ? trace->devices[i].n_events : most;
-    return most;
+/* Which device people most likely ask about: one that ran out of memory, then one with more events. */
+static bool device_is_likelier(const struct device_trace *a, const struct device_trace *b) {
+    bool a_oom = a->n_ooms != 0, b_oom = b->n_ooms != 0;
+    return a_oom != b_oom ? a_oom : a->n_events > b->n_events;
+}
+
+/* Index of the likeliest device, the first of equal ones. */
+static uint32_t device_likeliest(const struct trace *trace) {
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < trace->n_devices; i++)
+        if (device_is_likelier(&trace->devices[i], &trace->devices[best]))
+            best = i;
+    return best;
 }
 
 /* The peak of one device. False: no memory, printed. */
@@ -144,19 +151,17 @@ static bool device_peak(const struct recording *recording, uint32_t index, uint6
     return done;
 }
 
-/* Of the devices with `n_events`, the one with the highest peak; the peaks are computed only if there are
- * several. False: no memory, printed. */
-static bool device_with_highest_peak(const struct recording *recording, uint32_t n_events, uint32_t *index) {
+/* Of the devices as likely as `*index`, the one with the highest peak; the peaks are computed only if there
+ * are several. False: no memory, printed. */
+static bool device_with_highest_peak(const struct recording *recording, uint32_t *index) {
     const struct trace *trace = &recording->trace;
-    uint32_t n_candidates = 0;
-    for (uint32_t i = trace->n_devices; i-- != 0;)
-        if (trace->devices[i].n_events == n_events) {
-            *index = i;
-            n_candidates++;
-        }
+    const struct device_trace *first = &trace->devices[*index];
     uint64_t highest = 0, peak = 0;
+    uint32_t n_candidates = 0;
+    for (uint32_t i = *index; i < trace->n_devices; i++)
+        n_candidates += !device_is_likelier(first, &trace->devices[i]);
     for (uint32_t i = *index; n_candidates > 1 && i < trace->n_devices; i++) {
-        if (trace->devices[i].n_events != n_events)
+        if (device_is_likelier(first, &trace->devices[i]))
             continue;
         if (!device_peak(recording, i, &peak))
             return false;
@@ -166,6 +171,16 @@ static bool device_with_highest_peak(const struct recording *recording, uint32_t
         }
     }
     return true;
+}
+
+/* Says which device is shown and why, where there are others. */
+static void device_note(const struct recording *recording, uint32_t index) {
+    const struct device_trace *device = &recording->trace.devices[index];
+    char text[512];
+    devices_text(&recording->trace, index, text, sizeof text);
+    if (*text != '\0')
+        terminal_note(recording->input.shown, "device %" PRId32 " is shown%s; -d shows another: %s",
+                      device->ordinal, device->n_ooms != 0 ? ", which ran out of memory" : "", text);
 }
 
 bool recording_choose_device(const struct recording *recording, const struct settings *settings,
@@ -181,13 +196,10 @@ bool recording_choose_device(const struct recording *recording, const struct set
         terminal_error(recording->input.shown, "shows nothing: no device has events, blocks or segments");
         return false;
     }
-    if (!device_with_highest_peak(recording, most_events(trace), index))
+    *index = device_likeliest(trace);
+    if (!device_with_highest_peak(recording, index))
         return false;
-    char text[512];
-    devices_text(trace, *index, text, sizeof text);
-    if (*text != '\0')
-        terminal_note(recording->input.shown, "device %" PRId32 " is shown; -d shows another: %s",
-                      trace->devices[*index].ordinal, text);
+    device_note(recording, *index);
     return true;
 }
 

@@ -9,6 +9,7 @@ struct recording {
     struct input input;
     struct trace trace;
     char sha256[INPUT_DIGEST_CHARACTERS + 1];
+    struct read_error error; /* of recording_read, where the trace could not be read */
 };
 
 /* Opens the input only, so that the output can be refused before the work. False: printed, nothing to
@@ -21,8 +22,9 @@ bool recording_read(struct recording *recording, const struct settings *settings
 void recording_release(struct recording *recording);
 
 /*
- * The device to show, as an index into trace.devices: the one of -d, else the one with the most events, and
- * of these the one with the most bytes at its peak. The others are named in a note. False: printed; `*code`
+ * The device to show, as an index into trace.devices: the one of -d, else of those with an out-of-memory event
+ * (of all where there is none) the one with most events, and of equal ones the one with the most bytes at its
+ * peak. The others are named in a note. False: printed; `*code`
  * is the process' answer.
  */
 bool recording_choose_device(const struct recording *recording, const struct settings *settings,

@@ -73,7 +73,7 @@ int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint
     int64_t position = moment_q16(timeline, view->axis, moment) - view->from_q16;
     if (position < -range)
         return -limit;
-    if (position > 2 * range)
+    if (position / 2 > range)
         return limit;
     unsigned shift = 0;
     while (range >> shift >= INT64_C(1) << 38)
@@ -88,9 +88,10 @@ static uint16_t bend_remains(const struct scene *scene, uint32_t column) {
     int32_t from = view_x_q8(&scene->view, scene->timeline, moment);
     int32_t to = view_x_q8(&scene->view, scene->timeline, moment + 1);
     int32_t centre = (int32_t)(column * 256 + 128);
-    if (moment == 0 || to - from < BEND_MIN_PX * 256)
+    int64_t wide = (int64_t)to - from; /* both may be at the limits of view_x_q8 */
+    if (moment == 0 || wide < BEND_MIN_PX * 256)
         return 0;
-    int32_t length = (to - from) / 2 < BEND_MAX_PX * 256 ? (to - from) / 2 : BEND_MAX_PX * 256;
+    int32_t length = wide / 2 < BEND_MAX_PX * 256 ? (int32_t)(wide / 2) : BEND_MAX_PX * 256;
     if (centre < from || centre - from >= length)
         return 0;
     int32_t t = (int32_t)((int64_t)(centre - from) * 256 / length);

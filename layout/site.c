@@ -166,15 +166,100 @@ enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame) {
     return is_noise(place.file, place.name) ? FRAME_NOISE : FRAME_NATIVE;
 }
 
-/* The kinds are in the order in which they are preferred, and among equals the innermost wins; so the site of
- * a stack is its own frame or the site of its parent, which has been settled before. */
-void sites_of_stacks(const struct trace *trace, const uint8_t *kind, uint32_t *site) {
+/* ---- names of C++ ---- */
+
+/* Behind the bracket that closes the one at `at`; the end of the text where none does. */
+static uint32_t group_end(struct text text, uint32_t at) {
+    uint8_t open = text.at[at], close = open == '<' ? '>' : open == '{' ? '}' : ')';
+    uint32_t depth = 0;
+    for (; at < text.nbytes; at++) {
+        if (text.at[at] == open)
+            depth++;
+        else if (text.at[at] == close && text.at[at - 1] != '-' && --depth == 0) /* not the arrow -> */
+            return at + 1;
+    }
+    return text.nbytes;
+}
+
+static bool is_after_operator(struct text name, uint32_t at) {
+    return at >= 8 && text_has_at(name, at - 8, "operator");
+}
+
+/* The end of what is skipped as a whole at `at`: template arguments, "(anonymous namespace)", "operator()". `at`
+ * itself: nothing is. */
+static uint32_t native_skip(struct text name, uint32_t at) {
+    static const char anonymous[] = "(anonymous namespace)";
+    if (name.at[at] == '<' && is_after_operator(name, at))
+        return at + 1;
+    if (name.at[at] == '<' || name.at[at] == '{')
+        return group_end(name, at);
+    if (text_has_at(name, at, anonymous))
+        return at + (uint32_t)sizeof anonymous - 1;
+    if (text_has_at(name, at, "()") && is_after_operator(name, at))
+        return at + 2;
+    return at;
+}
+
+/* "at::Tensor at::native::mm(at::Tensor const&)" without its return type and parameters; the whole name where
+ * there is no list of parameters. */
+static struct text native_name(struct text name) {
+    uint32_t begin = 0;
+    for (uint32_t at = 0; at < name.nbytes;) {
+        uint32_t behind = native_skip(name, at);
+        if (behind != at) {
+            at = behind;
+            continue;
+        }
+        if (name.at[at] == '(')
+            return at > begin ? (struct text){name.at + begin, at - begin} : name;
+        if (name.at[at] == ' ' && !is_after_operator(name, at))
+            begin = at + 1;
+        at++;
+    }
+    return name;
+}
+
+/* The next stretch of a name outside of template arguments, from `*at` on. Empty: there is none. */
+static struct text native_stretch(struct text name, uint32_t *at) {
+    while (*at < name.nbytes && name.at[*at] == '<' && !is_after_operator(name, *at))
+        *at = group_end(name, *at);
+    uint32_t begin = *at;
+    while (*at < name.nbytes && (name.at[*at] != '<' || is_after_operator(name, *at)))
+        ++*at;
+    return (struct text){name.at + begin, *at - begin};
+}
+
+/* Functions that every allocation passes on its way from the operator to the allocator: they say nothing about
+ * why it was made. */
+static bool is_plumbing(struct text name) {
+    static const char *const parts[] = {"CachingAllocator",    "c10::Storage",        "empty_generic",
+                                        "empty_strided",       "empty_cuda",          "empty_like",
+                                        "memory_format_empty", "empty_memory_format", "at::detail::empty",
+                                        "at::empty",           "at::_ops::empty",     "::resize_",
+                                        "::create_out",        "::set_output_",       "TensorIteratorBase",
+                                        "c10::impl::",         "c10::Dispatcher",     "c10::KernelFunction"};
+    struct text own = native_name(name), stretch;
+    for (uint32_t at = 0; (stretch = native_stretch(own, &at)).nbytes != 0;)
+        if (text_contains_any(stretch, parts, sizeof parts / sizeof *parts))
+            return true;
+    return false;
+}
+
+uint8_t site_rank_of(const struct trace *trace, uint32_t frame) {
+    enum frame_kind kind = frame_kind_of(trace, frame);
+    bool plumbing = kind == FRAME_NATIVE && is_plumbing(text_of(trace, trace->frames.frame[frame].name));
+    return (uint8_t)(2 * (unsigned)kind - plumbing);
+}
+
+/* Among frames of equal rank the innermost wins; so the site of a stack is its own frame or the site of its
+ * parent, which has been settled before. */
+void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *site) {
     const struct stack *stack = trace->stacks.stack;
     if (trace->stacks.count > 0)
         site[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
         uint32_t outer = site[stack[i].parent], own = stack[i].frame;
-        site[i] = own != 0 && (outer == 0 || kind[own] >= kind[outer]) ? own : outer;
+        site[i] = own != 0 && (outer == 0 || rank[own] >= rank[outer]) ? own : outer;
     }
 }
 
@@ -220,6 +305,16 @@ static void write_text(struct writer *writer, struct text text) {
 
 static void write_word(struct writer *writer, const char *word) {
     write_text(writer, (struct text){(const uint8_t *)word, length(word)});
+}
+
+/* Without what makes names of C++ long. What is nothing but template arguments stays. */
+static void write_native(struct writer *writer, struct text name) {
+    struct text own = native_name(name), stretch;
+    uint32_t before = writer->nbytes;
+    for (uint32_t at = 0; (stretch = native_stretch(own, &at)).nbytes != 0;)
+        write_text(writer, stretch);
+    if (writer->nbytes == before)
+        write_text(writer, name);
 }
 
 static void write_number(struct writer *writer, uint32_t number) {
@@ -269,7 +364,10 @@ uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32
         return write_end(&writer);
     }
     struct text file = base_name(place.file);
-    bool has_file = file.nbytes != 0 && !text_is(file, "??") && !text_is(file, "none");
+    bool native = !is_python(place.file),
+         has_file = file.nbytes != 0 && !text_is(file, "??") && !text_is(file, "none");
+    if (native && place.line == 0 && place.name.nbytes != 0) /* the bare name of a file adds nothing */
+        has_file = false;
     if (has_file) {
         write_text(&writer, file);
         if (place.line != 0) {
@@ -279,7 +377,10 @@ uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32
     }
     if (has_file && place.name.nbytes != 0)
         write_word(&writer, " ");
-    write_text(&writer, place.name);
+    if (native)
+        write_native(&writer, place.name);
+    else
+        write_text(&writer, place.name);
     if (writer.nbytes == 0)
         write_word(&writer, "(unknown)");
     return write_end(&writer);

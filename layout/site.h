@@ -1,7 +1,8 @@
 /*
  * Which frame of a stack is "the line of your code": the innermost Python frame that is neither interpreter
  * noise nor part of torch or of Python's own library; where there is none, the innermost Python frame; where
- * there is none, the innermost frame that is not noise.
+ * there is none, the innermost frame of C++ that is neither noise nor on every allocation's way through the
+ * allocator ("at::native::mm_cuda", not "c10::cuda::CUDACachingAllocator::malloc"); and so on down.
  */
 #ifndef STRATA_LAYOUT_SITE_H
 #define STRATA_LAYOUT_SITE_H
@@ -18,15 +19,18 @@ enum frame_kind {
 /* O(length of file and name). */
 enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame);
 
-/* Call site of every stack: `site[stacks.count]`, frame ids. `kind[frames.count]` are the frames' kinds.
+/* How telling a frame is as a call site; more is better. O(length of file and name). */
+uint8_t site_rank_of(const struct trace *trace, uint32_t frame);
+
+/* Call site of every stack: `site[stacks.count]`, frame ids. `rank[frames.count]` are the frames' ranks.
  * O(stacks). */
-void sites_of_stacks(const struct trace *trace, const uint8_t *kind, uint32_t *site);
+void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *site);
 
 /* Hash of what a person calls the place: base name of the file, line, function. The same in every file and on
  * every machine, so colours made of it are comparable. */
 uint32_t site_hash(const struct trace *trace, uint32_t frame);
 
-/* "train.py:41 forward" into `text`, cut at capacity - 1 bytes, always terminated; returns the full length.
+/* "train.py:41 forward", and of C++ "at::native::mm_cuda" without types, into `text`, cut at capacity - 1 bytes, always terminated; returns the full length.
  * Frame 0 is
  * "(no stack recorded)". */
 uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity);

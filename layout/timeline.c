@@ -203,14 +203,14 @@ static bool buckets_build(struct timeline *timeline, struct arena *arena) {
 
 static bool sites_build(struct timeline *timeline, struct arena *arena) {
     const struct trace *trace = timeline->trace;
-    uint8_t *kind = column(arena, trace->frames.count, sizeof *kind);
+    uint8_t *rank = column(arena, trace->frames.count, sizeof *rank);
     timeline->site = column(arena, trace->stacks.count, sizeof *timeline->site);
-    if (kind == NULL || timeline->site == NULL)
+    if (rank == NULL || timeline->site == NULL)
         return false;
     for (uint32_t i = 0; i < trace->frames.count; i++)
-        kind[i] = (uint8_t)frame_kind_of(trace, i);
-    sites_of_stacks(trace, kind, timeline->site);
-    arena_drop(arena, (void **)&kind);
+        rank[i] = site_rank_of(trace, i);
+    sites_of_stacks(trace, rank, timeline->site);
+    arena_drop(arena, (void **)&rank);
     return true;
 }
 

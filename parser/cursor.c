@@ -26,8 +26,7 @@ bool cursor_init(struct cursor *cursor, const struct read_source *source,
                  const struct read_progress *progress, struct arena *arena, struct read_error *error) {
     *cursor = (struct cursor){.source = source, .progress = progress, .arena = arena, .error = error};
     cursor->next_report = REPORT_NBYTES;
-    return buffer_grow(cursor, BLOCK_NBYTES + CURSOR_LOOKAHEAD) ||
-           cursor_fail(cursor, READ_NO_MEMORY, 0, "not enough memory");
+    return buffer_grow(cursor, BLOCK_NBYTES + CURSOR_LOOKAHEAD) || cursor_fail_memory(cursor, 0);
 }
 
 void cursor_release(struct cursor *cursor) {
@@ -48,6 +47,12 @@ bool cursor_fail(struct cursor *cursor, enum read_code code, uint64_t offset, co
     return false;
 }
 
+bool cursor_fail_memory(struct cursor *cursor, uint64_t offset) {
+    return cursor_fail(cursor, READ_NO_MEMORY, offset, "%s",
+                       cursor->arena->limit_hit ? "the memory limit is reached (see --max-memory)"
+                                                : "not enough memory");
+}
+
 static bool cursor_report(struct cursor *cursor) {
     uint64_t offset = cursor_offset(cursor);
     if (cursor->progress == NULL || cursor->progress->report == NULL || offset < cursor->next_report)
@@ -66,11 +71,13 @@ static bool block_read(struct cursor *cursor) {
     cursor->end = cursor->buffer + left;
     if (cursor->capacity - left < BLOCK_NBYTES &&
         !buffer_grow(cursor, cursor->capacity + cursor->capacity / 2))
-        return cursor_fail(cursor, READ_NO_MEMORY, cursor_offset(cursor), "not enough memory");
+        return cursor_fail_memory(cursor, cursor_offset(cursor));
     size_t room = cursor->capacity - left;
     int64_t got = cursor->source->read(cursor->source->context, cursor->buffer + left, room);
     if (got < 0) {
-        cursor->error->errno_value = errno;
+        if (cursor->error->code ==
+            READ_OK) /* a source that decodes another one has noted what was wrong there */
+            cursor->error->errno_value = errno;
         return cursor_fail(cursor, READ_IO, cursor->base + left, "%s", strerror(errno));
     }
     cursor->end += got;

@@ -43,6 +43,9 @@ static inline uint64_t cursor_offset(const struct cursor *cursor) {
 bool cursor_fail(struct cursor *cursor, enum read_code code, uint64_t offset, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* The error "no memory", which says whether it was the limit. Always returns false. */
+bool cursor_fail_memory(struct cursor *cursor, uint64_t offset);
+
 /* Reads on until `nbytes` are available, growing the buffer only as bytes really arrive. False: the input
  * ends before (no error is noted) or an error. */
 bool cursor_fill(struct cursor *cursor, size_t nbytes);

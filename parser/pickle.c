@@ -23,7 +23,11 @@ enum {
     MAX_LIST_CACHE_NBYTES = 64 << 20
 };
 
-enum function { FUNCTION_FIRST_ARGUMENT, FUNCTION_ORDERED_DICT };
+enum function {
+    FUNCTION_FIRST_ARGUMENT,
+    FUNCTION_APPLIED, /* the same, with its first argument, instead of a tuple of all, behind it */
+    FUNCTION_ORDERED_DICT
+};
 
 /*
  * The memo. An entry packs a value into 8 bytes:   | tag 8 | bits 56 |
@@ -672,11 +676,23 @@ static bool op_dict(struct machine *machine) {
     return dict_extend(machine, first, first + 1, machine->n_stack - first - 1 != 0);
 }
 
+/* A tuple of arguments is never stored: an event in it would count as an element of a list. */
+static bool arguments_take(struct machine *machine, uint32_t first) {
+    if (first <= stack_floor(machine) || machine->stack[first - 1].tag != VALUE_FUNCTION ||
+        machine->stack[first - 1].bits != FUNCTION_FIRST_ARGUMENT)
+        return false;
+    machine->stack[first - 1].bits = FUNCTION_APPLIED;
+    machine->n_stack = first + 1;
+    return true;
+}
+
 static bool tuple_make(struct machine *machine, uint32_t first) {
     uint32_t count = machine->n_stack - first;
     struct value tuple;
     if (!values_settle(machine, first, count))
         return false;
+    if (count != 0 && arguments_take(machine, first))
+        return true;
     if (!snapshot_tuple(&machine->snapshot, machine->stack + first, count, &tuple))
         return snapshot_failed(machine);
     machine->n_stack = first;
@@ -994,15 +1010,12 @@ static bool op_reduce(struct machine *machine) {
     struct value *function = &machine->stack[machine->n_stack - 2], *arguments = function + 1;
     if (function->tag != VALUE_FUNCTION)
         return fail_at_opcode(machine, READ_FORBIDDEN, "REDUCE is refused: it would call code");
-    const struct snapshot *snapshot = &machine->snapshot;
-    struct value result = {.tag = VALUE_NEW_DICT};
-    if (function->bits == FUNCTION_FIRST_ARGUMENT) {
-        if (arguments->tag != VALUE_LIST || snapshot->nodes.row[arguments->bits].first == 0)
-            return fail_at_opcode(machine, READ_BAD_STACK, "REDUCE finds no arguments");
-        result = snapshot->items.row[snapshot->nodes.row[arguments->bits].first - 1].value;
-    }
+    if (function->bits == FUNCTION_FIRST_ARGUMENT)
+        return fail_at_opcode(machine, READ_BAD_STACK, "REDUCE finds no arguments");
+    struct value result =
+        function->bits == FUNCTION_APPLIED ? *arguments : (struct value){.tag = VALUE_NEW_DICT};
     machine->n_stack -= 2;
-    return push(machine, result);
+    return push(machine, result) && event_pass_on(machine);
 }
 
 /* Opcodes that call code or need data from outside; NULL: not one of them. */
@@ -1115,11 +1128,46 @@ static bool opcode_run(struct machine *machine, uint8_t opcode) {
     }
 }
 
+/* Bytes of an opcode and of what follows it at a fixed length. */
+static size_t opcode_nbytes(uint8_t opcode) {
+    switch (opcode) {
+    case 'h':
+    case 'K':
+    case 'q':
+    case 'U':
+    case 'C':
+    case 0x80:
+    case 0x8a:
+    case 0x8c: return 1 + 1;
+    case 'M': return 1 + 2;
+    case 'j':
+    case 'J':
+    case 'r':
+    case 'X':
+    case 'T':
+    case 'B':
+    case 0x8b: return 1 + 4;
+    case 'G':
+    case 0x8d:
+    case 0x8e:
+    case 0x95:
+    case 0x96: return 1 + 8;
+    default: return 1;
+    }
+}
+
+/* Reads on, so that opcodes find their arguments. At the end of the input, an opcode that lacks some is not begun: what
+ * it would do with zeros could not be told from what the file says. */
+static bool lookahead_get(struct cursor *cursor) {
+    if (!cursor->at_end && !cursor_fill(cursor, CURSOR_LOOKAHEAD) && cursor->error->code != READ_OK)
+        return false;
+    return cursor->p == cursor->end || cursor_need(cursor, opcode_nbytes(*cursor->p));
+}
+
 static bool machine_run(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     while (!machine->stopped) {
-        if (cursor->end - cursor->p < CURSOR_LOOKAHEAD && !cursor->at_end &&
-            !cursor_fill(cursor, CURSOR_LOOKAHEAD) && cursor->error->code != READ_OK)
+        if (cursor->end - cursor->p < CURSOR_LOOKAHEAD && !lookahead_get(cursor))
             return false;
         machine->opcode_offset = cursor_offset(cursor);
         if (cursor->p == cursor->end)
@@ -1149,13 +1197,139 @@ static bool root_take(struct machine *machine, struct value *root) {
     return true;
 }
 
+/* ---- a pickle that is cut off ---- */
+
+/*
+ * What stands on the stack at the cut, for example (a mark is a bar):
+ *
+ *     root | "segments" list "device_traces" list | list of device 0, list of device 1 | event ... | "action" "alloc" ...
+ *
+ * Events reached their lists when they were complete. What is missing is that the lists reach the root.
+ */
+struct wreck {
+    uint32_t first, end; /* of the lists of the devices on the stack */
+    uint32_t events_end; /* behind the events that wait for the last of them: [end, events_end) */
+};
+
+/* The first mark at `from` or above, or the top of the stack. */
+static uint32_t mark_from(const struct machine *machine, uint32_t from) {
+    for (uint32_t i = 0; i < machine->n_marks; i++)
+        if (machine->mark[i] >= from)
+            return machine->mark[i];
+    return machine->n_stack;
+}
+
+/* `at` is the place of device_traces, which may have a mark of its own. */
+static struct wreck wreck_find(const struct machine *machine, uint32_t at) {
+    struct wreck wreck = {.first = at + 1};
+    uint32_t mark = mark_from(machine, at + 1);
+    wreck.end = mark == at + 1 && mark < machine->n_stack ? mark_from(machine, at + 2) : mark;
+    wreck.events_end = mark_from(machine, wreck.end + 1);
+    return wreck;
+}
+
+/* Adds the events among stack[first .. end) to `list`. The last value may still lack some of its keys. */
+static bool wreck_events(struct machine *machine, uint32_t first, uint32_t end, struct value *list) {
+    for (uint32_t i = first; i < end; i++) {
+        struct value *value = &machine->stack[i];
+        if (i + 1 < end && !values_settle(machine, i, 1))
+            return false;
+        if (value->tag == VALUE_EVENT && !snapshot_append(&machine->snapshot, list, value, 1))
+            return snapshot_failed(machine);
+    }
+    return true;
+}
+
+static bool wreck_is_list(const struct value *value) {
+    return value->tag == VALUE_NEW_LIST || value->tag == VALUE_EVENTS;
+}
+
+/* Puts the lists of the devices into device_traces. The last of them is the one that is cut. */
+static bool wreck_join(struct machine *machine, struct wreck wreck, struct value *traces) {
+    int32_t n_devices =
+        traces->tag == VALUE_LIST ? (int32_t)machine->snapshot.nodes.row[traces->bits].count : 0;
+    for (uint32_t at = wreck.first; at < wreck.end;) {
+        struct value *list = &machine->stack[at++];
+        value_refresh(machine, list);
+        if (!wreck_is_list(list))
+            continue;
+        uint32_t next = at; /* an event may wait for APPEND, without a mark */
+        while (next < wreck.end && !wreck_is_list(&machine->stack[next]))
+            next++;
+        uint32_t end = next == wreck.end ? wreck.events_end : next;
+        if (!wreck_events(machine, at, end, list) || !snapshot_append(&machine->snapshot, traces, list, 1))
+            return false;
+        at = next;
+        n_devices++;
+    }
+    machine->snapshot.first_cut_device = n_devices == 0 ? 0 : n_devices - 1;
+    return true;
+}
+
+/* A key and what the file has of its value, at stack[at]. */
+static bool wreck_pair(struct machine *machine, struct value *root, uint32_t at) {
+    struct value pair[2] = {machine->stack[at], {.tag = VALUE_NONE}};
+    uint32_t value_at = at + 1;
+    while (value_at < machine->n_stack && machine->stack[value_at].tag == VALUE_FUNCTION)
+        value_at++;
+    if (value_at == machine->n_stack || !snapshot_is_traces_key(&pair[0]))
+        return true;
+    pair[1] = machine->stack[value_at];
+    value_refresh(machine, &pair[1]);
+    if (pair[1].tag != VALUE_NEW_LIST && pair[1].tag != VALUE_LIST)
+        return true;
+    return wreck_join(machine, wreck_find(machine, value_at), &pair[1]) &&
+           (snapshot_dict_add(&machine->snapshot, root, pair, 1) || snapshot_failed(machine));
+}
+
+/* Makes a root of what was read before the cut. False: there is none, or an error. */
+static bool wreck_root(struct machine *machine, struct value *root) {
+    uint32_t at = 0;
+    while (at < machine->n_stack && machine->stack[at].tag == VALUE_FUNCTION)
+        at++;
+    if (at == machine->n_stack)
+        return false;
+    *root = machine->stack[at++];
+    value_refresh(machine, root);
+    if (root->tag != VALUE_NEW_DICT && root->tag != VALUE_DICT)
+        return false;
+    uint32_t open = mark_from(machine, at + 1);
+    for (; at < machine->n_stack && machine->stack[at].tag == VALUE_STRING; at += 2) {
+        bool complete = at + 2 < open && machine->stack[at + 2].tag == VALUE_STRING;
+        if (!complete)
+            return wreck_pair(machine, root, at);
+        if (!values_settle(machine, at, 2) ||
+            !snapshot_dict_add(&machine->snapshot, root, &machine->stack[at], 1))
+            return false;
+    }
+    return true;
+}
+
+/* Uses what a truncated pickle holds, if it holds events at all; otherwise the error stays. */
+static bool wreck_read(struct machine *machine) {
+    struct read_error *error = machine->cursor->error, truncated = *error;
+    struct value root;
+    error->code = READ_OK;
+    bool found = wreck_root(machine, &root);
+    machine_release(machine);
+    bool done = found && snapshot_finish(&machine->snapshot, root) &&
+                snapshot_diagnose_cut(&machine->snapshot, truncated.offset);
+    if (!done && error->code != READ_NO_MEMORY)
+        *error = truncated;
+    return done || cursor_fail(machine->cursor, error->code, error->offset, "%s", "");
+}
+
 bool pickle_read(struct cursor *cursor, struct trace *trace) {
     struct machine machine = {.cursor = cursor, .arena = &trace->arena};
     struct value root;
     bool done = snapshot_init(&machine.snapshot, trace, cursor->error) || snapshot_failed(&machine);
     done = done && machine_run(&machine) && root_take(&machine, &root);
-    machine_release(&machine); /* the memo is large: gone before the columns are joined */
-    done = done && (snapshot_finish(&machine.snapshot, root) || snapshot_failed(&machine));
+    if (!done && cursor->error->code == READ_TRUNCATED) {
+        done = wreck_read(&machine);
+    } else {
+        machine_release(&machine); /* the memo is large: gone before the columns are joined */
+        done = done && (snapshot_finish(&machine.snapshot, root) || snapshot_failed(&machine));
+    }
     snapshot_release(&machine.snapshot);
     return done;
 }

@@ -1,9 +1,23 @@
 #include "parser/read.h"
 
-#include "parser/cursor.h"
+#include "parser/base64.h"
+#include "parser/gzip.h"
+#include "parser/html.h"
+#include "parser/json.h"
+#include "parser/page.h"
 #include "parser/pickle.h"
+#include "parser/sniff.h"
+#include "parser/zip.h"
+#include "trace/format.h"
 
 #include <stdio.h>
+#include <string.h>
+
+enum {
+    SNIFF_NBYTES = 1024,        /* enough for a comment or white space in front of a page */
+    MAX_BLAME_NBYTES = 1 << 30, /* unpacked to look for damage; a bomb must not keep us busy */
+    MAX_LAYERS = 4              /* a page in a zip in gzip needs three; each costs a buffer */
+};
 
 const char *read_code_name(enum read_code code) {
     static const char *const names[] = {
@@ -21,36 +35,164 @@ const char *read_code_name(enum read_code code) {
         [READ_LIMIT] = "limit",
         [READ_NO_MEMORY] = "no_memory",
         [READ_INTERRUPTED] = "interrupted",
+        [READ_CORRUPT] = "corrupt",
+        [READ_NO_DATA] = "no_data",
     };
     return names[code];
 }
 
-/* Pickles of protocol 2 and later begin with PROTO, older ones with the opcode of a container. */
-static bool is_pickle(const uint8_t *p, size_t nbytes) {
-    if (nbytes >= 2 && p[0] == 0x80 && p[1] >= 2)
-        return true;
-    if (nbytes >= 2 && (p[0] == ']' || p[0] == '}' || p[0] == '('))
-        return p[1] == '(' || p[1] == '.' || p[1] == 'q' || p[1] == 'p' || p[1] == 'd' || p[1] == 'l';
-    return nbytes >= 1 && p[0] == 'c';
+/* ---- recognising an input by its first bytes ---- */
+
+/* The first line of GLOBAL: a module's name. */
+static bool is_module_line(const uint8_t *p, size_t nbytes) {
+    size_t i = 0;
+    while (i < nbytes && (p[i] == '.' || p[i] == '_' || (p[i] >= '0' && p[i] <= '9') ||
+                          (p[i] >= 'A' && p[i] <= 'Z') || (p[i] >= 'a' && p[i] <= 'z')))
+        i++;
+    return i != 0 && i < nbytes && p[i] == '\n';
 }
 
-static bool input_read(struct cursor *cursor, struct trace *trace) {
+/* Pickles of protocol 2 and later begin with PROTO, older ones with the opcode of a container. */
+static bool is_pickle(const uint8_t *p, size_t nbytes) {
+    if (nbytes >= 1 && p[0] == 0x80)
+        return nbytes == 1 || p[1] >= 2;
+    if (nbytes >= 2 && (p[0] == ']' || p[0] == '}' || p[0] == '('))
+        return p[1] == '(' || p[1] == '.' || p[1] == 'q' || p[1] == 'p' || p[1] == 'd' || p[1] == 'l';
+    return nbytes >= 1 && p[0] == 'c' && is_module_line(p + 1, nbytes - 1);
+}
+
+static bool is_json(const uint8_t *p, size_t nbytes) {
+    size_t blank = sniff_blank(p, nbytes);
+    return blank < nbytes && (p[blank] == '{' || p[blank] == '[');
+}
+
+/* ---- inputs inside of inputs ---- */
+
+static bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+
+/* Reads what `source` makes of the bytes below it. Progress is told by the innermost cursor. */
+static bool layer_read(struct cursor *below, const struct read_source *source, struct trace *trace,
+                       unsigned depth) {
+    struct cursor cursor;
+    const struct read_progress *progress = below->progress;
+    below->progress = NULL;
+    bool done = cursor_init(&cursor, source, progress, &trace->arena, below->error) &&
+                input_read(&cursor, trace, depth + 1);
+    cursor_release(&cursor);
+    below->progress = progress;
+    return done;
+}
+
+static bool is_truncated(const struct trace *trace, const struct diagnostic *diagnostic) {
+    static const char code[] = "truncated";
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(trace, diagnostic->code, &nbytes);
+    return nbytes == sizeof code - 1 && memcmp(bytes, code, nbytes) == 0;
+}
+
+/* The recording was complete, and what surrounds it is not. */
+static bool envelope_check(struct cursor *cursor, struct trace *trace, enum source_end end,
+                           const char *what) {
+    char message[160];
+    if (end != SOURCE_TRUNCATED)
+        return true;
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        if (is_truncated(trace, &trace->diagnostics[i]))
+            return true; /* the recording is cut too, and that is said */
+    snprintf(message, sizeof message,
+             "The %s is cut off at byte %s, behind the recording: nothing is missing.", what,
+             format_count(cursor_offset(cursor)).text);
+    return trace_diagnose(trace, "truncated", message, -1) ||
+           cursor_fail_memory(cursor, cursor_offset(cursor));
+}
+
+/* Nothing could be read. If the envelope is to blame, it must be what the error speaks of. */
+static void envelope_blame(struct cursor *cursor, struct read_source source, const enum source_end *end) {
+    struct read_error *error = cursor->error, inner = *error;
+    uint8_t waste[16 << 10];
+    if (inner.code == READ_EMPTY && *end == SOURCE_TRUNCATED) {
+        error->code = READ_OK;
+        (void)cursor_fail(cursor, READ_TRUNCATED, cursor_offset(cursor),
+                          "the file ends before anything could be unpacked");
+    }
+    if (inner.code < READ_TRUNCATED || inner.code > READ_BAD_SHAPE || *end == SOURCE_FAILED)
+        return;
+    error->code = READ_OK; /* a check sum may tell that the bytes were damaged */
+    for (uint64_t nbytes = 0; nbytes < MAX_BLAME_NBYTES; nbytes += sizeof waste)
+        if (source.read(source.context, waste, sizeof waste) <= 0)
+            break;
+    if (error->code == READ_OK)
+        *error = inner;
+}
+
+static bool gzip_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    struct gzip gzip;
+    if (!gzip_open(&gzip, cursor))
+        return false;
+    struct read_source source = gzip_source(&gzip);
+    bool read = layer_read(cursor, &source, trace, depth);
+    if (!read)
+        envelope_blame(cursor, source, &gzip.end);
+    bool done = read && gzip_finish(&gzip) && envelope_check(cursor, trace, gzip.end, "gzip data");
+    gzip_release(&gzip);
+    return done;
+}
+
+static bool zip_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    struct zip zip;
+    if (!zip_open(&zip, cursor))
+        return false;
+    struct read_source source = zip_source(&zip);
+    bool read = layer_read(cursor, &source, trace, depth);
+    if (!read)
+        envelope_blame(cursor, source, &zip.end);
+    bool done = read && zip_finish(&zip) && envelope_check(cursor, trace, zip.end, "zip");
+    zip_release(&zip);
+    return done;
+}
+
+static bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    enum html_kind kind;
+    struct base64 base64;
+    if (!html_seek(cursor, &kind))
+        return false;
+    if (kind == HTML_STRATA)
+        return page_read(cursor, trace);
+    base64_open(&base64, cursor, '"');
+    struct read_source source = base64_source(&base64);
+    return layer_read(cursor, &source, trace, depth);
+}
+
+static bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     if (!cursor_fill(cursor, 1))
         return cursor->error->code == READ_OK && cursor_fail(cursor, READ_EMPTY, 0, "the file is empty");
-    (void)cursor_fill(cursor, 16);
+    (void)cursor_fill(cursor, SNIFF_NBYTES);
     if (cursor->error->code != READ_OK)
         return false;
-    if (is_pickle(cursor->p, (size_t)(cursor->end - cursor->p)))
+    const uint8_t *p = cursor->p;
+    size_t nbytes = (size_t)(cursor->end - p);
+    if (is_pickle(p, nbytes))
         return pickle_read(cursor, trace);
-    return cursor_fail(cursor, READ_UNKNOWN_KIND, 0,
-                       "this is not a memory snapshot: it does not begin like a pickle");
+    if (depth == MAX_LAYERS)
+        return cursor_fail(cursor, READ_LIMIT, 0, "inputs are packed into each other more than 4 deep");
+    if (gzip_recognises(p, nbytes))
+        return gzip_layer_read(cursor, trace, depth);
+    if (zip_recognises(p, nbytes))
+        return zip_layer_read(cursor, trace, depth);
+    if (html_recognises(p, nbytes))
+        return html_layer_read(cursor, trace, depth);
+    if (is_json(p, nbytes))
+        return json_read(cursor, trace);
+    return cursor_fail(
+        cursor, READ_UNKNOWN_KIND, 0,
+        "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or gzip");
 }
 
 bool trace_read(struct trace *trace, const struct read_source *source, const struct read_progress *progress,
                 struct read_error *error) {
     struct cursor cursor;
     *error = (struct read_error){.code = READ_OK};
-    bool done = cursor_init(&cursor, source, progress, &trace->arena, error) && input_read(&cursor, trace);
+    bool done = cursor_init(&cursor, source, progress, &trace->arena, error) && input_read(&cursor, trace, 0);
     cursor_release(&cursor);
     return done;
 }

@@ -19,14 +19,16 @@ enum read_code {
     READ_BAD_SHAPE,    /* well formed, but not a memory snapshot */
     READ_LIMIT,        /* a named limit was reached */
     READ_NO_MEMORY,    /* the memory limit, or none left */
-    READ_INTERRUPTED   /* the progress function asked to stop */
+    READ_INTERRUPTED,  /* the progress function asked to stop */
+    READ_CORRUPT,      /* compressed or encoded data is damaged: a check sum differs, a byte is no base64 */
+    READ_NO_DATA       /* a known kind of file that holds no recording, such as a page with a picture only */
 };
 
 struct read_error {
     enum read_code code;
-    uint64_t
-        offset; /* byte of the input where it went wrong (of the decompressed stream for compressed input) */
-    int errno_value;   /* READ_IO only */
+    uint64_t offset; /* byte where it went wrong: of the decoded stream where something is wrong with what it
+                        says, of the input for READ_CORRUPT */
+    int errno_value; /* READ_IO only */
     char message[160]; /* one line without the file's name and the offset: "GLOBAL is refused: it would call
                           code" */
 };

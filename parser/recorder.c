@@ -415,6 +415,21 @@ bool recorder_event(struct recorder *recorder, const struct event *event) {
     return true;
 }
 
+bool recorder_join(struct recorder *recorder, const struct event *event) {
+    recorder->device.n_events--; /* back to the moment of the event before */
+    bool done = record_action(recorder, event);
+    recorder->device.n_events++;
+    recorder->n_of_action[event->action]++;
+    return done;
+}
+
+bool recorder_before(struct recorder *recorder, const struct event *event) {
+    struct life_row row;
+    uint32_t reference = recorder->before.lives.count | BEFORE;
+    return event_row(recorder, event, &row) && lives_add(arena_of(recorder), &recorder->before, &row) &&
+           map_put(arena_of(recorder), &recorder->open, event->address, reference);
+}
+
 /* ---- final segments ---- */
 
 bool recorder_segment(struct recorder *recorder, const struct segment *segment, uint64_t stream,
@@ -487,8 +502,7 @@ static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t li
 /* A life that no event ended, or, where completions were skipped, one that a pending block shows to be still there. */
 static bool block_fits(const struct recorder *recorder, const struct block *block, const struct lives *lives,
                        uint32_t life) {
-    return lives->death[life] == recorder->device.n_events + 1 ||
-           (block->state == BLOCK_PENDING_FREE && lives->size[life] == block->requested_size);
+    return lives->death[life] == recorder->device.n_events + 1 || block->state == BLOCK_PENDING_FREE;
 }
 
 static bool block_is_new(struct recorder *recorder, const struct segment *segment, uint32_t index,
@@ -538,8 +552,8 @@ static bool blocks_explain(struct recorder *recorder, struct ranks *ranks) {
 
 /* What the trace left open and no block explains: a race with another thread, or a lost free. */
 static void open_count(struct recorder *recorder) {
-    if (recorder->device.n_segments == 0)
-        return; /* recorded without segments: nothing to compare with */
+    if (recorder->device.n_blocks == 0)
+        return; /* recorded without blocks: nothing to compare with */
     for (uint32_t i = 0; recorder->open.mask != 0 && i <= recorder->open.mask; i++) {
         if (recorder->open.slot[i].reference == 0)
             continue;
@@ -596,9 +610,10 @@ static bool lives_join(struct recorder *recorder, const struct ranks *ranks) {
     for (unsigned i = 0; i < N_COLUMNS; i++) {
         uint8_t *column = *column_of(later, i);
         size_t item = columns[i].item_nbytes;
-        bytes_move(column + n_before * item, column, n_later * item);
-        if (n_before != 0)
+        if (n_before != 0) {
+            bytes_move(column + n_before * item, column, n_later * item);
             column_permute(column, *column_of(before, i), order, n_before, item);
+        }
         uint32_t capacity = recorder->later.capacity;
         arena_trim(arena, column_of(later, i), &capacity, n_before + n_later, item);
     }
@@ -677,13 +692,83 @@ static bool diagnose_events(struct recorder *recorder, const char *code, uint64_
     return diagnose(recorder, code, message);
 }
 
-static bool recorder_diagnose(struct recorder *recorder) {
-    static const char state_only[] =
-        "recorded for this device: what is shown is its state when the file was written.";
+/* A recording without events, or with one: what is shown is a state. */
+static bool diagnose_history(struct recorder *recorder) {
     char message[200];
     uint32_t n_events = recorder->device.n_events;
-    snprintf(message, sizeof message, "%s was %s", n_events == 0 ? "No event" : "One event", state_only);
-    if (n_events <= 1 && !diagnose(recorder, n_events == 0 ? "no_history" : "one_event", message))
+    if (n_events > 1)
+        return true;
+    bool empty = recorder->device.lives.count == 0;
+    snprintf(message, sizeof message, "%s was recorded for this device%s",
+             n_events == 0 ? "No event" : "One event",
+             empty ? ", and nothing is allocated on it."
+                   : ": what is shown is its state when the file was written.");
+    return diagnose(recorder, empty ? "empty_device" : n_events == 0 ? "no_history" : "one_event", message);
+}
+
+/* What the final segments say of the bytes that are in use: their own totals, or, before torch 2.0, the blocks'. */
+static uint64_t segments_requested(const struct device_trace *device) {
+    uint64_t nbytes = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        nbytes += device->segments[i].requested_size;
+    if (nbytes != 0)
+        return nbytes;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        nbytes += device->blocks[i].requested_size;
+    return nbytes;
+}
+
+static bool diagnose_live_end(struct recorder *recorder) {
+    const struct device_trace *device = &recorder->device;
+    if (device->n_blocks == 0)
+        return true; /* nothing to compare with */
+    uint64_t wanted = segments_requested(device), live = 0;
+    for (uint32_t i = 0; i < device->lives.count; i++)
+        live += device->lives.death[i] == device->n_events + 1 ? device->lives.size[i] : 0;
+    if (live == wanted)
+        return true;
+    char message[300];
+    snprintf(message, sizeof message,
+             "At the end %s are in use by the events and blocks, but %s by the totals of the segments: %s "
+             "bytes %s.",
+             format_bytes(live).text, format_bytes(wanted).text,
+             format_count(live > wanted ? live - wanted : wanted - live).text,
+             live > wanted ? "more" : "less");
+    return diagnose(recorder, "live_end_differs", message);
+}
+
+static uint64_t segment_delta(const struct segment_event *event) {
+    return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;
+}
+
+/* How far the reserved bytes, walked back from the final segments, would fall below zero. */
+static uint64_t reserved_shortfall(const struct device_trace *device) {
+    uint64_t nbytes = 0;
+    int64_t lowest = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        nbytes += device->segments[i].total_size;
+    for (uint32_t i = device->n_segment_events; i-- > 0;) {
+        nbytes -= segment_delta(&device->segment_events[i]);
+        lowest = (int64_t)nbytes < lowest ? (int64_t)nbytes : lowest;
+    }
+    return 0 - (uint64_t)lowest;
+}
+
+static bool diagnose_reserved(struct recorder *recorder) {
+    char message[300];
+    uint64_t shortfall = reserved_shortfall(&recorder->device);
+    if (shortfall == 0)
+        return true;
+    snprintf(message, sizeof message,
+             "%s: the reserved curve is raised by %s so that it never falls below zero.",
+             recorder->device.n_segments == 0 ? "The final segments are not known"
+                                              : "The segment events and the final segments do not add up",
+             format_bytes(shortfall).text);
+    return diagnose(recorder, "reserved_shift", message);
+}
+
+static bool recorder_diagnose(struct recorder *recorder) {
+    if (!diagnose_history(recorder) || !diagnose_live_end(recorder) || !diagnose_reserved(recorder))
         return false;
     return diagnose_allocations(
                recorder, "orphan_frees", recorder->n_orphan_frees, recorder->orphan_free_bytes,

@@ -76,6 +76,14 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
 /* The next event. O(1) on average. False: no memory. */
 bool recorder_event(struct recorder *recorder, const struct event *event);
 
+/* More of the event before, at its moment: for inputs whose events change several allocations at once. What is
+ * allocated by an event must not be freed by more of it. Not before the first event. */
+bool recorder_join(struct recorder *recorder, const struct event *event);
+
+/* An allocation that was there before the first event, known by other means than its free or a block. Events may free
+ * it. */
+bool recorder_before(struct recorder *recorder, const struct event *event);
+
 /* A final segment, in the order of the file; `segment` without stream and pool index. Its blocks follow. */
 bool recorder_segment(struct recorder *recorder, const struct segment *segment, uint64_t stream,
                       struct pool_id pool);

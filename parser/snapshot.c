@@ -3,7 +3,9 @@
 #include "parser/keys.h"
 #include "parser/settings.h"
 #include "trace/bytes.h"
+#include "trace/format.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +35,7 @@ bool snapshot_init(struct snapshot *snapshot, struct trace *trace, struct read_e
 #define STRATA_KEY_TEXT(name, text) text,
     static const char *const texts[] = {STRATA_KEYS(STRATA_KEY_TEXT)};
 #undef STRATA_KEY_TEXT
-    *snapshot = (struct snapshot){.trace = trace, .error = error};
+    *snapshot = (struct snapshot){.trace = trace, .error = error, .first_cut_device = INT32_MAX};
     interner_init(&snapshot->interner, trace);
     for (unsigned i = 0; i < KEY_COUNT; i++) {
         uint32_t id;
@@ -640,12 +642,15 @@ static bool segment_record(struct snapshot *snapshot, const struct staged_segmen
     return true;
 }
 
+/* The segments are those of the end. Where the events do not reach the end they would be taken for older than
+ * the recording, so they are left out. */
 static bool segments_record(struct snapshot *snapshot, const struct value *segments) {
     if (segments == NULL || segments->tag != VALUE_SEGMENTS)
         return true;
     for (uint32_t at = snapshot->chains.row[segments->bits].first; at != 0;
          at = snapshot->segments.row[at - 1].next)
-        if (!segment_record(snapshot, &snapshot->segments.row[at - 1]))
+        if (snapshot->segments.row[at - 1].device < snapshot->first_cut_device &&
+            !segment_record(snapshot, &snapshot->segments.row[at - 1]))
             return false;
     return true;
 }
@@ -711,6 +716,31 @@ static bool misplaced_diagnose(struct snapshot *snapshot) {
              "%llu list elements are of another kind than their neighbours and are left out.",
              (unsigned long long)snapshot->n_misplaced);
     return trace_diagnose(snapshot->trace, "misplaced", message, -1) || fail_memory(snapshot);
+}
+
+bool snapshot_is_traces_key(const struct value *key) {
+    return key->tag == VALUE_STRING &&
+           (is_word((uint32_t)key->bits, KEY_DEVICE_TRACES) || is_word((uint32_t)key->bits, KEY_TRACES));
+}
+
+bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
+    char message[400], segments[160] = "";
+    uint64_t n_events = 0;
+    for (uint32_t i = 0; i < snapshot->trace->n_devices; i++)
+        n_events += snapshot->trace->devices[i].n_events;
+    if (n_events == 0)
+        return fail(snapshot, READ_TRUNCATED, "the file ends before its first event");
+    if (snapshot->first_cut_device != INT32_MAX)
+        snprintf(
+            segments, sizeof segments,
+            " From device %" PRId32
+            " on, what was there before the recording is known from frees only, and totals may be too low.",
+            snapshot->first_cut_device);
+    snprintf(message, sizeof message,
+             "The file is cut off at byte %s: the %s event%s before that %s shown.%s",
+             format_count(offset).text, format_count(n_events).text, n_events == 1 ? "" : "s",
+             n_events == 1 ? "is" : "are", segments);
+    return trace_diagnose(snapshot->trace, "truncated", message, -1) || fail_memory(snapshot);
 }
 
 static bool root_is_snapshot(const struct snapshot *snapshot, const struct value *root) {

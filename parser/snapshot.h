@@ -106,6 +106,8 @@ struct snapshot {
     ROWS(uint32_t) frames; /* scratch */
     uint32_t annotations_capacity;
     uint64_t n_events;
+    int32_t
+        first_cut_device; /* the events of this device and of later ones are not complete; INT32_MAX: none */
     uint64_t n_misplaced; /* list elements of another kind than their neighbours */
 
     /* The dict that is being looked at. */
@@ -144,6 +146,13 @@ bool snapshot_append(struct snapshot *snapshot, struct value *list, const struct
 /* A tuple of settled values. */
 bool snapshot_tuple(struct snapshot *snapshot, const struct value *items, uint32_t n_items,
                     struct value *result);
+
+/* True if the value of this key is the events of the devices. */
+bool snapshot_is_traces_key(const struct value *key);
+
+/* After snapshot_finish of a truncated file: says so in the trace's diagnostics. False: no event is left
+ * (code READ_TRUNCATED), or no memory. */
+bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset);
 
 /* The root is known: fills devices, settings and diagnostics of the trace. */
 bool snapshot_finish(struct snapshot *snapshot, struct value root);

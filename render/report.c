@@ -1,5 +1,25 @@
 #include "render/report_parts.h"
 
+static bool categories_sum(struct report_device *report) {
+    const struct lives *lives = &report->device->lives;
+    void *column = NULL;
+    uint32_t capacity = 0, moment = report->timeline.peak_moment;
+    if (!arena_grow(report->arena, &column, &capacity, (uint64_t)lives->count + 1, 1))
+        return false;
+    uint8_t *category = column;
+    if (!categories_find(&report->timeline, report->options->rules, category, report->arena))
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->birth[i] > moment || lives->death[i] <= moment)
+            continue;
+        report->category_at_peak[category[i]].bytes += lives->size[i];
+        report->category_at_peak[category[i]].count++;
+        report->categories_inferred |= report->trace->contexts.context[lives->context[i]].category == 0;
+    }
+    arena_drop(report->arena, &column);
+    return true;
+}
+
 static bool report_device_init(struct report_device *report, const struct trace *trace, uint32_t index,
                                const struct report_options *options, struct arena *arena) {
     *report = (struct report_device){
@@ -8,6 +28,9 @@ static bool report_device_init(struct report_device *report, const struct trace 
         return false;
     if (!groups_at(&report->timeline, report->timeline.peak_moment, options->group, arena, &report->groups,
                    &report->n_groups))
+        return false;
+    if (!categories_sum(report) || !holes_find(&report->holes, report->device, arena) ||
+        !growth_find(&report->growth, &report->timeline, arena))
         return false;
     bool all = options->top == 0 || options->top > report->n_groups;
     report->n_shown = all ? report->n_groups : options->top;

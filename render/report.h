@@ -2,6 +2,7 @@
 #ifndef STRATA_RENDER_REPORT_H
 #define STRATA_RENDER_REPORT_H
 
+#include "layout/category.h"
 #include "layout/groups.h"
 #include "render/buffer.h"
 
@@ -15,8 +16,9 @@ struct report_options {
     const char *sha256; /* of the input, 64 hex digits */
     const char *kind;   /* "snapshot", "kineto" or "memory_timeline" */
     enum group_by group;
-    uint32_t top;   /* groups shown; 0: all */
-    int32_t device; /* ordinal, or REPORT_ALL_DEVICES */
+    uint32_t top;                       /* groups shown; 0: all */
+    int32_t device;                     /* ordinal, or REPORT_ALL_DEVICES */
+    const struct category_rules *rules; /* NULL: none */
 };
 
 /* Appends the report to `out`. Builds the timelines it needs in `scratch`. False: no memory. */

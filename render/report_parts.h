@@ -2,7 +2,14 @@
 #ifndef STRATA_RENDER_REPORT_PARTS_H
 #define STRATA_RENDER_REPORT_PARTS_H
 
+#include "layout/category.h"
+#include "layout/growth.h"
+#include "layout/holes.h"
 #include "render/report.h"
+
+struct category_sum {
+    uint64_t bytes, count;
+};
 
 /* One device, computed; `arena` holds everything and is released after the device has been written. */
 struct report_device {
@@ -12,6 +19,10 @@ struct report_device {
     struct timeline timeline;
     struct group *groups; /* at the peak, all of them */
     uint32_t n_groups, n_shown;
+    struct category_sum category_at_peak[CATEGORY_COUNT];
+    bool categories_inferred; /* of at least one allocation no event says it */
+    struct holes_summary holes;
+    struct growth growth;
     struct arena *arena;
 };
 
@@ -26,6 +37,26 @@ bool report_each_device(struct buffer *out, const struct trace *trace, const str
 static inline int64_t report_event(uint32_t moment) {
     return (int64_t)moment - 1;
 }
+
+/* What can be said of an out-of-memory event besides what it says itself. */
+struct report_oom {
+    const struct oom_event *event;
+    uint32_t moment;
+    uint64_t live_bytes, reserved_bytes;
+    uint64_t pending_bytes; /* of live_bytes: freed, waiting for other streams */
+    uint64_t unused_bytes;  /* reserved_bytes - live_bytes, rounding included */
+    bool at_end;            /* nothing has changed since: the final segments show the state at the event */
+};
+struct report_oom report_oom_of(const struct report_device *report, const struct oom_event *event);
+
+/* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. At most `capacity`. */
+enum { REPORT_ADVICE_MAX = 12 };
+struct report_advice {
+    const char *code; /* never changes its spelling: "enable_expandable_segments" */
+    char text[420];
+};
+uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
+                           struct report_advice advice[REPORT_ADVICE_MAX]);
 
 /* The writers behind report_render. */
 bool report_json(struct buffer *out, const struct trace *trace, const struct report_options *options,

@@ -1,66 +1,27 @@
 /* The report for people. One walk writes both forms, the sheet knows which. */
-#include "layout/site.h"
+#include "layout/category.h"
+#include "render/report_words.h"
 #include "trace/format.h"
-#include "render/report_parts.h"
-#include "render/report_sheet.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <string.h>
 
-enum {
-    CALLERS_SHOWN = 3,   /* user frames outside of the call site */
-    OOMS_SHOWN = 5,      /* a run that goes on after the first tries the same again and again */
-    OOM_GROUPS_SHOWN = 5 /* what held the memory then */
+enum { STACKS_SHOWN = 5, BASELINE_SHOWN = 5 };
+
+/* How what is older than the recording is known. */
+struct baseline {
+    uint64_t block_bytes, free_bytes;
+    uint32_t n_blocks, n_frees;
 };
 
-/* ---- names ---- */
-
-static const char *frame_name(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
-    char text[1024];
-    uint32_t length = site_text(trace, frame, text, sizeof text);
-    return sheet_name(sheet, text, length < sizeof text ? length : sizeof text - 1);
-}
-
-/* "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */
-static const char *callers_name(struct sheet *sheet, const struct trace *trace, const struct group *group) {
-    const char *text = "";
-    uint32_t last = group->site, shown = 0;
-    bool outside = false;
-    for (uint32_t stack = group->stack; stack != 0 && shown < CALLERS_SHOWN;
-         stack = trace->stacks.stack[stack].parent) {
-        uint32_t frame = trace->stacks.stack[stack].frame;
-        if (outside && frame != last && frame_kind_of(trace, frame) == FRAME_USER) {
-            text =
-                sheet_format(sheet, "%s%s%s", text, shown != 0 ? " ← " : "", frame_name(sheet, trace, frame));
-            last = frame;
-            shown++;
-        }
-        outside = outside || frame == group->site;
+static struct baseline baseline_of(const struct lives *lives, uint32_t end) {
+    struct baseline baseline = {0};
+    for (uint32_t i = 0; i < lives->preexisting; i++) {
+        bool block = lives->death[i] == end;
+        *(block ? &baseline.block_bytes : &baseline.free_bytes) += lives->size[i];
+        *(block ? &baseline.n_blocks : &baseline.n_frees) += 1;
     }
-    return text;
-}
-
-/* "after event 18,204 (12.3 s)", "before the first event" */
-static const char *moment_text(struct sheet *sheet, const struct timeline *timeline, uint32_t moment) {
-    if (moment == 0)
-        return timeline->device->n_events == 0 ? "the whole time" : "before the first event";
-    const char *event = sheet_format(sheet, "after event %s", format_count(moment - 1).text);
-    if (timeline->start_us == NULL)
-        return event;
-    return sheet_format(sheet, "%s (%s)", event, format_duration(timeline->start_us[moment]).text);
-}
-
-/* "71.2 GiB (76,450,123,456 bytes)" */
-static const char *exact_bytes(struct sheet *sheet, uint64_t bytes) {
-    if (bytes < 1024)
-        return sheet_format(sheet, "%s bytes", format_count(bytes).text);
-    return sheet_format(sheet, "%s (%s bytes)", format_bytes(bytes).text, format_count(bytes).text);
-}
-
-/* "1 allocation", "210 allocations" */
-static const char *counted(struct sheet *sheet, uint64_t count, const char *thing) {
-    return sheet_format(sheet, "%s %s%s", format_count(count).text, thing, count == 1 ? "" : "s");
+    return baseline;
 }
 
 /* ---- summary ---- */
@@ -95,9 +56,9 @@ static void allocations_row(struct sheet *sheet, const struct report_device *rep
 static void peak_row(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     row_begin(sheet, "Peak");
-    sheet_cell(sheet, "%s %s, in %s", exact_bytes(sheet, timeline->peak_bytes),
-               moment_text(sheet, timeline, timeline->peak_moment),
-               counted(sheet, timeline->live_at_peak, "allocation"));
+    sheet_cell(sheet, "%s %s, in %s", words_bytes(sheet, timeline->peak_bytes),
+               words_moment(sheet, timeline, timeline->peak_moment),
+               words_counted(sheet, timeline->live_at_peak, "allocation"));
 }
 
 /* What was there before the recording started, and how much of the peak it is. */
@@ -112,7 +73,7 @@ static void baseline_row(struct sheet *sheet, const struct report_device *report
         sheet_cell(sheet, "nothing");
     else
         sheet_cell(sheet, "%s; %s of it in the peak (%s of the peak)",
-                   exact_bytes(sheet, timeline->start_bytes), format_bytes(at_peak).text,
+                   words_bytes(sheet, timeline->start_bytes), format_bytes(at_peak).text,
                    format_share(at_peak, timeline->peak_bytes).text);
 }
 
@@ -130,11 +91,11 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
     peak_row(sheet, report);
     baseline_row(sheet, report);
     row_begin(sheet, "At the end");
-    sheet_cell(sheet, "%s", exact_bytes(sheet, timeline->end_bytes));
+    sheet_cell(sheet, "%s", words_bytes(sheet, timeline->end_bytes));
     row_begin(sheet, "Reserved");
     if (segments_known(report->device))
-        sheet_cell(sheet, "%s at most, %s", exact_bytes(sheet, timeline->reserved_peak),
-                   moment_text(sheet, timeline, timeline->reserved_peak_moment));
+        sheet_cell(sheet, "%s at most, %s", words_bytes(sheet, timeline->reserved_peak),
+                   words_moment(sheet, timeline, timeline->reserved_peak_moment));
     else
         sheet_cell(sheet, "unknown: the file holds no segments");
     sheet_table_end(sheet);
@@ -142,16 +103,63 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
 
 /* ---- call sites ---- */
 
-static void groups_table(struct sheet *sheet, const struct trace *trace, const struct group *groups,
-                         uint32_t count, uint64_t whole) {
-    static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
-    sheet_table(sheet, headings, "rrrll");
-    for (uint32_t i = 0; i < count; i++) {
-        sheet_cell(sheet, "%s", format_bytes(groups[i].bytes).text);
-        sheet_cell(sheet, "%s", format_share(groups[i].bytes, whole).text);
-        sheet_cell(sheet, "%s", format_count(groups[i].count).text);
-        sheet_cell(sheet, "%s", frame_name(sheet, trace, groups[i].site));
-        sheet_cell(sheet, "%s", callers_name(sheet, trace, &groups[i]));
+static const char *category_text(enum category category) {
+    static const char *const texts[CATEGORY_COUNT] = {
+        [CATEGORY_OTHER] = "other",
+        [CATEGORY_PARAMETER] = "parameters",
+        [CATEGORY_GRADIENT] = "gradients",
+        [CATEGORY_OPTIMIZER_STATE] = "optimizer state",
+        [CATEGORY_ACTIVATION] = "activations",
+        [CATEGORY_TEMPORARY] = "temporaries",
+        [CATEGORY_INPUT] = "input",
+        [CATEGORY_AUTOGRAD_DETAIL] = "autograd detail",
+    };
+    return texts[category];
+}
+
+static void rest_write(struct sheet *sheet, const struct report_device *report, const char *thing) {
+    const struct timeline *timeline = &report->timeline;
+    uint64_t rest = 0;
+    for (uint32_t i = report->n_shown; i < report->n_groups; i++)
+        rest += report->groups[i].bytes;
+    if (report->n_shown != report->n_groups)
+        sheet_say(sheet, "Not listed: %s with %s (%s).",
+                  words_counted(sheet, report->n_groups - report->n_shown, thing), format_bytes(rest).text,
+                  format_share(rest, timeline->peak_bytes).text);
+}
+
+/* The largest stacks, where a call site has several: who calls it tells them apart. */
+static void stacks_write(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    struct group *groups;
+    uint32_t n_groups;
+    if (report->options->group == GROUP_BY_STACK)
+        return;
+    if (!groups_at(timeline, timeline->peak_moment, GROUP_BY_STACK, report->arena, &groups, &n_groups)) {
+        sheet->out->failed = true;
+        return;
+    }
+    if (n_groups == report->n_groups)
+        return;
+    sheet_say(sheet, "The same by stack, the largest of %s:", format_count(n_groups).text);
+    words_groups(sheet, report->trace, groups, n_groups < STACKS_SHOWN ? n_groups : STACKS_SHOWN,
+                 timeline->peak_bytes);
+}
+
+static void categories_write(struct sheet *sheet, const struct report_device *report) {
+    static const char *const headings[] = {"Bytes", "Share", "Count", "Category", NULL};
+    uint64_t peak = report->timeline.peak_bytes;
+    sheet_say(sheet, report->categories_inferred ? "By category, inferred from stacks and lifetimes:"
+                                                 : "By category:");
+    sheet_table(sheet, headings, "rrrl");
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        const struct category_sum *sum = &report->category_at_peak[i];
+        if (sum->count == 0)
+            continue;
+        sheet_cell(sheet, "%s", format_bytes(sum->bytes).text);
+        sheet_cell(sheet, "%s", format_share(sum->bytes, peak).text);
+        sheet_cell(sheet, "%s", format_count(sum->count).text);
+        sheet_cell(sheet, "%s", category_text((enum category)i));
     }
     sheet_table_end(sheet);
 }
@@ -165,218 +173,44 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
         return;
     }
     sheet_say(sheet, "%s in %s of %s, %s.", format_bytes(timeline->peak_bytes).text,
-              counted(sheet, timeline->live_at_peak, "allocation"), counted(sheet, report->n_groups, thing),
-              moment_text(sheet, timeline, timeline->peak_moment));
-    groups_table(sheet, report->trace, report->groups, report->n_shown, timeline->peak_bytes);
-    uint64_t rest = 0;
-    for (uint32_t i = report->n_shown; i < report->n_groups; i++)
-        rest += report->groups[i].bytes;
-    if (report->n_shown != report->n_groups)
-        sheet_say(sheet, "Not listed: %s with %s (%s).",
-                  counted(sheet, report->n_groups - report->n_shown, thing), format_bytes(rest).text,
-                  format_share(rest, timeline->peak_bytes).text);
+              words_counted(sheet, timeline->live_at_peak, "allocation"),
+              words_counted(sheet, report->n_groups, thing),
+              words_moment(sheet, timeline, timeline->peak_moment));
+    words_groups(sheet, report->trace, report->groups, report->n_shown, timeline->peak_bytes);
+    rest_write(sheet, report, thing);
+    stacks_write(sheet, report);
+    categories_write(sheet, report);
 }
 
-/* ---- holes: what is reserved and not in use, known for the end only ---- */
+/* ---- before the recording ---- */
 
-struct holes {
-    uint64_t reserved, free, largest;
-    uint32_t count, segments;
-};
-
-static void holes_of_segment(struct holes *holes, const struct device_trace *device,
-                             const struct segment *segment) {
-    holes->segments++;
-    holes->reserved += segment->total_size;
-    for (uint32_t i = 0; i < segment->block_count; i++) {
-        const struct block *block = &device->blocks[segment->first_block + i];
-        if (block->state != BLOCK_INACTIVE)
-            continue;
-        holes->count++;
-        holes->free += block->size;
-        holes->largest = block->size > holes->largest ? block->size : holes->largest;
-    }
-}
-
-static struct holes holes_of_pool(const struct device_trace *device, uint32_t pool) {
-    struct holes holes = {0};
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        if (device->segments[i].pool == pool)
-            holes_of_segment(&holes, device, &device->segments[i]);
-    return holes;
-}
-
-/* ---- out of memory ---- */
-
-/* What allocator_settings says of expandable segments. */
-enum expandable { EXPANDABLE_UNKNOWN, EXPANDABLE_OFF, EXPANDABLE_ON };
-
-static enum expandable expandable_of(const struct trace *trace) {
-    uint32_t nbytes;
-    const uint8_t *text = trace_string(trace, trace->settings, &nbytes);
-    cJSON *settings = cJSON_ParseWithLength((const char *)text, nbytes);
-    const cJSON *flag = cJSON_GetObjectItemCaseSensitive(settings, "expandable_segments");
-    enum expandable expandable = cJSON_IsTrue(flag)    ? EXPANDABLE_ON
-                                 : cJSON_IsFalse(flag) ? EXPANDABLE_OFF
-                                                       : EXPANDABLE_UNKNOWN;
-    cJSON_Delete(settings);
-    return expandable;
-}
-
-static void fragmentation_advice(struct sheet *sheet, const struct trace *trace) {
-    static const char *const advice[] = {
-        [EXPANDABLE_UNKNOWN] = "If expandable segments are off (the file does not say), "
-                               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True is the first thing to try.",
-        [EXPANDABLE_OFF] = "Expandable segments are off: "
-                           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True is the first thing to try.",
-        [EXPANDABLE_ON] =
-            "Expandable segments are on already; what is left is memory that other streams or private "
-            "pools keep, and rounding.",
-    };
-    sheet_point(sheet, "%s", advice[expandable_of(trace)]);
-}
-
-static void oom_advice(struct sheet *sheet, const struct report_device *report, const struct oom_event *oom,
-                       uint64_t live, uint64_t reserved) {
-    uint64_t unused = reserved > live ? reserved - live : 0;
-    uint64_t there = unused + oom->device_free;
-    if (unused >= oom->size) {
-        sheet_point(
-            sheet,
-            "%s were reserved but not in use, more than was asked for, and no hole among them would do.",
-            format_bytes(unused).text);
-        fragmentation_advice(sheet, report->trace);
-    } else if (there >= oom->size) {
-        sheet_point(sheet,
-                    "What was free on the device and what was reserved but not in use would have been enough "
-                    "together (%s), but not in one piece.",
-                    format_bytes(there).text);
-        fragmentation_advice(sheet, report->trace);
-    } else {
-        sheet_point(
-            sheet,
-            "The memory was really in use: even if all that was free or reserved but not in use could serve, "
-            "%s were lacking.",
-            format_bytes(oom->size - there).text);
-        if (unused > oom->size - there) /* then holes are the larger part of the trouble */
-            fragmentation_advice(sheet, report->trace);
-    }
-}
-
-static void bytes_row(struct sheet *sheet, const char *name, uint64_t bytes) {
-    row_begin(sheet, name);
-    sheet_cell(sheet, "%s", exact_bytes(sheet, bytes));
-}
-
-/* The holes are those of the final segments, so they are known only for an OOM that ends the recording. */
-static void oom_holes_rows(struct sheet *sheet, const struct report_device *report,
-                           const struct oom_event *oom) {
-    const struct device_trace *device = report->device;
-    if (oom->event + 1 != device->n_events || device->n_segments == 0)
-        return;
-    struct holes all = {0};
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        holes_of_segment(&all, device, &device->segments[i]);
-    row_begin(sheet, "Largest free hole");
-    sheet_cell(sheet, "%s of %s in %s", exact_bytes(sheet, all.largest), format_bytes(all.free).text,
-               counted(sheet, all.count, "hole"));
-}
-
-static void oom_write(struct sheet *sheet, const struct report_device *report, const struct oom_event *oom) {
+static void baseline_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    uint32_t moment = oom->event + 1;
-    uint64_t live = timeline->live[moment], reserved = timeline_reserved_at(timeline, moment);
+    const struct lives *lives = &report->device->lives;
+    struct baseline baseline = baseline_of(lives, report->device->n_events + 1);
     struct group *groups;
     uint32_t n_groups;
-    static const char *const headings[] = {"", "", NULL};
-    sheet_say(sheet, "Out of memory %s:", moment_text(sheet, timeline, moment));
-    sheet_table(sheet, headings, "ll");
-    bytes_row(sheet, "Asked for", oom->size);
-    bytes_row(sheet, "Free on the device", oom->device_free);
-    bytes_row(sheet, "Reserved", reserved);
-    bytes_row(sheet, "In use", live);
-    bytes_row(sheet, "Reserved, not in use", reserved > live ? reserved - live : 0);
-    oom_holes_rows(sheet, report, oom);
-    sheet_table_end(sheet);
-    if (!groups_at(timeline, moment, report->options->group, report->arena, &groups, &n_groups)) {
+    if (timeline->start_bytes == 0)
+        return;
+    sheet_heading(sheet, 3, "Before recording");
+    sheet_say(sheet, "%s in %s were there before the first event.", words_bytes(sheet, timeline->start_bytes),
+              words_counted(sheet, lives->preexisting, "allocation"));
+    if (baseline.n_blocks != 0)
+        sheet_point(sheet, "%s in %s are known from the final segments: they were never freed.",
+                    format_bytes(baseline.block_bytes).text,
+                    words_counted(sheet, baseline.n_blocks, "allocation"));
+    if (baseline.n_frees != 0)
+        sheet_point(
+            sheet,
+            "%s in %s are known from their frees: their size is exact, and the stack shown is the one "
+            "of the free.",
+            format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"));
+    if (!groups_at(timeline, 0, report->options->group, report->arena, &groups, &n_groups)) {
         sheet->out->failed = true;
         return;
     }
-    sheet_say(sheet, "What held the memory:");
-    groups_table(sheet, report->trace, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
-                 live);
-    oom_advice(sheet, report, oom, live, reserved);
-}
-
-static void ooms_write(struct sheet *sheet, const struct report_device *report) {
-    uint32_t count = report->device->n_ooms;
-    if (count == 0)
-        return;
-    sheet_heading(sheet, 3, "OOM");
-    for (uint32_t i = 0; i < count && i < OOMS_SHOWN; i++)
-        oom_write(sheet, report, &report->device->ooms[i]);
-    if (count > OOMS_SHOWN)
-        sheet_say(sheet, "Not listed: %s; --json has them all.",
-                  counted(sheet, count - OOMS_SHOWN, "more out-of-memory event"));
-}
-
-/* ---- reserved ---- */
-
-static void reserved_row(struct sheet *sheet, const struct timeline *timeline, const char *name,
-                         uint32_t moment) {
-    uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
-    uint64_t unused = reserved > live ? reserved - live : 0;
-    sheet_cell(sheet, "%s", name);
-    sheet_cell(sheet, "%s", format_bytes(reserved).text);
-    sheet_cell(sheet, "%s", format_bytes(live).text);
-    sheet_cell(sheet, "%s", format_bytes(unused).text);
-    sheet_cell(sheet, "%s", format_share(unused, reserved).text);
-    sheet_cell(sheet, "%s", moment_text(sheet, timeline, moment));
-}
-
-static const char *pool_text(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {
-    const struct pool_id *id = &device->pools[pool];
-    if (pool == POOL_UNKNOWN)
-        return "unknown";
-    if (id->first == 0 && id->second == 0)
-        return "default";
-    return sheet_format(sheet, "private (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
-}
-
-static void pools_table(struct sheet *sheet, const struct report_device *report) {
-    static const char *const headings[] = {"Pool",  "Segments",     "Reserved", "Free in holes",
-                                           "Holes", "Largest hole", NULL};
-    sheet_say(sheet, "Holes at the end, by pool:");
-    sheet_table(sheet, headings, "lrrrrr");
-    for (uint32_t pool = 0; pool < report->device->n_pools; pool++) {
-        struct holes holes = holes_of_pool(report->device, pool);
-        if (holes.segments == 0)
-            continue;
-        sheet_cell(sheet, "%s", pool_text(sheet, report->device, pool));
-        sheet_cell(sheet, "%s", format_count(holes.segments).text);
-        sheet_cell(sheet, "%s", format_bytes(holes.reserved).text);
-        sheet_cell(sheet, "%s", format_bytes(holes.free).text);
-        sheet_cell(sheet, "%s", format_count(holes.count).text);
-        sheet_cell(sheet, "%s", format_bytes(holes.largest).text);
-    }
-    sheet_table_end(sheet);
-}
-
-static void reserved_write(struct sheet *sheet, const struct report_device *report) {
-    const struct timeline *timeline = &report->timeline;
-    static const char *const headings[] = {"", "Reserved", "In use", "Not in use", "Share", "", NULL};
-    sheet_heading(sheet, 3, "Reserved");
-    if (!segments_known(report->device)) {
-        sheet_say(sheet, "The file holds no segments: nothing is known of reserved memory.");
-        return;
-    }
-    sheet_table(sheet, headings, "lrrrrl");
-    reserved_row(sheet, timeline, "Most reserved", timeline->reserved_peak_moment);
-    reserved_row(sheet, timeline, "Most in use", timeline->peak_moment);
-    reserved_row(sheet, timeline, "At the end", timeline->n_moments - 1);
-    sheet_table_end(sheet);
-    if (report->device->n_segments != 0)
-        pools_table(sheet, report);
+    words_groups(sheet, report->trace, groups, n_groups < BASELINE_SHOWN ? n_groups : BASELINE_SHOWN,
+                 timeline->start_bytes);
 }
 
 /* ---- trust ---- */
@@ -456,8 +290,10 @@ static bool device_write(struct buffer *out, const struct report_device *report,
     sheet_heading(&sheet, 2, sheet_format(&sheet, "Device %" PRId32, report->device->ordinal));
     summary_write(&sheet, report);
     peak_write(&sheet, report);
-    ooms_write(&sheet, report);
-    reserved_write(&sheet, report);
+    baseline_write(&sheet, report);
+    report_ooms(&sheet, report);
+    report_growth(&sheet, report);
+    report_fragmentation(&sheet, report);
     trust_write(&sheet, report);
     return !out->failed;
 }

@@ -253,6 +253,8 @@ static void fill_file(struct trace *trace) {
     }
     trace->settings = 3;
     trace->meta = 4;
+    trace->kind = TRACE_KINETO;
+    trace->rank = 6;
 }
 
 /* Three devices: a full one, one with events but nothing else, a full one. */
@@ -266,6 +268,8 @@ static void fill(struct trace *trace, uint64_t with_seed) {
     trace->devices = rows_of(trace, 3, sizeof *trace->devices);
     fill_device(trace, &trace->devices[0]);
     trace->devices[0].ordinal = -2;
+    trace->devices[0].name = 7;
+    trace->devices[0].capacity_bytes = UINT64_MAX;
     trace->devices[1].ordinal = 5;
     trace->devices[1].n_events = 3;
     fill_device(trace, &trace->devices[2]);
@@ -365,6 +369,8 @@ static void assert_same_tables(const struct trace *a, const struct trace *b) {
     SAME_ROWS(a->annotations, b->annotations, a->n_annotations);
     assert_int_equal(a->n_diagnostics, b->n_diagnostics);
     SAME_ROWS(a->diagnostics, b->diagnostics, a->n_diagnostics);
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->rank, b->rank);
     assert_int_equal(a->settings, b->settings);
     assert_int_equal(a->meta, b->meta);
 }
@@ -386,6 +392,8 @@ static void assert_same_lives(const struct lives *a, const struct lives *b) {
 
 static void assert_same_device(const struct device_trace *a, const struct device_trace *b) {
     assert_int_equal(a->ordinal, b->ordinal);
+    assert_int_equal(a->name, b->name);
+    assert_int_equal(a->capacity_bytes, b->capacity_bytes);
     assert_int_equal(a->n_events, b->n_events);
     assert_same_lives(&a->lives, &b->lives);
     assert_int_equal(a->time_us == NULL, b->time_us == NULL);
@@ -544,6 +552,15 @@ static void break_string(struct trace *trace) {
 static void break_settings(struct trace *trace) {
     trace->settings = N_STRINGS;
 }
+static void break_kind(struct trace *trace) {
+    trace->kind = (enum trace_kind)(TRACE_MEMORY_TIMELINE + 1);
+}
+static void break_rank(struct trace *trace) {
+    trace->rank = RANK_UNKNOWN - 1;
+}
+static void break_device_name(struct trace *trace) {
+    trace->devices[1].name = N_STRINGS;
+}
 static void break_event(struct trace *trace) {
     trace->devices[2].segment_events[N_ROWS - 1].event = N_EVENTS;
 }
@@ -579,6 +596,9 @@ static void test_pack_refuses_what_is_out_of_range(void **state) {
         break_frame,
         break_string,
         break_settings,
+        break_kind,
+        break_rank,
+        break_device_name,
         break_event,
         break_event_order,
         break_change,
@@ -912,6 +932,41 @@ static void assert_sound(const struct trace *trace) {
         assert_sound_device(trace, &trace->devices[i]);
 }
 
+/* The table of the file has one row: two bytes for each of the four columns, then a byte for each. */
+static void test_broken_facts_of_the_file(void **state) {
+    static const struct {
+        uint32_t at;
+        uint8_t value;
+    } wrong[] = {
+        {8, N_STRINGS},                  /* settings */
+        {9, N_STRINGS},                  /* meta */
+        {10, TRACE_MEMORY_TIMELINE + 1}, /* kind */
+        {11, 3},                         /* rank -2 */
+    };
+    struct trace trace;
+    struct arena arena;
+    struct payload payload;
+    (void)state;
+    fill(&trace, 5);
+    struct bytes bytes = pack(&trace);
+    arena_init(&arena, host_of(&plenty), SIZE_MAX);
+    assert_int_equal(payload_open(&payload, bytes.at, bytes.nbytes, &arena), PAYLOAD_OK);
+    assert_true(pieces_inflate(&payload));
+    assert_int_equal(payload.pieces[0].raw_nbytes, 12);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint8_t *at = payload.pieces[0].target + wrong[i].at, old = *at;
+        struct trace again;
+        *at = wrong[i].value;
+        assert_true(trace_init(&again, host_of(&plenty), SIZE_MAX));
+        assert_int_equal(payload_unpack(&payload, &again), PAYLOAD_BAD_VALUE);
+        trace_release(&again);
+        *at = old;
+    }
+    arena_release(&arena);
+    trace_release(&trace);
+    free(bytes.at);
+}
+
 /* 10,000 times one wrong byte in an inflated section: an error or a sound trace, and (under AddressSanitizer)
  * no access beyond anything. */
 static void test_one_wrong_byte(void **state) {
@@ -1013,6 +1068,7 @@ int main(void) {
         cmocka_unit_test(test_addresses_may_be_left_out),
         cmocka_unit_test(test_missing_sections),
         cmocka_unit_test(test_unknown_sections),
+        cmocka_unit_test(test_broken_facts_of_the_file),
         cmocka_unit_test(test_one_wrong_byte),
         cmocka_unit_test(test_each_allocation_fails_once),
     };

@@ -129,7 +129,7 @@ static void test_frames_of_a_profile(void **state) {
 
 /* main <- train <- module.py <- at::empty <- unwind, innermost last. */
 static void test_sites(void **state) {
-    uint8_t kinds[16];
+    uint8_t ranks[16];
     uint32_t site[16];
     (void)state;
     uint32_t noise = add_frame("", 0, "unwind::unwind"), native = add_frame("", 0, "at::empty");
@@ -146,8 +146,8 @@ static void test_sites(void **state) {
     uint32_t s_deep = add_stack(add_stack(add_stack(s_inner, library), native), noise);
     uint32_t s_hole = add_stack(s_inner, 0);
     for (uint32_t i = 0; i < trace.frames.count; i++)
-        kinds[i] = (uint8_t)frame_kind_of(&trace, i);
-    sites_of_stacks(&trace, kinds, site);
+        ranks[i] = site_rank_of(&trace, i);
+    sites_of_stacks(&trace, ranks, site);
     assert_int_equal(site[0], 0);
     assert_int_equal(site[s_noise], noise);
     assert_int_equal(site[s_native], native);
@@ -158,6 +158,44 @@ static void test_sites(void **state) {
     assert_int_equal(site[s_inner], inner);
     assert_int_equal(site[s_deep], inner);
     assert_int_equal(site[s_hole], inner);
+}
+
+static const char malloc_name[] =
+    "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(signed char, unsigned long)";
+
+/* Every allocation passes through these; the operator behind them is what is asked for. */
+static void test_plumbing_gives_way(void **state) {
+    static const char *const plumbing[] = {
+        malloc_name,
+        "at::TensorBase at::detail::_empty_generic<long>(c10::ArrayRef<long>, c10::Allocator*)",
+        "at::detail::empty_cuda(c10::ArrayRef<long>, c10::ScalarType)",
+        "at::native::empty_strided_cuda(c10::ArrayRef<long>)",
+        "c10::impl::wrap_kernel_functor_unboxed_<at::native::mm(at::Tensor "
+        "const&)>::call(c10::OperatorKernel*)",
+        "at::_ops::empty_memory_format::redispatch(c10::DispatchKeySet)",
+        "at::TensorIteratorBase::build(at::TensorIteratorConfig&)",
+    };
+    (void)state;
+    uint32_t operator_frame =
+        add_frame("??", 0, "at::native::mm(c10::Storage const&, at::TensorIteratorBase&)");
+    uint32_t engine = add_frame("", 0, "torch::autograd::Engine::thread_main(GraphTask const&)");
+    uint32_t stack = add_stack(add_stack(0, engine), operator_frame), alone = 0;
+    uint32_t deepest = 0;
+    for (uint32_t i = sizeof plumbing / sizeof *plumbing; i-- > 0;) {
+        deepest = add_frame("", 0, plumbing[i]);
+        stack = add_stack(stack, deepest);
+        alone = add_stack(alone, deepest);
+    }
+    uint8_t *rank = malloc(trace.frames.count);
+    uint32_t *site = malloc(trace.stacks.count * sizeof *site);
+    assert_true(rank != NULL && site != NULL);
+    for (uint32_t i = 0; i < trace.frames.count; i++)
+        rank[i] = site_rank_of(&trace, i);
+    sites_of_stacks(&trace, rank, site);
+    assert_int_equal(site[stack], operator_frame);
+    assert_int_equal(site[alone], deepest); /* better than nothing */
+    free(rank);
+    free(site);
 }
 
 static void test_hash(void **state) {
@@ -206,6 +244,28 @@ static void test_text(void **state) {
     assert_text(add_frame("", 0, ""), "(unknown)");
 }
 
+static void test_text_of_native_frames(void **state) {
+    (void)state;
+    assert_text(add_frame("", 0, "at::native::mm_cuda(at::Tensor const&, at::Tensor const&)"),
+                "at::native::mm_cuda");
+    assert_text(add_frame("Blas.cpp", 0, "at::Tensor at::native::f<float, 4>::g(float*) const"),
+                "at::native::f::g");
+    assert_text(add_frame("Blas.cpp", 12, "void f(int)"), "Blas.cpp:12 f");
+    assert_text(add_frame("Blas.cpp", 0, ""), "Blas.cpp");
+    assert_text(add_frame("", 0, "at::(anonymous namespace)::wrapper_CUDA_bmm(at::Tensor const&)"),
+                "at::(anonymous namespace)::wrapper_CUDA_bmm");
+    assert_text(add_frame("", 0, "A::operator()(int) const"), "A::operator()");
+    assert_text(add_frame("", 0, "bool A::operator<(A const&)"), "A::operator<");
+    assert_text(add_frame("", 0, "A::f()::{lambda(int)#1}::operator()(int)"), "A::f");
+    assert_text(add_frame("", 0, "autograd::engine::evaluate_function: MmBackward0"),
+                "autograd::engine::evaluate_function: MmBackward0");
+    assert_text(add_frame("", 0, "f<a->b>(int)"), "f");
+    assert_text(add_frame("", 0, "unclosed<a(int)"), "unclosed");
+    assert_text(add_frame("", 0, "<only>"), "<only>");
+    assert_text(add_frame("", 0, "(int)"), "(int)");
+    assert_text(add_frame("", 0, "f<"), "f");
+}
+
 static void test_text_is_cut(void **state) {
     char text[8] = "xxxxxxx";
     (void)state;
@@ -247,9 +307,11 @@ int main(void) {
         TEST(test_noise_and_native_frames),
         TEST(test_frames_of_a_profile),
         TEST(test_sites),
+        TEST(test_plumbing_gives_way),
         TEST(test_hash),
         TEST(test_hash_is_well_mixed),
         TEST(test_text),
+        TEST(test_text_of_native_frames),
         TEST(test_text_is_cut),
         TEST(test_text_is_never_cut_inside_of_a_character),
     };

@@ -1,0 +1,19 @@
+/* What the verbs make of a recording; a batch makes all of it at once. Errors are printed. */
+#ifndef STRATA_CLI_RENDER_H
+#define STRATA_CLI_RENDER_H
+
+#include "cli/recording.h"
+#include "render/buffer.h"
+
+/* Appends the page to `page`; `device` is an index into trace.devices. False: printed. In cmd_html.c. */
+bool page_render(struct buffer *page, struct recording *recording, const struct settings *settings,
+                 uint32_t device);
+
+/* Appends the picture to `picture`. Returns an enum exit_code. In cmd_png.c. */
+int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
+                   uint32_t device);
+
+/* Appends the report that settings->format asks for. False: printed. In cmd_report.c. */
+bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings);
+
+#endif

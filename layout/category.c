@@ -1,0 +1,209 @@
+#include "layout/category.h"
+
+static const char *const names[CATEGORY_COUNT] = {
+    [CATEGORY_OTHER] = "other",           [CATEGORY_PARAMETER] = "parameter",
+    [CATEGORY_GRADIENT] = "gradient",     [CATEGORY_OPTIMIZER_STATE] = "optimizer_state",
+    [CATEGORY_ACTIVATION] = "activation", [CATEGORY_TEMPORARY] = "temporary",
+    [CATEGORY_INPUT] = "input",           [CATEGORY_AUTOGRAD_DETAIL] = "autograd_detail",
+};
+
+const char *category_name(enum category category) {
+    return names[category];
+}
+
+/* ---- text ---- */
+
+struct text {
+    const uint8_t *at;
+    uint32_t nbytes;
+};
+
+static struct text text_of(const struct trace *trace, uint32_t string) {
+    struct text text;
+    text.at = trace_string(trace, string, &text.nbytes);
+    return text;
+}
+
+static uint32_t word_matched(struct text text, uint32_t at, const char *word) {
+    uint32_t i = 0;
+    while (word[i] != '\0' && at + i < text.nbytes && text.at[at + i] == (uint8_t)word[i])
+        i++;
+    return i;
+}
+
+static bool text_is(struct text text, const char *word) {
+    return word_matched(text, 0, word) == text.nbytes && word[text.nbytes] == '\0';
+}
+
+static bool text_contains(struct text text, const char *word) {
+    for (uint32_t at = 0; at < text.nbytes; at++)
+        if (word[word_matched(text, at, word)] == '\0')
+            return true;
+    return false;
+}
+
+static bool contains_any(struct text text, const char *const *words, uint32_t n_words) {
+    for (uint32_t i = 0; i < n_words; i++)
+        if (text_contains(text, words[i]))
+            return true;
+    return false;
+}
+
+static bool is_any(struct text text, const char *const *words, uint32_t n_words) {
+    for (uint32_t i = 0; i < n_words; i++)
+        if (text_is(text, words[i]))
+            return true;
+    return false;
+}
+
+#define CONTAINS_ANY(text, words) contains_any(text, words, sizeof(words) / sizeof *(words))
+#define IS_ANY(text, words)       is_any(text, words, sizeof(words) / sizeof *(words))
+
+enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
+        if (text_is((struct text){name, nbytes}, names[i]))
+            return (enum category)i;
+    return CATEGORY_COUNT;
+}
+
+/* ---- stacks ---- */
+
+static bool frame_is_backward(struct text file, struct text name) {
+    static const char *const engine[] = {
+        "torch::autograd::Engine::", "torch::autograd::python::PythonEngine::",
+        "autograd::engine::evaluate_function"};
+    static const char *const functions[] = {"backward", "_engine_run_backward", "grad"};
+    static const char *const files[] = {"torch/autograd/__init__.py", "torch/autograd/graph.py",
+                                        "torch/_tensor.py"};
+    return CONTAINS_ANY(name, engine) || (IS_ANY(name, functions) && CONTAINS_ANY(file, files));
+}
+
+static bool frame_loads(struct text file, struct text name) {
+    static const char *const functions[] = {"_apply",   "convert",         "to", "cuda", "to_empty",
+                                            "__init__", "reset_parameters"};
+    static const char *const anywhere[] = {"load_state_dict", "_load_from_state_dict", "from_pretrained"};
+    return (IS_ANY(name, functions) && text_contains(file, "torch/nn/modules/")) || IS_ANY(name, anywhere) ||
+           text_contains(file, "torch/nn/parameter.py");
+}
+
+static uint8_t frame_traits(const struct trace *trace, const struct frame *frame) {
+    static const char *const accumulate[] = {"torch::autograd::AccumulateGrad",
+                                             "autograd::utils::clone_obey_contract"};
+    static const char *const optimizer[] = {"/optim/", "/optimizers/", "/ops/adam/"};
+    static const char *const data[] = {"torch/utils/data/"};
+    struct text file = text_of(trace, frame->file), name = text_of(trace, frame->name);
+    uint8_t traits = 0;
+    traits |= frame_is_backward(file, name) ? STACK_BACKWARD : 0;
+    traits |= CONTAINS_ANY(name, accumulate) ? STACK_ACCUMULATES : 0;
+    traits |= CONTAINS_ANY(file, optimizer) ? STACK_OPTIMIZER : 0;
+    traits |= frame_loads(file, name) ? STACK_LOADS : 0;
+    traits |= CONTAINS_ANY(file, data) ? STACK_DATA : 0;
+    return traits;
+}
+
+static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
+    void *column = NULL;
+    uint32_t capacity = 0;
+    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
+}
+
+bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *arena) {
+    uint8_t *of_frame = column(arena, trace->frames.count, sizeof *of_frame);
+    if (of_frame == NULL)
+        return false;
+    of_frame[0] = 0;
+    for (uint32_t i = 1; i < trace->frames.count; i++)
+        of_frame[i] = frame_traits(trace, &trace->frames.frame[i]);
+    traits[0] = 0;
+    for (uint32_t i = 1; i < trace->stacks.count; i++) {
+        const struct stack *stack = &trace->stacks.stack[i];
+        traits[i] = (uint8_t)(traits[stack->parent] | of_frame[stack->frame]);
+    }
+    arena_drop(arena, (void **)&of_frame);
+    return true;
+}
+
+/* ---- lives ---- */
+
+enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER };
+
+static enum phase phase_of(uint8_t traits) {
+    return traits & STACK_OPTIMIZER  ? PHASE_OPTIMIZER
+           : traits & STACK_BACKWARD ? PHASE_BACKWARD
+                                     : PHASE_FORWARD;
+}
+
+/* What comes after an allocation: when something is next allocated in each phase. UINT32_MAX: never. */
+struct ahead {
+    uint32_t next[3];
+};
+
+static uint32_t next_of_other_phase(const struct ahead *ahead, enum phase phase) {
+    uint32_t a = ahead->next[(phase + 1) % 3], b = ahead->next[(phase + 2) % 3];
+    return a < b ? a : b;
+}
+
+static enum category category_inferred(const struct lives *lives, uint32_t life, uint8_t traits,
+                                       const struct ahead *ahead, uint32_t n_events) {
+    uint32_t death = lives->death[life];
+    enum phase phase = phase_of(traits);
+    if (lives->stack[life] == 0 || (lives->flags[life] & LIFE_STACK_OF_FREE))
+        return CATEGORY_OTHER;
+    bool outlives_phase = death > next_of_other_phase(ahead, phase);
+    if (phase == PHASE_OPTIMIZER)
+        return outlives_phase ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
+    if (phase == PHASE_BACKWARD)
+        return outlives_phase || (traits & STACK_ACCUMULATES) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
+    if (traits & STACK_LOADS)
+        return CATEGORY_PARAMETER;
+    if (traits & STACK_DATA)
+        return CATEGORY_INPUT;
+    if (lives->birth[life] != 0 && death > ahead->next[PHASE_BACKWARD])
+        return CATEGORY_ACTIVATION;
+    return lives->birth[life] != 0 && death <= n_events ? CATEGORY_TEMPORARY : CATEGORY_OTHER;
+}
+
+/* CATEGORY_COUNT: the event does not say. */
+static enum category category_of_event(const struct trace *trace, uint32_t context) {
+    struct text text = text_of(trace, trace->contexts.context[context].category);
+    if (text.nbytes == 0)
+        return CATEGORY_COUNT;
+    enum category category = category_by_name(text.at, text.nbytes);
+    return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
+}
+
+/* CATEGORY_COUNT: no rule speaks of it. */
+static enum category category_by_rule(const struct category_rules *rules, uint32_t stack, uint32_t context) {
+    if (rules == NULL)
+        return CATEGORY_COUNT;
+    uint32_t a = rules->stack_rule[stack], b = rules->context_rule[context], first = a < b ? a : b;
+    return first == UINT32_MAX ? CATEGORY_COUNT : (enum category)rules->category[first];
+}
+
+/* From the last to the first, so that what comes after an allocation is known. */
+static void lives_categorise(const struct timeline *timeline, const struct category_rules *rules,
+                             const uint8_t *traits, uint8_t *category) {
+    const struct lives *lives = &timeline->device->lives;
+    struct ahead ahead = {{UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+    for (uint32_t i = lives->count; i-- > 0;) {
+        uint32_t stack = lives->stack[i], context = lives->context[i];
+        enum category own = category_by_rule(rules, stack, context);
+        if (own == CATEGORY_COUNT)
+            own = category_of_event(timeline->trace, context);
+        if (own == CATEGORY_COUNT)
+            own = category_inferred(lives, i, traits[stack], &ahead, timeline->device->n_events);
+        category[i] = (uint8_t)own;
+        if (lives->birth[i] != 0 && stack != 0)
+            ahead.next[phase_of(traits[stack])] = lives->birth[i];
+    }
+}
+
+bool categories_find(const struct timeline *timeline, const struct category_rules *rules, uint8_t *category,
+                     struct arena *arena) {
+    uint8_t *traits = column(arena, timeline->trace->stacks.count, sizeof *traits);
+    if (traits == NULL || !stack_traits(timeline->trace, traits, arena))
+        return false;
+    lives_categorise(timeline, rules, traits, category);
+    arena_drop(arena, (void **)&traits);
+    return true;
+}

@@ -1,0 +1,282 @@
+#include "layout/growth.h"
+
+#include "layout/category.h"
+#include "trace/bytes.h"
+#include "trace/sort.h"
+
+static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
+    void *column = NULL;
+    uint32_t capacity = 0;
+    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
+}
+
+/* ---- steps ---- */
+
+/* The state at a boundary is the last one before the step that begins there. */
+static uint32_t boundary_moment(const struct steps *steps, uint32_t boundary) {
+    uint32_t begin = steps->begin[boundary];
+    return begin == 0 ? 0 : begin - 1;
+}
+
+static bool steps_measure(struct growth *growth, const struct timeline *timeline, struct arena *arena) {
+    const struct steps *steps = &growth->steps;
+    growth->step = column(arena, steps->count, sizeof *growth->step);
+    if (growth->step == NULL)
+        return false;
+    growth->carried_in = timeline->live[boundary_moment(steps, 0)];
+    for (uint32_t i = 0; i < steps->count; i++) {
+        uint32_t peak = timeline_peak_in(timeline, steps->begin[i], steps->begin[i + 1]);
+        growth->step[i] =
+            (struct growth_step){.peak_bytes = timeline->live[peak],
+                                 .peak_moment = peak,
+                                 .carried_bytes = timeline->live[boundary_moment(steps, i + 1)]};
+    }
+    return true;
+}
+
+/* ---- lives that outlast a whole step ---- */
+
+/* Born in step `born` - 1 (0: before the loop), alive at the boundaries [born, last]. */
+struct stayer {
+    uint32_t life, born, last;
+};
+
+/* First boundary whose moment is at or after `moment`. */
+static uint32_t boundary_from(const struct steps *steps, uint32_t moment) {
+    uint32_t low = 0, high = steps->count + 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (boundary_moment(steps, middle) < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool stayer_of(const struct steps *steps, const struct lives *lives, uint32_t life,
+                      struct stayer *stayer) {
+    uint32_t born = boundary_from(steps, lives->birth[life]), end = boundary_from(steps, lives->death[life]);
+    *stayer = (struct stayer){life, born, end - 1};
+    return end > born + 1; /* alive at two boundaries at least */
+}
+
+/* Stayers sorted by site. */
+struct stayers {
+    struct stayer *row;
+    struct sort_row *order; /* key: site; value: index of a row */
+    uint32_t count;
+};
+
+static bool stayers_find(struct stayers *stayers, const struct steps *steps, const struct timeline *timeline,
+                         struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    struct stayer stayer;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        n += stayer_of(steps, lives, i, &stayer);
+    struct sort_row *spare = column(arena, n, sizeof *spare);
+    *stayers =
+        (struct stayers){column(arena, n, sizeof *stayers->row), column(arena, n, sizeof *stayers->order), 0};
+    if (spare == NULL || stayers->row == NULL || stayers->order == NULL)
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (!stayer_of(steps, lives, i, &stayer))
+            continue;
+        stayers->order[stayers->count] = (struct sort_row){timeline->site[lives->stack[i]], stayers->count};
+        stayers->row[stayers->count++] = stayer;
+    }
+    sort_rows(stayers->order, spare, stayers->count);
+    arena_drop(arena, (void **)&spare);
+    return true;
+}
+
+/* ---- one site ---- */
+
+/* Index k stands for the boundary at the end of step k - 1; 0 for the begin of the loop. */
+struct curve {
+    uint64_t *staying; /* [count] bytes alive at boundaries k and k + 1 */
+    uint64_t *kept; /* [count + 1] bytes born before boundary k and after k - 1, alive at the last boundary */
+    uint32_t *n_kept;
+    uint64_t *once; /* [count + 1] kept bytes of the sites that do not rise, summed over all sites */
+};
+
+static void curve_fill(struct curve *curve, const struct stayers *stayers, uint32_t from, uint32_t to,
+                       const struct lives *lives, uint32_t n_steps) {
+    bytes_zero(curve->staying, ((size_t)n_steps + 1) * sizeof *curve->staying);
+    bytes_zero(curve->kept, ((size_t)n_steps + 1) * sizeof *curve->kept);
+    bytes_zero(curve->n_kept, ((size_t)n_steps + 1) * sizeof *curve->n_kept);
+    for (uint32_t i = from; i < to; i++) {
+        const struct stayer *stayer = &stayers->row[stayers->order[i].value];
+        uint64_t size = lives->size[stayer->life];
+        curve->staying[stayer->born] += size;
+        curve->staying[stayer->last] -= size;
+        if (stayer->last == n_steps) {
+            curve->kept[stayer->born] += size;
+            curve->n_kept[stayer->born]++;
+        }
+    }
+    for (uint32_t k = 1; k <= n_steps; k++)
+        curve->staying[k] += curve->staying[k - 1];
+}
+
+/* The longest run of rising boundaries, of equal ones the last: [*from, *to). */
+static void curve_run(const struct curve *curve, uint32_t n_steps, uint32_t *from, uint32_t *to) {
+    uint32_t begin = 1;
+    *from = *to = 1;
+    for (uint32_t k = 1; k < n_steps; k++) {
+        bool rises = curve->staying[k] > curve->staying[k - 1] && curve->kept[k] > 0;
+        if (!rises)
+            begin = k + 1;
+        else if (k + 1 - begin >= *to - *from) {
+            *from = begin;
+            *to = k + 1;
+        }
+    }
+}
+
+static uint32_t stack_of_most(const struct stayers *stayers, uint32_t from, uint32_t to,
+                              const struct lives *lives, uint32_t n_steps) {
+    uint32_t best = stayers->row[stayers->order[from].value].life;
+    for (uint32_t i = from; i < to; i++) {
+        const struct stayer *stayer = &stayers->row[stayers->order[i].value];
+        if (stayer->last == n_steps && lives->size[stayer->life] > lives->size[best])
+            best = stayer->life;
+    }
+    return lives->stack[best];
+}
+
+static void run_describe(struct growth_site *site, const struct curve *curve, uint32_t from, uint32_t to,
+                         uint32_t n_steps) {
+    site->kind = to == n_steps ? GROWTH_RISES : GROWTH_ROSE;
+    site->first_step = from - 1;
+    site->n_steps = to - from;
+    site->risen_bytes = curve->staying[to - 1] - curve->staying[from - 1];
+    site->slope_bytes = site->risen_bytes / site->n_steps;
+    for (uint32_t k = from; k < to; k++)
+        site->count += curve->n_kept[k];
+}
+
+/* What the steps allocated once: bytes of births in the loop, but in the last two steps, whose end is not seen. */
+static bool kept_describe(struct growth_site *site, const struct curve *curve, uint32_t n_steps) {
+    site->kind = GROWTH_KEPT;
+    for (uint32_t k = 1; k < n_steps; k++) {
+        if (curve->kept[k] == 0)
+            continue;
+        if (site->risen_bytes == 0)
+            site->first_step = k - 1;
+        site->n_steps = k - site->first_step;
+        site->risen_bytes += curve->kept[k];
+        site->count += curve->n_kept[k];
+    }
+    return site->risen_bytes != 0;
+}
+
+static void once_add(const struct curve *curve, uint32_t n_steps) {
+    for (uint32_t k = 1; k < n_steps; k++)
+        curve->once[k] += curve->kept[k];
+}
+
+/* False: nothing of the site stays. */
+static bool site_judge(struct growth_site *site, const struct curve *curve, uint32_t n_steps) {
+    uint32_t from, to;
+    curve_run(curve, n_steps, &from, &to);
+    if (to - from >= GROWTH_MIN_STEPS)
+        run_describe(site, curve, from, to, n_steps);
+    else if (!kept_describe(site, curve, n_steps))
+        return false;
+    if (site->kind != GROWTH_RISES)
+        once_add(curve, n_steps);
+    return true;
+}
+
+/* ---- all sites ---- */
+
+static bool sites_sort(struct growth *growth, struct arena *arena) {
+    struct sort_row *rows = column(arena, growth->n_sites, sizeof *rows),
+                    *spare = column(arena, growth->n_sites, sizeof *spare);
+    struct growth_site *copy = column(arena, growth->n_sites, sizeof *copy);
+    if (rows == NULL || spare == NULL || copy == NULL)
+        return false;
+    for (uint32_t i = 0; i < growth->n_sites; i++) {
+        copy[i] = growth->sites[i];
+        rows[i] = (struct sort_row){~copy[i].risen_bytes, i};
+    }
+    sort_rows(rows, spare, growth->n_sites);
+    for (uint32_t i = 0; i < growth->n_sites; i++)
+        rows[i].key = copy[rows[i].value].kind;
+    sort_rows(rows, spare, growth->n_sites);
+    for (uint32_t i = 0; i < growth->n_sites; i++)
+        growth->sites[i] = copy[rows[i].value];
+    arena_drop(arena, (void **)&rows);
+    arena_drop(arena, (void **)&spare);
+    arena_drop(arena, (void **)&copy);
+    return true;
+}
+
+/* Leading steps in which more than a hundredth of what is there at the end was allocated for good; half of all at
+ * most. */
+static void warm_up_mark(struct growth *growth, const uint64_t *once) {
+    uint32_t n_steps = growth->steps.count;
+    uint64_t least = growth->step[n_steps - 1].carried_bytes / 100 + 1;
+    for (uint32_t i = 0; i < n_steps / 2 && once[i + 1] >= least; i++)
+        growth->step[i].warm_up = true;
+}
+
+static bool curve_init(struct curve *curve, uint32_t n_steps, struct arena *arena) {
+    size_t n = (size_t)n_steps + 1;
+    curve->staying = column(arena, n, sizeof *curve->staying);
+    curve->kept = column(arena, n, sizeof *curve->kept);
+    curve->n_kept = column(arena, n, sizeof *curve->n_kept);
+    curve->once = column(arena, n, sizeof *curve->once);
+    if (curve->staying == NULL || curve->kept == NULL || curve->n_kept == NULL || curve->once == NULL)
+        return false;
+    bytes_zero(curve->once, n * sizeof *curve->once);
+    return true;
+}
+
+static uint32_t sites_count(const struct stayers *stayers) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < stayers->count; i++)
+        n += i == 0 || stayers->order[i].key != stayers->order[i - 1].key;
+    return n;
+}
+
+static bool sites_judge(struct growth *growth, const struct timeline *timeline, const struct stayers *stayers,
+                        struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    uint32_t n_steps = growth->steps.count;
+    struct curve curve;
+    uint8_t *traits = column(arena, timeline->trace->stacks.count, sizeof *traits);
+    growth->sites = column(arena, sites_count(stayers), sizeof *growth->sites);
+    if (traits == NULL || growth->sites == NULL || !curve_init(&curve, n_steps, arena) ||
+        !stack_traits(timeline->trace, traits, arena))
+        return false;
+    for (uint32_t from = 0, to; from < stayers->count; from = to) {
+        for (to = from; to < stayers->count && stayers->order[to].key == stayers->order[from].key; to++)
+            continue;
+        struct growth_site site = {.site = (uint32_t)stayers->order[from].key,
+                                   .stack = stack_of_most(stayers, from, to, lives, n_steps)};
+        curve_fill(&curve, stayers, from, to, lives, n_steps);
+        if (!site_judge(&site, &curve, n_steps))
+            continue;
+        site.optimizer = (traits[site.stack] & STACK_OPTIMIZER) != 0;
+        growth->n_rising += site.kind == GROWTH_RISES;
+        growth->sites[growth->n_sites++] = site;
+    }
+    warm_up_mark(growth, curve.once);
+    return sites_sort(growth, arena);
+}
+
+bool growth_find(struct growth *growth, const struct timeline *timeline, struct arena *arena) {
+    *growth = (struct growth){0};
+    struct stayers stayers;
+    if (!steps_find(&growth->steps, timeline, arena))
+        return false;
+    if (growth->steps.source == STEPS_NONE)
+        return true;
+    growth->judged = growth->steps.count > GROWTH_MIN_STEPS;
+    return steps_measure(growth, timeline, arena) &&
+           stayers_find(&stayers, &growth->steps, timeline, arena) &&
+           sites_judge(growth, timeline, &stayers, arena);
+}

@@ -1,0 +1,36 @@
+/* zlib's inflate with the trace's memory, so that the memory limit holds for it too. */
+#ifndef STRATA_PARSER_INFLATE_H
+#define STRATA_PARSER_INFLATE_H
+
+#include "parser/cursor.h"
+
+#ifndef ZLIB_CONST
+#define ZLIB_CONST /* input pointers are const */
+#endif
+#include <zlib.h>
+
+/* What stands around the deflated data. */
+enum inflate_format { INFLATE_ZLIB = MAX_WBITS, INFLATE_GZIP = MAX_WBITS + 16, INFLATE_RAW = -MAX_WBITS };
+
+/* Where a source of inflated or otherwise decoded bytes stands. */
+enum source_end {
+    SOURCE_OPEN,      /* more may come */
+    SOURCE_COMPLETE,  /* all of it was given out */
+    SOURCE_TRUNCATED, /* the input ended first */
+    SOURCE_FAILED     /* the cursor's error says why */
+};
+
+/* Starts a stream with memory from `arena`, until inflateEnd. False: no memory. */
+bool inflate_start(z_stream *stream, struct arena *arena, enum inflate_format format);
+
+/*
+ * Inflates from `cursor` into `to` until `nbytes` are there or the deflated data ends. Returns the bytes
+ * written; `*end` says what follows them. Damage is noted as READ_CORRUPT, with the offset in the compressed
+ * input.
+ */
+size_t inflate_some(z_stream *stream, struct cursor *cursor, void *to, size_t nbytes, enum source_end *end);
+
+/* Exactly `nbytes` from a zlib stream at hand. False: it is damaged or of another size, or no memory. */
+bool inflate_whole(struct arena *arena, const void *from, uint32_t from_nbytes, void *to, uint32_t nbytes);
+
+#endif

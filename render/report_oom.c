@@ -1,0 +1,363 @@
+/* Out of memory: the state at that moment, and what follows from it. */
+#include "render/report_words.h"
+
+#include "layout/site.h"
+#include "trace/format.h"
+
+#include <cjson/cJSON.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum {
+    OOMS_SHOWN = 5,       /* a run that goes on after the first tries the same again and again */
+    OOM_GROUPS_SHOWN = 5, /* what held the memory then */
+    HOLES_SHOWN = 8
+};
+
+/* ---- the state ---- */
+
+static bool changes_after(const struct device_trace *device, uint32_t event) {
+    const struct lives *lives = &device->lives;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint32_t moment = event + 1;
+        if (lives->birth[i] > moment || (lives->death[i] > moment && lives->death[i] <= device->n_events))
+            return true;
+    }
+    uint32_t n = device->n_segment_events;
+    return n != 0 && device->segment_events[n - 1].event > event;
+}
+
+struct report_oom report_oom_of(const struct report_device *report, const struct oom_event *event) {
+    const struct lives *lives = &report->device->lives;
+    uint32_t moment = event->event + 1;
+    struct report_oom oom = {.event = event,
+                             .moment = moment,
+                             .live_bytes = report->timeline.live[moment],
+                             .reserved_bytes = timeline_reserved_at(&report->timeline, moment),
+                             .at_end = report->device->n_segments != 0 &&
+                                       !changes_after(report->device, event->event)};
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (lives->birth[i] <= moment && lives->request[i] <= moment && moment < lives->death[i])
+            oom.pending_bytes += lives->size[i];
+    oom.unused_bytes = oom.reserved_bytes > oom.live_bytes ? oom.reserved_bytes - oom.live_bytes : 0;
+    return oom;
+}
+
+/* ---- settings ---- */
+
+enum known { UNKNOWN, OFF, ON };
+
+/* What allocator_settings says. */
+struct allocator {
+    enum known expandable;
+    enum known limit; /* max_split_size_mb */
+    uint64_t split_bytes;
+    enum known collects; /* garbage_collection_threshold */
+    double threshold;
+};
+
+static void allocator_split(struct allocator *allocator, const cJSON *split) {
+    if (!cJSON_IsNumber(split))
+        return;
+    /* -1 and 2^64 - 1 both stand for none. */
+    allocator->limit = split->valuedouble > 0 && split->valuedouble < 1e18 ? ON : OFF;
+    if (allocator->limit == ON)
+        allocator->split_bytes = (uint64_t)split->valuedouble;
+}
+
+static struct allocator allocator_of(const struct trace *trace) {
+    struct allocator allocator = {0};
+    uint32_t nbytes;
+    const uint8_t *text = trace_string(trace, trace->settings, &nbytes);
+    cJSON *settings = cJSON_ParseWithLength((const char *)text, nbytes);
+    const cJSON *flag = cJSON_GetObjectItemCaseSensitive(settings, "expandable_segments");
+    const cJSON *threshold = cJSON_GetObjectItemCaseSensitive(settings, "garbage_collection_threshold");
+    if (cJSON_IsBool(flag))
+        allocator.expandable = cJSON_IsTrue(flag) ? ON : OFF;
+    allocator_split(&allocator, cJSON_GetObjectItemCaseSensitive(settings, "max_split_size"));
+    if (cJSON_IsNumber(threshold)) {
+        allocator.collects = threshold->valuedouble > 0 ? ON : OFF;
+        allocator.threshold = threshold->valuedouble;
+    }
+    cJSON_Delete(settings);
+    return allocator;
+}
+
+static const char *known_text(enum known known) {
+    static const char *const texts[] = {[UNKNOWN] = "not in the file", [OFF] = "off", [ON] = "on"};
+    return texts[known];
+}
+
+static void settings_row(struct sheet *sheet, const struct trace *trace) {
+    struct allocator allocator = allocator_of(trace);
+    const char *split = allocator.limit == ON ? format_bytes(allocator.split_bytes).text : NULL;
+    if (trace->settings == 0)
+        return;
+    sheet_cell(sheet, "Allocator settings");
+    sheet_cell(sheet, "expandable_segments %s, max_split_size_mb %s, garbage_collection_threshold %s",
+               known_text(allocator.expandable),
+               split != NULL ? sheet_format(sheet, "%s", format_bytes(allocator.split_bytes).text)
+                             : known_text(allocator.limit),
+               allocator.collects == ON ? sheet_format(sheet, "%.2f", allocator.threshold)
+                                        : known_text(allocator.collects));
+}
+
+/* ---- advice ---- */
+
+struct advisor {
+    const struct report_device *report;
+    const struct report_oom *oom;
+    struct allocator allocator;
+    struct report_advice *advice;
+    uint32_t count;
+};
+
+__attribute__((format(printf, 3, 4))) static void advise(struct advisor *advisor, const char *code,
+                                                         const char *format, ...) {
+    if (advisor->count == REPORT_ADVICE_MAX)
+        return;
+    struct report_advice *advice = &advisor->advice[advisor->count++];
+    advice->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(advice->text, sizeof advice->text, format, arguments);
+    va_end(arguments);
+}
+
+/* What is lacking even if every free byte could serve; 0: nothing. */
+static uint64_t lacking_bytes(const struct report_oom *oom) {
+    uint64_t there = oom->unused_bytes + oom->event->device_free;
+    return oom->event->size > there ? oom->event->size - there : 0;
+}
+
+static void advise_verdict(struct advisor *advisor) {
+    const struct report_oom *oom = advisor->oom;
+    uint64_t asked = oom->event->size;
+    if (lacking_bytes(oom) > 0)
+        advise(advisor, "memory_in_use",
+               "The memory was really in use: even if all that was free or reserved but not in use could "
+               "serve, %s were "
+               "lacking.",
+               format_bytes(lacking_bytes(oom)).text);
+    else if (oom->unused_bytes >= asked)
+        advise(advisor, "fragmented",
+               "%s were reserved but not in use, more than was asked for, and no hole among them would do.",
+               format_bytes(oom->unused_bytes).text);
+    else
+        advise(advisor, "not_in_one_piece",
+               "What was free on the device and what was reserved but not in use would have been enough "
+               "together (%s), "
+               "but not in one piece.",
+               format_bytes(oom->unused_bytes + oom->event->device_free).text);
+}
+
+/* Holes are the trouble where they would have been enough, or are more than what was lacking. */
+static bool holes_matter(const struct report_oom *oom) {
+    return oom->unused_bytes > lacking_bytes(oom) && oom->unused_bytes * 10 >= oom->event->size;
+}
+
+static void advise_expandable(struct advisor *advisor) {
+    struct figure unused = format_bytes(advisor->oom->unused_bytes);
+    if (!holes_matter(advisor->oom))
+        return;
+    if (advisor->allocator.expandable == OFF)
+        advise(advisor, "enable_expandable_segments",
+               "Expandable segments are off, and %s were reserved but not in use: "
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True is the first thing to try.",
+               unused.text);
+    if (advisor->allocator.expandable == UNKNOWN)
+        advise(advisor, "enable_expandable_segments",
+               "%s were reserved but not in use. If expandable segments are off (the file does not say), "
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True is the first thing to try.",
+               unused.text);
+    if (advisor->allocator.expandable == ON)
+        advise(advisor, "expandable_segments_on",
+               "Expandable segments are on already; the %s that were reserved but not in use are what other "
+               "streams "
+               "or private pools keep, and rounding.",
+               unused.text);
+}
+
+/* Free bytes in holes that only requests of at least max_split_size_mb may use. */
+static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        if (device->blocks[i].state == BLOCK_INACTIVE && device->blocks[i].size >= limit)
+            bytes += device->blocks[i].size;
+    return bytes;
+}
+
+static void advise_split(struct advisor *advisor) {
+    const struct allocator *allocator = &advisor->allocator;
+    const struct holes *all = &advisor->report->holes.all;
+    uint64_t asked = advisor->oom->event->size, parts = all->free_bytes - all->empty_bytes;
+    if (!advisor->oom->at_end)
+        return;
+    if (allocator->limit == ON && asked < allocator->split_bytes) {
+        uint64_t closed = oversize_bytes(advisor->report->device, allocator->split_bytes);
+        if (closed >= asked)
+            advise(advisor, "raise_max_split_size",
+                   "max_split_size_mb is %s: holes of that size serve only requests as large, so %s of free "
+                   "memory were "
+                   "closed to this one.",
+                   format_bytes(allocator->split_bytes).text, format_bytes(closed).text);
+    }
+    if (allocator->limit == OFF && allocator->expandable == OFF && parts >= asked)
+        advise(advisor, "set_max_split_size",
+               "%s are free in parts of segments that are otherwise in use. Where expandable segments cannot "
+               "be used, "
+               "max_split_size_mb keeps large blocks whole.",
+               format_bytes(parts).text);
+}
+
+/* Free bytes of the final segments outside of the default pool. */
+static uint64_t private_bytes(const struct report_device *report) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < report->holes.n_groups; i++) {
+        const struct holes_group *group = &report->holes.groups[i];
+        const struct pool_id *id = &report->device->pools[group->pool];
+        if (group->pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0))
+            bytes += group->holes.free_bytes;
+    }
+    return bytes;
+}
+
+static void advise_pools(struct advisor *advisor) {
+    uint64_t bytes = private_bytes(advisor->report), lacking = lacking_bytes(advisor->oom);
+    if (advisor->oom->at_end && bytes > lacking && bytes * 10 >= advisor->oom->event->size)
+        advise(advisor, "private_pools",
+               "%s of the free memory belong to private pools (CUDA graphs, MemPool), which nothing else can "
+               "use.",
+               format_bytes(bytes).text);
+}
+
+static void advise_pending(struct advisor *advisor) {
+    uint64_t pending = advisor->oom->pending_bytes;
+    if (pending * 10 >= advisor->oom->event->size)
+        advise(advisor, "pending_frees",
+               "%s had been freed and waited for other streams (record_stream): synchronizing them earlier "
+               "gives it "
+               "back.",
+               format_bytes(pending).text);
+}
+
+static void advise_rounding(struct advisor *advisor) {
+    const struct holes *all = &advisor->report->holes.all;
+    if (advisor->oom->at_end && holes_rounding(all) >= advisor->oom->event->size)
+        advise(advisor, "rounding",
+               "Rounding up takes %s, as much as was asked for: roundup_power2_divisions or many allocations "
+               "of odd sizes "
+               "cause that.",
+               format_bytes(holes_rounding(all)).text);
+}
+
+static void advise_others(struct advisor *advisor) {
+    uint64_t capacity = advisor->report->device->capacity_bytes,
+             known = advisor->oom->reserved_bytes + advisor->oom->event->device_free;
+    if (capacity > known && (capacity - known) * 10 >= capacity)
+        advise(advisor, "held_by_others",
+               "%s of the device's %s are neither free nor reserved here: CUDA's context, libraries or other "
+               "processes "
+               "hold them.",
+               format_bytes(capacity - known).text, format_bytes(capacity).text);
+}
+
+static void advise_growth(struct advisor *advisor) {
+    const struct growth *growth = &advisor->report->growth;
+    uint64_t risen = 0, slope = 0;
+    for (uint32_t i = 0; i < growth->n_rising; i++) {
+        risen += growth->sites[i].risen_bytes;
+        slope += growth->sites[i].slope_bytes;
+    }
+    if (growth->judged && risen * 20 >= advisor->oom->live_bytes && risen != 0)
+        advise(advisor, "growth",
+               "%s were carried over from step to step and never freed, %s more in every step: see Growth.",
+               format_bytes(risen).text, format_bytes(slope).text);
+}
+
+uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
+                           struct report_advice advice[REPORT_ADVICE_MAX]) {
+    struct advisor advisor = {
+        .report = report, .oom = oom, .allocator = allocator_of(report->trace), .advice = advice};
+    advise_verdict(&advisor);
+    advise_expandable(&advisor);
+    advise_split(&advisor);
+    advise_pools(&advisor);
+    advise_pending(&advisor);
+    advise_rounding(&advisor);
+    advise_others(&advisor);
+    advise_growth(&advisor);
+    return advisor.count;
+}
+
+/* ---- text ---- */
+
+static void bytes_row(struct sheet *sheet, const char *name, uint64_t bytes) {
+    sheet_cell(sheet, "%s", name);
+    sheet_cell(sheet, "%s", words_bytes(sheet, bytes));
+}
+
+static void state_table(struct sheet *sheet, const struct report_device *report,
+                        const struct report_oom *oom) {
+    static const char *const headings[] = {"", "", NULL};
+    const struct holes *all = &report->holes.all;
+    sheet_table(sheet, headings, "ll");
+    bytes_row(sheet, "Asked for", oom->event->size);
+    bytes_row(sheet, "Free on the device", oom->event->device_free);
+    bytes_row(sheet, "Reserved", oom->reserved_bytes);
+    bytes_row(sheet, "In use", oom->live_bytes);
+    if (oom->pending_bytes != 0)
+        bytes_row(sheet, "Of it waiting for other streams", oom->pending_bytes);
+    bytes_row(sheet, "Reserved, not in use", oom->unused_bytes);
+    if (oom->at_end) {
+        sheet_cell(sheet, "Largest free hole");
+        sheet_cell(sheet, "%s of %s in %s", words_bytes(sheet, all->largest_bytes),
+                   format_bytes(all->free_bytes).text, words_counted(sheet, all->n_holes, "hole"));
+        bytes_row(sheet, "Lost to rounding", holes_rounding(all));
+    }
+    settings_row(sheet, report->trace);
+    sheet_table_end(sheet);
+    if (!oom->at_end && report->device->n_segments != 0)
+        sheet_say(sheet, "The recording went on, and holes are known for its end only (see Fragmentation).");
+}
+
+static void holders_table(struct sheet *sheet, const struct report_device *report,
+                          const struct report_oom *oom) {
+    struct group *groups;
+    uint32_t n_groups;
+    if (!groups_at(&report->timeline, oom->moment, report->options->group, report->arena, &groups,
+                   &n_groups)) {
+        sheet->out->failed = true;
+        return;
+    }
+    sheet_say(sheet, "What held the memory:");
+    words_groups(sheet, report->trace, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
+                 oom->live_bytes);
+}
+
+static void oom_write(struct sheet *sheet, const struct report_device *report,
+                      const struct oom_event *event) {
+    struct report_oom oom = report_oom_of(report, event);
+    struct report_advice advice[REPORT_ADVICE_MAX];
+    uint32_t n = report_oom_advice(report, &oom, advice);
+    sheet_say(sheet, "Out of memory %s:", words_moment(sheet, &report->timeline, oom.moment));
+    state_table(sheet, report, &oom);
+    if (event->stack != 0)
+        sheet_say(sheet, "Asked for by %s.",
+                  words_site(sheet, report->trace, report->timeline.site[event->stack]));
+    holders_table(sheet, report, &oom);
+    for (uint32_t i = 0; i < n; i++)
+        sheet_point(sheet, "%s", advice[i].text);
+}
+
+void report_ooms(struct sheet *sheet, const struct report_device *report) {
+    uint32_t count = report->device->n_ooms;
+    if (count == 0)
+        return;
+    sheet_heading(sheet, 3, "OOM");
+    for (uint32_t i = 0; i < count && i < OOMS_SHOWN; i++)
+        oom_write(sheet, report, &report->device->ooms[i]);
+    if (count > OOMS_SHOWN)
+        sheet_say(sheet, "Not listed: %s; --json has them all.",
+                  words_counted(sheet, count - OOMS_SHOWN, "more out-of-memory event"));
+}

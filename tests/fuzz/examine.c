@@ -1,0 +1,455 @@
+#include "tests/fuzz/examine.h"
+
+#include "layout/groups.h"
+#include "layout/scene.h"
+#include "parser/read.h"
+#include "render/raster.h"
+#include "render/report.h"
+#include "trace/payload.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define ZLIB_CONST /* what is inflated is not changed */
+#include <zlib.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define HAVE_ASAN
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAVE_ASAN
+#endif
+#endif
+#ifdef HAVE_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
+#define CHECK(condition)                                                                         \
+    do {                                                                                         \
+        if (!(condition)) {                                                                      \
+            (void)fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
+            abort();                                                                             \
+        }                                                                                        \
+    } while (0)
+
+static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    (void)context;
+    (void)old_nbytes;
+    if (new_nbytes == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_nbytes);
+}
+
+const struct arena_host fuzz_host = {host_resize, NULL};
+
+/* ---- the invariants of trace/trace.h ---- */
+
+static void check_tables(const struct trace *trace) {
+    const struct string_table *strings = &trace->strings;
+    CHECK(strings->count >= 1 && strings->start[0] == 0 && strings->start[1] == 0);
+    for (uint32_t i = 0; i < strings->count; i++)
+        CHECK(strings->start[i] <= strings->start[i + 1]);
+    for (uint32_t i = 0; i < trace->fx.count; i++) {
+        const struct fx *fx = &trace->fx.fx[i];
+        CHECK(fx->op < strings->count && fx->name < strings->count && fx->target < strings->count &&
+              fx->original_trace < strings->count);
+    }
+    for (uint32_t i = 0; i < trace->frames.count; i++) {
+        const struct frame *frame = &trace->frames.frame[i];
+        CHECK(frame->file < strings->count && frame->name < strings->count && frame->fx < trace->fx.count);
+    }
+    for (uint32_t i = 1; i < trace->stacks.count; i++)
+        CHECK(trace->stacks.stack[i].parent < i && trace->stacks.stack[i].frame < trace->frames.count);
+    for (uint32_t i = 0; i < trace->contexts.count; i++) {
+        const struct context *context = &trace->contexts.context[i];
+        CHECK(context->compile_context < strings->count && context->user_metadata < strings->count &&
+              context->category < strings->count && context->forward_frames < strings->count);
+    }
+    CHECK(trace->settings < strings->count && trace->meta < strings->count);
+}
+
+static void check_notes(const struct trace *trace) {
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
+        CHECK(trace->annotations[i].name < trace->strings.count &&
+              trace->annotations[i].stage <= ANNOTATION_END);
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        CHECK(trace->diagnostics[i].code < trace->strings.count &&
+              trace->diagnostics[i].message < trace->strings.count);
+}
+
+static void check_lives(const struct trace *trace, const struct device_trace *device) {
+    const struct lives *lives = &device->lives;
+    CHECK(lives->preexisting <= lives->count);
+    for (uint32_t i = 0; i < lives->count; i++) {
+        CHECK((i < lives->preexisting) == (lives->birth[i] == 0));
+        CHECK(i == 0 || lives->birth[i] >= lives->birth[i - 1]);
+        CHECK(i == 0 || i >= lives->preexisting || lives->death[i] <= lives->death[i - 1]);
+        CHECK(lives->birth[i] <= device->n_events && lives->birth[i] <= lives->request[i]);
+        CHECK(lives->request[i] <= lives->death[i] && lives->death[i] <= device->n_events + 1);
+        CHECK(lives->stack[i] < trace->stacks.count && lives->context[i] < trace->contexts.count);
+        CHECK(lives->stream[i] < device->n_streams && lives->pool[i] < device->n_pools);
+    }
+}
+
+static void check_events(const struct trace *trace, const struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_segment_events; i++) {
+        const struct segment_event *event = &device->segment_events[i];
+        CHECK(event->event < device->n_events && event->stack < trace->stacks.count);
+        CHECK(event->stream < device->n_streams && event->change <= SEGMENT_UNMAP);
+        CHECK(i == 0 || event->event >= event[-1].event);
+    }
+    for (uint32_t i = 0; i < device->n_ooms; i++)
+        CHECK(device->ooms[i].event < device->n_events && device->ooms[i].stack < trace->stacks.count);
+    for (uint32_t i = 0; i < device->n_snapshots; i++)
+        CHECK(device->snapshots[i].event < device->n_events);
+}
+
+static void check_segments(const struct trace *trace, const struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_segments; i++) {
+        const struct segment *segment = &device->segments[i];
+        CHECK(segment->stack < trace->stacks.count);
+        CHECK(segment->stream < device->n_streams && segment->pool < device->n_pools);
+        CHECK((uint64_t)segment->first_block + segment->block_count <= device->n_blocks);
+    }
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        CHECK(device->blocks[i].stack < trace->stacks.count && device->blocks[i].state <= BLOCK_PENDING_FREE);
+}
+
+static void check_trace(const struct trace *trace) {
+    check_tables(trace);
+    check_notes(trace);
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        CHECK(i == 0 || device->ordinal > device[-1].ordinal);
+        CHECK(device->name < trace->strings.count);
+        check_lives(trace, device);
+        check_events(trace, device);
+        check_segments(trace, device);
+    }
+}
+
+/* ---- windows, pixels and points ---- */
+
+enum { WIDTH = 53, HEIGHT = 29 };
+
+static void check_picks(const struct scene *scene) {
+    const struct timeline *timeline = scene->timeline;
+    const struct lives *lives = &timeline->device->lives;
+    struct pick pick;
+    CHECK(!scene_pick(scene, scene->view.width, 0, &pick));
+    for (uint32_t i = 0; i < 16; i++) {
+        if (!scene_pick(scene, i * 37 % scene->view.width, i * 11 % scene->view.height, &pick))
+            continue;
+        CHECK(pick.moment < timeline->n_moments);
+        if (pick.life != UINT32_MAX)
+            CHECK(pick.life < lives->count && scene_band(scene, pick.life) != NULL);
+    }
+}
+
+static void check_bands(const struct scene *scene) {
+    uint64_t below[WIDTH];
+    for (uint32_t x = 1; x < scene->view.width; x++)
+        CHECK(scene->moment[x - 1] <= scene->moment[x]);
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
+        const struct band *band = &scene->bands[i];
+        CHECK(i == 0 || band->life > band[-1].life);
+        CHECK(band->start <= band->pending && band->pending <= band->end && band->end <= band->tail);
+        CHECK(band->tail <= scene->view.width);
+    }
+    if (scene->n_bands != 0)
+        scene_below(scene, &scene->bands[scene->n_bands - 1], below);
+}
+
+static void examine_window(struct scene *scene, struct raster *raster, const struct view *view) {
+    static uint8_t rgba[WIDTH * HEIGHT * 4];
+    if (!scene_build(scene, view)) {
+        CHECK(scene->arena.limit_hit);
+        return;
+    }
+    check_bands(scene);
+    check_picks(scene);
+    const struct raster_style style = {
+        .color_by = (enum color_by)(view->bottom_bytes % (COLOR_BY_CATEGORY + 1)),
+        .dark = view->from_q16 & 1,
+        .capacity_bytes = view->top_bytes / 2,
+        .reserved = true,
+    };
+    if (raster_draw(raster, scene, &style, rgba))
+        CHECK(raster->drawn <= scene->n_bands && raster->merged <= scene->n_bands);
+}
+
+/* The whole run, a part of it, one event, and windows that no hand would choose. */
+static void examine_axis(struct scene *scene, struct raster *raster, enum axis axis) {
+    struct view view = {.axis = axis, .width = WIDTH, .height = HEIGHT};
+    view.top_bytes = timeline_headroom(scene->timeline);
+    view_fit(&view, scene->timeline);
+    CHECK(view.from_q16 < view.to_q16);
+    CHECK(view.bottom_bytes < view.top_bytes);
+    examine_window(scene, raster, &view);
+    const int64_t from = view.from_q16, span = view.to_q16 - from, middle = from + span / 2;
+    const int64_t far = INT64_C(1) << 61;
+    const int64_t windows[][2] = {{middle, middle + span / 3 + 1},
+                                  {middle, middle + 65536},
+                                  {middle, middle + 1},
+                                  {-far, far},
+                                  {far, far + 1},
+                                  {-far, 1 - far}};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        view.from_q16 = windows[i][0];
+        view.to_q16 = windows[i][1];
+        view.bottom_bytes = i % 2 == 0 ? 0 : view.top_bytes / 3;
+        examine_window(scene, raster, &view);
+    }
+    view.bottom_bytes = UINT64_MAX - 1;
+    view.top_bytes = UINT64_MAX;
+    view.width = view.height = 1;
+    examine_window(scene, raster, &view);
+}
+
+/* ---- figures ---- */
+
+static void check_groups(const struct timeline *timeline, uint32_t moment, enum group_by by,
+                         struct arena *arena) {
+    struct group *groups;
+    uint32_t n_groups, count = 0;
+    uint64_t bytes = 0;
+    if (!groups_at(timeline, moment, by, arena, &groups, &n_groups)) {
+        CHECK(arena->limit_hit);
+        return;
+    }
+    for (uint32_t i = 0; i < n_groups; i++) {
+        CHECK(i == 0 || groups[i].bytes <= groups[i - 1].bytes);
+        CHECK(groups[i].site < timeline->trace->frames.count &&
+              groups[i].stack < timeline->trace->stacks.count);
+        bytes += groups[i].bytes;
+        count += groups[i].count;
+    }
+    CHECK(bytes == timeline->live[moment]);
+    CHECK(count == timeline_alive_at(timeline, moment, NULL, 0));
+}
+
+static void check_curves(const struct timeline *timeline, struct arena *arena) {
+    const uint32_t last = timeline->n_moments - 1, peak = timeline->peak_moment;
+    CHECK(timeline->n_moments == timeline->device->n_events + 1);
+    CHECK(timeline->live[peak] == timeline->peak_bytes && timeline->live[last] == timeline->end_bytes);
+    CHECK(peak == 0 || timeline->live[peak - 1] < timeline->peak_bytes);
+    CHECK(timeline_alive_at(timeline, peak, NULL, 0) == timeline->live_at_peak);
+    CHECK(timeline_peak_in(timeline, 0, timeline->n_moments) == peak);
+    CHECK(timeline_reserved_at(timeline, timeline->reserved_peak_moment) == timeline->reserved_peak);
+    CHECK(timeline_reserved_at(timeline, 0) == timeline->reserved_start);
+    if (timeline->start_us != NULL)
+        CHECK(timeline_moment_at(timeline, timeline->end_us) == last);
+    check_groups(timeline, peak, GROUP_BY_SITE, arena);
+    check_groups(timeline, last, GROUP_BY_STACK, arena);
+}
+
+static void examine_device(const struct trace *trace, uint32_t index) {
+    struct timeline timeline;
+    struct arena arena;
+    arena_init(&arena, fuzz_host, FUZZ_LAYOUT_NBYTES);
+    if (timeline_init(&timeline, trace, index, &arena)) {
+        struct scene scene;
+        struct raster raster;
+        check_curves(&timeline, &arena);
+        scene_init(&scene, &timeline, fuzz_host);
+        scene.arena.limit_nbytes = FUZZ_LAYOUT_NBYTES;
+        raster_init(&raster, fuzz_host);
+        raster.arena.limit_nbytes = FUZZ_LAYOUT_NBYTES;
+        examine_axis(&scene, &raster, AXIS_EVENTS);
+        if (timeline.start_us != NULL)
+            examine_axis(&scene, &raster, AXIS_TIME);
+        raster_release(&raster);
+        scene_release(&scene);
+    } else {
+        CHECK(arena.limit_hit);
+    }
+    arena_release(&arena);
+}
+
+/* The report is JSON, whatever the strings hold. */
+static void examine_report(const struct trace *trace) {
+    const struct report_options options = {.format = REPORT_JSON,
+                                           .file = "input",
+                                           .sha256 = "",
+                                           .kind = "snapshot",
+                                           .group = GROUP_BY_SITE,
+                                           .top = 3,
+                                           .device = REPORT_ALL_DEVICES};
+    struct buffer out = {0};
+    struct arena scratch;
+    arena_init(&scratch, fuzz_host, FUZZ_LAYOUT_NBYTES);
+    if (report_render(&out, trace, &options, &scratch)) {
+        cJSON *report = cJSON_ParseWithLength((const char *)out.bytes, out.nbytes);
+        CHECK(report != NULL);
+        CHECK(cJSON_GetArraySize(cJSON_GetObjectItem(report, "devices")) == (int)trace->n_devices);
+        cJSON_Delete(report);
+    } else {
+        CHECK(scratch.limit_hit);
+    }
+    buffer_release(&out);
+    arena_release(&scratch);
+}
+
+/* ---- the payload there and back ---- */
+
+static bool pieces_deflate(struct payload *payload, struct arena *arena) {
+    for (uint32_t i = 0; i < payload->n_pieces; i++) {
+        struct payload_piece *piece = &payload->pieces[i];
+        uLongf nbytes = compressBound(piece->raw_nbytes);
+        uint8_t *packed = arena_alloc(arena, nbytes);
+        if (packed == NULL)
+            return false;
+        CHECK(compress2(packed, &nbytes, piece->raw, piece->raw_nbytes, 1) == Z_OK);
+        piece->packed = packed;
+        piece->packed_nbytes = (uint32_t)nbytes;
+    }
+    return true;
+}
+
+/* Inflates what may be broken. The checksum of a piece is not looked at: a fuzzer cannot mend it, and would never come
+ * behind it. */
+static bool pieces_inflate(const struct payload *payload) {
+    for (uint32_t i = 0; i < payload->n_pieces; i++) {
+        const struct payload_piece *piece = &payload->pieces[i];
+        z_stream stream = {0};
+        if (piece->packed_nbytes < 2 || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+            return false;
+        stream.next_in = piece->packed + 2;
+        stream.avail_in = piece->packed_nbytes - 2;
+        stream.next_out = piece->target;
+        stream.avail_out = piece->raw_nbytes;
+        const int status = inflate(&stream, Z_FINISH);
+        (void)inflateEnd(&stream);
+        if (status != Z_STREAM_END || stream.avail_out != 0)
+            return false;
+    }
+    return true;
+}
+
+/* What one payload says, another made of the trace that was read from it must say too. */
+static void check_same_pieces(const struct payload *a, const struct trace *trace) {
+    struct payload b;
+    struct arena arena;
+    arena_init(&arena, fuzz_host, FUZZ_TRACE_NBYTES);
+    if (payload_pack(&b, trace, &arena) == PAYLOAD_OK) {
+        CHECK(a->n_sections == b.n_sections && a->n_pieces == b.n_pieces);
+        for (uint32_t i = 0; i < a->n_pieces; i++)
+            CHECK(a->pieces[i].raw_nbytes == b.pieces[i].raw_nbytes &&
+                  memcmp(a->pieces[i].raw, b.pieces[i].raw, b.pieces[i].raw_nbytes) == 0);
+    } else {
+        CHECK(arena.limit_hit);
+    }
+    arena_release(&arena);
+}
+
+static void read_back(const struct payload *packed, struct arena *arena) {
+    struct payload payload;
+    struct trace trace;
+    uint8_t *bytes = arena_alloc(arena, (size_t)payload_nbytes(packed));
+    if (bytes == NULL)
+        return;
+    payload_assemble(packed, bytes);
+    CHECK(trace_init(&trace, fuzz_host, FUZZ_TRACE_NBYTES));
+    enum payload_error error = payload_open(&payload, bytes, payload_nbytes(packed), arena);
+    if (error == PAYLOAD_OK) {
+        CHECK(pieces_inflate(&payload));
+        error = payload_unpack(&payload, &trace);
+    }
+    if (error == PAYLOAD_OK)
+        check_same_pieces(packed, &trace);
+    else
+        CHECK(error == PAYLOAD_NO_MEMORY && (trace.arena.limit_hit || arena->limit_hit));
+    trace_release(&trace);
+}
+
+static void examine_round_trip(const struct trace *trace) {
+    struct payload payload;
+    struct arena arena;
+    arena_init(&arena, fuzz_host, FUZZ_TRACE_NBYTES);
+    const enum payload_error error = payload_pack(&payload, trace, &arena);
+    if (error == PAYLOAD_OK && pieces_deflate(&payload, &arena))
+        read_back(&payload, &arena);
+    else
+        CHECK(arena.limit_hit);
+    arena_release(&arena);
+}
+
+/* ---- entry points ---- */
+
+void examine_trace(const struct trace *trace) {
+    check_trace(trace);
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        examine_device(trace, i);
+    examine_report(trace);
+    examine_round_trip(trace);
+}
+
+struct memory_source {
+    const uint8_t *bytes;
+    size_t nbytes, at, block_nbytes;
+};
+
+/* What lies behind the bytes that were read belongs to the reader's buffer, but reading it would be a mistake: the
+ * address sanitizer is told so until the next block comes. */
+static int64_t memory_read(void *context, void *to, size_t nbytes) {
+    struct memory_source *source = context;
+    size_t n = source->nbytes - source->at;
+    if (n > source->block_nbytes)
+        n = source->block_nbytes;
+    if (n > nbytes)
+        n = nbytes;
+#ifdef HAVE_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(to, nbytes);
+#endif
+    if (n != 0)
+        memcpy(to, source->bytes + source->at, n);
+    source->at += n;
+#ifdef HAVE_ASAN
+    ASAN_POISON_MEMORY_REGION((uint8_t *)to + n, nbytes - n);
+#endif
+    return (int64_t)n;
+}
+
+static bool read_in_blocks(struct trace *trace, const uint8_t *bytes, size_t nbytes, size_t block_nbytes,
+                           struct read_error *error) {
+    struct memory_source memory = {bytes, nbytes, 0, block_nbytes};
+    const struct read_source source = {.read = memory_read, .context = &memory, .size_hint = nbytes};
+    const struct read_progress progress = {NULL, NULL};
+    CHECK(trace_init(trace, fuzz_host, FUZZ_TRACE_NBYTES));
+    const bool done = trace_read(trace, &source, &progress, error);
+    CHECK(done == (error->code == READ_OK));
+    CHECK(memchr(error->message, '\0', sizeof error->message) != NULL);
+    if (!done)
+        CHECK(read_code_name(error->code)[0] != '\0' && error->message[0] != '\0');
+    return done;
+}
+
+void examine_recording(const uint8_t *bytes, size_t nbytes) {
+    enum { SMALL_INPUT_NBYTES = 4096, SMALL_BLOCK_NBYTES = 7 };
+    struct trace trace;
+    struct read_error error, again;
+    if (read_in_blocks(&trace, bytes, nbytes, SIZE_MAX, &error))
+        examine_trace(&trace);
+    trace_release(&trace);
+    if (nbytes > SMALL_INPUT_NBYTES)
+        return;
+    (void)read_in_blocks(&trace, bytes, nbytes, SMALL_BLOCK_NBYTES, &again);
+    trace_release(&trace);
+    CHECK(error.code == again.code && error.offset == again.offset);
+}
+
+void examine_payload(const uint8_t *bytes, size_t nbytes) {
+    struct payload payload;
+    struct trace trace;
+    struct arena arena;
+    arena_init(&arena, fuzz_host, FUZZ_TRACE_NBYTES);
+    CHECK(trace_init(&trace, fuzz_host, FUZZ_TRACE_NBYTES));
+    if (payload_open(&payload, bytes, nbytes, &arena) == PAYLOAD_OK && pieces_inflate(&payload) &&
+        payload_unpack(&payload, &trace) == PAYLOAD_OK)
+        examine_trace(&trace);
+    trace_release(&trace);
+    arena_release(&arena);
+}

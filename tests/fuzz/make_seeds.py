@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Writes the seeds that the fuzzers start from: small recordings of every kind, made by the project's own simulator.
+
+    make_seeds.py STRATA        rewrites seeds/*/made_*; what the fuzzers found (seeds/*/found_*) stays
+
+Nothing needs to be large: a fuzzer reaches what it can change, and the seeds are part of the repository.
+"""
+
+import base64
+import dataclasses
+import gzip
+import io
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+
+FUZZ = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(FUZZ.parent))
+sys.dont_write_bytecode = True
+
+import simulate  # noqa: E402
+
+FORMS = ("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle5", "jit")
+SHORT = {"n_steps": 6, "ring": simulate.KEEP_ALL, "record_after": 2}
+
+
+def recording(seed, **fields):
+    settings = dataclasses.replace(simulate.settings_of(seed), **{**SHORT, **fields})
+    return simulate.Simulation(settings).dump()
+
+
+def pickles():
+    for seed, form in enumerate(FORMS):
+        yield form, recording(seed, form=form, metadata=True, annotations=True, pool_ids=seed % 2 == 0)
+    yield "two_devices", recording(20, form="pickle4", n_devices=2, cross_stream=0.6, n_steps=12)
+    yield "no_history", recording(21, form="pickle4", ring=1)
+    yield "empty_dict", b"\x80\x04}."
+    yield "root_list", b"\x80\x02]."
+    yield "self_reference", b"\x80\x04]\x94h\x00a."
+    yield "refused", b"\x80\x02cos\nsystem\n."
+
+
+def as_pieces(sections, pieces):
+    """A payload from (entry, [raw bytes]): pieces are stored, not squeezed, so that a fuzzer sees what it changes."""
+    entries = b"".join(entry for entry, _ in sections)
+    packed = [zlib.compress(raw, 0) for raw in pieces]
+    table = b"".join(struct.pack("<II", len(raw), len(data)) for raw, data in zip(pieces, packed))
+    return b"STRATAP1" + struct.pack("<II", len(sections), len(pieces)) + entries + table + b"".join(packed)
+
+
+def stored(payload):
+    """The same payload with one stored piece per section."""
+    n_sections, n_pieces = struct.unpack_from("<II", payload, 8)
+    at = 16 + 16 * n_sections
+    sizes = [struct.unpack_from("<II", payload, at + 8 * i) for i in range(n_pieces)]
+    at += 8 * n_pieces
+    raw = []
+    for _, nbytes in sizes:
+        raw.append(zlib.decompress(payload[at : at + nbytes]))
+        at += nbytes
+    sections, joined, first = [], [], 0
+    for i in range(n_sections):
+        entry = payload[16 + 16 * i : 32 + 16 * i]
+        count = struct.unpack_from("<I", entry, 12)[0]
+        joined.append(b"".join(raw[first : first + count]))
+        sections.append((entry[:12] + struct.pack("<I", 1), count))
+        first += count
+    return as_pieces(sections, joined)
+
+
+def page(strata, snapshot):
+    """The page that strata makes of a snapshot."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "seed.pickle"
+        path.write_bytes(snapshot)
+        return subprocess.run([strata, "html", "-q", "-o", "-", path], check=True, capture_output=True).stdout
+
+
+PAYLOAD = re.compile(rb'(<script[^>]*id="payload"[^>]*>)\s*([A-Za-z0-9+/=\s]+)</script>')
+
+
+def payload_of(html):
+    return base64.b64decode(PAYLOAD.search(html).group(2))
+
+
+def payloads(strata):
+    small = payload_of(page(strata, recording(3, form="pickle4", metadata=True, annotations=True)))
+    two = payload_of(page(strata, recording(20, form="pickle4", n_devices=2, cross_stream=0.6)))
+    yield "small", small
+    yield "stored", stored(small)
+    yield "two_devices", stored(two)
+    yield "header", small[:16]
+
+
+def zipped(data, method):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, content in (("seed/data.pkl", data), ("seed/version", b"3\n")):
+            archive.writestr(zipfile.ZipInfo(f"{name}", (2020, 1, 1, 0, 0, 0)), content, method)
+    return out.getvalue()
+
+
+def containers(strata):
+    tiny = recording(4, form="pickle4", n_steps=3)
+    squeezed = gzip.compress(tiny, mtime=0)
+    html = page(strata, tiny)
+    found = PAYLOAD.search(html)
+    head = html[: html.index(b"<script")] if html.index(b"<script") < found.start() else b"<!doctype html>"
+    yield "gzip", squeezed
+    yield "two_members", gzip.compress(tiny[:200], mtime=0) + gzip.compress(tiny[200:], mtime=0)
+    yield "gzip_of_gzip", gzip.compress(squeezed, mtime=0)
+    yield "zip_stored", zipped(tiny, zipfile.ZIP_STORED)
+    yield "zip_deflated", zipped(tiny, zipfile.ZIP_DEFLATED)
+    yield "page", head[:200] + found.group(0)
+    viewer = base64.b64encode(tiny + bytes(-len(tiny) % 3)).decode()
+    yield "memory_viz", f'<script>const local_files = [{{"name": "snapshot.pickle", "base64": "{viewer}"}}]</script>'.encode()
+
+
+FRAMES = [{"name": "forward", "filename": "model.py", "line": 7}, {"name": "main", "filename": "train.py", "line": 1}]
+
+
+def chrome_trace():
+    def memory(ts, nbytes, total, address):
+        args = {"Device Type": 1, "Device Id": 0, "Addr": address, "Bytes": nbytes, "Total Allocated": total,
+                "Total Reserved": 2 << 20, "Ev Idx": ts}
+        return {"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts, "args": args}
+
+    def call(ts, dur, name):
+        return {"ph": "X", "cat": "python_function", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
+
+    return {
+        "schemaVersion": 1,
+        "deviceProperties": [{"id": 0, "name": "GPU", "totalGlobalMem": 1 << 34}],
+        "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 4},
+        "traceEvents": [call(1, 90, "train.py(1): main"), call(5, 50, "model.py(7): forward"), memory(6, 1024, 1024, 4096),
+                        memory(7, 512, 1536, 8192), memory(60, -512, 1024, 8192), memory(70, -99, 900, 16384)],
+    }
+
+
+def memory_timelines():
+    yield "timeline", [[0, 10, 20], [[0] + [4096] * 9, [0] * 10, [0] + [512] * 9]]
+    yield "timeline_raw", [[10, 0, 4096, 1], [20, 1, 4096, 1], [30, 3, 4096, 1]]
+
+
+def jsons():
+    yield "snapshot", recording(5, form="json", n_steps=4, metadata=True, annotations=True)
+    yield "kineto", json.dumps(chrome_trace()).encode()
+    yield "no_finite_numbers", b'{"segments": [], "device_traces": [[{"action": "alloc", "addr": NaN, "size": Infinity}]]}'
+    for name, value in memory_timelines():
+        yield name, json.dumps(value).encode()
+
+
+def main(arguments):
+    strata = arguments[0]
+    kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons()}
+    total = 0
+    for kind, seeds in kinds.items():
+        folder = FUZZ / "seeds" / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("made_*"):
+            old.unlink()
+        for name, data in seeds:
+            (folder / f"made_{name}").write_bytes(data)
+            total += len(data)
+    print(f"{total:,} bytes of seeds")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,8 @@
+/* Recordings in JSON: snapshots, Chrome traces and memory timelines of the profiler. */
+#include "tests/fuzz/examine.h"
+#include "tests/fuzz/target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
+    examine_recording(bytes, nbytes);
+    return 0;
+}

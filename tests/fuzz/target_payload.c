@@ -1,0 +1,8 @@
+/* The payload of a page. */
+#include "tests/fuzz/examine.h"
+#include "tests/fuzz/target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
+    examine_payload(bytes, nbytes);
+    return 0;
+}

@@ -1,0 +1,8 @@
+/* A pickle, as the allocator or anybody else wrote it. */
+#include "tests/fuzz/examine.h"
+#include "tests/fuzz/target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
+    examine_recording(bytes, nbytes);
+    return 0;
+}

@@ -1,0 +1,218 @@
+/*
+ * How a payload is built, as docs/payload.md says it: shared by the two files that write and read one, and by nobody
+ * else. Freestanding.
+ */
+#ifndef STRATA_TRACE_PAYLOAD_FORMAT_H
+#define STRATA_TRACE_PAYLOAD_FORMAT_H
+
+#include "trace/bytes.h"
+#include "trace/payload.h"
+
+/*
+ * Everything is a table of columns, and every column is stored in one way: as planes, first the lowest byte
+ * of all values, then the second and so on. Deflate sees bytes of one kind after each other, high bytes that
+ * are zero cost next to nothing, and a reader needs no branch per value. What makes a payload small is the
+ * choice of the numbers that are put into the planes (differences, distances, places in a dictionary);
+ * docs/payload.md gives the reasons.
+ */
+
+enum {
+    HEADER_NBYTES = 16,
+    SECTION_ENTRY_NBYTES = 16,
+    PIECE_ENTRY_NBYTES = 8,
+    COLUMN_HEAD_NBYTES = 2,
+    MAX_COLUMNS = 12,
+    ADDRESS_UNIT = 512, /* the allocator rounds sizes up to it */
+};
+
+extern const uint8_t payload_magic[8];
+
+/* Numbers of the format: never change, only add. */
+enum section_type {
+    SECTION_FILE = 1,
+    SECTION_STRING_LENGTHS = 2,
+    SECTION_STRING_BYTES = 3,
+    SECTION_FX = 4,
+    SECTION_FRAMES = 5,
+    SECTION_STACKS = 6,
+    SECTION_CONTEXTS = 7,
+    SECTION_ANNOTATIONS = 8,
+    SECTION_DIAGNOSTICS = 9,
+    SECTION_DEVICES = 10,
+    /* One of each per device: */
+    SECTION_STREAMS = 32,
+    SECTION_POOLS = 33,
+    SECTION_LIFE_STACKS = 34,
+    SECTION_LIFE_SIZES = 35,
+    SECTION_LIVES = 36,
+    SECTION_ADDRESSES = 37,
+    SECTION_TIMES = 38,
+    SECTION_SEGMENT_EVENTS = 39,
+    SECTION_OOMS = 40,
+    SECTION_SNAPSHOTS = 41,
+    SECTION_SEGMENTS = 42,
+    SECTION_BLOCKS = 43,
+    SECTION_END
+};
+
+enum { SECTION_OPTIONAL = 1 };
+
+struct payload_section {
+    uint16_t type;
+    uint16_t flags;
+    uint32_t device; /* 0: the file, else index of the device + 1 */
+    uint32_t count;  /* rows */
+    uint32_t first_piece, n_pieces;
+    const uint8_t *raw; /* reader: the targets of all pieces, one after the other */
+    uint64_t raw_nbytes;
+};
+
+/* Signed numbers as unsigned ones, small for small absolute values: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...
+ * Differences are taken modulo 2^64, so this never overflows. */
+static inline uint64_t zigzag(uint64_t value) {
+    return (value << 1) ^ (0 - (value >> 63));
+}
+
+static inline uint64_t unzigzag(uint64_t code) {
+    return (code >> 1) ^ (0 - (code & 1));
+}
+
+/* Where an allocation's memory ends, as the allocator rounds it. */
+static inline uint64_t end_of_memory(uint64_t address, uint64_t size) {
+    uint64_t rounded = (size + ADDRESS_UNIT - 1) & ~(uint64_t)(ADDRESS_UNIT - 1);
+    return address + (rounded != 0 ? rounded : (uint64_t)ADDRESS_UNIT);
+}
+
+/* ---- what the tables look like ---- */
+
+/* What a value counts in: it must be below the limit of its domain. */
+enum domain {
+    OF_ANY,
+    OF_SIGNED, /* of 32 bits */
+    OF_STRINGS,
+    OF_FRAMES,
+    OF_FX,
+    OF_STACKS,
+    OF_CONTEXTS,
+    OF_EVENTS,
+    OF_STREAMS,
+    OF_POOLS,
+    OF_SEGMENT_CHANGES,
+    OF_SEGMENT_FLAGS,
+    OF_BLOCK_STATES,
+    OF_STAGES,
+    OF_KINDS,
+    N_DOMAINS
+};
+
+/* How a value becomes the number that is stored. */
+enum coding {
+    AS_IT_IS,
+    AS_SIGNED, /* zigzag */
+    AS_STEP,   /* zigzag of the difference from the row before */
+    AS_RISE,   /* the difference from the row before, which is never below 0 */
+    AS_NEXT,  /* zigzag of the difference from where the row before ends, its length being in field `other` */
+    AS_BELOW, /* 0 for 0, else 1 + zigzag of what it lacks to field `other` of the same row */
+    AS_PARENT, /* how many rows lie between a stack and its parent */
+};
+
+struct field {
+    uint16_t offset;
+    uint8_t nbytes;
+    uint8_t coding; /* enum coding */
+    uint8_t domain; /* enum domain */
+    uint8_t other;  /* index of a field; for AS_BELOW and AS_NEXT of one that is stored earlier */
+};
+
+struct table {
+    uint16_t type; /* enum section_type */
+    uint16_t row_nbytes;
+    uint8_t first; /* 1: row 0 means "none" and is not stored */
+    uint8_t n_fields;
+    struct field field[MAX_COLUMNS];
+};
+
+/* What trace.h has no struct for. */
+struct file_row {
+    uint32_t settings, meta;
+    uint32_t kind; /* enum trace_kind */
+    int32_t rank;
+};
+
+struct device_row {
+    uint32_t n_events, preexisting;
+    int64_t first_us;
+    uint64_t capacity_bytes;
+    int32_t ordinal;
+    uint32_t name;
+};
+
+extern const struct table payload_file_table, payload_fx_table, payload_frame_table, payload_stack_table,
+    payload_context_table, payload_annotation_table, payload_diagnostic_table, payload_device_table,
+    payload_stream_table, payload_pool_table, payload_life_stack_table, payload_life_size_table,
+    payload_segment_event_table, payload_oom_table, payload_snapshot_table, payload_segment_table,
+    payload_block_table;
+
+/* Limits that do not depend on the trace; the others are 0. `limit[N_DOMAINS]`. */
+void payload_limits_init(uint64_t *limit);
+
+enum { ALL_LIFE_FLAGS = LIFE_STACK_OF_FREE | LIFE_FROM_BLOCK | LIFE_REOPENED | LIFE_UNMATCHED_END };
+
+/* Fields are native integers of 1, 2, 4 or 8 bytes; only OF_SIGNED ones are extended by their sign. */
+static inline uint64_t field_load(const struct field *field, const void *row) {
+    const uint8_t *at = (const uint8_t *)row + field->offset;
+    uint64_t value = 0;
+    if (field->nbytes == 8) {
+        bytes_copy(&value, at, 8);
+    } else if (field->nbytes == 4) {
+        uint32_t word;
+        bytes_copy(&word, at, 4);
+        value = field->domain == OF_SIGNED ? (uint64_t)(int64_t)(int32_t)word : word;
+    } else if (field->nbytes == 2) {
+        uint16_t word;
+        bytes_copy(&word, at, 2);
+        value = word;
+    } else {
+        value = *at;
+    }
+    return value;
+}
+
+static inline void field_store(const struct field *field, void *row, uint64_t value) {
+    uint8_t *at = (uint8_t *)row + field->offset;
+    if (field->nbytes == 8) {
+        bytes_copy(at, &value, 8);
+    } else if (field->nbytes == 4) {
+        uint32_t word = (uint32_t)value;
+        bytes_copy(at, &word, 4);
+    } else if (field->nbytes == 2) {
+        uint16_t word = (uint16_t)value;
+        bytes_copy(at, &word, 2);
+    } else {
+        *at = (uint8_t)value;
+    }
+}
+
+/* Does a decoded value fit its field and its domain? */
+static inline bool field_accepts(const struct field *field, const uint64_t *limit, uint64_t value) {
+    if (field->domain == OF_SIGNED)
+        return (uint64_t)(int64_t)(int32_t)(uint32_t)value == value;
+    if (field->domain != OF_ANY)
+        return value < limit[field->domain];
+    return field->nbytes == 8 || value >> (8 * field->nbytes) == 0;
+}
+
+/* When events are told apart by what is known of them, the columns of times become homogeneous. */
+enum event_class {
+    EVENT_OTHER,      /* a request to free, a segment's event, anything else */
+    EVENT_BIRTH,      /* a life begins */
+    EVENT_COMPLETION, /* a life ends, and did not wait for another stream: nearly always 0 us after its
+                         request */
+    N_EVENT_CLASSES
+};
+
+/* `class[n_events]`, zeroed. Births come last because where both are true, the life ended without an event of
+ * its own. O(lives). */
+void payload_classify_events(const struct device_trace *device, uint8_t *class);
+
+#endif

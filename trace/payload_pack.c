@@ -1,0 +1,755 @@
+/* From a trace to the pieces of its payload. */
+#include "trace/payload_format.h"
+
+enum {
+    /* A plane of at least so many bytes begins a piece of its own, because the statistics of its neighbours
+     * would spoil the Huffman codes of both. Below, the cost of a stream (header, codes, checksum) is more. */
+    PLANE_ALONE_NBYTES = 1024,
+    FEWEST_SLOTS = 64
+};
+
+/* Rows of one kind that are referred to get new ids without gaps, in the old order. What nothing refers to (a
+ * stack that only a free had, say) is left out. */
+struct renumbering {
+    uint32_t *to; /* first: 1 where used; later the new id */
+    uint32_t old_count, count;
+};
+
+/* A plane, or the heads of a section's columns. */
+struct chunk {
+    const uint8_t *bytes;
+    uint64_t nbytes;
+};
+
+struct packer {
+    struct payload *payload;
+    const struct trace *trace;
+    enum payload_error error;
+    struct renumbering ids[N_DOMAINS]; /* of strings, frames, fx, stacks and contexts */
+    uint64_t limit[N_DOMAINS];
+
+    uint64_t *value; /* scratch: the numbers of the column that is being made */
+    uint32_t value_capacity;
+
+    /* The section that is being made: */
+    uint8_t heads[MAX_COLUMNS * COLUMN_HEAD_NBYTES];
+    uint32_t n_columns;
+    struct chunk chunks[1 + MAX_COLUMNS * 8]; /* [0]: heads */
+    uint32_t n_chunks;
+};
+
+static void packer_fail(struct packer *packer, enum payload_error error) {
+    if (packer->error == PAYLOAD_OK)
+        packer->error = error;
+}
+
+static void *packer_alloc(struct packer *packer, uint64_t nbytes) {
+    void *bytes = nbytes <= SIZE_MAX ? arena_alloc(packer->payload->arena, (size_t)nbytes) : NULL;
+    if (bytes == NULL)
+        packer_fail(packer, PAYLOAD_NO_MEMORY);
+    return bytes;
+}
+
+/* Room for `count` numbers. */
+static bool packer_values(struct packer *packer, uint64_t count) {
+    void *column = packer->value;
+    bool ok =
+        arena_grow(packer->payload->arena, &column, &packer->value_capacity, count, sizeof *packer->value);
+    packer->value = column;
+    if (!ok)
+        packer_fail(packer, PAYLOAD_NO_MEMORY);
+    return ok && packer->error == PAYLOAD_OK;
+}
+
+static void section_begin(struct packer *packer) {
+    packer->n_columns = 0;
+    packer->n_chunks = 1;
+}
+
+static void section_add_chunk(struct packer *packer, const uint8_t *bytes, uint64_t nbytes) {
+    packer->chunks[packer->n_chunks++] = (struct chunk){bytes, nbytes};
+}
+
+static void section_add_head(struct packer *packer, uint32_t width, uint32_t shift) {
+    packer->heads[packer->n_columns * COLUMN_HEAD_NBYTES] = (uint8_t)width;
+    packer->heads[packer->n_columns * COLUMN_HEAD_NBYTES + 1] = (uint8_t)shift;
+    packer->n_columns++;
+}
+
+static uint32_t bytes_needed(uint64_t value) {
+    uint32_t nbytes = 0;
+    for (; value != 0; value >>= 8)
+        nbytes++;
+    return nbytes;
+}
+
+/* Adds the first `count` scratch numbers as the next column. At least `least_width` planes. */
+static void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < count; i++)
+        all |= packer->value[i];
+    uint32_t shift = all != 0 ? (uint32_t)__builtin_ctzll(all) : 0;
+    uint32_t width = bytes_needed(all >> shift);
+    /* Without gain no shift: bytes keep their alignment, which deflate finds more repetitions in. */
+    if (width == bytes_needed(all))
+        shift = 0;
+    if (width * 8 + shift > 64) /* the planes of the highest bits would end above 64 */
+        shift = 64 - width * 8;
+    if (width < least_width)
+        width = least_width;
+    section_add_head(packer, width, shift);
+    for (uint32_t k = 0; k < width && packer->error == PAYLOAD_OK && count > 0; k++) {
+        uint8_t *plane = packer_alloc(packer, count);
+        for (uint64_t i = 0; plane != NULL && i < count; i++)
+            plane[i] = (uint8_t)(packer->value[i] >> (shift + 8 * k));
+        section_add_chunk(packer, plane, count);
+    }
+}
+
+/* One piece of at most PAYLOAD_PIECE_NBYTES after the other. */
+static void section_add_pieces(struct packer *packer, const uint8_t *bytes, uint64_t nbytes) {
+    struct payload *payload = packer->payload;
+    while (nbytes > 0) {
+        void *pieces = payload->pieces;
+        if (!arena_grow(payload->arena, &pieces, &payload->pieces_capacity, (uint64_t)payload->n_pieces + 1,
+                        sizeof *payload->pieces)) {
+            packer_fail(packer, PAYLOAD_NO_MEMORY);
+            return;
+        }
+        payload->pieces = pieces;
+        uint32_t raw_nbytes = nbytes < PAYLOAD_PIECE_NBYTES ? (uint32_t)nbytes : PAYLOAD_PIECE_NBYTES;
+        payload->pieces[payload->n_pieces++] = (struct payload_piece){.raw = bytes, .raw_nbytes = raw_nbytes};
+        bytes += raw_nbytes;
+        nbytes -= raw_nbytes;
+    }
+}
+
+/* Chunks [first, end) as pieces; several are put together into one run of bytes. */
+static void section_add_run(struct packer *packer, uint32_t first, uint32_t end, uint64_t nbytes) {
+    if (nbytes == 0)
+        return;
+    const uint8_t *bytes = packer->chunks[first].bytes;
+    if (end - first > 1) {
+        uint8_t *joined = packer_alloc(packer, nbytes);
+        uint64_t at = 0;
+        for (uint32_t i = first; joined != NULL && i < end; i++) {
+            bytes_copy(joined + at, packer->chunks[i].bytes, (size_t)packer->chunks[i].nbytes);
+            at += packer->chunks[i].nbytes;
+        }
+        bytes = joined;
+    }
+    if (packer->error == PAYLOAD_OK)
+        section_add_pieces(packer, bytes, nbytes);
+}
+
+/* Ends the section: heads and planes become pieces, and the section an entry of the directory. */
+static void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device,
+                        uint32_t count) {
+    struct payload *payload = packer->payload;
+    void *sections = payload->sections;
+    if (packer->error != PAYLOAD_OK)
+        return;
+    if (!arena_grow(payload->arena, &sections, &payload->sections_capacity, (uint64_t)payload->n_sections + 1,
+                    sizeof *payload->sections)) {
+        packer_fail(packer, PAYLOAD_NO_MEMORY);
+        return;
+    }
+    payload->sections = sections;
+    struct payload_section section = {
+        .type = type, .flags = flags, .device = device, .count = count, .first_piece = payload->n_pieces};
+
+    packer->chunks[0] = (struct chunk){packer->heads, (uint64_t)packer->n_columns * COLUMN_HEAD_NBYTES};
+    uint8_t *heads = packer_alloc(packer, packer->chunks[0].nbytes);
+    if (heads == NULL)
+        return;
+    bytes_copy(heads, packer->heads, (size_t)packer->chunks[0].nbytes);
+    packer->chunks[0].bytes = heads;
+
+    uint32_t first = 0;
+    uint64_t run_nbytes = 0;
+    for (uint32_t i = 0; i < packer->n_chunks; i++) {
+        bool alone = packer->chunks[i].nbytes >= PLANE_ALONE_NBYTES;
+        if (alone || run_nbytes >= PLANE_ALONE_NBYTES) {
+            section_add_run(packer, first, i, run_nbytes);
+            first = i;
+            run_nbytes = 0;
+        }
+        run_nbytes += packer->chunks[i].nbytes;
+    }
+    section_add_run(packer, first, packer->n_chunks, run_nbytes);
+    section.n_pieces = payload->n_pieces - section.first_piece;
+    payload->sections[payload->n_sections++] = section;
+}
+
+/* ---- packing: which ids are used ---- */
+
+static bool renumbering_init(struct packer *packer, enum domain domain, uint32_t old_count) {
+    struct renumbering *ids = &packer->ids[domain];
+    ids->old_count = old_count;
+    ids->to = packer_alloc(packer, (uint64_t)old_count * sizeof *ids->to);
+    if (ids->to != NULL && old_count > 0)
+        ids->to[0] = 1; /* "none" is always there */
+    return ids->to != NULL;
+}
+
+static void id_mark(struct packer *packer, enum domain domain, uint64_t id) {
+    struct renumbering *ids = &packer->ids[domain];
+    if (id < ids->old_count)
+        ids->to[id] = 1;
+    else
+        packer_fail(packer, PAYLOAD_BAD_VALUE);
+}
+
+/* Marks what the rows of a table refer to; with `used`, only the rows that are marked there. */
+static void table_mark(struct packer *packer, const struct table *table, const void *rows, uint64_t count,
+                       const struct renumbering *used) {
+    for (uint32_t f = 0; f < table->n_fields; f++) {
+        const struct field *field = &table->field[f];
+        if (packer->ids[field->domain].to == NULL)
+            continue;
+        for (uint64_t i = 0; i < count; i++)
+            if (used == NULL || used->to[i] != 0)
+                id_mark(packer, field->domain,
+                        field_load(field, (const uint8_t *)rows + i * table->row_nbytes));
+    }
+}
+
+static void device_mark(struct packer *packer, const struct device_trace *device) {
+    id_mark(packer, OF_STRINGS, device->name);
+    for (uint32_t i = 0; i < device->lives.count; i++) {
+        id_mark(packer, OF_STACKS, device->lives.stack[i]);
+        id_mark(packer, OF_CONTEXTS, device->lives.context[i]);
+    }
+    table_mark(packer, &payload_segment_event_table, device->segment_events, device->n_segment_events, NULL);
+    table_mark(packer, &payload_oom_table, device->ooms, device->n_ooms, NULL);
+    table_mark(packer, &payload_segment_table, device->segments, device->n_segments, NULL);
+    table_mark(packer, &payload_block_table, device->blocks, device->n_blocks, NULL);
+}
+
+/* A parent comes before its children, so one walk from the end marks all ancestors. */
+static void stacks_mark_parents(struct packer *packer) {
+    struct renumbering *ids = &packer->ids[OF_STACKS];
+    for (uint32_t i = ids->old_count; i-- > 1;) {
+        uint32_t parent = packer->trace->stacks.stack[i].parent;
+        if (parent >= i)
+            packer_fail(packer, PAYLOAD_BAD_VALUE);
+        else if (ids->to[i] != 0)
+            ids->to[parent] = 1;
+    }
+}
+
+static void renumbering_finish(struct packer *packer, enum domain domain) {
+    struct renumbering *ids = &packer->ids[domain];
+    for (uint32_t i = 0; i < ids->old_count; i++)
+        if (ids->to[i] != 0)
+            ids->to[i] = ids->count++;
+    packer->limit[domain] = ids->old_count;
+}
+
+static struct file_row file_row_of(const struct trace *trace) {
+    return (struct file_row){
+        .settings = trace->settings, .meta = trace->meta, .kind = (uint32_t)trace->kind, .rank = trace->rank};
+}
+
+/* From what is drawn down to the strings. */
+static void packer_renumber(struct packer *packer) {
+    const struct trace *trace = packer->trace;
+    const struct file_row file = file_row_of(trace);
+    if (!renumbering_init(packer, OF_STRINGS, trace->strings.count) ||
+        !renumbering_init(packer, OF_FRAMES, trace->frames.count) ||
+        !renumbering_init(packer, OF_FX, trace->fx.count) ||
+        !renumbering_init(packer, OF_STACKS, trace->stacks.count) ||
+        !renumbering_init(packer, OF_CONTEXTS, trace->contexts.count))
+        return;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        device_mark(packer, &trace->devices[i]);
+    stacks_mark_parents(packer);
+    table_mark(packer, &payload_stack_table, trace->stacks.stack, trace->stacks.count,
+               &packer->ids[OF_STACKS]);
+    table_mark(packer, &payload_frame_table, trace->frames.frame, trace->frames.count,
+               &packer->ids[OF_FRAMES]);
+    table_mark(packer, &payload_fx_table, trace->fx.fx, trace->fx.count, &packer->ids[OF_FX]);
+    table_mark(packer, &payload_context_table, trace->contexts.context, trace->contexts.count,
+               &packer->ids[OF_CONTEXTS]);
+    table_mark(packer, &payload_annotation_table, trace->annotations, trace->n_annotations, NULL);
+    table_mark(packer, &payload_diagnostic_table, trace->diagnostics, trace->n_diagnostics, NULL);
+    table_mark(packer, &payload_file_table, &file, 1, NULL);
+    for (enum domain domain = OF_STRINGS; domain <= OF_CONTEXTS; domain++)
+        renumbering_finish(packer, domain);
+}
+
+/* ---- packing: tables of rows ---- */
+
+/* A table while one of its columns is packed. */
+struct packing {
+    const struct table *table;
+    const uint8_t *rows;
+    uint64_t count;
+    const struct renumbering *used; /* NULL: all rows */
+};
+
+/* A field's value as the reader will see it: with its new id. */
+static uint64_t packed_value(struct packer *packer, const struct field *field, const uint8_t *row) {
+    uint64_t value = field_load(field, row);
+    if (!field_accepts(field, packer->limit, value)) {
+        packer_fail(packer, PAYLOAD_BAD_VALUE);
+        return 0;
+    }
+    return packer->ids[field->domain].to != NULL ? packer->ids[field->domain].to[value] : value;
+}
+
+static uint64_t value_encode(struct packer *packer, const struct table *table, const struct field *field,
+                             const uint8_t *row, const uint8_t *before, uint64_t self) {
+    const struct field *other = &table->field[field->other];
+    uint64_t value = packed_value(packer, field, row);
+    uint64_t last = before != NULL ? packed_value(packer, field, before) : 0;
+    uint64_t code = value;
+    switch ((enum coding)field->coding) {
+    case AS_IT_IS: break;
+    case AS_SIGNED: code = zigzag(value); break;
+    case AS_STEP: code = zigzag(value - last); break;
+    case AS_RISE:
+        code = value - last;
+        if (value < last)
+            packer_fail(packer, PAYLOAD_BAD_VALUE);
+        break;
+    case AS_NEXT:
+        code = zigzag(value - last - (before != NULL ? packed_value(packer, other, before) : 0));
+        break;
+    case AS_BELOW:
+        code = value == 0 ? 0 : zigzag(packed_value(packer, other, row) - value) + 1;
+        if (value != 0 && code == 0) /* the one difference in 2^64 that has no code */
+            packer_fail(packer, PAYLOAD_BAD_VALUE);
+        break;
+    case AS_PARENT: code = self - 1 - value; break;
+    }
+    return code;
+}
+
+/* Fills the scratch numbers with one column; returns how many. */
+static uint64_t field_encode(struct packer *packer, const struct packing *packing,
+                             const struct field *field) {
+    const struct table *table = packing->table;
+    const uint8_t *before = NULL;
+    uint64_t n = 0;
+    for (uint64_t i = table->first; i < packing->count; i++) {
+        if (packing->used != NULL && packing->used->to[i] == 0)
+            continue;
+        const uint8_t *row = packing->rows + i * table->row_nbytes;
+        packer->value[n] = value_encode(packer, table, field, row, before, n + table->first);
+        before = row;
+        n++;
+    }
+    return n;
+}
+
+static void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
+                       uint64_t count, const struct renumbering *used) {
+    const struct packing packing = {table, rows, count, used};
+    uint64_t n = 0;
+    if (count <= table->first || !packer_values(packer, count))
+        return;
+    section_begin(packer);
+    for (uint32_t f = 0; f < table->n_fields; f++) {
+        n = field_encode(packer, &packing, &table->field[f]);
+        section_add_column(packer, n, f == 0);
+    }
+    if (n > 0)
+        section_end(packer, table->type, 0, device, (uint32_t)n);
+}
+
+static void strings_pack(struct packer *packer) {
+    const struct string_table *strings = &packer->trace->strings;
+    const struct renumbering *ids = &packer->ids[OF_STRINGS];
+    uint64_t n = 0, nbytes = 0;
+    if (ids->count <= 1 || !packer_values(packer, strings->count))
+        return;
+    for (uint32_t i = 1; i < strings->count; i++)
+        if (ids->to[i] != 0)
+            nbytes += packer->value[n++] = strings->start[i + 1] - strings->start[i];
+    section_begin(packer);
+    section_add_column(packer, n, 1);
+    section_end(packer, SECTION_STRING_LENGTHS, 0, 0, (uint32_t)n);
+
+    uint8_t *text = packer_alloc(packer, nbytes);
+    uint64_t at = 0;
+    for (uint32_t i = 1; text != NULL && i < strings->count; i++) {
+        if (ids->to[i] == 0)
+            continue;
+        bytes_copy(text + at, strings->bytes + strings->start[i], strings->start[i + 1] - strings->start[i]);
+        at += strings->start[i + 1] - strings->start[i];
+    }
+    if (packer->error != PAYLOAD_OK || nbytes == 0)
+        return;
+    section_begin(packer);
+    section_add_head(packer, 1, 0);
+    section_add_chunk(packer, text, nbytes);
+    section_end(packer, SECTION_STRING_BYTES, 0, 0, (uint32_t)nbytes);
+}
+
+/* ---- packing: lives ---- */
+
+/* Numbers by 64-bit keys, open addressing, at most half full. */
+struct numbering {
+    struct numbering_slot {
+        uint64_t key;
+        uint32_t number; /* 0: the slot is free */
+    } * slot;
+    uint32_t capacity; /* a power of two, or 0 */
+    uint32_t count;
+};
+
+static struct numbering_slot *numbering_find(const struct numbering *numbering, uint64_t key) {
+    uint64_t hash = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15u;
+    uint32_t mask = numbering->capacity - 1;
+    uint32_t at = (uint32_t)(hash >> 32) & mask;
+    while (numbering->slot[at].number != 0 && numbering->slot[at].key != key)
+        at = (at + 1) & mask;
+    return &numbering->slot[at];
+}
+
+static bool numbering_widen(struct packer *packer, struct numbering *numbering) {
+    struct numbering wider = {NULL, 0, numbering->count};
+    uint32_t slots = numbering->capacity != 0 ? numbering->capacity * 2 : FEWEST_SLOTS;
+    void *column = NULL;
+    if (slots == 0 ||
+        !arena_grow(packer->payload->arena, &column, &wider.capacity, slots, sizeof *wider.slot)) {
+        packer_fail(packer, PAYLOAD_NO_MEMORY);
+        return false;
+    }
+    wider.slot = column;
+    wider.capacity = slots;
+    bytes_zero(wider.slot, (size_t)slots * sizeof *wider.slot);
+    for (uint32_t i = 0; i < numbering->capacity; i++)
+        if (numbering->slot[i].number != 0)
+            *numbering_find(&wider, numbering->slot[i].key) = numbering->slot[i];
+    column = numbering->slot;
+    arena_drop(packer->payload->arena, &column);
+    *numbering = wider;
+    return true;
+}
+
+/* The slot of `key`; a new one has number 0 until the caller gives it one. NULL: no memory. */
+static struct numbering_slot *numbering_slot(struct packer *packer, struct numbering *numbering,
+                                             uint64_t key) {
+    if (numbering->count >= numbering->capacity / 2 && !numbering_widen(packer, numbering))
+        return NULL;
+    struct numbering_slot *slot = numbering_find(numbering, key);
+    if (slot->number == 0) {
+        slot->key = key;
+        numbering->count++;
+    }
+    return slot;
+}
+
+static void numbering_release(struct packer *packer, struct numbering *numbering) {
+    void *column = numbering->slot;
+    arena_drop(packer->payload->arena, &column);
+}
+
+/* Everything that the reader will insist on. */
+static bool lives_valid(const struct device_trace *device) {
+    const struct lives *lives = &device->lives;
+    uint32_t birth = 0, end = device->n_events + 1;
+    if (device->n_events > UINT32_MAX - 2 || lives->preexisting > lives->count)
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        bool first = i < lives->preexisting;
+        if (lives->birth[i] < birth || lives->birth[i] > device->n_events || first != (lives->birth[i] == 0))
+            return false;
+        if (lives->death[i] < lives->birth[i] || lives->death[i] > device->n_events + 1)
+            return false;
+        if (lives->request[i] < lives->birth[i] || lives->request[i] > lives->death[i])
+            return false;
+        if (first && lives->death[i] > end)
+            return false;
+        birth = lives->birth[i];
+        end = lives->death[i];
+    }
+    return true;
+}
+
+/* Dictionaries of a device's stacks and sizes, in the order in which the lives bring them up. */
+struct life_dictionaries {
+    uint32_t *stack_place; /* [old stack id] place in `stacks` + 1; 0: not there */
+    uint32_t *stacks;
+    uint64_t *sizes;
+    uint32_t *size_place; /* [life] */
+    uint32_t n_stacks, n_sizes;
+};
+
+static bool dictionaries_alloc(struct packer *packer, struct life_dictionaries *dictionaries, uint64_t n) {
+    uint64_t n_stacks = packer->trace->stacks.count;
+    dictionaries->stack_place = packer_alloc(packer, n_stacks * sizeof(uint32_t));
+    dictionaries->stacks = packer_alloc(packer, (n < n_stacks ? n : n_stacks) * sizeof(uint32_t));
+    dictionaries->sizes = packer_alloc(packer, n * sizeof(uint64_t));
+    dictionaries->size_place = packer_alloc(packer, n * sizeof(uint32_t));
+    return packer->error == PAYLOAD_OK;
+}
+
+static void dictionaries_fill(struct packer *packer, struct life_dictionaries *dictionaries,
+                              const struct lives *lives) {
+    struct numbering sizes = {NULL, 0, 0};
+    if (!dictionaries_alloc(packer, dictionaries, lives->count))
+        return;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint32_t *place = &dictionaries->stack_place[lives->stack[i]];
+        if (*place == 0) {
+            dictionaries->stacks[dictionaries->n_stacks++] = lives->stack[i];
+            *place = dictionaries->n_stacks;
+        }
+        struct numbering_slot *slot = numbering_slot(packer, &sizes, lives->size[i]);
+        if (slot == NULL)
+            break;
+        if (slot->number == 0) {
+            dictionaries->sizes[dictionaries->n_sizes++] = lives->size[i];
+            slot->number = dictionaries->n_sizes;
+        }
+        dictionaries->size_place[i] = slot->number - 1;
+    }
+    numbering_release(packer, &sizes);
+}
+
+static void column_births(struct packer *packer, const struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++)
+        packer->value[i] = lives->birth[i] - (i > 0 ? lives->birth[i - 1] : 0);
+    section_add_column(packer, lives->count, 1);
+}
+
+static void column_stacks(struct packer *packer, const struct lives *lives,
+                          const struct life_dictionaries *dictionaries) {
+    for (uint32_t i = 0; i < lives->count; i++)
+        packer->value[i] = dictionaries->stack_place[lives->stack[i]] - 1;
+    section_add_column(packer, lives->count, 0);
+}
+
+/* Lifetimes, against the last lifetime of the same stack: loops repeat themselves. Those older than the
+ * recording are sorted by their death, so the difference from the row before is small. */
+static void column_deaths(struct packer *packer, const struct device_trace *device,
+                          const struct life_dictionaries *dictionaries) {
+    const struct lives *lives = &device->lives;
+    uint32_t *last = packer_alloc(packer, (uint64_t)dictionaries->n_stacks * sizeof *last);
+    uint32_t end = device->n_events + 1;
+    for (uint32_t i = 0; last != NULL && i < lives->count; i++) {
+        uint32_t death = lives->death[i];
+        if (i < lives->preexisting) {
+            packer->value[i] = (i > 0 ? lives->death[i - 1] : end) - death;
+            continue;
+        }
+        uint32_t lifetime = death == end ? 0 : death - lives->birth[i] + 1;
+        uint32_t *of_stack = &last[dictionaries->stack_place[lives->stack[i]] - 1];
+        packer->value[i] = zigzag((uint64_t)lifetime - *of_stack);
+        *of_stack = lifetime;
+    }
+    section_add_column(packer, lives->count, 0);
+}
+
+static void column_waits(struct packer *packer, const struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++)
+        packer->value[i] = lives->death[i] - lives->request[i];
+    section_add_column(packer, lives->count, 0);
+}
+
+/* A column of ids or flags below `limit`. */
+static void column_u16(struct packer *packer, const uint16_t *ids, uint32_t count, uint64_t limit) {
+    for (uint32_t i = 0; i < count; i++) {
+        packer->value[i] = ids[i];
+        if (ids[i] >= limit)
+            packer_fail(packer, PAYLOAD_BAD_VALUE);
+    }
+    section_add_column(packer, count, 0);
+}
+
+static void column_flags(struct packer *packer, const struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++) {
+        packer->value[i] = lives->flags[i];
+        if (lives->flags[i] > ALL_LIFE_FLAGS)
+            packer_fail(packer, PAYLOAD_BAD_VALUE);
+    }
+    section_add_column(packer, lives->count, 0);
+}
+
+static void column_mapped(struct packer *packer, const uint32_t *values, uint32_t count, const uint32_t *to) {
+    for (uint32_t i = 0; i < count; i++)
+        packer->value[i] = to != NULL ? to[values[i]] : values[i];
+    section_add_column(packer, count, 0);
+}
+
+static void lives_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
+    const struct lives *lives = &device->lives;
+    struct life_dictionaries dictionaries = {0};
+    if (lives->count == 0 || !packer_values(packer, lives->count))
+        return;
+    dictionaries_fill(packer, &dictionaries, lives);
+    if (packer->error != PAYLOAD_OK)
+        return;
+    table_pack(packer, &payload_life_stack_table, number, dictionaries.stacks, dictionaries.n_stacks, NULL);
+    table_pack(packer, &payload_life_size_table, number, dictionaries.sizes, dictionaries.n_sizes, NULL);
+    section_begin(packer);
+    column_births(packer, lives);
+    column_stacks(packer, lives, &dictionaries);
+    column_deaths(packer, device, &dictionaries);
+    column_waits(packer, lives);
+    column_mapped(packer, dictionaries.size_place, lives->count, NULL);
+    column_mapped(packer, lives->context, lives->count, packer->ids[OF_CONTEXTS].to);
+    column_u16(packer, lives->stream, lives->count, device->n_streams);
+    column_u16(packer, lives->pool, lives->count, device->n_pools);
+    column_flags(packer, lives);
+    section_end(packer, SECTION_LIVES, 0, number, lives->count);
+}
+
+/* Addresses: "the one of so many lives ago", or, where an address is new, its distance from where the memory
+ * of the life before ended. */
+static void addresses_pack(struct packer *packer, const struct lives *lives, uint32_t number) {
+    struct numbering last_use = {NULL, 0, 0};
+    if (lives->count == 0 || !packer_values(packer, lives->count))
+        return;
+    uint64_t *fresh = packer_alloc(packer, (uint64_t)lives->count * sizeof *fresh);
+    uint64_t n_fresh = 0, end = 0;
+    for (uint32_t i = 0; fresh != NULL && i < lives->count; i++) {
+        struct numbering_slot *slot = numbering_slot(packer, &last_use, lives->address[i]);
+        if (slot == NULL)
+            break;
+        packer->value[i] = slot->number != 0 ? i + 1 - slot->number : 0;
+        if (slot->number == 0)
+            fresh[n_fresh++] = zigzag(lives->address[i] - end);
+        slot->number = i + 1;
+        end = end_of_memory(lives->address[i], lives->size[i]);
+    }
+    numbering_release(packer, &last_use);
+    if (packer->error != PAYLOAD_OK)
+        return;
+    section_begin(packer);
+    section_add_column(packer, lives->count, 1);
+    bytes_copy(packer->value, fresh, (size_t)n_fresh * sizeof *fresh);
+    section_add_column(packer, n_fresh, 0);
+    section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, lives->count);
+}
+
+/* Times as differences from the event before; the first is in the device's row. */
+static void times_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
+    if (device->time_us == NULL || device->n_events == 0 || !packer_values(packer, device->n_events))
+        return;
+    uint8_t *class = packer_alloc(packer, device->n_events);
+    if (class == NULL)
+        return;
+    payload_classify_events(device, class);
+    section_begin(packer);
+    for (uint32_t kind = 0; kind < N_EVENT_CLASSES; kind++) {
+        uint64_t n = 0;
+        for (uint32_t i = 0; i < device->n_events; i++)
+            if (class[i] == kind)
+                packer->value[n++] =
+                    zigzag((uint64_t)device->time_us[i] - (uint64_t)device->time_us[i > 0 ? i - 1 : 0]);
+        section_add_column(packer, n, 1);
+    }
+    section_end(packer, SECTION_TIMES, 0, number, device->n_events);
+}
+
+static void device_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
+    if (!lives_valid(device)) {
+        packer_fail(packer, PAYLOAD_BAD_VALUE);
+        return;
+    }
+    packer->limit[OF_EVENTS] = device->n_events;
+    packer->limit[OF_STREAMS] = device->n_streams;
+    packer->limit[OF_POOLS] = device->n_pools;
+    table_pack(packer, &payload_stream_table, number, device->streams, device->n_streams, NULL);
+    table_pack(packer, &payload_pool_table, number, device->pools, device->n_pools, NULL);
+    lives_pack(packer, device, number);
+    addresses_pack(packer, &device->lives, number);
+    times_pack(packer, device, number);
+    table_pack(packer, &payload_segment_event_table, number, device->segment_events, device->n_segment_events,
+               NULL);
+    table_pack(packer, &payload_oom_table, number, device->ooms, device->n_ooms, NULL);
+    table_pack(packer, &payload_snapshot_table, number, device->snapshots, device->n_snapshots, NULL);
+    table_pack(packer, &payload_segment_table, number, device->segments, device->n_segments, NULL);
+    table_pack(packer, &payload_block_table, number, device->blocks, device->n_blocks, NULL);
+}
+
+static void device_rows_pack(struct packer *packer) {
+    const struct trace *trace = packer->trace;
+    struct device_row *rows = packer_alloc(packer, (uint64_t)trace->n_devices * sizeof *rows);
+    for (uint32_t i = 0; rows != NULL && i < trace->n_devices; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        bool timed = device->time_us != NULL && device->n_events > 0;
+        rows[i] = (struct device_row){.n_events = device->n_events,
+                                      .preexisting = device->lives.preexisting,
+                                      .first_us = timed ? device->time_us[0] : 0,
+                                      .capacity_bytes = device->capacity_bytes,
+                                      .name = device->name,
+                                      .ordinal = device->ordinal};
+    }
+    if (rows != NULL)
+        table_pack(packer, &payload_device_table, 0, rows, trace->n_devices, NULL);
+}
+
+static void file_pack(struct packer *packer) {
+    const struct trace *trace = packer->trace;
+    const struct file_row file = file_row_of(trace);
+    if (trace->rank < RANK_UNKNOWN)
+        packer_fail(packer, PAYLOAD_BAD_VALUE);
+    table_pack(packer, &payload_file_table, 0, &file, 1, NULL);
+    strings_pack(packer);
+    table_pack(packer, &payload_fx_table, 0, trace->fx.fx, trace->fx.count, &packer->ids[OF_FX]);
+    table_pack(packer, &payload_frame_table, 0, trace->frames.frame, trace->frames.count,
+               &packer->ids[OF_FRAMES]);
+    table_pack(packer, &payload_stack_table, 0, trace->stacks.stack, trace->stacks.count,
+               &packer->ids[OF_STACKS]);
+    table_pack(packer, &payload_context_table, 0, trace->contexts.context, trace->contexts.count,
+               &packer->ids[OF_CONTEXTS]);
+    table_pack(packer, &payload_annotation_table, 0, trace->annotations, trace->n_annotations, NULL);
+    table_pack(packer, &payload_diagnostic_table, 0, trace->diagnostics, trace->n_diagnostics, NULL);
+    device_rows_pack(packer);
+}
+
+enum payload_error payload_pack(struct payload *payload, const struct trace *trace, struct arena *arena) {
+    struct packer packer = {.payload = payload, .trace = trace};
+    bytes_zero(payload, sizeof *payload);
+    payload->arena = arena;
+    payload_limits_init(packer.limit);
+    packer_renumber(&packer);
+    if (packer.error == PAYLOAD_OK)
+        file_pack(&packer);
+    for (uint32_t i = 0; i < trace->n_devices && packer.error == PAYLOAD_OK; i++)
+        device_pack(&packer, &trace->devices[i], i + 1);
+    void *scratch = packer.value;
+    arena_drop(arena, &scratch);
+    return packer.error;
+}
+
+static void store_le(uint8_t *to, uint64_t value, uint32_t nbytes) {
+    for (uint32_t i = 0; i < nbytes; i++)
+        to[i] = (uint8_t)(value >> (8 * i));
+}
+
+uint64_t payload_nbytes(const struct payload *payload) {
+    uint64_t nbytes = HEADER_NBYTES + (uint64_t)payload->n_sections * SECTION_ENTRY_NBYTES +
+                      (uint64_t)payload->n_pieces * PIECE_ENTRY_NBYTES;
+    for (uint32_t i = 0; i < payload->n_pieces; i++)
+        nbytes += payload->pieces[i].packed_nbytes;
+    return nbytes;
+}
+
+void payload_assemble(const struct payload *payload, uint8_t *to) {
+    bytes_copy(to, payload_magic, sizeof payload_magic);
+    store_le(to + 8, payload->n_sections, 4);
+    store_le(to + 12, payload->n_pieces, 4);
+    to += HEADER_NBYTES;
+    for (uint32_t i = 0; i < payload->n_sections; i++, to += SECTION_ENTRY_NBYTES) {
+        const struct payload_section *section = &payload->sections[i];
+        store_le(to, section->type, 2);
+        store_le(to + 2, section->flags, 2);
+        store_le(to + 4, section->device, 4);
+        store_le(to + 8, section->count, 4);
+        store_le(to + 12, section->n_pieces, 4);
+    }
+    for (uint32_t i = 0; i < payload->n_pieces; i++, to += PIECE_ENTRY_NBYTES) {
+        store_le(to, payload->pieces[i].raw_nbytes, 4);
+        store_le(to + 4, payload->pieces[i].packed_nbytes, 4);
+    }
+    for (uint32_t i = 0; i < payload->n_pieces; i++) {
+        bytes_copy(to, payload->pieces[i].packed, payload->pieces[i].packed_nbytes);
+        to += payload->pieces[i].packed_nbytes;
+    }
+}
