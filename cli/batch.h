@@ -31,6 +31,7 @@ struct batch_file {
     int64_t mtime_ns;
     uint64_t device, inode; /* to recognise the same file under two names */
     bool named;             /* on the command line itself */
+    bool compressed;
     enum batch_state state;
     const char *reason; /* of BATCH_FAILED and BATCH_SKIPPED */
 };

@@ -81,15 +81,14 @@ static void file_skip(struct batch_file *file, const char *reason) {
 /* Whoever names a file wants it read: what is wrong with it is then the reader's word. */
 static void file_recognise(struct batch_file *file) {
     unsigned char head[HEAD_NBYTES];
-    if (file->named)
-        return;
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : -1;
     if (fd >= 0)
         close(fd);
-    if (n == 0 && !name_promises(file))
+    file->compressed = n > 2 && (memcmp(head, "\x1f\x8b", 2) == 0 || memcmp(head, "PK", 2) == 0);
+    if (n == 0 && !file->named && !name_promises(file))
         file_skip(file, "is empty");
-    else if (n > 0 && !looks_readable(head, (size_t)n))
+    else if (n > 0 && !file->named && !looks_readable(head, (size_t)n))
         file_skip(file, "is not a memory snapshot: it does not begin like one");
 }
 

@@ -253,11 +253,12 @@ static bool name_reserved(const char *name) {
 }
 
 /* Gives other names to the files whose name is not theirs alone (some file systems know no case). */
-static bool names_part(struct batch *batch, struct batch_file **order,
+static bool names_part(struct batch *batch, struct batch_file **order, uint32_t count,
                        const char *(*rename)(struct batch *, const struct batch_file *)) {
-    qsort(order, batch->count, sizeof *order, name_compare);
-    for (uint32_t from = 0, to; from < batch->count; from = to) {
-        for (to = from + 1; to < batch->count && strcasecmp(order[from]->name, order[to]->name) == 0;)
+    if (count != 0)
+        qsort(order, count, sizeof *order, name_compare);
+    for (uint32_t from = 0, to; from < count; from = to) {
+        for (to = from + 1; to < count && strcasecmp(order[from]->name, order[to]->name) == 0;)
             to++;
         bool shared = to - from > 1 || name_reserved(order[from]->name);
         for (uint32_t i = from; shared && i < to; i++)
@@ -269,13 +270,17 @@ static bool names_part(struct batch *batch, struct batch_file **order,
 
 bool names_assign(struct batch *batch) {
     struct batch_file **order = malloc(((size_t)batch->count + 1) * sizeof *order);
+    uint32_t count = 0;
     bool done = order != NULL;
     for (uint32_t i = 0; done && i < batch->count; i++) {
-        order[i] = &batch->files[i];
-        order[i]->name = name_short(batch, order[i]);
-        done = order[i]->name != NULL;
+        struct batch_file *file = &batch->files[i];
+        if (file->state == BATCH_SKIPPED)
+            continue;
+        file->name = name_short(batch, file);
+        order[count++] = file;
+        done = file->name != NULL;
     }
-    done = done && names_part(batch, order, name_long) && names_part(batch, order, name_unique);
+    done = done && names_part(batch, order, count, name_long) && names_part(batch, order, count, name_unique);
     free(order);
     return done;
 }

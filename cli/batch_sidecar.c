@@ -202,6 +202,17 @@ static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *
     return true;
 }
 
+/* The reader's sentence about a file that is cut short. NULL: it is whole. */
+static const char *read_truncation(const cJSON *document, struct arena *arena) {
+    const cJSON *diagnostic;
+    cJSON_ArrayForEach(diagnostic, cJSON_GetObjectItemCaseSensitive(document, "diagnostics")) {
+        const char *code = string_of(diagnostic, "code");
+        if (code != NULL && strcmp(code, "truncated") == 0)
+            return text_keep(arena, string_of(diagnostic, "message"));
+    }
+    return NULL;
+}
+
 /* Names become links and file names here, whoever wrote the sidecar. */
 static bool name_is_plain(const char *name) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
@@ -229,6 +240,7 @@ static bool read_document(struct sidecar *sidecar, const cJSON *document, const 
     sidecar->mtime_ns = strtoll(mtime, NULL, 10);
     sidecar->flags = text_keep(arena, string_of(batch, "flags"));
     sidecar->version = text_keep(arena, string_of(batch, "version"));
+    row->truncation = read_truncation(document, arena);
     read_figures(row, figures);
     return read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
            read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena);

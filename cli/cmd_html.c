@@ -18,7 +18,8 @@ bool page_render(struct buffer *page, struct recording *recording, const struct 
         .title = settings->title,
         .theme = settings->theme,
         .device = recording->trace.devices[device].ordinal,
-        .capacity_bytes = settings->capacity_bytes,
+        .color = options_color_name(recording_color_by(recording, settings)),
+        .capacity_bytes = recording_capacity(recording, settings, device),
     };
     if (html_render(page, &recording->trace, &options))
         return true;

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* The options without the window. */
+/* The options without the window and the capacity. */
 static struct chart_options chart_options_of(const struct recording *recording,
                                              const struct settings *settings) {
     return (struct chart_options){
@@ -25,8 +25,9 @@ static struct chart_options chart_options_of(const struct recording *recording,
         .scale = settings->scale,
         .dark = strcmp(settings->theme, "dark") == 0,
         .axis = settings->axis,
-        .color_by = settings->color_by,
-        .capacity_bytes = settings->capacity_bytes,
+        .color_by = recording_color_by(recording, settings),
+        .hide_internal = settings->hide_internal,
+        .rules = recording_rules(recording),
         .legend_moment = UINT32_MAX,
     };
 }
@@ -44,12 +45,17 @@ static int picture_window(const struct recording *recording, const struct settin
         options->from_q16 = view.from_q16;
         options->to_q16 = view.to_q16;
     }
-    return EXIT_CODE_DONE;
+    if (settings->at.base == POSITION_NONE || window_moment(timeline, settings->at, &options->legend_moment, &reason))
+        return EXIT_CODE_DONE;
+    terminal_error(recording->input.shown, "--at: %s", reason);
+    return EXIT_CODE_USAGE;
 }
 
 static int picture_draw(struct buffer *picture, const struct recording *recording,
                         const struct timeline *timeline, const struct settings *settings) {
     struct chart_options options = chart_options_of(recording, settings);
+    options.capacity_bytes =
+        recording_capacity(recording, settings, (uint32_t)(timeline->device - recording->trace.devices));
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)
         return code;

@@ -13,10 +13,11 @@ bool report_build(struct buffer *report, const struct recording *recording,
         .format = settings->format,
         .file = recording->input.name,
         .sha256 = recording->sha256,
-        .kind = "snapshot",
+        .kind = recording_kind(recording),
         .group = settings->group,
         .top = settings->top,
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
+        .rules = recording_rules(recording),
     };
     struct arena scratch;
     recording_scratch(recording, &scratch);

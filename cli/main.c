@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct verb *const verbs[] = {&verb_html, &verb_png, &verb_report};
+static const struct verb *const verbs[] = {&verb_html, &verb_png, &verb_report, &verb_batch};
 
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
@@ -55,7 +55,8 @@ static int help_print(void) {
            "SNAPSHOT is a file, or - for standard input.\n\nExamples:\n"
            "  strata snapshot.pickle                      writes snapshot.html\n"
            "  strata png snapshot.pickle -o peak.png\n"
-           "  strata report --markdown snapshot.pickle\n");
+           "  strata report --markdown snapshot.pickle\n"
+           "  strata batch dumps/ -o report/              one page per rank, and an index\n");
     return printed();
 }
 

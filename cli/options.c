@@ -110,6 +110,25 @@ static bool apply_to(struct settings *settings, const char *value) {
     return position_parse(value, &settings->to);
 }
 
+static bool apply_at(struct settings *settings, const char *value) {
+    return position_parse(value, &settings->at);
+}
+
+static bool apply_hide_internal(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->hide_internal = true;
+}
+
+static bool apply_redact(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->redact = true;
+}
+
+static bool apply_rules(struct settings *settings, const char *value) {
+    settings->rules = value;
+    return *value != '\0';
+}
+
 static bool apply_axis(struct settings *settings, const char *value) {
     static const char *const axes[] = {[AXIS_EVENTS] = "events", [AXIS_TIME] = "time"};
     int choice = choice_of(value, axes, 2);
@@ -117,14 +136,20 @@ static bool apply_axis(struct settings *settings, const char *value) {
     return choice >= 0;
 }
 
+static const char *const color_names[] = {
+    [COLOR_BY_SITE] = "site",     [COLOR_BY_SIZE] = "size", [COLOR_BY_AGE] = "age",
+    [COLOR_BY_STREAM] = "stream", [COLOR_BY_POOL] = "pool", [COLOR_BY_CATEGORY] = "category",
+};
+
+const char *options_color_name(enum color_by color_by) {
+    return color_names[color_by];
+}
+
 static bool apply_color_by(struct settings *settings, const char *value) {
-    static const char *const names[] = {
-        [COLOR_BY_SITE] = "site",     [COLOR_BY_SIZE] = "size", [COLOR_BY_AGE] = "age",
-        [COLOR_BY_STREAM] = "stream", [COLOR_BY_POOL] = "pool", [COLOR_BY_CATEGORY] = "category",
-    };
-    int choice = choice_of(value, names, sizeof names / sizeof names[0]);
+    int choice = choice_of(value, color_names, sizeof color_names / sizeof color_names[0]);
     if (choice >= 0)
         settings->color_by = (enum color_by)choice;
+    settings->has_color_by = choice >= 0;
     return choice >= 0;
 }
 
@@ -238,10 +263,18 @@ static const struct option options[] = {
     {0, VERB_PNG | SHAPES, "from", "POSITION", apply_from,
      "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},
     {0, VERB_PNG | SHAPES, "to", "POSITION", apply_to, "where the window ends, the same way"},
+    {0, VERB_PNG | SHAPES, "at", "POSITION", apply_at,
+     "whose memory the legend lists (default: the highest\npoint shown): peak, oom or an event, as above"},
     {0, VERB_PNG | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
      "what runs along the picture (default: events)"},
-    {0, VERB_PNG | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
-     "site (default), size, age, stream, pool or category"},
+    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
+     "site (default), size, age, stream, pool or category\n(default for memory timelines)"},
+    {0, VERB_PNG | SHAPES, "hide-internal", NULL, apply_hide_internal,
+     "fade allocations that no line of your own code made,\nand sum them up in the legend"},
+    {0, VERB_PNG | VERB_REPORT, "rules", "FILE", apply_rules,
+     "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
+    {0, VERB_PICTURE | VERB_REPORT | SHAPES, "redact", NULL, apply_redact,
+     "base names instead of paths, and none of the user's\nmetadata"},
     {0, VERB_ALL, "max-memory", "SIZE", apply_max_memory,
      "how much memory the recording may take\n(default: three quarters of what there is)"},
     {'q', VERB_ALL, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},

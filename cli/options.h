@@ -31,7 +31,10 @@ struct settings {
     uint32_t width, height, scale; /* 1600, 900, 1 at first */
     enum axis axis;
     enum color_by color_by;
-    struct position from, to;
+    bool has_color_by;
+    struct position from, to, at;
+    bool hide_internal, redact;
+    const char *rules; /* path of a file; NULL: none */
 
     enum report_format format;
     enum group_by group;
@@ -68,6 +71,9 @@ enum options_result {
 /* Reads the words after the verb. Strings in `settings` point into `words`. */
 enum options_result options_parse(const struct verb *verb, int n_words, char **words,
                                   struct settings *settings);
+
+/* A colouring as --color-by names it. */
+const char *options_color_name(enum color_by color_by);
 
 /* Prints a verb's help to standard output. */
 void options_print_help(const struct verb *verb);

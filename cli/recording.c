@@ -2,6 +2,8 @@
 
 #include "cli/exit_code.h"
 #include "cli/memory.h"
+#include "cli/redact.h"
+#include "cli/rules.h"
 #include "cli/terminal.h"
 #include "layout/timeline.h"
 #include "trace/format.h"
@@ -41,6 +43,16 @@ static bool report_progress(void *context, uint64_t nbytes, uint64_t n_events) {
     return true;
 }
 
+static void note_device(const struct trace *trace, const struct device_trace *device, const char *path) {
+    uint32_t nbytes;
+    const uint8_t *name = trace_string(trace, device->name, &nbytes);
+    if (device->name != 0)
+        terminal_note(path, "device %" PRId32 " is a %.*s, %s", device->ordinal, (int)nbytes, (const char *)name,
+                      format_bytes(device->capacity_bytes).text);
+    terminal_note(path, "device %" PRId32 ": %s events, %s allocations", device->ordinal,
+                  format_count(device->n_events).text, format_count(device->lives.count).text);
+}
+
 static void note_details(const struct recording *recording) {
     const struct trace *trace = &recording->trace;
     const char *path = recording->input.shown;
@@ -48,15 +60,29 @@ static void note_details(const struct recording *recording) {
     terminal_note(path, "read into %s of memory: %s stacks, %s frames",
                   format_bytes(trace->arena.peak_nbytes).text, format_count(trace->stacks.count - 1).text,
                   format_count(trace->frames.count - 1).text);
+    if (trace->rank != RANK_UNKNOWN)
+        terminal_note(path, "rank %" PRId32, trace->rank);
     for (uint32_t i = 0; i < trace->n_devices; i++)
-        terminal_note(path, "device %" PRId32 ": %s events, %s allocations", trace->devices[i].ordinal,
-                      format_count(trace->devices[i].n_events).text,
-                      format_count(trace->devices[i].lives.count).text);
+        note_device(trace, &trace->devices[i], path);
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
         uint32_t nbytes;
         const uint8_t *message = trace_string(trace, trace->diagnostics[i].message, &nbytes);
         terminal_note(path, "%.*s", (int)nbytes, (const char *)message);
     }
+}
+
+/* Rules look at paths, so they come before these are redacted. */
+static bool recording_prepare(struct recording *recording, const struct settings *settings) {
+    if (settings->rules != NULL && !rules_apply(&recording->rules, settings->rules, &recording->trace))
+        return false;
+    if (!settings->redact || trace_redact(&recording->trace))
+        return true;
+    recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+    return false;
+}
+
+const struct category_rules *recording_rules(const struct recording *recording) {
+    return recording->rules.category != NULL ? &recording->rules : NULL;
 }
 
 bool recording_read(struct recording *recording, const struct settings *settings) {
@@ -75,7 +101,7 @@ bool recording_read(struct recording *recording, const struct settings *settings
     done = done && input_finish(&recording->input, recording->sha256);
     if (done && settings->verbose)
         note_details(recording);
-    return done;
+    return done && recording_prepare(recording, settings);
 }
 
 void recording_release(struct recording *recording) {
@@ -87,6 +113,26 @@ void recording_scratch(const struct recording *recording, struct arena *scratch)
     const struct arena *arena = &recording->trace.arena;
     size_t left = arena->limit_nbytes == SIZE_MAX ? SIZE_MAX : arena->limit_nbytes - arena->used_nbytes;
     arena_init(scratch, memory_host(), left);
+}
+
+/* ---- what the file says of itself ---- */
+
+enum color_by recording_color_by(const struct recording *recording, const struct settings *settings) {
+    if (!settings->has_color_by && recording->trace.kind == TRACE_MEMORY_TIMELINE)
+        return COLOR_BY_CATEGORY;
+    return settings->color_by;
+}
+
+uint64_t recording_capacity(const struct recording *recording, const struct settings *settings, uint32_t device) {
+    return settings->capacity_bytes != 0 ? settings->capacity_bytes
+                                         : recording->trace.devices[device].capacity_bytes;
+}
+
+const char *recording_kind(const struct recording *recording) {
+    static const char *const kinds[] = {[TRACE_SNAPSHOT] = "snapshot",
+                                        [TRACE_KINETO] = "kineto",
+                                        [TRACE_MEMORY_TIMELINE] = "memory_timeline"};
+    return kinds[recording->trace.kind];
 }
 
 /* ---- devices ---- */

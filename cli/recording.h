@@ -4,10 +4,12 @@
 
 #include "cli/input.h"
 #include "cli/options.h"
+#include "layout/category.h"
 
 struct recording {
     struct input input;
     struct trace trace;
+    struct category_rules rules; /* of --rules */
     char sha256[INPUT_DIGEST_CHARACTERS + 1];
     struct read_error error; /* of recording_read, where the trace could not be read */
 };
@@ -32,6 +34,17 @@ bool recording_choose_device(const struct recording *recording, const struct set
 
 /* The same for a command that shows all devices unless one is named: only checks -d. */
 bool recording_check_device(const struct recording *recording, const struct settings *settings);
+
+/* What is drawn where the command line does not say it: a memory timeline is coloured by category, and the capacity is
+ * the device's (0: not known). `device` is an index into trace.devices. */
+enum color_by recording_color_by(const struct recording *recording, const struct settings *settings);
+uint64_t recording_capacity(const struct recording *recording, const struct settings *settings, uint32_t device);
+
+/* The rules of --rules; NULL: none were given. */
+const struct category_rules *recording_rules(const struct recording *recording);
+
+/* "snapshot", "kineto" or "memory_timeline" */
+const char *recording_kind(const struct recording *recording);
 
 /* Memory for what is computed from the trace: what the limit leaves. Release it with arena_release. */
 void recording_scratch(const struct recording *recording, struct arena *scratch);

@@ -135,9 +135,16 @@ void progress_report(uint64_t nbytes, uint64_t n_events) {
     remaining_text(rest, sizeof rest, nbytes, now - terminal.start_us);
     snprintf(line, sizeof line, "%.*s: %s%s, %s events", NAME_SHOWN, name, format_bytes(nbytes).text, rest,
              format_count(n_events).text);
+    progress_show(line);
+}
+
+bool progress_show(const char *line) {
+    if (!terminal.progress)
+        return false;
     terminal.line_shown = 1;
     fprintf(stderr, "\r%.*s\033[K", terminal_columns() - 1, line);
     fflush(stderr);
+    return true;
 }
 
 void progress_end(void) {

@@ -25,6 +25,9 @@ void progress_start(const char *file, uint64_t total_nbytes);
 void progress_report(uint64_t nbytes, uint64_t n_events);
 void progress_end(void);
 
+/* The same for a line that the caller has composed (no control characters). False: progress is not wanted here. */
+bool progress_show(const char *line);
+
 /* What a signal handler must write to leave the terminal's line clean; NULL: nothing. Safe in a signal
  * handler. */
 const char *progress_wipe(void);

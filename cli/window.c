@@ -70,3 +70,14 @@ bool window_resolve(struct view *view, const struct timeline *timeline, struct p
     *reason = "--from and --to leave no events between them";
     return false;
 }
+
+bool window_moment(const struct timeline *timeline, struct position position, uint32_t *moment,
+                   const char **reason) {
+    struct view view = {.axis = AXIS_EVENTS};
+    int64_t axis_q16 = 0;
+    if (!position_resolve(&view, timeline, position, &axis_q16, reason))
+        return false;
+    int64_t event = axis_q16 / 65536;
+    *moment = event >= timeline->device->n_events ? timeline->device->n_events : (uint32_t)(event + 1);
+    return true;
+}

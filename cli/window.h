@@ -14,4 +14,8 @@
 bool window_resolve(struct view *view, const struct timeline *timeline, struct position from,
                     struct position to, const char **reason);
 
+/* The moment that a position speaks of: the state after that event. False: `*reason` as above. */
+bool window_moment(const struct timeline *timeline, struct position position, uint32_t *moment,
+                   const char **reason);
+
 #endif

@@ -1,5 +1,7 @@
 #include "layout/category.h"
 
+#include "trace/bytes.h"
+
 static const char *const names[CATEGORY_COUNT] = {
     [CATEGORY_OTHER] = "other",           [CATEGORY_PARAMETER] = "parameter",
     [CATEGORY_GRADIENT] = "gradient",     [CATEGORY_OPTIMIZER_STATE] = "optimizer_state",
@@ -136,6 +138,7 @@ static enum phase phase_of(uint8_t traits) {
 /* What comes after an allocation: when something is next allocated in each phase. UINT32_MAX: never. */
 struct ahead {
     uint32_t next[3];
+    uint32_t failure; /* moment of the next out-of-memory event, or the end of the recording */
 };
 
 static uint32_t next_of_other_phase(const struct ahead *ahead, enum phase phase) {
@@ -143,24 +146,35 @@ static uint32_t next_of_other_phase(const struct ahead *ahead, enum phase phase)
     return a < b ? a : b;
 }
 
+enum { SHORT_LIFE = 200 }; /* events */
+
+/* CATEGORY_COUNT: the recording ends before it could tell. */
+static enum category forward_category(const struct lives *lives, uint32_t life, const struct ahead *ahead) {
+    uint32_t birth = lives->birth[life], death = lives->death[life];
+    if (birth == 0)
+        return CATEGORY_OTHER;
+    if (death > ahead->next[PHASE_BACKWARD])
+        return CATEGORY_ACTIVATION;
+    /* What goes because the run fails would have lived longer. */
+    bool ends_in_time =
+        ahead->next[PHASE_BACKWARD] != UINT32_MAX || (death < ahead->failure && death - birth <= SHORT_LIFE);
+    return ends_in_time ? CATEGORY_TEMPORARY : CATEGORY_COUNT;
+}
+
+/* CATEGORY_COUNT: the recording ends before it could tell. */
 static enum category category_inferred(const struct lives *lives, uint32_t life, uint8_t traits,
-                                       const struct ahead *ahead, uint32_t n_events) {
-    uint32_t death = lives->death[life];
+                                       const struct ahead *ahead) {
     enum phase phase = phase_of(traits);
     if (lives->stack[life] == 0 || (lives->flags[life] & LIFE_STACK_OF_FREE))
         return CATEGORY_OTHER;
-    bool outlives_phase = death > next_of_other_phase(ahead, phase);
+    bool outlives_phase = lives->death[life] > next_of_other_phase(ahead, phase);
     if (phase == PHASE_OPTIMIZER)
         return outlives_phase ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
     if (phase == PHASE_BACKWARD)
         return outlives_phase || (traits & STACK_ACCUMULATES) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
     if (traits & STACK_LOADS)
         return CATEGORY_PARAMETER;
-    if (traits & STACK_DATA)
-        return CATEGORY_INPUT;
-    if (lives->birth[life] != 0 && death > ahead->next[PHASE_BACKWARD])
-        return CATEGORY_ACTIVATION;
-    return lives->birth[life] != 0 && death <= n_events ? CATEGORY_TEMPORARY : CATEGORY_OTHER;
+    return traits & STACK_DATA ? CATEGORY_INPUT : forward_category(lives, life, ahead);
 }
 
 /* CATEGORY_COUNT: the event does not say. */
@@ -184,18 +198,43 @@ static enum category category_by_rule(const struct category_rules *rules, uint32
 static void lives_categorise(const struct timeline *timeline, const struct category_rules *rules,
                              const uint8_t *traits, uint8_t *category) {
     const struct lives *lives = &timeline->device->lives;
-    struct ahead ahead = {{UINT32_MAX, UINT32_MAX, UINT32_MAX}};
+    const struct device_trace *device = timeline->device;
+    struct ahead ahead = {{UINT32_MAX, UINT32_MAX, UINT32_MAX}, device->n_events + 1};
+    uint32_t n_ooms = device->n_ooms;
     for (uint32_t i = lives->count; i-- > 0;) {
         uint32_t stack = lives->stack[i], context = lives->context[i];
+        while (n_ooms > 0 && device->ooms[n_ooms - 1].event >= lives->birth[i])
+            ahead.failure = device->ooms[--n_ooms].event + 1;
         enum category own = category_by_rule(rules, stack, context);
         if (own == CATEGORY_COUNT)
             own = category_of_event(timeline->trace, context);
         if (own == CATEGORY_COUNT)
-            own = category_inferred(lives, i, traits[stack], &ahead, timeline->device->n_events);
+            own = category_inferred(lives, i, traits[stack], &ahead);
         category[i] = (uint8_t)own;
         if (lives->birth[i] != 0 && stack != 0)
             ahead.next[phase_of(traits[stack])] = lives->birth[i];
     }
+}
+
+/* What the recording's end leaves open is what most of the same stack were: with a loop of steps cut off by an
+ * out-of-memory error, the steps before tell. */
+static bool open_ones_settle(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    size_t n_stacks = timeline->trace->stacks.count;
+    int32_t *balance = column(arena, n_stacks, sizeof *balance); /* activations less temporaries */
+    if (balance == NULL)
+        return false;
+    bytes_zero(balance, n_stacks * sizeof *balance);
+    for (uint32_t i = 0; i < lives->count; i++)
+        balance[lives->stack[i]] +=
+            (category[i] == CATEGORY_ACTIVATION) - (category[i] == CATEGORY_TEMPORARY);
+    for (uint32_t i = 0; i < lives->count; i++) {
+        int32_t most = balance[lives->stack[i]];
+        if (category[i] == CATEGORY_COUNT)
+            category[i] = most > 0 ? CATEGORY_ACTIVATION : most < 0 ? CATEGORY_TEMPORARY : CATEGORY_OTHER;
+    }
+    arena_drop(arena, (void **)&balance);
+    return true;
 }
 
 bool categories_find(const struct timeline *timeline, const struct category_rules *rules, uint8_t *category,
@@ -205,5 +244,5 @@ bool categories_find(const struct timeline *timeline, const struct category_rule
         return false;
     lives_categorise(timeline, rules, traits, category);
     arena_drop(arena, (void **)&traits);
-    return true;
+    return open_ones_settle(timeline, category, arena);
 }

@@ -72,31 +72,41 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
     return done;
 }
 
-bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
-               struct group **groups, uint32_t *n_groups) {
+bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives, enum group_by by,
+               struct arena *arena, struct group **groups, uint32_t *n_groups) {
     const struct trace *trace = timeline->trace;
-    uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
     uint32_t n_ids = trace->stacks.count > trace->frames.count ? trace->stacks.count : trace->frames.count;
-    uint32_t *alive = scratch(arena, n_alive, sizeof *alive),
-             *group_of = scratch(arena, n_ids, sizeof *group_of);
-    uint64_t *best = scratch(arena, n_alive, sizeof *best);
-    *groups = scratch(arena, n_alive, sizeof **groups);
+    uint32_t most = n_lives < trace->stacks.count ? n_lives : trace->stacks.count;
+    uint32_t *group_of = scratch(arena, n_ids, sizeof *group_of);
+    uint64_t *best = scratch(arena, most, sizeof *best);
+    *groups = scratch(arena, most, sizeof **groups);
     *n_groups = 0;
-    bool done = alive != NULL && group_of != NULL && best != NULL && *groups != NULL;
+    bool done = group_of != NULL && best != NULL && *groups != NULL;
     if (done) {
-        timeline_alive_at(timeline, moment, alive, n_alive);
         bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
-        *n_groups = stacks_sum(timeline, alive, n_alive, group_of, *groups);
+        *n_groups = stacks_sum(timeline, lives, n_lives, group_of, *groups);
         if (by == GROUP_BY_SITE) {
             bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
             *n_groups = sites_fold(*groups, *n_groups, group_of, best);
         }
         done = groups_sort(*groups, *n_groups, arena);
     }
-    arena_drop(arena, (void **)&alive);
     arena_drop(arena, (void **)&group_of);
     arena_drop(arena, (void **)&best);
     if (!done)
         arena_drop(arena, (void **)groups);
+    return done;
+}
+
+bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
+               struct group **groups, uint32_t *n_groups) {
+    uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
+    uint32_t *alive = scratch(arena, n_alive, sizeof *alive);
+    *n_groups = 0;
+    if (alive == NULL)
+        return false;
+    timeline_alive_at(timeline, moment, alive, n_alive);
+    bool done = groups_of(timeline, alive, n_alive, by, arena, groups, n_groups);
+    arena_drop(arena, (void **)&alive);
     return done;
 }

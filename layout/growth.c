@@ -242,6 +242,21 @@ static uint32_t sites_count(const struct stayers *stayers) {
     return n;
 }
 
+/* A loop without annotations may be one over layers or parameters. One turn that goes forward and backward is a step of
+ * training. */
+static bool turn_is_training(const struct steps *steps, const struct lives *lives, const uint8_t *traits) {
+    uint32_t from = steps->begin[steps->count / 2], to = steps->begin[steps->count / 2 + 1];
+    bool forward = false, backward = false;
+    for (uint32_t i = lives->preexisting; i < lives->count && lives->birth[i] < to; i++) {
+        if (lives->birth[i] < from)
+            continue;
+        bool back = (traits[lives->stack[i]] & STACK_BACKWARD) != 0;
+        backward |= back;
+        forward |= !back && (traits[lives->stack[i]] & STACK_OPTIMIZER) == 0;
+    }
+    return forward && backward;
+}
+
 static bool sites_judge(struct growth *growth, const struct timeline *timeline, const struct stayers *stayers,
                         struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
@@ -264,6 +279,8 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline, 
         growth->n_rising += site.kind == GROWTH_RISES;
         growth->sites[growth->n_sites++] = site;
     }
+    growth->judged = n_steps > GROWTH_MIN_STEPS && (growth->steps.source != STEPS_PERIOD ||
+                                                    turn_is_training(&growth->steps, lives, traits));
     warm_up_mark(growth, curve.once);
     return sites_sort(growth, arena);
 }
@@ -275,7 +292,6 @@ bool growth_find(struct growth *growth, const struct timeline *timeline, struct 
         return false;
     if (growth->steps.source == STEPS_NONE)
         return true;
-    growth->judged = growth->steps.count > GROWTH_MIN_STEPS;
     return steps_measure(growth, timeline, arena) &&
            stayers_find(&stayers, &growth->steps, timeline, arena) &&
            sites_judge(growth, timeline, &stayers, arena);

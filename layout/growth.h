@@ -41,7 +41,8 @@ struct growth {
     struct steps steps;
     struct growth_step *step; /* [steps.count] */
     uint64_t carried_in;      /* alive when the first step begins */
-    bool judged;              /* there were enough steps to tell (GROWTH_MIN_STEPS + 1) */
+    bool judged; /* there were enough steps to tell (GROWTH_MIN_STEPS + 1), and they are steps: a loop that no
+                    annotation names must go forward and backward, or it may be one over layers */
     uint32_t n_sites, n_rising;
     struct growth_site *sites; /* by kind, then by falling risen_bytes */
 };

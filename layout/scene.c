@@ -185,6 +185,10 @@ static uint32_t bucket_seek(const struct timeline *timeline, uint32_t at, uint32
     return at;
 }
 
+static bool life_is_kept(const struct scene *scene, uint32_t life) {
+    return scene->keep == NULL || (scene->keep[life / 64] >> life % 64 & 1) != 0;
+}
+
 /* In bucket k only births in the last 2^(k+1) - 1 moments can be alive (or have just died) at a moment. */
 static bool bucket_collect(struct scene *scene, unsigned bucket, struct band **found, uint32_t *n_found,
                            uint32_t *capacity) {
@@ -201,7 +205,8 @@ static bool bucket_collect(struct scene *scene, unsigned bucket, struct band **f
         for (; at < end && births[timeline->by_lifetime[at]] <= moment; at++) {
             struct band band;
             scene->rows_visited++;
-            if (band_of(scene, timeline->by_lifetime[at], column, &band) &&
+            if (life_is_kept(scene, timeline->by_lifetime[at]) &&
+                band_of(scene, timeline->by_lifetime[at], column, &band) &&
                 !band_add(scene, found, n_found, capacity, &band))
                 return false;
         }

@@ -46,6 +46,7 @@ struct band {
 struct scene {
     const struct timeline *timeline;
     struct view view;
+    const uint64_t *keep; /* bitmap [lives.count / 64 + 1] of the lives that are shown, the caller's; NULL: all */
     uint32_t *moment;  /* [width] moment shown by each column; never falls */
     uint16_t *remains; /* [width] 0: no bend in this column; else 1..256, the share (in 1/256) that is left of
                           what died at this column's moment */
@@ -72,8 +73,9 @@ uint64_t timeline_headroom(const struct timeline *timeline);
 /* The moment that each of `width` columns shows, into `moment`. O(width * log). */
 void view_moments(const struct view *view, const struct timeline *timeline, uint32_t *moment);
 
-/* Fills the scene for a window. O(width * 33 * log + visible lives). False: no memory, and the scene is
- * empty. */
+/* Fills the scene for a window, without the lives that `keep` leaves out: what lies above them moves down. The
+ * columns' moments are those of all lives. O(width * 33 * log + visible lives). False: no memory, and the scene
+ * is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
 /* Pixel position of the begin of a moment, in 1/256 px from the left edge; may lie outside. Saturates at

@@ -106,15 +106,20 @@ static bool envelope_check(struct cursor *cursor, struct trace *trace, enum sour
            cursor_fail_memory(cursor, cursor_offset(cursor));
 }
 
+/* "Empty" is not said of a file that ends before its first packed byte. */
+static void envelope_blame_cut(struct cursor *cursor, enum source_end end) {
+    if (cursor->error->code != READ_EMPTY || end != SOURCE_TRUNCATED)
+        return;
+    cursor->error->code = READ_OK;
+    (void)cursor_fail(cursor, READ_TRUNCATED, cursor_offset(cursor),
+                      "the file ends before anything could be unpacked");
+}
+
 /* Nothing could be read. If the envelope is to blame, it must be what the error speaks of. */
 static void envelope_blame(struct cursor *cursor, struct read_source source, const enum source_end *end) {
+    envelope_blame_cut(cursor, *end);
     struct read_error *error = cursor->error, inner = *error;
     uint8_t waste[16 << 10];
-    if (inner.code == READ_EMPTY && *end == SOURCE_TRUNCATED) {
-        error->code = READ_OK;
-        (void)cursor_fail(cursor, READ_TRUNCATED, cursor_offset(cursor),
-                          "the file ends before anything could be unpacked");
-    }
     if (inner.code < READ_TRUNCATED || inner.code > READ_BAD_SHAPE || *end == SOURCE_FAILED)
         return;
     error->code = READ_OK; /* a check sum may tell that the bytes were damaged */
@@ -160,7 +165,10 @@ static bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned
         return page_read(cursor, trace);
     base64_open(&base64, cursor, '"');
     struct read_source source = base64_source(&base64);
-    return layer_read(cursor, &source, trace, depth);
+    bool done = layer_read(cursor, &source, trace, depth);
+    if (!done)
+        envelope_blame_cut(cursor, base64.end);
+    return done;
 }
 
 static bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {

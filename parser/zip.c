@@ -185,7 +185,9 @@ static size_t stored_read(struct zip *zip, void *to, size_t nbytes) {
         return 0;
     }
     if (!cursor_fill(cursor, 1)) {
-        zip->end = cursor->error->code == READ_OK ? SOURCE_TRUNCATED : SOURCE_FAILED;
+        zip->end = cursor->error->code != READ_OK ? SOURCE_FAILED
+                   : zip->sized                   ? SOURCE_TRUNCATED
+                                                  : SOURCE_COMPLETE; /* nobody knows where it ends */
         return 0;
     }
     size_t got = (size_t)(cursor->end - cursor->p);

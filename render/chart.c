@@ -2,6 +2,7 @@
 
 #include "layout/groups.h"
 #include "render/canvas.h"
+#include "render/chart_groups.h"
 #include "render/chart_layout.h"
 #include "render/png_write.h"
 
@@ -21,21 +22,20 @@ static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new
 
 static const struct arena_host host = {.resize = host_resize};
 
-/* ---- samples of the plot's patterns, for the key; the raster's own proportions, which do not grow with the
- * scale ---- */
+/* ---- samples of the plot's patterns, for the key; the raster's own proportions ---- */
 
-static void draw_dots(struct canvas *canvas, const struct chart_box *box, uint32_t ink) {
+static void draw_dots(struct canvas *canvas, const struct chart_box *box, uint32_t ink, int32_t scale) {
     canvas_fill(canvas, box->rect, box->color, 178);
-    for (int32_t y = 2; y < box->rect.height; y += 6)
-        for (int32_t x = 2; x < box->rect.width; x += 6)
-            canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ink, 255);
+    for (int32_t y = 2 * scale; y < box->rect.height; y += 6 * scale)
+        for (int32_t x = 2 * scale; x < box->rect.width; x += 6 * scale)
+            canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, scale, scale}, ink, 255);
 }
 
-static void draw_hatch(struct canvas *canvas, const struct chart_box *box, uint32_t ground) {
+static void draw_hatch(struct canvas *canvas, const struct chart_box *box, uint32_t ground, int32_t scale) {
     canvas_fill(canvas, box->rect, box->color, 255);
     for (int32_t y = 0; y < box->rect.height; y++)
         for (int32_t x = 0; x < box->rect.width; x++)
-            if ((x + box->rect.height - y) % 8 < 2)
+            if ((x / scale + (box->rect.height - y) / scale) % 8 < 2)
                 canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ground, 110);
 }
 
@@ -47,15 +47,16 @@ static bool draw_text(struct canvas *canvas, struct font *font, const struct cha
 
 static bool draw_box(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                      const struct chart_box *box, uint32_t scale) {
-    struct rect line = {box->rect.x, box->rect.y + box->rect.height / 2, box->rect.width, 1};
+    int32_t pen = (int32_t)scale;
+    struct rect line = {box->rect.x, box->rect.y + box->rect.height / 2, box->rect.width, pen};
     switch (box->kind) {
     case CHART_TEXT: return draw_text(canvas, font, box);
     case CHART_FILL: canvas_fill(canvas, box->rect, box->color, 255); break;
     case CHART_SWATCH: canvas_swatch(canvas, box->rect, 3 * scale, box->color); break;
-    case CHART_DOTS: draw_dots(canvas, box, layout->colors.text); break;
-    case CHART_HATCH: draw_hatch(canvas, box, layout->colors.background); break;
+    case CHART_DOTS: draw_dots(canvas, box, layout->colors.text, pen); break;
+    case CHART_HATCH: draw_hatch(canvas, box, layout->colors.background, pen); break;
     case CHART_LINE: canvas_fill(canvas, line, box->color, 255); break;
-    case CHART_DASH: canvas_dash(canvas, line, 7, 5, box->color, 255); break;
+    case CHART_DASH: canvas_dash(canvas, line, 7 * scale, 5 * scale, box->color, 255); break;
     case CHART_MARKER: canvas_triangle(canvas, box->rect, box->color); break;
     }
     return true;
@@ -64,15 +65,11 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
 /* ---- the plot ---- */
 
 static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct chart_layout *layout,
-                       const struct chart_options *options) {
-    struct raster_style style = {.dark = options->dark,
-                                 .color_by = options->color_by,
-                                 .capacity_bytes = options->capacity_bytes,
-                                 .reserved = true};
+                       const struct raster_style *style) {
     struct raster raster;
     uint8_t *rgba = malloc((size_t)layout->view.width * layout->view.height * 4);
     raster_init(&raster, host);
-    bool drawn = rgba && scene_build(scene, &layout->view) && raster_draw(&raster, scene, &style, rgba);
+    bool drawn = rgba && scene_build(scene, &layout->view) && raster_draw(&raster, scene, style, rgba);
     if (drawn)
         canvas_blit(canvas, layout->plot.x, layout->plot.y, rgba, layout->view.width, layout->view.height);
     raster_release(&raster);
@@ -81,23 +78,23 @@ static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct 
 }
 
 static bool draw_plot(struct canvas *canvas, const struct timeline *timeline,
-                      const struct chart_layout *layout, const struct chart_options *options) {
+                      const struct chart_layout *layout, const struct raster_style *style) {
     struct scene scene;
     if (layout->plot_is_text) {
-        canvas_frame(canvas, layout->plot, options->scale, layout->colors.line, 255);
+        canvas_frame(canvas, layout->plot, style->scale, layout->colors.line, 255);
         return true;
     }
     scene_init(&scene, timeline, host);
-    bool drawn = draw_scene(canvas, &scene, layout, options);
+    bool drawn = draw_scene(canvas, &scene, layout, style);
     scene_release(&scene);
     return drawn;
 }
 
 static bool draw_all(struct canvas *canvas, struct font *font, const struct timeline *timeline,
-                     const struct chart_layout *layout, const struct chart_options *options) {
-    bool drawn = draw_plot(canvas, timeline, layout, options);
+                     const struct chart_layout *layout, const struct raster_style *style) {
+    bool drawn = draw_plot(canvas, timeline, layout, style);
     for (uint32_t i = 0; i < layout->n_boxes; i++)
-        drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], options->scale);
+        drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], style->scale);
     return drawn;
 }
 
@@ -118,15 +115,15 @@ static enum chart_error write_png(struct buffer *out, const struct canvas *canva
     return out->failed ? CHART_NO_MEMORY : CHART_PNG;
 }
 
-static enum chart_error draw_and_write(struct buffer *out, struct font *font, const struct timeline *timeline,
-                                       const struct chart_layout *layout,
-                                       const struct chart_options *options) {
+static enum chart_error draw_and_write(struct buffer *out, struct font *font, const struct chart_input *input,
+                                       const struct chart_layout *layout) {
+    const struct chart_options *options = input->options;
     struct canvas canvas;
     if (!canvas_init(&canvas, options->width * options->scale, options->height * options->scale,
                      layout->colors.background))
         return CHART_NO_MEMORY;
     enum chart_error error = CHART_NO_MEMORY;
-    if (draw_all(&canvas, font, timeline, layout, options))
+    if (draw_all(&canvas, font, input->timeline, layout, input->style))
         error = write_png(out, &canvas, layout, options);
     canvas_release(&canvas);
     return error;
@@ -137,17 +134,47 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
     struct chart_layout layout;
     enum chart_error error = chart_layout_make(&layout, input, font, host);
     if (error == CHART_OK)
-        error = draw_and_write(out, font, input->timeline, &layout, input->options);
+        error = draw_and_write(out, font, input, &layout);
     chart_layout_release(&layout);
     return error;
 }
 
+/* What the style needs besides the options. False: no memory. */
+static bool style_fill(struct raster_style *style, const struct chart_input *input, struct arena *scratch) {
+    const struct timeline *timeline = input->timeline;
+    const struct chart_options *options = input->options;
+    uint8_t *category = NULL, *mask = NULL;
+    if (options->color_by == COLOR_BY_CATEGORY) {
+        category = arena_alloc(scratch, (size_t)timeline->device->lives.count + 1);
+        if (category == NULL || !categories_find(timeline, options->rules, category, scratch))
+            return false;
+    }
+    if (options->hide_internal) {
+        mask = arena_alloc(scratch, timeline->trace->stacks.count);
+        if (mask == NULL || !chart_internal_mask(timeline, mask, scratch))
+            return false;
+    }
+    *style = (struct raster_style){.dark = options->dark,
+                                   .color_by = options->color_by,
+                                   .capacity_bytes = options->capacity_bytes,
+                                   .reserved = true,
+                                   .faded = options->hide_internal,
+                                   .stack_mask = mask,
+                                   .category = category,
+                                   .scale = options->scale};
+    return true;
+}
+
 static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
                                           struct arena *scratch) {
+    struct raster_style style;
     struct group *groups;
-    if (!groups_at(input->timeline, input->moment, GROUP_BY_SITE, scratch, &groups, &input->n_groups))
+    if (!style_fill(&style, input, scratch) ||
+        !chart_groups_find(input->timeline, input->moment, &style, input->options->hide_internal, scratch,
+                           &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
+    input->style = &style;
     struct font *font = font_open();
     if (!font)
         return CHART_FONT;

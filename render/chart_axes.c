@@ -42,11 +42,8 @@ static void y_label(const struct y_unit *unit, uint64_t bytes, char *text, size_
         snprintf(text, capacity, unit->decimals == 10 ? "%s.%" PRIu64 : "%s.%02" PRIu64, whole.text, rest);
 }
 
-/* The same ticks as the raster's grid, by the same rule: one in 70 pixels, 2 to 12. */
 static struct ticks y_ticks(const struct chart_maker *maker) {
-    const struct view *view = &maker->out->view;
-    uint32_t most = view->height / 70;
-    return ticks_bytes(view->bottom_bytes, view->top_bytes, most < 2 ? 2 : most > 12 ? 12 : most);
+    return raster_ticks(&maker->out->view, maker->in->options->scale);
 }
 
 int32_t chart_y_labels_width(struct chart_maker *maker) {

@@ -114,8 +114,11 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
     const struct timeline *timeline = maker->in->timeline;
     const struct chart_window *window = &maker->in->window;
     uint32_t n_events = timeline->device->n_events;
-    int used = snprintf(text, capacity, "GPU %d \xc2\xb7 %s event%s", (int)timeline->device->ordinal,
-                        format_count(n_events).text, n_events == 1 ? "" : "s");
+    char name[32] = "CPU";
+    if (timeline->device->ordinal != ORDINAL_CPU)
+        snprintf(name, sizeof name, "GPU %d", (int)timeline->device->ordinal);
+    int used = snprintf(text, capacity, "%s \xc2\xb7 %s event%s", name, format_count(n_events).text,
+                        n_events == 1 ? "" : "s");
     if (timeline->start_us && n_events > 1)
         used += snprintf(text + used, capacity - (size_t)used, " \xc2\xb7 %s",
                          format_duration(timeline->start_us[timeline->n_moments - 1]).text);

@@ -67,7 +67,8 @@ struct chart_input {
     const struct timeline *timeline;
     const struct chart_options *options;
     struct chart_window window;
-    const struct group *groups; /* of `moment`, by falling bytes */
+    const struct raster_style *style; /* of the plot; not read by the layout */
+    const struct group *groups;       /* of `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
     uint32_t moment; /* the legend's */
 };

@@ -1,13 +1,13 @@
 /* Who holds the memory at the legend's moment, and what lines and patterns mean. */
 #include "render/chart_maker.h"
 
-#include "layout/site.h"
+#include "render/chart_groups.h"
 #include "trace/format.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 5 };
+enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 6 };
 
 /* ---- key ---- */
 
@@ -62,7 +62,7 @@ static void key_of_pattern(const struct chart_maker *maker, struct key *key, enu
 static const char *color_text(enum color_by by) {
     static const char *const texts[] = {"",
                                         "colours: by size",
-                                        "colours: by age",
+                                        "colours: by lifetime",
                                         "colours: by stream",
                                         "colours: by pool",
                                         "colours: by category"};
@@ -80,6 +80,8 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
         key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
     if (facts.pending)
         key_of_pattern(maker, &keys[n++], CHART_HATCH, "hatched: freed, waits for another stream");
+    if (maker->in->options->hide_internal)
+        key_of_pattern(maker, &keys[n++], CHART_TEXT, "faded: no line of your own code");
     if (maker->in->options->color_by != COLOR_BY_SITE)
         key_of_pattern(maker, &keys[n++], CHART_TEXT, color_text(maker->in->options->color_by));
     return n;
@@ -98,10 +100,6 @@ struct columns {
     int32_t swatch, site, bytes, share, count;
 };
 
-static bool legend_has_swatches(const struct chart_maker *maker) {
-    return maker->in->options->color_by == COLOR_BY_SITE;
-}
-
 static int32_t legend_gap(const struct chart_maker *maker) {
     return maker->em * 3 / 4;
 }
@@ -117,7 +115,8 @@ static void row_figures(const struct chart_maker *maker, struct row *row, uint64
 }
 
 static void row_of_group(const struct chart_maker *maker, const struct group *group, struct row *row) {
-    site_text(maker->in->timeline->trace, group->site, row->site, sizeof row->site);
+    chart_group_text(maker->in->timeline, maker->in->options->color_by, group->site, row->site,
+                     sizeof row->site);
     row_figures(maker, row, group->bytes, group->count);
 }
 
@@ -145,7 +144,7 @@ static void columns_widen(const struct chart_maker *maker, struct columns *colum
 
 /* Natural widths for the first n_rows groups and the sum of the rest. */
 static struct columns columns_of(const struct chart_maker *maker, uint32_t n_rows) {
-    struct columns columns = {.swatch = legend_has_swatches(maker) ? maker->em * 3 / 2 : 0};
+    struct columns columns = {.swatch = maker->em * 3 / 2};
     struct row row;
     for (uint32_t i = 0; i < n_rows; i++) {
         row_of_group(maker, &maker->in->groups[i], &row);
@@ -316,6 +315,15 @@ static void columns_fit(const struct chart_maker *maker, struct columns *columns
     }
 }
 
+static uint32_t group_color(const struct chart_maker *maker, const struct group *group) {
+    const struct chart_options *options = maker->in->options;
+    if (options->color_by != COLOR_BY_SITE)
+        return raster_key_color(options->color_by, group->site, options->dark);
+    if (group->site == CHART_INTERNAL)
+        return maker->out->colors.line;
+    return raster_site_color(maker->in->timeline->trace, group->site, options->dark);
+}
+
 static void table_put(struct chart_maker *maker, struct rect area) {
     const struct chart_input *in = maker->in;
     int32_t height = legend_row_height(maker);
@@ -330,9 +338,7 @@ static void table_put(struct chart_maker *maker, struct rect area) {
     columns_fit(maker, &columns, area.width);
     for (uint32_t i = 0; i < n_rows; i++, at.y += height) {
         row_of_group(maker, &in->groups[i], &row);
-        if (legend_has_swatches(maker))
-            chart_put(maker, CHART_SWATCH, swatch_rect(maker, at, 0),
-                      raster_site_color(in->timeline->trace, in->groups[i].site, in->options->dark));
+        chart_put(maker, CHART_SWATCH, swatch_rect(maker, at, 0), group_color(maker, &in->groups[i]));
         row_put(maker, &row, &columns, at, false);
     }
     if (n_rows < in->n_groups && room > 0) {

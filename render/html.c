@@ -77,6 +77,7 @@ static char *meta_text(const struct html_options *options) {
                     cJSON_AddStringToObject(meta, "version", STRATA_VERSION) &&
                     cJSON_AddStringToObject(meta, "title", title_of(options)) &&
                     cJSON_AddStringToObject(meta, "theme", options->theme) &&
+                    (options->color == NULL || cJSON_AddStringToObject(meta, "color", options->color)) &&
                     cJSON_AddNumberToObject(meta, "device", options->device) &&
                     cJSON_AddNumberToObject(meta, "capacity", (double)options->capacity_bytes);
     char *text = complete ? cJSON_PrintUnformatted(meta) : NULL;

@@ -10,6 +10,7 @@ struct html_options {
     const char *sha256; /* of the input, 64 hex digits */
     const char *title;  /* NULL: the file's name */
     const char *theme;  /* "light", "dark" or "auto" */
+    const char *color;  /* what the colours show first: "site", "category", ...; NULL: the page's default */
     int32_t device;     /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
     unsigned threads;   /* for deflate; 0: one per core */

@@ -78,7 +78,7 @@ static void add_number(struct buffer *out, const char *name, int64_t number) {
 }
 
 static void add_odd(struct buffer *out, unsigned odd) {
-    static const char *const names[] = {"peak", "end", "events", "oom"};
+    static const char *const names[] = {"peak", "end", "events", "oom", "truncated"};
     const char *comma = "";
     buffer_add_text(out, ", \"odd\": [");
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -133,7 +133,13 @@ static void add_row_members(struct buffer *out, const struct index_row *row) {
     add_count(out, "end_bytes", row->end_bytes);
     add_count(out, "reserved_peak_bytes", row->reserved_peak_bytes);
     add_oom(out, row);
-    buffer_printf(out, ", \"peak_score\": %.2f", row->score);
+    add_name(out, "truncation");
+    if (row->truncation != NULL)
+        json_text_add(out, row->truncation);
+    else
+        buffer_add_text(out, "null");
+    /* Rounded first: "-0.00" is no number that anybody wants to see. */
+    buffer_printf(out, ", \"peak_score\": %.2f", round(row->score * 100) / 100 + 0.0);
     add_odd(out, row->odd);
     add_outputs(out, row);
     add_name(out, "finding");

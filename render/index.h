@@ -26,7 +26,13 @@ struct index_difference {
 };
 
 /* In which respect a row is far from the others of its step. */
-enum index_odd { INDEX_ODD_PEAK = 1, INDEX_ODD_END = 2, INDEX_ODD_EVENTS = 4, INDEX_ODD_OOM = 8 };
+enum index_odd {
+    INDEX_ODD_PEAK = 1,
+    INDEX_ODD_END = 2,
+    INDEX_ODD_EVENTS = 4,
+    INDEX_ODD_OOM = 8,
+    INDEX_ODD_TRUNCATED = 16
+};
 
 enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
 
@@ -43,6 +49,7 @@ struct index_row {
     int64_t peak_event;
     uint32_t n_ooms;
     uint64_t oom_requested_bytes, oom_free_bytes; /* of the first */
+    const char *truncation; /* the reader's sentence where the file is cut short; NULL: it is whole */
     uint32_t n_samples;
     uint64_t *samples; /* live bytes: highest of each of n_samples equal parts of the run */
     uint32_t n_sites;

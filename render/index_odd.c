@@ -212,21 +212,28 @@ static bool row_differences(struct index *index, struct index_row *row, const st
 
 /* ---- sentences ---- */
 
-static void row_title(const struct index_row *row, char *title, size_t capacity) {
-    if (row->rank == INDEX_UNKNOWN)
-        snprintf(title, capacity, "%.200s", row->input);
+/* What a sentence begins with: who it is about, or "it" after the first. */
+struct subject {
+    char text[256];
+};
+
+static struct subject subject_of(const struct index_row *row, const char *finding) {
+    struct subject subject;
+    if (*finding != '\0')
+        snprintf(subject.text, sizeof subject.text, "it");
+    else if (row->rank == INDEX_UNKNOWN)
+        snprintf(subject.text, sizeof subject.text, "%.200s", row->input);
     else if (row->step == INDEX_UNKNOWN)
-        snprintf(title, capacity, "rank %" PRId64, row->rank);
+        snprintf(subject.text, sizeof subject.text, "rank %" PRId64, row->rank);
     else
-        snprintf(title, capacity, "rank %" PRId64 ", step %" PRId64, row->rank, row->step);
+        snprintf(subject.text, sizeof subject.text, "rank %" PRId64 ", step %" PRId64, row->rank, row->step);
+    return subject;
 }
 
 static void peak_sentence(const struct index_row *row, double median, char *finding) {
-    char title[256];
     double difference = (double)row->peak_bytes - median;
-    row_title(row, title, sizeof title);
-    finding_add(finding, "%s peaks %s %s the median", title, format_bytes((uint64_t)fabs(difference)).text,
-                difference > 0 ? "above" : "below");
+    finding_add(finding, "%s peaks %s %s the median", subject_of(row, finding).text,
+                format_bytes((uint64_t)fabs(difference)).text, difference > 0 ? "above" : "below");
     if (row->n_differences == 0)
         return;
     const struct index_difference *first = &row->differences[0];
@@ -239,27 +246,27 @@ static void peak_sentence(const struct index_row *row, double median, char *find
 }
 
 static void end_sentence(const struct index_row *row, double median, char *finding) {
-    char title[256];
     double difference = (double)row->end_bytes - median;
-    row_title(row, title, sizeof title);
-    finding_add(finding, "%s ends %s %s the median", title, format_bytes((uint64_t)fabs(difference)).text,
-                difference > 0 ? "above" : "below");
+    finding_add(finding, "%s ends %s %s the median", subject_of(row, finding).text,
+                format_bytes((uint64_t)fabs(difference)).text, difference > 0 ? "above" : "below");
 }
 
 static void events_sentence(const struct index_row *row, double median, char *finding) {
-    char title[256];
     double difference = (double)row->n_events - median;
-    row_title(row, title, sizeof title);
-    finding_add(finding, "%s recorded %s events, the median is %s%s", title, format_count(row->n_events).text,
-                format_count((uint64_t)median).text,
-                difference < 0 ? ": it stopped early, or is behind the others" : "");
+    bool early = difference < 0 && row->truncation == NULL;
+    finding_add(finding, "%s recorded %s events, the median is %s%s", subject_of(row, finding).text,
+                format_count(row->n_events).text, format_count((uint64_t)median).text,
+                early ? ": it stopped early, or is behind the others" : "");
 }
 
 static void oom_sentence(const struct index_row *row, char *finding) {
-    char title[256];
-    row_title(row, title, sizeof title);
-    finding_add(finding, "%s ran out of memory: asked for %s with %s free on the device", title,
-                format_bytes(row->oom_requested_bytes).text, format_bytes(row->oom_free_bytes).text);
+    finding_add(finding, "%s ran out of memory: asked for %s with %s free on the device",
+                subject_of(row, finding).text, format_bytes(row->oom_requested_bytes).text,
+                format_bytes(row->oom_free_bytes).text);
+}
+
+static void truncation_sentence(const struct index_row *row, char *finding) {
+    finding_add(finding, "%s has a file that is cut short", subject_of(row, finding).text);
 }
 
 /* ---- analysis ---- */
@@ -275,6 +282,8 @@ static bool row_finding(struct cohort *cohort, struct index_row *row, const stru
             return false;
         peak_sentence(row, spreads[0].median, finding);
     }
+    if (row->odd & INDEX_ODD_TRUNCATED)
+        truncation_sentence(row, finding);
     if (row->odd & INDEX_ODD_END)
         end_sentence(row, spreads[1].median, finding);
     if (row->odd & INDEX_ODD_EVENTS)
@@ -317,6 +326,8 @@ static bool cohort_analyse(struct cohort *cohort) {
         struct index_row *row = &cohort->index->rows[cohort->order[i]];
         if (row->n_ooms != 0)
             row->odd |= INDEX_ODD_OOM;
+        if (row->truncation != NULL)
+            row->odd |= INDEX_ODD_TRUNCATED;
         done = row_finding(cohort, row, spreads, sites, n_medians);
     }
     free(sites);

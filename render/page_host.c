@@ -1,6 +1,7 @@
 #include "render/page_host.h"
 
 #include "layout/groups.h"
+#include "layout/phases.h"
 #include "layout/scene.h"
 #include "layout/site.h"
 #include "layout/ticks.h"
@@ -117,7 +118,16 @@ static struct {
     struct arena grouping;
     struct group *groups;
     uint32_t n_groups;
-    uint8_t *rgba, *mask;
+    uint8_t *rgba, *mask, *context_mask; /* the masks: what matches a search, or is highlighted */
+    uint64_t *keep;                      /* bitmap of the lives that the filter leaves */
+    uint32_t keep_capacity, some_capacity;
+    bool filtered;
+    uint32_t *some;        /* ids of lives, while they are being grouped */
+    struct phases *phases; /* [n_devices], valid where built */
+    struct phase_mark *marks;
+    uint32_t marks_capacity;
+    uint8_t *category; /* of the lives of device `category_of` - 1 */
+    uint32_t category_of, category_capacity;
     uint32_t rgba_capacity, frames_capacity, curve_capacity;
     uint32_t *frames;
     double *curve;
@@ -182,9 +192,12 @@ static bool page_ready(void) {
     arena_init(&page.grouping, host, SIZE_MAX);
     page.timelines = arena_alloc(&page.arena, ((size_t)trace->n_devices + 1) * sizeof *page.timelines);
     page.built = arena_alloc(&page.arena, (size_t)trace->n_devices + 1);
+    page.phases = arena_alloc(&page.arena, ((size_t)trace->n_devices + 1) * sizeof *page.phases);
     page.mask = arena_alloc(&page.arena, trace->stacks.count);
+    page.context_mask = arena_alloc(&page.arena, trace->contexts.count);
     raster_init(&page.raster, host);
-    return page.timelines != NULL && page.built != NULL && page.mask != NULL;
+    return page.timelines != NULL && page.built != NULL && page.phases != NULL && page.mask != NULL &&
+           page.context_mask != NULL;
 }
 
 EXPORT(page_unpack) int32_t page_unpack(void) {
@@ -322,6 +335,22 @@ EXPORT(page_device_ordinal) int32_t page_device_ordinal(uint32_t index) {
     return page.trace.devices[index].ordinal;
 }
 
+EXPORT(page_device_name) uint32_t page_device_name(uint32_t index) {
+    return page.trace.devices[index].name;
+}
+
+EXPORT(page_device_capacity) double page_device_capacity(uint32_t index) {
+    return (double)page.trace.devices[index].capacity_bytes;
+}
+
+EXPORT(page_kind) uint32_t page_kind(void) {
+    return (uint32_t)page.trace.kind;
+}
+
+EXPORT(page_rank) int32_t page_rank(void) {
+    return page.trace.rank;
+}
+
 EXPORT(page_device_events) uint32_t page_device_events(uint32_t index) {
     return page.trace.devices[index].n_events;
 }
@@ -333,7 +362,8 @@ EXPORT(page_device_lives) uint32_t page_device_lives(uint32_t index) {
 EXPORT(page_device) int32_t page_device(uint32_t index) {
     if (index >= page.trace.n_devices)
         return PAYLOAD_BAD_VALUE;
-    if (!page.built[index] && !timeline_init(&page.timelines[index], &page.trace, index, &page.arena))
+    if (!page.built[index] && (!timeline_init(&page.timelines[index], &page.trace, index, &page.arena) ||
+                               !phases_find(&page.timelines[index], &page.arena, &page.phases[index])))
         return PAYLOAD_NO_MEMORY;
     page.built[index] = 1;
     page.current = index;
@@ -341,6 +371,7 @@ EXPORT(page_device) int32_t page_device(uint32_t index) {
         scene_release(&page.scene);
     scene_init(&page.scene, &page.timelines[index], host);
     page.scene_ready = true;
+    page.filtered = false;
     return PAYLOAD_OK;
 }
 
@@ -469,6 +500,103 @@ EXPORT(page_oom_free) double page_oom_free(uint32_t i) {
     return (double)timeline_now()->device->ooms[i].device_free;
 }
 
+EXPORT(page_snapshot_count) uint32_t page_snapshot_count(void) {
+    return timeline_now()->device->n_snapshots;
+}
+
+EXPORT(page_snapshot_event) double page_snapshot_event(uint32_t i) {
+    return timeline_now()->device->snapshots[i].event;
+}
+
+EXPORT(page_snapshot_bytes) double page_snapshot_bytes(uint32_t i) {
+    return (double)timeline_now()->device->snapshots[i].size;
+}
+
+EXPORT(page_stream_count) uint32_t page_stream_count(void) {
+    return timeline_now()->device->n_streams;
+}
+
+EXPORT(page_stream_high) uint32_t page_stream_high(uint32_t stream) {
+    return (uint32_t)(timeline_now()->device->streams[stream] >> 32);
+}
+
+EXPORT(page_stream_low) uint32_t page_stream_low(uint32_t stream) {
+    return (uint32_t)timeline_now()->device->streams[stream];
+}
+
+EXPORT(page_pool_count) uint32_t page_pool_count(void) {
+    return timeline_now()->device->n_pools;
+}
+
+EXPORT(page_pool_first) double page_pool_first(uint32_t pool) {
+    return (double)timeline_now()->device->pools[pool].first;
+}
+
+EXPORT(page_pool_second) double page_pool_second(uint32_t pool) {
+    return (double)timeline_now()->device->pools[pool].second;
+}
+
+/* ---- phases ---- */
+
+EXPORT(page_phase_count) uint32_t page_phase_count(int32_t internal) {
+    const struct phases *phases = &page.phases[page.current];
+    return internal ? phases->internal_count : phases->count - phases->internal_count;
+}
+
+EXPORT(page_phase_rows) uint32_t page_phase_rows(int32_t internal) {
+    const struct phases *phases = &page.phases[page.current];
+    return internal ? phases->rows : phases->plain_rows;
+}
+
+EXPORT(page_phase_name) uint32_t page_phase_name(uint32_t phase) {
+    return page.phases[page.current].phase[phase].name;
+}
+
+EXPORT(page_phase_start_us) double page_phase_start_us(uint32_t phase) {
+    return (double)page.phases[page.current].phase[phase].start_us;
+}
+
+EXPORT(page_phase_end_us) double page_phase_end_us(uint32_t phase) {
+    int64_t end_us = page.phases[page.current].phase[phase].end_us;
+    return end_us == INT64_MAX ? -1 : (double)end_us;
+}
+
+/* What JavaScript reads for one band of the lane. */
+struct phase_mark {
+    double phase, row, from, to; /* pixels, fractions */
+};
+
+/* Bands that would lie within the last pixel of their row's band before are left out: it is painted already. */
+EXPORT(page_phase_marks) uint32_t page_phase_marks(int32_t internal, uint32_t most_rows) {
+    const struct phases *phases = &page.phases[page.current];
+    const struct view *view = &page.scene.view;
+    double painted[PHASE_OPEN_MAX] = {0},
+           scale = (double)view->width / (double)(view->to_q16 - view->from_q16);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < phases->count; i++) {
+        const struct phase *phase = &phases->phase[i];
+        uint32_t row = internal ? phase->depth : phase->plain_depth;
+        if ((phase->internal && !internal) || row >= most_rows || row >= PHASE_OPEN_MAX)
+            continue;
+        int64_t start = phase_q16(timeline_now(), view->axis, phase->start_us),
+                end = phase_q16(timeline_now(), view->axis, phase->end_us);
+        double from = (double)(start - view->from_q16) * scale, to = (double)(end - view->from_q16) * scale;
+        if (start >= view->to_q16 || end < view->from_q16 || to < painted[row])
+            continue;
+        if (!arena_grow(&page.arena, (void **)&page.marks, &page.marks_capacity, (uint64_t)count + 1,
+                        sizeof *page.marks))
+            return 0;
+        page.marks[count++] =
+            (struct phase_mark){i, row, from < 0 ? 0 : from, to > view->width ? view->width : to};
+        painted[row] = (to > from ? to : from) + 1;
+    }
+    return count;
+}
+
+EXPORT(page_phase_mark_rows) uint32_t page_phase_mark_rows(void) {
+    return offset_of(page.marks);
+}
+
 /* ---- one allocation ---- */
 
 EXPORT(page_life_bytes) double page_life_bytes(uint32_t life) {
@@ -552,6 +680,20 @@ static bool view_of(struct view *view, int32_t axis, double from, double to, uin
            view->from_q16 < view->to_q16;
 }
 
+/* Inferred when they are first asked for. NULL: no memory, and only what events say is known. */
+static const uint8_t *categories_now(void) {
+    const struct timeline *timeline = timeline_now();
+    if (page.category_of == page.current + 1)
+        return page.category;
+    page.category_of = 0;
+    if (!arena_grow(&page.arena, (void **)&page.category, &page.category_capacity,
+                    (uint64_t)timeline->device->lives.count + 1, 1) ||
+        !categories_find(timeline, NULL, page.category, &page.arena))
+        return NULL;
+    page.category_of = page.current + 1;
+    return page.category;
+}
+
 EXPORT(page_draw)
 uint32_t page_draw(int32_t axis, double from, double to, uint32_t width, uint32_t height, double bottom_bytes,
                    double top_bytes, uint32_t flags, uint32_t color_by, double capacity_bytes) {
@@ -566,7 +708,10 @@ uint32_t page_draw(int32_t axis, double from, double to, uint32_t width, uint32_
                                  .color_by =
                                      color_by <= COLOR_BY_CATEGORY ? (enum color_by)color_by : COLOR_BY_SITE,
                                  .capacity_bytes = bytes_of(capacity_bytes),
-                                 .stack_mask = page.mask};
+                                 .stack_mask = page.mask,
+                                 .context_mask = page.context_mask};
+    if (style.color_by == COLOR_BY_CATEGORY)
+        style.category = categories_now();
     if (!arena_grow(&page.arena, (void **)&page.rgba, &page.rgba_capacity, (uint64_t)width * height * 4, 1) ||
         !scene_build(&page.scene, &view) || !raster_draw(&page.raster, &page.scene, &style, page.rgba))
         return 0;
@@ -647,14 +792,152 @@ EXPORT(page_curve) uint32_t page_curve(int32_t axis, double from, double to, uin
 
 /* ---- groups and search ---- */
 
-EXPORT(page_groups) uint32_t page_groups(double event, uint32_t by) {
+static bool life_is_kept(uint32_t life) {
+    return !page.filtered || (page.keep[life / 64] >> life % 64 & 1) != 0;
+}
+
+static bool some_reserve(uint32_t count) {
+    return arena_grow(&page.arena, (void **)&page.some, &page.some_capacity, (uint64_t)count + 1,
+                      sizeof *page.some);
+}
+
+static uint32_t some_group(uint32_t count, uint32_t by) {
+    uint32_t kept = 0;
     arena_release(&page.grouping);
     page.n_groups = 0;
-    if (!groups_at(timeline_now(), moment_of(event), by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &page.grouping,
+    for (uint32_t i = 0; i < count; i++)
+        if (life_is_kept(page.some[i]))
+            page.some[kept++] = page.some[i];
+    if (!groups_of(timeline_now(), page.some, kept, by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &page.grouping,
                    &page.groups, &page.n_groups))
         return 0;
     return page.n_groups;
 }
+
+EXPORT(page_groups) uint32_t page_groups(double event, uint32_t by) {
+    uint32_t moment = moment_of(event), count = timeline_alive_at(timeline_now(), moment, NULL, 0);
+    page.n_groups = 0;
+    if (!some_reserve(count))
+        return 0;
+    timeline_alive_at(timeline_now(), moment, page.some, count);
+    return some_group(count, by);
+}
+
+EXPORT(page_range_groups) uint32_t page_range_groups(double from, double to, uint32_t what, uint32_t by) {
+    const struct lives *lives = lives_now();
+    uint32_t first = moment_of(from), end = moment_of(to), count = 0;
+    const uint32_t *at = what == 1 ? lives->death : lives->birth;
+    page.n_groups = 0;
+    if (!some_reserve(lives->count))
+        return 0;
+    /* Moment 0 is the state before the first event: nothing is born there. */
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (at[i] >= first && at[i] < end && at[i] != 0)
+            page.some[count++] = i;
+    return some_group(count, by);
+}
+
+/* ---- the filter ---- */
+
+static bool number_within(double number, double least, double most) {
+    return number >= least && number <= most;
+}
+
+/* Microseconds of a life; what outlasts the recording ends with it. */
+static double life_us(const struct timeline *timeline, uint32_t life) {
+    const struct lives *lives = &timeline->device->lives;
+    int64_t end =
+        lives->death[life] < timeline->n_moments ? timeline->start_us[lives->death[life]] : timeline->end_us;
+    return (double)(end - timeline->start_us[lives->birth[life]]);
+}
+
+EXPORT(page_filter)
+int32_t page_filter(double least_bytes, double most_bytes, double least_age, double most_age,
+                    int32_t age_in_us, int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end) {
+    const struct timeline *timeline = timeline_now();
+    const struct lives *lives = lives_now();
+    uint32_t n_words = lives->count / 64 + 1;
+    page.filtered = false;
+    page.scene.keep = NULL;
+    if (!arena_grow(&page.arena, (void **)&page.keep, &page.keep_capacity, n_words, sizeof *page.keep))
+        return PAYLOAD_NO_MEMORY;
+    bytes_zero(page.keep, (size_t)n_words * sizeof *page.keep);
+    bool in_us = age_in_us != 0 && timeline->start_us != NULL;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        double age = in_us ? life_us(timeline, i) : (double)(lives->death[i] - lives->birth[i]);
+        if (number_within((double)lives->size[i], least_bytes, most_bytes) &&
+            number_within(age, least_age, most_age) && (stream < 0 || lives->stream[i] == stream) &&
+            (pool < 0 || lives->pool[i] == pool) &&
+            (!at_peak ||
+             (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i])) &&
+            (!at_end || lives->death[i] >= timeline->n_moments))
+            page.keep[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    page.filtered = true;
+    page.scene.keep = page.keep;
+    return PAYLOAD_OK;
+}
+
+EXPORT(page_filter_off) void page_filter_off(void) {
+    page.filtered = false;
+    page.scene.keep = NULL;
+}
+
+EXPORT(page_kept) double page_kept(void) {
+    uint32_t count = 0, n_lives = lives_now()->count;
+    for (uint32_t i = 0; i < n_lives; i++)
+        count += life_is_kept(i);
+    return count;
+}
+
+EXPORT(page_kept_peak_bytes) double page_kept_peak_bytes(void) {
+    const struct lives *lives = lives_now();
+    uint32_t peak = timeline_now()->peak_moment;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (lives->birth[i] <= peak && peak < lives->death[i] && life_is_kept(i))
+            bytes += lives->size[i];
+    return (double)bytes;
+}
+
+/* ---- legends ---- */
+
+EXPORT(page_key_color) uint32_t page_key_color(uint32_t by, uint32_t key, int32_t dark) {
+    return by == COLOR_BY_SITE || by > COLOR_BY_CATEGORY
+               ? 0
+               : raster_key_color((enum color_by)by, key, dark != 0);
+}
+
+EXPORT(page_key_from) double page_key_from(uint32_t by, uint32_t key) {
+    uint64_t from, to;
+    raster_key_range((enum color_by)by, key, &from, &to);
+    return (double)from;
+}
+
+EXPORT(page_category_name) uint32_t page_category_name(uint32_t category) {
+    return category < CATEGORY_COUNT ? offset_of(category_name((enum category)category)) : 0;
+}
+
+/* Bytes alive after an event with a key; what the filter hides is not counted. */
+EXPORT(page_key_bytes) double page_key_bytes(uint32_t by, uint32_t key, double event) {
+    const struct lives *lives = lives_now();
+    struct raster_style style = {.color_by = (enum color_by)by};
+    if (style.color_by == COLOR_BY_CATEGORY)
+        style.category = categories_now();
+    uint32_t moment = moment_of(event);
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++)
+        if (moment < lives->death[i] && life_is_kept(i) && raster_key(timeline_now(), &style, i) == key)
+            bytes += lives->size[i];
+    return (double)bytes;
+}
+
+EXPORT(page_life_category) uint32_t page_life_category(uint32_t life) {
+    const uint8_t *category = categories_now();
+    return category == NULL ? 0 : category[life];
+}
+
+/* ---- groups, by index ---- */
 
 EXPORT(page_group_bytes) double page_group_bytes(uint32_t i) {
     return (double)page.groups[i].bytes;
@@ -688,11 +971,36 @@ EXPORT(page_mask) uint32_t page_mask(void) {
     return offset_of(page.mask);
 }
 
+EXPORT(page_context_count) uint32_t page_context_count(void) {
+    return page.trace.contexts.count;
+}
+
+EXPORT(page_context_mask) uint32_t page_context_mask(void) {
+    return offset_of(page.context_mask);
+}
+
+static bool life_matches(uint32_t life) {
+    const struct lives *lives = lives_now();
+    return (page.mask[lives->stack[life]] | page.context_mask[lives->context[life]]) != 0 &&
+           life_is_kept(life);
+}
+
+EXPORT(page_next_match) double page_next_match(double life, int32_t step) {
+    double count = lives_now()->count;
+    for (double tried = 0, at = life; tried < count; tried++) {
+        at += step;
+        at = at < 0 ? count - 1 : at >= count ? 0 : at;
+        if (life_matches((uint32_t)at))
+            return at;
+    }
+    return -1;
+}
+
 EXPORT(page_mask_lives) double page_mask_lives(void) {
     const struct lives *lives = lives_now();
     uint32_t count = 0;
     for (uint32_t i = 0; i < lives->count; i++)
-        count += page.mask[lives->stack[i]] != 0;
+        count += life_matches(i);
     return count;
 }
 
@@ -701,7 +1009,7 @@ EXPORT(page_mask_peak_bytes) double page_mask_peak_bytes(void) {
     uint32_t peak = timeline_now()->peak_moment;
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < lives->count; i++)
-        if (page.mask[lives->stack[i]] != 0 && lives->birth[i] <= peak && peak < lives->death[i])
+        if (lives->birth[i] <= peak && peak < lives->death[i] && life_matches(i))
             bytes += lives->size[i];
     return (double)bytes;
 }

@@ -53,6 +53,10 @@ uint32_t page_context_forward(uint32_t context);
 /* ---- devices ---- */
 uint32_t page_device_count(void);
 int32_t page_device_ordinal(uint32_t index);
+uint32_t page_device_name(uint32_t index);   /* string id, e.g. of "NVIDIA H100 80GB HBM3"; 0: the file does not say */
+double page_device_capacity(uint32_t index); /* bytes; 0: the file does not say */
+uint32_t page_kind(void);                    /* enum trace_kind */
+int32_t page_rank(void);                     /* -1: the file does not say */
 uint32_t page_device_events(uint32_t index);
 uint32_t page_device_lives(uint32_t index);
 int32_t page_device(uint32_t index);         /* makes it the current one; builds its timeline the first time */
@@ -84,6 +88,27 @@ uint32_t page_oom_count(void);
 double page_oom_event(uint32_t i);
 double page_oom_size(uint32_t i);
 double page_oom_free(uint32_t i);
+
+uint32_t page_snapshot_count(void);          /* snapshots taken while this one was recorded */
+double page_snapshot_event(uint32_t i);
+double page_snapshot_bytes(uint32_t i);
+uint32_t page_stream_count(void);            /* the streams' handles, in two halves; stream 0 is the default one */
+uint32_t page_stream_high(uint32_t stream);
+uint32_t page_stream_low(uint32_t stream);
+uint32_t page_pool_count(void);              /* ids; pool 0 stands for "unknown", pool 1 is the default pool */
+double page_pool_first(uint32_t pool);
+double page_pool_second(uint32_t pool);
+
+/* ---- phases: annotations of the current device, [reads] but for page_phase_marks ---- */
+uint32_t page_phase_count(int32_t internal); /* of internal ones, or of all others */
+uint32_t page_phase_rows(int32_t internal);  /* depth of the nesting, with or without internal ones */
+uint32_t page_phase_name(uint32_t phase);    /* string id */
+double page_phase_start_us(uint32_t phase);  /* since the first event */
+double page_phase_end_us(uint32_t phase);    /* -1: it goes on to the end */
+/* Bands in the window of the last draw, in rows below most_rows: returns their number. page_phase_mark_rows(): offset of f64
+ * {phase, row, from, to}, pixels. At most two per pixel and row. */
+uint32_t page_phase_marks(int32_t internal, uint32_t most_rows);
+uint32_t page_phase_mark_rows(void);
 
 /* ---- one allocation of the current device, [reads] ---- */
 double page_life_bytes(uint32_t life);
@@ -123,6 +148,8 @@ uint32_t page_curve(int32_t axis, double from, double to, uint32_t width);
 /* ---- groups and search ---- */
 /* Groups at an event: returns their number; then by index, sorted by falling bytes. by: 0 call site, 1 identical stack. */
 uint32_t page_groups(double event, uint32_t by);
+/* The same of what happened in the events [from, to). what: 0 allocated there, 1 freed there. */
+uint32_t page_range_groups(double from, double to, uint32_t what, uint32_t by);
 double page_group_bytes(uint32_t i);
 uint32_t page_group_count(uint32_t i);
 uint32_t page_group_site(uint32_t i);
@@ -132,10 +159,28 @@ uint32_t page_stack_count(void);
 uint32_t page_frame_count(void);
 uint32_t page_string_count(void);
 uint32_t page_mask(void);
+uint32_t page_context_count(void);
+uint32_t page_context_mask(void);            /* the same for contexts: u8[page_context_count()] */
+double page_next_match(double life, int32_t step); /* the next marked allocation after `life` (step 1) or before it (-1); -1: none */
 double page_mask_lives(void);                /* allocations of the current device whose stack is marked */
 double page_mask_peak_bytes(void);           /* their bytes alive at the peak */
 double page_site_lives(uint32_t site);       /* allocations of the device with this call site, all times */
 double page_site_bytes_at(uint32_t site, double event);
+
+/* ---- the filter: what it hides is neither drawn nor picked nor grouped; a new device has none ---- */
+/* Bounds are inclusive; ages in events or microseconds; stream and pool are indices, -1: all. 0 or an enum payload_error. */
+int32_t page_filter(double least_bytes, double most_bytes, double least_age, double most_age, int32_t age_in_us,
+                    int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end);
+void page_filter_off(void);
+double page_kept(void);                      /* allocations that are left */
+double page_kept_peak_bytes(void);           /* their bytes alive at the peak */
+
+/* ---- legends: keys of render/raster.h, [reads] ---- */
+uint32_t page_key_color(uint32_t by, uint32_t key, int32_t dark); /* 0xRRGGBB */
+double page_key_from(uint32_t by, uint32_t key); /* least value of a step of size (bytes) or age (events) */
+uint32_t page_category_name(uint32_t category);  /* offset of the terminated name; 0: there is no such category */
+double page_key_bytes(uint32_t by, uint32_t key, double event); /* bytes alive with this colour. O(lives) */
+uint32_t page_life_category(uint32_t life);
 
 /* ---- axes: returns the number of ticks, values are f64 at page_ticks() ---- */
 uint32_t page_ticks_decimal(double low, double high, uint32_t most);

@@ -63,24 +63,82 @@ static unsigned log2_of(uint64_t value) {
     return value == 0 ? 0 : 63u - (unsigned)__builtin_clzll(value);
 }
 
-/* Steps of a sixteenth of [low, high), both powers of two. */
-static uint32_t scale_color(uint64_t value, unsigned low, unsigned high, bool dark) {
-    unsigned exponent = log2_of(value);
-    unsigned step = exponent <= low ? 0 : (exponent - low) * 16 / (high - low);
-    return (dark ? palette_scale_dark : palette_scale_light)[step > 15 ? 15 : step];
+/* Powers of two that the scale of a colouring lies between. */
+struct powers {
+    unsigned low, high;
+};
+
+static struct powers powers_of(enum color_by by) {
+    return by == COLOR_BY_SIZE ? (struct powers){9, 33} : (struct powers){0, 20};
 }
 
-static uint32_t category_color(const struct trace *trace, uint32_t context, bool dark) {
-    uint32_t nbytes, hash = 2166136261u;
+static uint32_t scale_step(enum color_by by, uint64_t value) {
+    struct powers powers = powers_of(by);
+    unsigned exponent = log2_of(value);
+    unsigned step =
+        exponent <= powers.low ? 0 : (exponent - powers.low) * RASTER_STEPS / (powers.high - powers.low);
+    return step < RASTER_STEPS ? step : RASTER_STEPS - 1;
+}
+
+void raster_key_range(enum color_by by, uint32_t key, uint64_t *from, uint64_t *to) {
+    struct powers powers = powers_of(by);
+    *from = 0;
+    *to = UINT64_MAX;
+    for (unsigned exponent = powers.low; exponent < 64; exponent++) {
+        uint32_t step = scale_step(by, UINT64_C(1) << exponent);
+        if (step == key && *from == 0 && key != 0)
+            *from = UINT64_C(1) << exponent;
+        if (step > key) {
+            *to = UINT64_C(1) << exponent;
+            return;
+        }
+    }
+}
+
+/* The colours that torch's own profiler gives them in its pictures. On a dark ground some would not be seen: there
+ * they are lighter, and what is black is nearly white. */
+static uint32_t category_color(uint32_t category, bool dark) {
+    static const uint32_t color[CATEGORY_COUNT][2] = {
+        [CATEGORY_OTHER] = {0x808080, 0x8C949E},           [CATEGORY_PARAMETER] = {0x006400, 0x4CA64C},
+        [CATEGORY_GRADIENT] = {0x0000CD, 0x5A6BFF},        [CATEGORY_OPTIMIZER_STATE] = {0xDAA520, 0xDAA520},
+        [CATEGORY_ACTIVATION] = {0xFF0000, 0xFF5C5C},      [CATEGORY_TEMPORARY] = {0x9370DB, 0xA98BE8},
+        [CATEGORY_INPUT] = {0x000000, 0xD5DBE3},           [CATEGORY_AUTOGRAD_DETAIL] = {0x4169E1, 0x86A3F7}};
+    return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];
+}
+
+static uint32_t category_of(const struct timeline *timeline, const struct raster_style *style,
+                            uint32_t life) {
+    const struct trace *trace = timeline->trace;
+    uint32_t nbytes, context = timeline->device->lives.context[life];
+    if (style->category != NULL)
+        return style->category[life];
     const uint8_t *text = trace_string(trace, trace->contexts.context[context].category, &nbytes);
-    for (uint32_t i = 0; i < nbytes; i++)
-        hash = (hash ^ text[i]) * 16777619u;
-    return nbytes == 0 ? themes[dark].no_stack : hash_color(hash, dark);
+    enum category category = category_by_name(text, nbytes);
+    return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
 }
 
 /* Small numbers as colours: golden steps around the circle keep neighbours apart. */
 static uint32_t number_color(uint32_t number, bool dark) {
     return (dark ? palette_sites_dark : palette_sites_light)[number * 39 % 64 * 4 + number % 3 + 1];
+}
+
+uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
+    const struct lives *lives = &timeline->device->lives;
+    switch (style->color_by) {
+    case COLOR_BY_SIZE: return scale_step(COLOR_BY_SIZE, lives->size[life]);
+    case COLOR_BY_AGE: return scale_step(COLOR_BY_AGE, lives->death[life] - lives->birth[life]);
+    case COLOR_BY_STREAM: return lives->stream[life];
+    case COLOR_BY_POOL: return lives->pool[life];
+    case COLOR_BY_CATEGORY: return category_of(timeline, style, life);
+    case COLOR_BY_SITE: break;
+    }
+    return 0;
+}
+
+uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark) {
+    if (by == COLOR_BY_SIZE || by == COLOR_BY_AGE)
+        return (dark ? palette_scale_dark : palette_scale_light)[key < RASTER_STEPS ? key : RASTER_STEPS - 1];
+    return by == COLOR_BY_CATEGORY ? category_color(key, dark) : number_color(key, dark);
 }
 
 /* ---- the picture while it is being filled ---- */
@@ -91,6 +149,7 @@ struct painter {
     const struct theme *theme;
     struct y_scale scale;
     uint32_t width, height;
+    uint32_t pen;         /* pixels of a line: the style's scale */
     uint32_t *site_color; /* [frames.count] computed on demand; 0: not yet */
     uint64_t *base;       /* [width] bytes below what comes next */
     uint32_t *y;          /* [width] the same in 1/256 px above the lower edge */
@@ -113,7 +172,9 @@ static uint32_t *pixel_at(const struct painter *painter, uint32_t column, uint32
 
 enum pattern { PATTERN_NONE, PATTERN_DOTS, PATTERN_HATCH };
 
-static bool pattern_at(enum pattern pattern, uint32_t column, uint32_t row) {
+static bool pattern_at(enum pattern pattern, uint32_t column, uint32_t row, uint32_t pen) {
+    column /= pen;
+    row /= pen;
     return pattern == PATTERN_DOTS ? column % 6 == 2 && row % 6 == 2 : (column + row) % 8 < 2;
 }
 
@@ -126,7 +187,7 @@ static void column_fill(struct painter *painter, uint32_t column, uint32_t row, 
             spread(mix(rgb, pattern == PATTERN_DOTS ? painter->theme->ink : painter->theme->ground, 110))
             << 8);
     for (uint32_t *pixel = pixel_at(painter, column, row); row < last; row++, pixel -= painter->width)
-        *pixel = pattern != PATTERN_NONE && pattern_at(pattern, column, row) ? other : plain;
+        *pixel = pattern != PATTERN_NONE && pattern_at(pattern, column, row, painter->pen) ? other : plain;
 }
 
 /* Covers a column from where it is up to `y_q8`. Whole pixels may carry a pattern. */
@@ -159,18 +220,16 @@ static uint32_t site_color(struct painter *painter, uint32_t stack) {
 }
 
 static uint32_t plain_color(struct painter *painter, uint32_t life) {
-    const struct lives *lives = &painter->scene->timeline->device->lives;
-    bool dark = painter->style->dark;
-    switch (painter->style->color_by) {
-    case COLOR_BY_SIZE: return scale_color(lives->size[life], 9, 33, dark);
-    case COLOR_BY_AGE: return scale_color(lives->death[life] - lives->birth[life], 0, 20, dark);
-    case COLOR_BY_STREAM: return number_color(lives->stream[life], dark);
-    case COLOR_BY_POOL: return number_color(lives->pool[life], dark);
-    case COLOR_BY_CATEGORY:
-        return category_color(painter->scene->timeline->trace, lives->context[life], dark);
-    case COLOR_BY_SITE: break;
-    }
-    return site_color(painter, lives->stack[life]);
+    const struct timeline *timeline = painter->scene->timeline;
+    const struct raster_style *style = painter->style;
+    if (style->color_by == COLOR_BY_SITE)
+        return site_color(painter, timeline->device->lives.stack[life]);
+    return raster_key_color(style->color_by, raster_key(timeline, style, life), style->dark);
+}
+
+static bool life_matches(const struct raster_style *style, const struct lives *lives, uint32_t life) {
+    return style->stack_mask[lives->stack[life]] != 0 ||
+           (style->context_mask != NULL && style->context_mask[lives->context[life]] != 0);
 }
 
 /* Every other allocation is a shade paler, so that a run from one call site still shows its parts; older than the
@@ -182,7 +241,7 @@ static uint32_t life_color(struct painter *painter, uint32_t life) {
         rgb = mix(rgb, painter->theme->ground, 26);
     if (lives->birth[life] == 0)
         rgb = mix(rgb, painter->theme->ground, 76);
-    if (painter->style->faded && painter->style->stack_mask[lives->stack[life]] == 0)
+    if (painter->style->faded && !life_matches(painter->style, lives, life))
         rgb = mix(rgb, painter->theme->ground, 205);
     return rgb;
 }
@@ -193,11 +252,12 @@ static void band_column(struct painter *painter, const struct band *band, uint32
                         uint32_t rgb, enum pattern pattern) {
     painter->base[column] += bytes;
     uint32_t y = y_scale_q8(&painter->scale, painter->base[column]);
-    uint32_t height = y - painter->y[column], edge = mix(rgb, painter->theme->edge, 120);
-    if (height >= MIN_OUTLINED_Q8) {
-        bool begins = column == band->start && column != 0 && band->tail - band->start >= MIN_EDGE_COLUMNS;
-        column_paint(painter, column, y - 256, begins ? edge : rgb,
-                     height >= MIN_PATTERN_Q8 ? pattern : PATTERN_NONE);
+    uint32_t height = y - painter->y[column], pen = painter->pen, edge = mix(rgb, painter->theme->edge, 120);
+    if (height >= MIN_OUTLINED_Q8 * pen) {
+        bool begins = column - band->start < pen && band->start != 0 &&
+                      (uint32_t)(band->tail - band->start) >= MIN_EDGE_COLUMNS * pen;
+        column_paint(painter, column, y - 256 * pen, begins ? edge : rgb,
+                     height >= MIN_PATTERN_Q8 * pen ? pattern : PATTERN_NONE);
         rgb = edge;
     }
     column_paint(painter, column, y, rgb, PATTERN_NONE);
@@ -337,18 +397,25 @@ static void ground_draw(struct painter *painter) {
     }
 }
 
+struct ticks raster_ticks(const struct view *view, uint32_t scale) {
+    uint32_t most = view->height / (TICK_PX * (scale == 0 ? 1 : scale));
+    return ticks_bytes(view->bottom_bytes, view->top_bytes, most < 2 ? 2 : most > 12 ? 12 : most);
+}
+
+/* Only where there is ground. */
+static void grid_row_draw(struct painter *painter, uint32_t row, uint32_t color) {
+    for (uint32_t column = 0; row < painter->height && column < painter->width; column++)
+        if (row > painter->y[column] >> 8)
+            painter->pixels[(size_t)column * painter->height + row] = color;
+}
+
 static void grid_draw(struct painter *painter) {
-    const struct view *view = &painter->scene->view;
-    uint32_t grid = gather(spread(painter->theme->grid) << 8), most = painter->height / TICK_PX;
-    struct ticks ticks = ticks_bytes(view->bottom_bytes, view->top_bytes,
-                                     most < 2    ? 2
-                                     : most > 12 ? 12
-                                                 : most);
+    struct ticks ticks = raster_ticks(&painter->scene->view, painter->pen);
+    uint32_t grid = gather(spread(painter->theme->grid) << 8);
     for (uint32_t i = 0; i < ticks.count; i++) {
         uint32_t row = y_scale_q8(&painter->scale, (uint64_t)ticks.at[i]) >> 8;
-        for (uint32_t column = 0; row < painter->height && column < painter->width; column++)
-            if (row > painter->y[column] >> 8)
-                *pixel_at(painter, column, row) = grid;
+        for (uint32_t line = 0; line < painter->pen; line++)
+            grid_row_draw(painter, row + line, grid);
     }
 }
 
@@ -382,7 +449,7 @@ static void capacity_draw(struct painter *painter) {
         return;
     uint32_t row = y_scale_q8(&painter->scale, capacity) >> 8;
     for (uint32_t column = 0; column < painter->width; column++)
-        if (column % 12 < 7)
+        if (column / painter->pen % 12 < 7)
             dot_draw(painter, column, row);
 }
 
@@ -431,6 +498,7 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
                               .scale = y_scale_of(view),
                               .width = view->width,
                               .height = view->height,
+                              .pen = style->scale == 0 ? 1 : style->scale,
                               .pixels = (uint32_t *)(void *)rgba,
                               .pixel_bytes = (view->top_bytes - view->bottom_bytes) / view->height};
     if (!painter_init(&painter, raster, scene->timeline->trace->frames.count))

@@ -104,7 +104,7 @@ void report_fragmentation(struct sheet *sheet, const struct report_device *repor
         return;
     }
     moments_table(sheet, &report->timeline);
-    if (report->device->n_segments == 0)
+    if (report->device->n_blocks == 0)
         return;
     end_write(sheet, &report->holes.all);
     groups_table(sheet, report);

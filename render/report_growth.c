@@ -116,17 +116,20 @@ void report_growth(struct sheet *sheet, const struct report_device *report) {
         return;
     sheet_heading(sheet, 3, "Growth");
     if (growth->steps.source == STEPS_NONE) {
-        sheet_say(
-            sheet,
-            "No steps: there are no annotations of steps, and the allocations do not repeat themselves.");
+        sheet_say(sheet, "No steps can be told apart: there are no annotations of two steps or more, and the "
+                         "allocations do not repeat themselves three times.");
         return;
     }
     source_write(sheet, growth);
     steps_table(sheet, report);
-    if (!growth->judged) {
+    if (!growth->judged && growth->steps.count <= GROWTH_MIN_STEPS)
         sheet_say(sheet, "That is too few to tell what grows: it takes %d steps.", GROWTH_MIN_STEPS + 1);
+    else if (!growth->judged)
+        sheet_say(sheet, "These turns do not go forward and backward, so they may be layers or parameters "
+                         "instead of steps: "
+                         "what rises among them is no sign of a leak.");
+    if (!growth->judged)
         return;
-    }
     rising_write(sheet, report);
     others_write(sheet, report);
 }

@@ -123,6 +123,134 @@ static cJSON *oom_item(const struct oom_event *oom) {
     return NULL;
 }
 
+/* ---- what is only in JSON's own words: flat objects of integers ---- */
+
+struct field {
+    const char *name;
+    uint64_t number;
+};
+
+static cJSON *fields_item(const struct field *fields, size_t count) {
+    cJSON *object = cJSON_CreateObject();
+    for (size_t i = 0; i < count; i++)
+        if (!member_add(object, fields[i].name, integer_item(fields[i].number))) {
+            cJSON_Delete(object);
+            return NULL;
+        }
+    return object;
+}
+
+#define FIELDS_ITEM(fields) fields_item(fields, sizeof(fields) / sizeof *(fields))
+
+/* Adds a member to an object that may not have been made; both are deleted where it fails. */
+static cJSON *with_member(cJSON *object, const char *name, cJSON *item) {
+    if (object != NULL && member_add(object, name, item))
+        return object;
+    if (object == NULL)
+        cJSON_Delete(item);
+    cJSON_Delete(object);
+    return NULL;
+}
+
+static cJSON *advice_item(const struct report_device *report, const struct report_oom *oom) {
+    struct report_advice advice[REPORT_ADVICE_MAX];
+    uint32_t n = report_oom_advice(report, oom, advice);
+    cJSON *array = cJSON_CreateArray();
+    for (uint32_t i = 0; i < n; i++) {
+        cJSON *item = with_member(cJSON_CreateObject(), "code", cJSON_CreateString(advice[i].code));
+        item = with_member(item, "text", cJSON_CreateString(advice[i].text));
+        if (item == NULL || !cJSON_AddItemToArray(array, item)) {
+            cJSON_Delete(item);
+            cJSON_Delete(array);
+            return NULL;
+        }
+    }
+    return array;
+}
+
+static cJSON *oom_detail_item(const struct report_device *report, const struct oom_event *event) {
+    struct report_oom oom = report_oom_of(report, event);
+    const struct holes *all = &report->holes.all;
+    const struct field fields[] = {{"event", event->event},
+                                   {"requested_bytes", event->size},
+                                   {"device_free_bytes", event->device_free},
+                                   {"reserved_bytes", oom.reserved_bytes},
+                                   {"live_bytes", oom.live_bytes},
+                                   {"pending_bytes", oom.pending_bytes}};
+    const struct field holes[] = {{"largest_hole_bytes", all->largest_bytes},
+                                  {"hole_bytes", all->free_bytes},
+                                  {"rounding_bytes", holes_rounding(all)}};
+    cJSON *object = with_member(FIELDS_ITEM(fields), "site",
+                                site_item(report->trace, report->timeline.site[event->stack]));
+    for (size_t i = 0; oom.at_end && i < sizeof holes / sizeof *holes; i++)
+        object = with_member(object, holes[i].name, integer_item(holes[i].number));
+    return with_member(object, "advice", advice_item(report, &oom));
+}
+
+static cJSON *category_item(const struct report_device *report, enum category category) {
+    const struct category_sum *sum = &report->category_at_peak[category];
+    const struct field fields[] = {{"bytes", sum->bytes}, {"count", sum->count}};
+    return with_member(FIELDS_ITEM(fields), "category", cJSON_CreateString(category_name(category)));
+}
+
+static cJSON *holes_item(const struct holes *holes) {
+    const struct field fields[] = {{"segments", holes->n_segments},
+                                   {"reserved_bytes", holes->reserved_bytes},
+                                   {"used_bytes", holes->used_bytes},
+                                   {"pending_bytes", holes->pending_bytes},
+                                   {"rounding_bytes", holes_rounding(holes)},
+                                   {"hole_bytes", holes->free_bytes},
+                                   {"holes", holes->n_holes},
+                                   {"largest_hole_bytes", holes->largest_bytes},
+                                   {"empty_segments", holes->n_empty},
+                                   {"empty_segment_bytes", holes->empty_bytes}};
+    return FIELDS_ITEM(fields);
+}
+
+static cJSON *holes_group_item(const struct report_device *report, const struct holes_group *group) {
+    const struct pool_id *id = &report->device->pools[group->pool];
+    cJSON *pool = cJSON_CreateNull();
+    if (group->pool != POOL_UNKNOWN) {
+        cJSON_Delete(pool);
+        pool = cJSON_CreateArray();
+        cJSON *first = integer_item(id->first), *second = integer_item(id->second);
+        cJSON_AddItemToArray(pool, first);
+        cJSON_AddItemToArray(pool, second);
+    }
+    cJSON *object = with_member(holes_item(&group->holes), "pool", pool);
+    object = with_member(object, "stream", integer_item(group->stream));
+    return with_member(object, "small", cJSON_CreateBool(group->small));
+}
+
+static cJSON *hole_size_item(const struct holes_summary *holes, uint32_t class) {
+    const struct field fields[] = {{"from_bytes", class == 0 ? 0 : holes_size_limit[class - 1]},
+                                   {"holes", holes->count_of_size[class]},
+                                   {"bytes", holes->bytes_of_size[class]}};
+    return FIELDS_ITEM(fields);
+}
+
+static cJSON *step_item(const struct growth_step *step, int64_t number) {
+    const struct field fields[] = {{"peak_bytes", step->peak_bytes}, {"carried_bytes", step->carried_bytes}};
+    cJSON *object = with_member(FIELDS_ITEM(fields), "peak_event",
+                                cJSON_CreateNumber((double)report_event(step->peak_moment)));
+    object = with_member(object, "number", cJSON_CreateNumber((double)number));
+    return with_member(object, "warm_up", cJSON_CreateBool(step->warm_up));
+}
+
+static cJSON *growth_site_item(const struct report_device *report, const struct growth_site *site) {
+    static const char *const kinds[] = {
+        [GROWTH_RISES] = "rises", [GROWTH_ROSE] = "rose", [GROWTH_KEPT] = "kept"};
+    const struct field fields[] = {{"slope_bytes", site->slope_bytes},
+                                   {"bytes", site->risen_bytes},
+                                   {"count", site->count},
+                                   {"first_step", site->first_step},
+                                   {"steps", site->n_steps}};
+    cJSON *object = with_member(FIELDS_ITEM(fields), "kind", cJSON_CreateString(kinds[site->kind]));
+    object = with_member(object, "optimizer", cJSON_CreateBool(site->optimizer));
+    object = with_member(object, "site", site_item(report->trace, site->site));
+    return with_member(object, "stack", stack_item(report->trace, site->stack));
+}
+
 static cJSON *diagnostic_item(const struct trace *trace, const struct diagnostic *diagnostic) {
     cJSON *object = cJSON_CreateObject();
     bool done = member_add(object, "code", trace_string_item(trace, diagnostic->code)) &&
@@ -173,6 +301,74 @@ static void add_figures(struct buffer *out, const struct report_device *report) 
     add_bytes(out, "reserved_shift_bytes", timeline->reserved_shift);
 }
 
+static void add_oom_details(struct buffer *out, const struct report_device *report) {
+    buffer_add_text(out, ",\n      \"oom_details\": [");
+    for (uint32_t i = 0; i < report->device->n_ooms; i++) {
+        element_begin(out, 8, i);
+        add_item(out, oom_detail_item(report, &report->device->ooms[i]));
+    }
+    array_end(out, 6, report->device->n_ooms);
+}
+
+static void add_categories(struct buffer *out, const struct report_device *report) {
+    uint32_t count = 0;
+    buffer_printf(out, ",\n      \"categories_inferred\": %s,\n      \"categories_at_peak\": [",
+                  report->categories_inferred ? "true" : "false");
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        if (report->category_at_peak[i].count == 0)
+            continue;
+        element_begin(out, 8, count++);
+        add_item(out, category_item(report, (enum category)i));
+    }
+    array_end(out, 6, count);
+}
+
+static void add_fragmentation(struct buffer *out, const struct report_device *report) {
+    const struct holes_summary *holes = &report->holes;
+    buffer_add_text(out, ",\n      \"fragmentation\": {\n        \"all\": ");
+    add_item(out, holes_item(&holes->all));
+    buffer_add_text(out, ",\n        \"groups\": [");
+    for (uint32_t i = 0; i < holes->n_groups; i++) {
+        element_begin(out, 10, i);
+        add_item(out, holes_group_item(report, &holes->groups[i]));
+    }
+    array_end(out, 8, holes->n_groups);
+    buffer_add_text(out, ",\n        \"hole_sizes\": [");
+    for (uint32_t i = 0; i < HOLE_SIZES; i++) {
+        element_begin(out, 10, i);
+        add_item(out, hole_size_item(holes, i));
+    }
+    array_end(out, 8, HOLE_SIZES);
+    buffer_add_text(out, "\n      }");
+}
+
+static void add_growth(struct buffer *out, const struct report_device *report) {
+    static const char *const sources[] = {[STEPS_NONE] = "none",
+                                          [STEPS_PROFILER_STEP] = "profiler_step",
+                                          [STEPS_OPTIMIZER] = "optimizer_step",
+                                          [STEPS_PERIOD] = "period"};
+    const struct growth *growth = &report->growth;
+    buffer_printf(out,
+                  ",\n      \"growth\": {\n        \"steps_from\": \"%s\",\n        \"similar\": %u.%03u,\n",
+                  sources[growth->steps.source], (unsigned)(growth->steps.similar_permil / 1000),
+                  (unsigned)(growth->steps.similar_permil % 1000));
+    buffer_printf(out,
+                  "        \"judged\": %s,\n        \"carried_in_bytes\": %" PRIu64 ",\n        \"steps\": [",
+                  growth->judged ? "true" : "false", growth->carried_in);
+    for (uint32_t i = 0; i < growth->steps.count; i++) {
+        element_begin(out, 10, i);
+        add_item(out, step_item(&growth->step[i], growth->steps.first_number + i));
+    }
+    array_end(out, 8, growth->steps.count);
+    buffer_add_text(out, ",\n        \"sites\": [");
+    for (uint32_t i = 0; i < growth->n_sites; i++) {
+        element_begin(out, 10, i);
+        add_item(out, growth_site_item(report, &growth->sites[i]));
+    }
+    array_end(out, 8, growth->n_sites);
+    buffer_add_text(out, "\n      }");
+}
+
 static bool add_device(struct buffer *out, const struct report_device *report, uint32_t nth) {
     element_begin(out, 4, nth);
     buffer_add_text(out, "{\n");
@@ -189,6 +385,10 @@ static bool add_device(struct buffer *out, const struct report_device *report, u
         add_item(out, oom_item(&report->device->ooms[i]));
     }
     array_end(out, 6, report->device->n_ooms);
+    add_oom_details(out, report);
+    add_categories(out, report);
+    add_fragmentation(out, report);
+    add_growth(out, report);
     buffer_add_text(out, "\n    }");
     return !out->failed;
 }

@@ -11,7 +11,6 @@
 enum {
     OOMS_SHOWN = 5,       /* a run that goes on after the first tries the same again and again */
     OOM_GROUPS_SHOWN = 5, /* what held the memory then */
-    HOLES_SHOWN = 8
 };
 
 /* ---- the state ---- */
@@ -34,7 +33,7 @@ struct report_oom report_oom_of(const struct report_device *report, const struct
                              .moment = moment,
                              .live_bytes = report->timeline.live[moment],
                              .reserved_bytes = timeline_reserved_at(&report->timeline, moment),
-                             .at_end = report->device->n_segments != 0 &&
+                             .at_end = report->device->n_blocks != 0 &&
                                        !changes_after(report->device, event->event)};
     for (uint32_t i = 0; i < lives->count; i++)
         if (lives->birth[i] <= moment && lives->request[i] <= moment && moment < lives->death[i])
@@ -317,7 +316,7 @@ static void state_table(struct sheet *sheet, const struct report_device *report,
     }
     settings_row(sheet, report->trace);
     sheet_table_end(sheet);
-    if (!oom->at_end && report->device->n_segments != 0)
+    if (!oom->at_end && report->device->n_blocks != 0)
         sheet_say(sheet, "The recording went on, and holes are known for its end only (see Fragmentation).");
 }
 

@@ -196,7 +196,7 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
     sheet_say(sheet, "%s in %s were there before the first event.", words_bytes(sheet, timeline->start_bytes),
               words_counted(sheet, lives->preexisting, "allocation"));
     if (baseline.n_blocks != 0)
-        sheet_point(sheet, "%s in %s are known from the final segments: they were never freed.",
+        sheet_point(sheet, "%s in %s were never freed: they are known from what was there at the end.",
                     format_bytes(baseline.block_bytes).text,
                     words_counted(sheet, baseline.n_blocks, "allocation"));
     if (baseline.n_frees != 0)
@@ -229,7 +229,7 @@ static void diagnostics_write(struct sheet *sheet, const struct trace *trace, in
 static void reconciliation_write(struct sheet *sheet, const struct report_device *report) {
     const struct device_trace *device = report->device;
     uint64_t requested = 0, end = report->timeline.end_bytes;
-    if (device->n_segments == 0)
+    if (device->n_blocks == 0)
         return;
     for (uint32_t i = 0; i < device->n_blocks; i++)
         requested += device->blocks[i].state != BLOCK_INACTIVE ? device->blocks[i].requested_size : 0;
@@ -258,7 +258,7 @@ static void rounding_write(struct sheet *sheet, const struct device_trace *devic
     uint64_t rounded = 0;
     for (uint32_t i = 0; i < device->n_segments; i++)
         rounded += device->segments[i].allocated_size;
-    if (device->n_segments != 0)
+    if (device->n_blocks != 0)
         sheet_point(
             sheet,
             "All figures are requested bytes; rounded up by the allocator, %s were allocated at the end "
@@ -269,11 +269,14 @@ static void rounding_write(struct sheet *sheet, const struct device_trace *devic
 static void trust_write(struct sheet *sheet, const struct report_device *report) {
     sheet_heading(sheet, 3, "Trust");
     diagnostics_write(sheet, report->trace, -1);
-    diagnostics_write(sheet, report->trace, report->device->ordinal);
+    if (report->device->ordinal != ORDINAL_CPU) /* whose diagnostics are numbered like the file's */
+        diagnostics_write(sheet, report->trace, report->device->ordinal);
     reconciliation_write(sheet, report);
     reserved_shift_write(sheet, report);
     rounding_write(sheet, report->device);
-    if (report->device->n_segments == 0)
+    if (report->trace->kind != TRACE_SNAPSHOT)
+        sheet_point(sheet, "A profiler counts what the allocator handed out: all figures are rounded up by it.");
+    else if (report->device->n_blocks == 0)
         sheet_point(sheet,
                     "The file holds no final segments that the events could be checked against; all figures "
                     "are requested bytes.");
@@ -287,7 +290,10 @@ static bool device_write(struct buffer *out, const struct report_device *report,
                           .arena = report->arena,
                           .markdown = report->options->format == REPORT_MARKDOWN,
                           .last = SHEET_PARAGRAPH};
-    sheet_heading(&sheet, 2, sheet_format(&sheet, "Device %" PRId32, report->device->ordinal));
+    sheet_heading(&sheet, 2,
+                  report->device->ordinal == ORDINAL_CPU
+                      ? "CPU"
+                      : sheet_format(&sheet, "Device %" PRId32, report->device->ordinal));
     summary_write(&sheet, report);
     peak_write(&sheet, report);
     baseline_write(&sheet, report);

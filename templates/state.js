@@ -296,7 +296,7 @@ function hashOfState() {
     if (state.selected !== null) hash.set("selected", String(state.selected));
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     if (state.search) hash.set("search", state.search);
-    if (state.colorBy !== "site") hash.set("color", state.colorBy);
+    if (state.colorBy !== defaultColoring()) hash.set("color", state.colorBy);
     if (state.groupBy !== "site") hash.set("group", state.groupBy);
     if (state.theme !== meta.theme) hash.set("theme", state.theme);
     return `#${hash}`;
@@ -324,6 +324,11 @@ function numberPair(text) {
 function boundedInteger(text, least, most) {
     const number = text === null || text === "" ? NaN : Number(text);
     return Number.isInteger(number) && number >= least && number < most ? number : null;
+}
+
+/** What the writer of the page chose. */
+function defaultColoring() {
+    return COLORINGS.includes(String(meta.color)) ? String(meta.color) : "site";
 }
 
 /** Index of the device with an ordinal, -1: none. @param {number} ordinal */
@@ -357,7 +362,7 @@ function readHash(text) {
     state.moment = boundedInteger(hash.get("at"), -1, host.c.page_events());
     const theme = hash.get("theme") ?? String(meta.theme ?? "auto");
     state.theme = THEMES.includes(theme) ? theme : "auto";
-    state.colorBy = COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : "site";
+    state.colorBy = COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring();
     state.groupBy = hash.get("group") === "stack" ? "stack" : "site";
     state.search = hash.get("search") ?? "";
     state.selected = boundedInteger(hash.get("selected"), 0, host.c.page_lives());

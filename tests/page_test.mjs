@@ -370,9 +370,14 @@ function randomPoints(/** @type {number} */ count, /** @type {number} */ width, 
 async function checkPicks(page, ordinal, view, count) {
     const box = await plotBox(page);
     const [width, height] = [Math.round(box.width), Math.round(box.height)];
-    const points = randomPoints(count, width, height);
+    const top = headroom(ordinal);
+    // Most points below the highest total of the window: above it there is nothing to find.
+    const { live } = replay("--curves", recording, ordinal);
+    const highest = Math.max(...live.slice(Math.max(view.from, 0), view.to + 1));
+    const used = Math.min(height, Math.ceil((1.2 * height * highest) / top));
+    const points = randomPoints(count, width, used).map(([x, y]) => [x, y + height - used]);
     const got = await page.evaluate((points) => points.map(([x, y]) => window.strata.pick(x, y)), points);
-    const wanted = replay("--pick", recording, ordinal, width, height, view.from, view.to, 0, headroom(ordinal),
+    const wanted = replay("--pick", recording, ordinal, width, height, view.from, view.to, 0, top,
                           ...points.map((point) => point.join(","))); // prettier-ignore
     let hits = 0;
     points.forEach((point, i) => {

@@ -27,7 +27,7 @@ SMALL_SEGMENT = 2 << 20
 LARGE_SEGMENT = 20 << 20
 NO_LINE = (1 << 64) - 1  # CPython's line -1 as an unsigned number
 KEEP_ALL = None
-FORMS = ("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle4", "pickle5", "jit")  # also: pickle4.gz, json
+FORMS = ("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle4", "pickle4.gz", "pickle5", "jit", "json")
 
 
 @dataclasses.dataclass

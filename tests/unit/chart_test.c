@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "render/chart.h"
+#include "render/chart_groups.h"
 #include "render/chart_layout.h"
 
 #include <png.h>
@@ -211,8 +212,9 @@ static void layout_check(struct recording *recording, const struct chart_options
                                 .window = chart_window_of(&recording->timeline, options)};
     input.moment = options->legend_moment == UINT32_MAX ? input.window.peak_moment : options->legend_moment;
     arena_init(&scratch, host, SIZE_MAX);
-    assert_true(
-        groups_at(&recording->timeline, input.moment, GROUP_BY_SITE, &scratch, &groups, &input.n_groups));
+    struct raster_style style = {.color_by = options->color_by};
+    assert_true(chart_groups_find(&recording->timeline, input.moment, &style, options->hide_internal, &scratch,
+                                  &groups, &input.n_groups));
     input.groups = groups;
     struct chart_layout layout;
     assert_int_equal(chart_layout_make(&layout, &input, font, host), CHART_OK);
@@ -341,11 +343,11 @@ static uint8_t *png_decode(const struct buffer *png, png_image *image) {
     return pixels;
 }
 
-static void raster_expect(const struct timeline *timeline, const struct view *view, bool dark,
-                          uint8_t *rgba) {
+static void raster_expect(const struct timeline *timeline, const struct view *view,
+                          const struct chart_options *options, uint8_t *rgba) {
     struct scene scene;
     struct raster raster;
-    struct raster_style style = {.dark = dark, .reserved = true};
+    struct raster_style style = {.dark = options->dark, .reserved = true, .scale = options->scale};
     scene_init(&scene, timeline, host);
     raster_init(&raster, host);
     assert_true(scene_build(&scene, view));
@@ -374,7 +376,7 @@ static void plot_check(struct recording *recording, const struct chart_options *
     view_fit(&view, &recording->timeline);
     uint8_t *expected = malloc((size_t)width * height * 4);
     assert_non_null(expected);
-    raster_expect(&recording->timeline, &view, options->dark, expected);
+    raster_expect(&recording->timeline, &view, options, expected);
     for (unsigned row = 0; row < height; row++)
         assert_memory_equal(pixels + ((size_t)(y + row) * image.width + x) * 4,
                             expected + (size_t)row * width * 4, (size_t)width * 4);

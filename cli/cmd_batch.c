@@ -1,0 +1,170 @@
+#include "cli/batch_find.h"
+#include "cli/batch_join.h"
+#include "cli/batch_shard.h"
+#include "cli/batch_sidecar.h"
+#include "cli/batch_workers.h"
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+#include "trace/format.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* "1 file failed", "2 files failed" */
+static void note_count(uint32_t count, const char *what) {
+    if (count != 0)
+        terminal_note(NULL, "%s file%s %s", format_count(count).text, count == 1 ? "" : "s", what);
+}
+
+static uint32_t count_state(const struct batch *batch, enum batch_state state) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->count; i++)
+        count += batch->files[i].state == state;
+    return count;
+}
+
+static int index_finish(struct index *index, const struct batch *batch, bool complete) {
+    if (!join_write(index, batch))
+        return EXIT_CODE_FAILED;
+    terminal_note(NULL, "\"%s/index.html\" compares %s recording%s", batch->directory,
+                  format_count(index->n_rows).text, index->n_rows == 1 ? "" : "s");
+    for (uint32_t i = 0; i < index->n_findings && i < 5; i++)
+        terminal_note(NULL, "%s", index->rows[index->findings[i]].finding);
+    note_count(index->n_skipped, "skipped");
+    note_count(index->n_failed, "failed");
+    return complete && index->n_failed == 0 ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
+}
+
+/* ---- --index ---- */
+
+static int index_run(struct batch *batch) {
+    struct index index;
+    bool complete;
+    return join_directory(&index, batch, &complete) ? index_finish(&index, batch, complete)
+                                                    : EXIT_CODE_FAILED;
+}
+
+/* ---- converting ---- */
+
+/* Files that are taken on, with their names. False: printed. */
+static bool batch_prepare(struct batch *batch, const struct rank_pattern *pattern) {
+    if (!batch_find(batch, pattern))
+        return false;
+    if (count_state(batch, BATCH_WAITING) == 0) {
+        terminal_error(batch->settings->input, "no snapshot is there; %" PRIu32 " other file%s %s seen",
+                       batch->count, batch->count == 1 ? "" : "s", batch->count == 1 ? "was" : "were");
+        return false;
+    }
+    if (names_assign(batch) && shard_deal(batch))
+        return true;
+    terminal_error(NULL, "no memory for the list of files");
+    return false;
+}
+
+static void batch_resume(struct batch *batch) {
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (batch->files[i].state == BATCH_WAITING && sidecar_is_current(batch, &batch->files[i]))
+            batch->files[i].state = BATCH_UP_TO_DATE;
+    note_count(count_state(batch, BATCH_UP_TO_DATE), "up to date");
+}
+
+/* After the workers: what the shard leaves, and the index where there is only one. */
+static int batch_finish(struct batch *batch) {
+    struct index index;
+    if (!record_write(batch))
+        return EXIT_CODE_FAILED;
+    if (batch->settings->shard == NULL)
+        return join_batch(&index, batch) ? index_finish(&index, batch, true) : EXIT_CODE_FAILED;
+    uint32_t n_failed = count_state(batch, BATCH_FAILED);
+    note_count(count_state(batch, BATCH_DONE), "done");
+    note_count(n_failed, "failed");
+    terminal_note(NULL, "when all shards are done: strata batch --index %s", batch->directory);
+    return n_failed == 0 ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
+}
+
+static int batch_convert_all(struct batch *batch) {
+    struct store store;
+    if (!store_open(&store, batch))
+        return EXIT_CODE_FAILED;
+    record_remove(batch);
+    if (batch->settings->resume)
+        batch_resume(batch);
+    int number = workers_run(batch, &store);
+    int code = number > 0 ? 128 + number : number < 0 ? EXIT_CODE_FAILED : batch_finish(batch);
+    store_close(&store);
+    return code;
+}
+
+static int batch_work(struct batch *batch) {
+    struct rank_pattern pattern;
+    if (!shard_choose(batch, batch->settings->shard))
+        return EXIT_CODE_USAGE;
+    if (!rank_pattern_init(&pattern, batch->settings->rank_regex))
+        return EXIT_CODE_USAGE;
+    int code = batch_prepare(batch, &pattern) ? batch_convert_all(batch) : EXIT_CODE_FAILED;
+    rank_pattern_release(&pattern);
+    return code;
+}
+
+/* ---- the verb ---- */
+
+/* Combinations that mean nothing. True: printed. */
+static bool usage_is_wrong(const struct settings *settings) {
+    const char *wrong = NULL;
+    if (settings->index_directory != NULL && settings->input != NULL)
+        wrong = "--index DIR converts nothing; name no snapshot with it";
+    else if (settings->index_directory != NULL && settings->shard != NULL)
+        wrong = "--index joins all shards; it goes without --shard";
+    else if (settings->index_directory == NULL && settings->output == NULL)
+        wrong = "-o DIR says where the results go";
+    else if (settings->output != NULL && strcmp(settings->output, "-") == 0)
+        wrong = "a batch writes many files; -o names a directory";
+    for (uint32_t i = 0; i < settings->n_inputs; i++)
+        if (strcmp(settings->inputs[i], "-") == 0 || settings->inputs[i][0] == '\0')
+            wrong = "a batch reads files and directories, not standard input";
+    if (wrong != NULL)
+        terminal_error(NULL, "batch: %s", wrong);
+    return wrong != NULL;
+}
+
+/* DIR/ and DIR are the same place; the root is its own. */
+static const char *directory_plain(struct batch *batch, const char *path) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return batch_text(batch, "%.*s", (int)length, path);
+}
+
+static int batch_run(const struct settings *settings) {
+    if (usage_is_wrong(settings))
+        return EXIT_CODE_USAGE;
+    struct batch batch = {.settings = settings, .shard = 1, .n_shards = 1};
+    arena_init(&batch.arena, memory_host(), SIZE_MAX);
+    bool joining = settings->index_directory != NULL;
+    batch.directory = directory_plain(&batch, joining ? settings->index_directory : settings->output);
+    int code = EXIT_CODE_FAILED;
+    if (batch.directory != NULL)
+        code = joining ? index_run(&batch) : batch_work(&batch);
+    else
+        terminal_error(NULL, "no memory");
+    arena_release(&batch.arena);
+    return code;
+}
+
+const struct verb verb_batch = {
+    .name = "batch",
+    .bit = VERB_BATCH,
+    .summary = "many snapshots: a page for each rank, and an index that compares them",
+    .about = "Finds the snapshots among PATHs, converts them side by side and writes into DIR, for each, a\n"
+             "page, a sidecar NAME.strata.json (and with --png a picture), and index.html and summary.json,\n"
+             "which say which rank is different and why. Ranks and steps are read from the files' names.\n"
+             "A file that cannot be read costs only itself. docs/cluster.md shows it under Slurm, Open MPI\n"
+             "and Kubernetes.\n",
+    .examples = "  strata batch dumps/ -o report/\n"
+                "  strata batch dumps/ -o report/ -j 8 --png --resume\n"
+                "  strata batch logs/ -o report/ --rank-regex 'node(\\d+)'\n"
+                "  srun -n 64 strata batch dumps/ -o report/ --shard auto && strata batch --index report/\n",
+    .run = batch_run,
+};

@@ -1,0 +1,181 @@
+#include "cli/rules.h"
+
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum field { FIELD_FILE, FIELD_FUNCTION, FIELD_METADATA, FIELD_COUNT };
+
+enum { RULES_MAX = 1000, LINE_NBYTES = 4096 };
+
+struct rule {
+    enum category category;
+    enum field field;
+    regex_t expression;
+};
+
+struct rule_list {
+    const char *path;
+    struct rule *rule;
+    uint32_t count;
+};
+
+/* ---- reading ---- */
+
+static bool rule_wrong(const struct rule_list *list, unsigned line, const char *what, const char *text) {
+    terminal_error(list->path, "line %u: %s: \"%.60s\"", line, what, text);
+    return false;
+}
+
+static enum field field_by_name(const char *name) {
+    static const char *const names[FIELD_COUNT] = {"file", "function", "metadata"};
+    uint32_t i = 0;
+    while (i < FIELD_COUNT && strcmp(names[i], name) != 0)
+        i++;
+    return (enum field)i;
+}
+
+/* The next word of a line, terminated in place; "" at its end. */
+static char *word_take(char **rest) {
+    char *word = *rest + strspn(*rest, " \t");
+    size_t length = strcspn(word, " \t");
+    *rest = word + length;
+    if (**rest != '\0')
+        *(*rest)++ = '\0';
+    return word;
+}
+
+static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
+    char *category = word_take(&line), *field = word_take(&line), *expression = line + strspn(line, " \t");
+    struct rule rule = {.category = category_by_name((const uint8_t *)category, (uint32_t)strlen(category)),
+                        .field = field_by_name(field)};
+    if (*category == '\0' || *category == '#')
+        return true;
+    if (rule.category == CATEGORY_COUNT)
+        return rule_wrong(list, number,
+                          "no category (parameter, gradient, optimizer_state, activation, temporary, input, "
+                          "autograd_detail, other)",
+                          category);
+    if (rule.field == FIELD_COUNT)
+        return rule_wrong(list, number, "no field (file, function, metadata)", field);
+    if (*expression == '\0' || regcomp(&rule.expression, expression, REG_EXTENDED | REG_NOSUB) != 0)
+        return rule_wrong(list, number, "no regular expression", expression);
+    if (list->count == RULES_MAX) {
+        regfree(&rule.expression);
+        return rule_wrong(list, number, "one rule too many, of 1,000", expression);
+    }
+    list->rule[list->count++] = rule;
+    return true;
+}
+
+static bool rules_parse(struct rule_list *list, FILE *file) {
+    char line[LINE_NBYTES];
+    bool done = true;
+    for (unsigned number = 1; done && fgets(line, sizeof line, file) != NULL; number++) {
+        size_t length = strcspn(line, "\r\n");
+        if (line[length] == '\0' && length == sizeof line - 1)
+            return rule_wrong(list, number, "a line too long", line);
+        line[length] = '\0';
+        done = rule_parse(list, number, line);
+    }
+    return done;
+}
+
+static bool rules_read(struct rule_list *list) {
+    FILE *file = fopen(list->path, "r");
+    list->rule = calloc(RULES_MAX, sizeof *list->rule);
+    bool done = false;
+    if (file == NULL || list->rule == NULL)
+        terminal_error(list->path, "cannot read: %s", strerror(errno));
+    else
+        done = rules_parse(list, file);
+    if (file != NULL)
+        fclose(file);
+    return done;
+}
+
+static void rules_release(struct rule_list *list) {
+    for (uint32_t i = 0; i < list->count; i++)
+        regfree(&list->rule[i].expression);
+    free(list->rule);
+}
+
+/* ---- matching ---- */
+
+static bool string_meets(const struct rule *rule, const struct trace *trace, uint32_t id) {
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(trace, id, &nbytes);
+    char *text = malloc((size_t)nbytes + 1);
+    if (text == NULL)
+        return false;
+    memcpy(text, bytes, nbytes);
+    text[nbytes] = '\0';
+    bool met = regexec(&rule->expression, text, 0, NULL, 0) == 0;
+    free(text);
+    return met;
+}
+
+static uint32_t first_rule_of_frame(const struct rule_list *list, const struct trace *trace,
+                                    const struct frame *frame) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct rule *rule = &list->rule[i];
+        if (rule->field != FIELD_METADATA &&
+            string_meets(rule, trace, rule->field == FIELD_FILE ? frame->file : frame->name))
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+static uint32_t first_rule_of_context(const struct rule_list *list, const struct trace *trace,
+                                      uint32_t context) {
+    uint32_t metadata = trace->contexts.context[context].user_metadata;
+    for (uint32_t i = 0; i < list->count && metadata != 0; i++)
+        if (list->rule[i].field == FIELD_METADATA && string_meets(&list->rule[i], trace, metadata))
+            return i;
+    return UINT32_MAX;
+}
+
+/* The first rule of a stack is its innermost frame's or its parent's, whichever comes first. */
+static bool stacks_match(const struct rule_list *list, const struct trace *trace, uint32_t *of_stack) {
+    uint32_t *of_frame = malloc(((size_t)trace->frames.count + 1) * sizeof *of_frame);
+    if (of_frame == NULL)
+        return false;
+    of_frame[0] = of_stack[0] = UINT32_MAX;
+    for (uint32_t i = 1; i < trace->frames.count; i++)
+        of_frame[i] = first_rule_of_frame(list, trace, &trace->frames.frame[i]);
+    for (uint32_t i = 1; i < trace->stacks.count; i++) {
+        const struct stack *stack = &trace->stacks.stack[i];
+        uint32_t own = of_frame[stack->frame], outer = of_stack[stack->parent];
+        of_stack[i] = own < outer ? own : outer;
+    }
+    free(of_frame);
+    return true;
+}
+
+static bool rules_match(struct category_rules *rules, const struct rule_list *list, struct trace *trace) {
+    uint32_t *of_stack = arena_alloc(&trace->arena, ((size_t)trace->stacks.count + 1) * sizeof *of_stack);
+    uint32_t *of_context =
+        arena_alloc(&trace->arena, ((size_t)trace->contexts.count + 1) * sizeof *of_context);
+    uint8_t *category = arena_alloc(&trace->arena, (size_t)list->count + 1);
+    if (of_stack == NULL || of_context == NULL || category == NULL || !stacks_match(list, trace, of_stack)) {
+        terminal_error(list->path, "no memory");
+        return false;
+    }
+    for (uint32_t i = 0; i < trace->contexts.count; i++)
+        of_context[i] = first_rule_of_context(list, trace, i);
+    for (uint32_t i = 0; i < list->count; i++)
+        category[i] = (uint8_t)list->rule[i].category;
+    *rules = (struct category_rules){of_stack, of_context, category};
+    return true;
+}
+
+bool rules_apply(struct category_rules *rules, const char *path, struct trace *trace) {
+    struct rule_list list = {.path = path};
+    bool done = rules_read(&list) && rules_match(rules, &list, trace);
+    rules_release(&list);
+    return done;
+}

@@ -1,0 +1,134 @@
+#include "layout/phases.h"
+
+/* ---- names ---- */
+
+struct text {
+    const uint8_t *at;
+    uint32_t nbytes;
+};
+
+static struct text text_of(const struct trace *trace, uint32_t string) {
+    struct text text;
+    text.at = trace_string(trace, string, &text.nbytes);
+    return text;
+}
+
+static bool text_has_at(struct text text, uint32_t at, const char *word) {
+    for (; *word != '\0'; word++, at++)
+        if (at >= text.nbytes || text.at[at] != (uint8_t)*word)
+            return false;
+    return true;
+}
+
+static bool text_has(struct text text, const char *word) {
+    for (uint32_t at = 0; at < text.nbytes; at++)
+        if (text_has_at(text, at, word))
+            return true;
+    return false;
+}
+
+/* Names that torch gives to its compiler's work: "_compile.compile_inner (dynamo_timed)", hundreds of them, each
+ * a few events long. */
+static bool name_is_internal(struct text name) {
+    static const char *const words[] = {"dynamo_timed", "TorchDynamo", "dynamo.", "inductor_", "aot_"};
+    for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (text_has(name, words[i]))
+            return true;
+    return name.nbytes > 0 && name.at[0] == '_';
+}
+
+/* Equal names may have different ids, because strings are not unique. */
+static bool names_equal(const struct trace *trace, uint32_t a, uint32_t b) {
+    if (a == b)
+        return true;
+    struct text x = text_of(trace, a), y = text_of(trace, b);
+    if (x.nbytes != y.nbytes)
+        return false;
+    for (uint32_t i = 0; i < x.nbytes; i++)
+        if (x.at[i] != y.at[i])
+            return false;
+    return true;
+}
+
+/* ---- nesting ---- */
+
+struct phase_stack {
+    uint32_t open[PHASE_OPEN_MAX];
+    uint32_t depth, plain_depth;
+};
+
+/* Times in a hostile file may be anything; microseconds beyond 2^46 (two years) do not fit a view. */
+static int64_t us_since_first(const struct timeline *timeline, int64_t time_us) {
+    const int64_t most = INT64_C(1) << 46;
+    int64_t us;
+    if (__builtin_sub_overflow(time_us, timeline->first_us, &us))
+        return time_us < 0 ? -most : most;
+    return us < -most ? -most : us > most ? most : us;
+}
+
+static void phase_start(struct phases *phases, struct phase_stack *stack, const struct timeline *timeline,
+                        const struct annotation *annotation) {
+    if (stack->depth == PHASE_OPEN_MAX)
+        return;
+    bool internal = name_is_internal(text_of(timeline->trace, annotation->name));
+    uint32_t id = phases->count++;
+    phases->phase[id] = (struct phase){.start_us = us_since_first(timeline, annotation->time_us),
+                                       .end_us = INT64_MAX,
+                                       .name = annotation->name,
+                                       .depth = (uint8_t)stack->depth,
+                                       .plain_depth = (uint8_t)stack->plain_depth,
+                                       .internal = internal};
+    stack->open[stack->depth++] = id;
+    stack->plain_depth += !internal;
+    phases->internal_count += internal;
+    if (stack->depth > phases->rows)
+        phases->rows = (uint8_t)stack->depth;
+    if (stack->plain_depth > phases->plain_rows)
+        phases->plain_rows = (uint8_t)stack->plain_depth;
+}
+
+/* Ends the innermost open phase of that name, and what is still open inside of it. */
+static void phase_end(struct phases *phases, struct phase_stack *stack, const struct timeline *timeline,
+                      const struct annotation *annotation) {
+    uint32_t at = stack->depth;
+    while (at > 0 && !names_equal(timeline->trace, phases->phase[stack->open[at - 1]].name, annotation->name))
+        at--;
+    for (; at > 0 && stack->depth >= at; stack->depth--) {
+        struct phase *phase = &phases->phase[stack->open[stack->depth - 1]];
+        int64_t end_us = us_since_first(timeline, annotation->time_us);
+        phase->end_us = end_us < phase->start_us ? phase->start_us : end_us;
+        stack->plain_depth -= !phase->internal;
+    }
+}
+
+bool phases_find(const struct timeline *timeline, struct arena *arena, struct phases *phases) {
+    const struct trace *trace = timeline->trace;
+    *phases = (struct phases){0};
+    if (timeline->start_us == NULL || trace->n_annotations == 0 || timeline->device->n_events == 0)
+        return true;
+    phases->phase = arena_alloc(arena, (size_t)trace->n_annotations * sizeof *phases->phase);
+    if (phases->phase == NULL)
+        return false;
+    struct phase_stack stack = {.depth = 0};
+    for (uint32_t i = 0; i < trace->n_annotations; i++) {
+        const struct annotation *annotation = &trace->annotations[i];
+        if (annotation->device != timeline->device->ordinal)
+            continue;
+        if (annotation->stage == ANNOTATION_START)
+            phase_start(phases, &stack, timeline, annotation);
+        else
+            phase_end(phases, &stack, timeline, annotation);
+    }
+    return true;
+}
+
+int64_t phase_q16(const struct timeline *timeline, enum axis axis, int64_t us) {
+    if (us == INT64_MAX) {
+        struct view view = {.axis = axis};
+        view_fit(&view, timeline);
+        return view.to_q16;
+    }
+    if (axis == AXIS_TIME)
+        return us * 65536;
+    return ((int64_t)timeline_moment_at(timeline, us) - 1) * 65536;
+}

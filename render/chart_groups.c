@@ -1,0 +1,157 @@
+/* What the legend lists: call sites, or what shares a colour. */
+#include "render/chart_groups.h"
+
+#include "layout/site.h"
+#include "render/raster.h"
+#include "trace/bytes.h"
+#include "trace/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static bool site_is_internal(const struct timeline *timeline, uint32_t site) {
+    return frame_kind_of(timeline->trace, site) != FRAME_USER;
+}
+
+/* Folds what is not the user's code into one group; the others keep their order, and it takes its place among them. */
+static void internal_fold(const struct timeline *timeline, struct group *groups, uint32_t *n_groups) {
+    struct group internal = {.site = CHART_INTERNAL};
+    uint32_t n = 0, at;
+    for (uint32_t i = 0; i < *n_groups; i++) {
+        if (!site_is_internal(timeline, groups[i].site)) {
+            groups[n++] = groups[i];
+            continue;
+        }
+        internal.bytes += groups[i].bytes;
+        internal.count += groups[i].count;
+    }
+    *n_groups = n;
+    if (internal.count == 0)
+        return;
+    for (at = n; at > 0 && groups[at - 1].bytes < internal.bytes; at--)
+        groups[at] = groups[at - 1];
+    groups[at] = internal;
+    ++*n_groups;
+}
+
+static uint32_t keys_count(const struct device_trace *device, enum color_by by) {
+    return by == COLOR_BY_STREAM ? device->n_streams : by == COLOR_BY_POOL ? device->n_pools : RASTER_KEYS;
+}
+
+/* Is a to be listed before b? Scales from their upper end, the rest by bytes. */
+static bool goes_before(enum color_by by, const struct group *a, const struct group *b) {
+    return by == COLOR_BY_SIZE || by == COLOR_BY_AGE ? a->site > b->site : a->bytes > b->bytes;
+}
+
+/* Those with allocations, in order, to the front. Few keys, but for streams: real files have tens at most. */
+static uint32_t keys_sort(struct group *groups, uint32_t n_keys, enum color_by by) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_keys; i++) {
+        struct group own = groups[i];
+        uint32_t at = n;
+        if (own.count == 0)
+            continue;
+        for (; at > 0 && goes_before(by, &own, &groups[at - 1]); at--)
+            groups[at] = groups[at - 1];
+        groups[at] = own;
+        n++;
+    }
+    return n;
+}
+
+static bool keys_sum(const struct timeline *timeline, uint32_t moment, const struct raster_style *style,
+                     struct arena *arena, struct group **groups, uint32_t *n_groups) {
+    const struct lives *lives = &timeline->device->lives;
+    uint32_t n_keys = keys_count(timeline->device, style->color_by);
+    *groups = arena_alloc(arena, ((size_t)n_keys + 1) * sizeof **groups);
+    if (*groups == NULL)
+        return false;
+    for (uint32_t i = 0; i < n_keys; i++)
+        (*groups)[i].site = i;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->birth[i] > moment || lives->death[i] <= moment)
+            continue;
+        struct group *group = &(*groups)[raster_key(timeline, style, i)];
+        group->bytes += lives->size[i];
+        group->count++;
+    }
+    *n_groups = keys_sort(*groups, n_keys, style->color_by);
+    return true;
+}
+
+bool chart_groups_find(const struct timeline *timeline, uint32_t moment, const struct raster_style *style,
+                       bool hide_internal, struct arena *arena, struct group **groups, uint32_t *n_groups) {
+    if (style->color_by != COLOR_BY_SITE)
+        return keys_sum(timeline, moment, style, arena, groups, n_groups);
+    if (!groups_at(timeline, moment, GROUP_BY_SITE, arena, groups, n_groups))
+        return false;
+    if (hide_internal)
+        internal_fold(timeline, *groups, n_groups);
+    return true;
+}
+
+bool chart_internal_mask(const struct timeline *timeline, uint8_t *mask, struct arena *arena) {
+    const struct trace *trace = timeline->trace;
+    uint8_t *user = arena_alloc(arena, trace->frames.count);
+    if (user == NULL)
+        return false;
+    for (uint32_t i = 0; i < trace->frames.count; i++)
+        user[i] = !site_is_internal(timeline, i);
+    for (uint32_t i = 0; i < trace->stacks.count; i++)
+        mask[i] = user[timeline->site[i]];
+    return true;
+}
+
+/* ---- names ---- */
+
+static void range_text(enum color_by by, uint32_t key, char *text, size_t capacity) {
+    uint64_t from, to;
+    raster_key_range(by, key, &from, &to);
+    struct figure low = by == COLOR_BY_SIZE ? format_bytes(from) : format_count(from);
+    struct figure high = by == COLOR_BY_SIZE ? format_bytes(to) : format_count(to);
+    const char *unit = by == COLOR_BY_SIZE ? "" : " events";
+    if (to == UINT64_MAX)
+        snprintf(text, capacity, "%s%s and more", low.text, unit);
+    else if (from == 0)
+        snprintf(text, capacity, "below %s%s", high.text, unit);
+    else
+        snprintf(text, capacity, "%s to %s%s", low.text, high.text, unit);
+}
+
+static void pool_text(const struct device_trace *device, uint32_t pool, char *text, size_t capacity) {
+    const struct pool_id *id = &device->pools[pool];
+    if (pool == POOL_UNKNOWN)
+        snprintf(text, capacity, "pool unknown");
+    else if (id->first == 0 && id->second == 0)
+        snprintf(text, capacity, "default pool");
+    else
+        snprintf(text, capacity, "private pool (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
+}
+
+static void category_text(uint32_t category, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s", category_name((enum category)category));
+    for (char *at = text; *at != '\0'; at++)
+        *at = *at == '_' ? ' ' : *at;
+}
+
+void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
+                      uint32_t capacity) {
+    switch (by) {
+    case COLOR_BY_SITE:
+        if (key == CHART_INTERNAL)
+            snprintf(text, capacity, "internal: no line of your own code");
+        else
+            site_text(timeline->trace, key, text, capacity);
+        break;
+    case COLOR_BY_SIZE:
+    case COLOR_BY_AGE: range_text(by, key, text, capacity); break;
+    case COLOR_BY_STREAM:
+        if (key == 0)
+            snprintf(text, capacity, "default stream");
+        else
+            snprintf(text, capacity, "stream %" PRIu32, key);
+        break;
+    case COLOR_BY_POOL: pool_text(timeline->device, key, text, capacity); break;
+    case COLOR_BY_CATEGORY: category_text(key, text, capacity); break;
+    }
+}

@@ -1,0 +1,26 @@
+/* What the legend of a picture lists: call sites, or what shares a colour. Private to render/chart_*.c. */
+#ifndef STRATA_RENDER_CHART_GROUPS_H
+#define STRATA_RENDER_CHART_GROUPS_H
+
+#include "layout/groups.h"
+#include "render/raster.h"
+
+/* Stands for the site of allocations whose call site is no line of the user's own code. */
+enum { CHART_INTERNAL = 0x7fffffff };
+
+/*
+ * Groups of what is alive at `moment`: by call site, by falling bytes, with `hide_internal` those without a line of
+ * the user's own code as one (CHART_INTERNAL); for other colourings by raster_key, which is then the group's `site`.
+ * False: no memory.
+ */
+bool chart_groups_find(const struct timeline *timeline, uint32_t moment, const struct raster_style *style,
+                       bool hide_internal, struct arena *arena, struct group **groups, uint32_t *n_groups);
+
+/* Marks the stacks with a line of the user's own code: `mask[stacks.count]`. False: no memory. */
+bool chart_internal_mask(const struct timeline *timeline, uint8_t *mask, struct arena *arena);
+
+/* "train.py:41 forward", "2 MiB to 8 MiB", "stream 3": what a group's `site` is called. */
+void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
+                      uint32_t capacity);
+
+#endif

@@ -1,0 +1,387 @@
+/*
+ * Every allocation fails in turn: each part answers with a clean "no memory", gives back all that it took, and works when
+ * the memory is there again. The recordings are samples, and small ones made here.
+ */
+#include "layout/groups.h"
+#include "layout/scene.h"
+#include "parser/read.h"
+#include "render/raster.h"
+#include "trace/payload.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+/* ---- memory that is counted, and fails on demand ---- */
+
+struct failing {
+    long fail_at; /* this allocation fails, and all behind it if `for_good`; -1: none */
+    bool for_good;
+    long n_calls;
+    size_t nbytes; /* handed out and not given back */
+};
+
+static void *failing_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    struct failing *host = context;
+    if (new_nbytes == 0) {
+        host->nbytes -= old_nbytes;
+        free(ptr);
+        return NULL;
+    }
+    const long call = host->n_calls++;
+    if (host->fail_at >= 0 && (host->for_good ? call >= host->fail_at : call == host->fail_at))
+        return NULL;
+    void *moved = realloc(ptr, new_nbytes);
+    if (moved != NULL)
+        host->nbytes += new_nbytes - old_nbytes;
+    return moved;
+}
+
+static struct arena_host host_of(struct failing *host) {
+    return (struct arena_host){failing_resize, host};
+}
+
+enum outcome {
+    DONE,
+    NO_MEMORY,
+    WRONG /* another error than "no memory" */
+};
+
+/* A task starts with empty memory, releases all of it, and says how it went. */
+typedef enum outcome task(struct arena_host host, const void *input);
+
+/* Lets each allocation of a task fail, alone and with all that follow. What only wanted to give back the rest of a block
+ * (arena_trim), or would do with a smaller one, may be survived, but never with a wrong answer or a leak; and when a task
+ * survives that nothing is left from some point on, it survives the same from any later point. Returns how many failures
+ * ended the task. */
+static long fail_each(task *run, const void *input) {
+    struct failing plenty = {.fail_at = -1};
+    long n_refused = 0;
+    assert_int_equal(run(host_of(&plenty), input), DONE);
+    assert_int_equal(plenty.nbytes, 0);
+    for (long i = 0; i < plenty.n_calls; i++) {
+        struct failing forever = {.fail_at = i, .for_good = true}, once = {.fail_at = i};
+        enum outcome outcome = run(host_of(&forever), input);
+        assert_int_equal(outcome, n_refused == i ? outcome : DONE);
+        assert_int_not_equal(outcome, WRONG);
+        assert_int_equal(forever.nbytes, 0);
+        n_refused += outcome == NO_MEMORY;
+        assert_int_not_equal(run(host_of(&once), input), WRONG);
+        assert_int_equal(once.nbytes, 0);
+    }
+    return n_refused;
+}
+
+/* ---- recordings ---- */
+
+struct bytes {
+    uint8_t *at;
+    size_t nbytes;
+};
+
+/* Reads a sample of the repository. */
+static struct bytes sample(const char *name) {
+    char path[4096];
+    struct bytes bytes = {NULL, 0};
+    (void)snprintf(path, sizeof path, "%s/%s", STRATA_SAMPLES, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        fail_msg("cannot open %s", path);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    bytes.nbytes = (size_t)ftell(file);
+    rewind(file);
+    bytes.at = malloc(bytes.nbytes);
+    assert_non_null(bytes.at);
+    assert_int_equal(fread(bytes.at, 1, bytes.nbytes, file), bytes.nbytes);
+    (void)fclose(file);
+    return bytes;
+}
+
+/* One device, one allocation that is freed and one that stays, as protocol 0 writes them. */
+static const char text_pickle[] =
+    "(dp0\nS'segments'\np1\n(lp2\nsS'device_traces'\np3\n(lp4\n(lp5\n"
+    "(dS'action'\nS'alloc'\nsS'addr'\nI4096\nsS'size'\nI512\nsS'stream'\nI0\nsS'frames'\n(l(dS'name'"
+    "\nVforward\nsS'filename'\n"
+    "Vmodel.py\nsS'line'\nI7\nsasa"
+    "(dS'action'\nS'free_completed'\nsS'addr'\nI4096\nsS'size'\nI512\nsS'stream'\nI0\nsa"
+    "(dS'action'\nS'alloc'\nsS'addr'\nI8192\nsS'size'\nI100\nsS'stream'\nI5\nsS'time_us'\nL17L\nsa"
+    "as.";
+
+/* The same in protocol 2, with a block that no event explains. */
+static const char binary_pickle[] = "\x80\x02}q\x00(U\x08segments]q\x01}q\x02(U\x06"
+                                    "deviceK\x00U\x07"
+                                    "addressM\x00\x10U\x0atotal_sizeM\x00\x20"
+                                    "U\x0e"
+                                    "allocated_sizeM\x00\x02U\x0b"
+                                    "active_sizeM\x00\x02U\x06streamK\x00U\x0csegment_typeU\x05smallU\x06"
+                                    "blocks]"
+                                    "}(U\x04sizeM\x00\x02U\x05stateU\x10"
+                                    "active_allocatedU\x06"
+                                    "frames]uauaU\x0d"
+                                    "device_traces](](}(U\x06"
+                                    "actionU\x05"
+                                    "alloc"
+                                    "U\x04"
+                                    "addrM\x00\x20U\x04sizeM\x00\x01U\x06streamK\x00ueeu.";
+
+static struct bytes literal(const char *text, size_t nbytes) {
+    struct bytes bytes = {malloc(nbytes), nbytes};
+    assert_non_null(bytes.at);
+    memcpy(bytes.at, text, nbytes);
+    return bytes;
+}
+
+static struct bytes gzipped(struct bytes plain) {
+    z_stream stream = {0};
+    assert_int_equal(deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    struct bytes packed = {NULL, deflateBound(&stream, plain.nbytes)};
+    packed.at = malloc(packed.nbytes);
+    assert_non_null(packed.at);
+    stream.next_in = plain.at;
+    stream.avail_in = (uInt)plain.nbytes;
+    stream.next_out = packed.at;
+    stream.avail_out = (uInt)packed.nbytes;
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    packed.nbytes = stream.total_out;
+    assert_int_equal(deflateEnd(&stream), Z_OK);
+    free(plain.at);
+    return packed;
+}
+
+/* ---- reading ---- */
+
+struct position {
+    const struct bytes *bytes;
+    size_t at;
+};
+
+static int64_t memory_read(void *context, void *to, size_t nbytes) {
+    struct position *position = context;
+    size_t left = position->bytes->nbytes - position->at, n = left < nbytes ? left : nbytes;
+    if (n != 0)
+        memcpy(to, position->bytes->at + position->at, n);
+    position->at += n;
+    return (int64_t)n;
+}
+
+/* Reads into a trace that the caller releases. */
+static enum outcome read_trace(struct trace *trace, struct arena_host host, const struct bytes *bytes) {
+    struct position position = {bytes, 0};
+    const struct read_source source = {.read = memory_read, .context = &position, .size_hint = bytes->nbytes};
+    const struct read_progress progress = {NULL, NULL};
+    struct read_error error;
+    if (!trace_init(trace, host, SIZE_MAX))
+        return NO_MEMORY;
+    if (trace_read(trace, &source, &progress, &error))
+        return trace->n_devices != 0 && trace->devices[0].lives.count != 0 ? DONE : WRONG;
+    return error.code == READ_NO_MEMORY && error.message[0] != '\0' ? NO_MEMORY : WRONG;
+}
+
+static enum outcome read_task(struct arena_host host, const void *input) {
+    struct trace trace;
+    enum outcome outcome = read_trace(&trace, host, input);
+    trace_release(&trace);
+    return outcome;
+}
+
+static void fail_reading(struct bytes bytes, long least) {
+    assert_true(fail_each(read_task, &bytes) >= least);
+    free(bytes.at);
+}
+
+static void test_reading_small_pickles(void **state) {
+    (void)state;
+    fail_reading(literal(text_pickle, sizeof text_pickle - 1), 20);
+    fail_reading(literal(binary_pickle, sizeof binary_pickle - 1), 20);
+}
+
+static void test_reading_samples(void **state) {
+    static const char *const names[] = {"one_event.pickle", "hostile_names.pickle", "two_devices.pickle",
+                                        "private_pools.pickle", "user_metadata_annotate.pickle"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        fail_reading(sample(names[i]), 50);
+}
+
+static void test_reading_gzip(void **state) {
+    (void)state;
+    fail_reading(gzipped(literal(text_pickle, sizeof text_pickle - 1)), 20);
+    fail_reading(gzipped(sample("oom.pickle")), 50);
+}
+
+/* ---- what is made of a trace ---- */
+
+static struct failing plenty = {.fail_at = -1};
+
+static void sample_trace(struct trace *trace, const char *name) {
+    struct bytes bytes = sample(name);
+    assert_int_equal(read_trace(trace, host_of(&plenty), &bytes), DONE);
+    free(bytes.at);
+}
+
+static enum outcome timeline_task(struct arena_host host, const void *input) {
+    struct timeline timeline;
+    struct arena arena;
+    arena_init(&arena, host, SIZE_MAX);
+    bool done = timeline_init(&timeline, input, 0, &arena);
+    arena_release(&arena);
+    return done ? DONE : NO_MEMORY;
+}
+
+static const struct raster_style style = {.color_by = COLOR_BY_SITE, .reserved = true};
+
+enum { WIDTH = 200, HEIGHT = 100 };
+
+static struct view view_of(const struct timeline *timeline, enum axis axis) {
+    struct view view = {
+        .axis = axis, .width = WIDTH, .height = HEIGHT, .top_bytes = timeline_headroom(timeline)};
+    view_fit(&view, timeline);
+    return view;
+}
+
+/* Two windows, one after the other, and pictures of both. A scene that failed shows nothing, and is good for the next. */
+static enum outcome picture_task(struct arena_host host, const void *input) {
+    static uint8_t rgba[WIDTH * HEIGHT * 4];
+    const struct timeline *timeline = input;
+    struct view view = view_of(timeline, AXIS_EVENTS);
+    struct scene scene;
+    struct raster raster;
+    bool done = true;
+    scene_init(&scene, timeline, host);
+    raster_init(&raster, host);
+    for (int i = 0; i < 2; i++) {
+        bool built = scene_build(&scene, &view);
+        if (!built)
+            assert_int_equal(scene.n_bands, 0);
+        done = built && raster_draw(&raster, &scene, &style, rgba) && done;
+        view.to_q16 -= (view.to_q16 - view.from_q16) / 2;
+    }
+    raster_release(&raster);
+    scene_release(&scene);
+    return done ? DONE : NO_MEMORY;
+}
+
+static enum outcome groups_task(struct arena_host host, const void *input) {
+    const struct timeline *timeline = input;
+    struct group *groups;
+    uint32_t n_groups;
+    struct arena arena;
+    arena_init(&arena, host, SIZE_MAX);
+    bool done = groups_at(timeline, timeline->peak_moment, GROUP_BY_SITE, &arena, &groups, &n_groups) &&
+                groups_at(timeline, timeline->peak_moment, GROUP_BY_STACK, &arena, &groups, &n_groups);
+    arena_release(&arena);
+    return done ? DONE : NO_MEMORY;
+}
+
+static void test_layout_and_raster(void **state) {
+    static const char *const names[] = {"train.pickle", "streams.pickle", "expandable.pickle",
+                                        "one_event.pickle"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct trace trace;
+        struct timeline timeline;
+        struct arena arena;
+        sample_trace(&trace, names[i]);
+        arena_init(&arena, host_of(&plenty), SIZE_MAX);
+        assert_true(timeline_init(&timeline, &trace, 0, &arena));
+        assert_true(fail_each(timeline_task, &trace) >= 5);
+        assert_true(fail_each(picture_task, &timeline) >= 5);
+        assert_true(fail_each(groups_task, &timeline) >= 1);
+        arena_release(&arena);
+        trace_release(&trace);
+    }
+    assert_int_equal(plenty.nbytes, 0);
+}
+
+/* ---- the payload ---- */
+
+static enum outcome outcome_of(enum payload_error error) {
+    return error == PAYLOAD_OK ? DONE : error == PAYLOAD_NO_MEMORY ? NO_MEMORY : WRONG;
+}
+
+static enum outcome pack_task(struct arena_host host, const void *input) {
+    struct payload payload;
+    struct arena arena;
+    arena_init(&arena, host, SIZE_MAX);
+    enum payload_error error = payload_pack(&payload, input, &arena);
+    arena_release(&arena);
+    return outcome_of(error);
+}
+
+static void pieces_inflate(const struct payload *payload) {
+    for (uint32_t i = 0; i < payload->n_pieces; i++) {
+        const struct payload_piece *piece = &payload->pieces[i];
+        uLongf nbytes = piece->raw_nbytes;
+        assert_int_equal(uncompress(piece->target, &nbytes, piece->packed, piece->packed_nbytes), Z_OK);
+    }
+}
+
+static enum outcome unpack_task(struct arena_host host, const void *input) {
+    const struct bytes *bytes = input;
+    struct payload payload;
+    struct trace trace;
+    struct arena arena;
+    arena_init(&arena, host, SIZE_MAX);
+    enum payload_error error = trace_init(&trace, host, SIZE_MAX) ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
+    if (error == PAYLOAD_OK)
+        error = payload_open(&payload, bytes->at, bytes->nbytes, &arena);
+    if (error == PAYLOAD_OK) {
+        pieces_inflate(&payload);
+        error = payload_unpack(&payload, &trace);
+    }
+    arena_release(&arena);
+    trace_release(&trace);
+    return outcome_of(error);
+}
+
+static struct bytes packed(const struct trace *trace) {
+    struct payload payload;
+    struct arena arena;
+    arena_init(&arena, host_of(&plenty), SIZE_MAX);
+    assert_int_equal(payload_pack(&payload, trace, &arena), PAYLOAD_OK);
+    for (uint32_t i = 0; i < payload.n_pieces; i++) {
+        struct payload_piece *piece = &payload.pieces[i];
+        uLongf nbytes = compressBound(piece->raw_nbytes);
+        uint8_t *to = arena_alloc(&arena, nbytes);
+        assert_non_null(to);
+        assert_int_equal(compress2(to, &nbytes, piece->raw, piece->raw_nbytes, 1), Z_OK);
+        piece->packed = to;
+        piece->packed_nbytes = (uint32_t)nbytes;
+    }
+    struct bytes bytes = {malloc((size_t)payload_nbytes(&payload)), (size_t)payload_nbytes(&payload)};
+    assert_non_null(bytes.at);
+    payload_assemble(&payload, bytes.at);
+    arena_release(&arena);
+    return bytes;
+}
+
+static void test_payload(void **state) {
+    static const char *const names[] = {"two_devices.pickle", "oom.pickle", "one_event.pickle"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct trace trace;
+        sample_trace(&trace, names[i]);
+        assert_true(fail_each(pack_task, &trace) >= 5);
+        struct bytes bytes = packed(&trace);
+        assert_true(fail_each(unpack_task, &bytes) >= 30);
+        free(bytes.at);
+        trace_release(&trace);
+    }
+    assert_int_equal(plenty.nbytes, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reading_small_pickles),
+        cmocka_unit_test(test_reading_samples),
+        cmocka_unit_test(test_reading_gzip),
+        cmocka_unit_test(test_layout_and_raster),
+        cmocka_unit_test(test_payload),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
