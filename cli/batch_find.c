@@ -118,7 +118,7 @@ static bool has_ending(const char *name, const char *ending) {
     return length > n && strcmp(name + length - n, ending) == 0;
 }
 
-/* In the output directory itself, if somebody keeps snapshots there: what a batch writes. */
+/* Where somebody keeps snapshots and results in one directory: what a batch writes. */
 static bool is_result(const char *name) {
     return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || has_ending(name, ".html") ||
            has_ending(name, ".png") || has_ending(name, ".strata.json");
@@ -168,11 +168,11 @@ static bool search_directory(struct search *search, const char *path, int depth)
             closedir(directory);
         return false;
     }
-    bool done = true, output = is_output(search, &status);
+    bool done = true, results = is_output(search, &status) || is_report(path);
     const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
     for (struct dirent *entry; done && (entry = readdir(directory)) != NULL;) {
         char *below;
-        if (entry->d_name[0] == '.' || (output && is_result(entry->d_name)))
+        if (entry->d_name[0] == '.' || (results && is_result(entry->d_name)))
             continue;
         if (asprintf(&below, "%s%s%s", path, slash, entry->d_name) < 0) {
             search->no_memory = true;

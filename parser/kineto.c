@@ -383,9 +383,10 @@ static void order_sort(struct order *order) {
     sort_rows(order->row, order->spare, order->count);
 }
 
+/* Those of one time in the order of the file. */
 static void order_samples_by_time(const struct kineto *kineto, struct order *order) {
     for (uint32_t i = 0; i < order->count; i++)
-        order->row[i].key = rising(kineto->samples.row[order->row[i].value].ts_ns);
+        order->row[i] = (struct sort_row){rising(kineto->samples.row[i].ts_ns), i};
     order_sort(order);
 }
 
@@ -438,11 +439,14 @@ static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread
     return true;
 }
 
-/* The open spans as a stack, and the Python calls that the innermost operator with some brings along. */
-static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, uint32_t *stack) {
+/* The open spans as a stack, and the Python calls that the innermost operator with some brings along. Clocks being what
+ * they are, a span may end before one that began in it: such a one is below others and left out. */
+static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_ns, uint32_t *stack) {
     uint32_t n = 0, calls = 0;
     for (uint32_t i = sweep->n_open; i-- > 0 && n < MAX_STACK_FRAMES;) {
         const struct span *span = &kineto->spans.row[sweep->open[i]];
+        if (span->end_ns <= ts_ns)
+            continue;
         if (span->frame != 0)
             sweep->frames[n++] = span->frame;
         calls = calls == 0 ? span->calls : calls;
@@ -461,7 +465,7 @@ static bool stacks_sweep(struct kineto *kineto, const struct order *spans, const
     for (uint32_t i = 0; done && i < samples->count; i++) {
         struct sample *sample = &kineto->samples.row[samples->row[i].value];
         done = sweep_to(kineto, &sweep, sample->thread, sample->ts_ns) &&
-               sweep_stack(kineto, &sweep, &sample->stack);
+               sweep_stack(kineto, &sweep, sample->ts_ns, &sample->stack);
     }
     arena_drop(&kineto->trace->arena, (void **)&sweep.open);
     arena_drop(&kineto->trace->arena, (void **)&sweep.frames);
@@ -484,8 +488,9 @@ struct device_reader {
     struct ledger unknown; /* bytes that the totals know of and no event explains */
     uint32_t *order;       /* the device's samples in time */
     uint32_t count;
-    uint32_t *open; /* samples whose allocations may be alive, latest last */
-    uint32_t n_open;
+    uint32_t *open;    /* samples whose allocations may be alive, latest last */
+    uint32_t *orphans; /* samples that free what was there before, latest last */
+    uint32_t n_open, n_orphans;
     bool has_totals, has_addresses, has_reserved;
     int64_t baseline; /* total before the first event */
     int64_t orphan_bytes;
@@ -560,16 +565,16 @@ static void baseline_find(struct device_reader *reader) {
     reader->baseline = INT64_MAX; /* no total anywhere: what is freed was there */
 }
 
-static void pair(struct device_reader *reader, struct sample *sample, uint32_t *holder, uint32_t index) {
-    sample->partner = *holder;
-    if (sample->bytes >= 0) {
-        *holder = index;
-        return;
-    }
-    *holder = NO_PARTNER;
-    if (sample->partner == NO_PARTNER && -sample->bytes <= reader->baseline - reader->orphan_bytes) {
+/* Frees without an allocation: what they free was there before, as far as the total before the first event has room. */
+static void orphans_find(struct device_reader *reader) {
+    for (uint32_t i = 0; i < reader->count; i++) {
+        struct sample *sample = sample_at(reader, i);
+        if (!(sample->flags & SAMPLE_HAS_ADDRESS) || sample->bytes >= 0 || sample->partner != NO_PARTNER ||
+            -sample->bytes > reader->baseline - reader->orphan_bytes)
+            continue;
         sample->flags |= SAMPLE_ORPHAN;
         reader->orphan_bytes -= sample->bytes;
+        reader->orphans[reader->n_orphans++] = i;
     }
 }
 
@@ -586,8 +591,10 @@ static bool pairs_find(struct device_reader *reader) {
         struct sample *sample = sample_at(reader, by_address.row[i].value);
         if (i == 0 || by_address.row[i].key != by_address.row[i - 1].key)
             holder = NO_PARTNER;
-        if (sample->flags & SAMPLE_HAS_ADDRESS)
-            pair(reader, sample, &holder, by_address.row[i].value);
+        if (!(sample->flags & SAMPLE_HAS_ADDRESS))
+            continue;
+        sample->partner = holder;
+        holder = sample->bytes >= 0 ? by_address.row[i].value : NO_PARTNER;
     }
     order_release(reader->kineto, &by_address);
     return true;
@@ -639,24 +646,36 @@ static bool sample_record(struct device_reader *reader, struct sample *sample) {
     return recorder_event(&reader->recorder, &event) || device_failed(reader);
 }
 
-/* Frees were lost and too much seems to be alive: the latest allocations are taken to be gone. */
-static bool lives_give_up(struct device_reader *reader, int64_t excess) {
+/* Takes one sample to be wrong: what it allocates is gone, or what it will free is. */
+static bool life_give_up(struct device_reader *reader, struct sample *sample, int64_t *excess) {
+    int64_t nbytes = sample->bytes < 0 ? -sample->bytes : sample->bytes;
+    struct event event = {.action = ACTION_FREE_COMPLETED,
+                          .stack = sample->stack,
+                          .address = sample->address,
+                          .size = (uint64_t)nbytes};
+    sample->flags &= (uint8_t) ~(SAMPLE_OPEN | SAMPLE_ORPHAN);
+    reader->live -= nbytes;
+    *excess -= nbytes;
+    return recorder_join(&reader->recorder, &event) || device_failed(reader);
+}
+
+/* Frees were lost and too much seems to be alive: the latest allocations are taken to be gone, then what is freed last
+ * of what was there before. Sample `now` is being recorded. */
+static bool lives_give_up(struct device_reader *reader, uint32_t now, int64_t excess) {
     while (excess > 0 && reader->n_open != 0) {
         struct sample *sample = sample_at(reader, reader->open[--reader->n_open]);
-        if (!(sample->flags & SAMPLE_OPEN))
-            continue;
-        sample->flags &= (uint8_t)~SAMPLE_OPEN;
-        reader->live -= sample->bytes;
-        excess -= sample->bytes;
-        struct event event = {.action = ACTION_FREE_COMPLETED, .address = sample->address};
-        if (!recorder_join(&reader->recorder, &event))
-            return device_failed(reader);
+        if ((sample->flags & SAMPLE_OPEN) && !life_give_up(reader, sample, &excess))
+            return false;
     }
+    while (excess > 0 && reader->n_orphans != 0 && reader->orphans[reader->n_orphans - 1] > now)
+        if (!life_give_up(reader, sample_at(reader, reader->orphans[--reader->n_orphans]), &excess))
+            return false;
     return excess >= 0 || ledger_grow(&reader->unknown, (uint64_t)-excess) || device_failed(reader);
 }
 
 /* Makes the lives add up to the total that the file states. */
-static bool total_keep(struct device_reader *reader, const struct sample *sample) {
+static bool total_keep(struct device_reader *reader, uint32_t now) {
+    const struct sample *sample = sample_at(reader, now);
     int64_t missing = sample->total - reader->live - (int64_t)reader->unknown.total;
     if (missing >= 0)
         return ledger_grow(&reader->unknown, (uint64_t)missing) || device_failed(reader);
@@ -664,7 +683,7 @@ static bool total_keep(struct device_reader *reader, const struct sample *sample
     int64_t taken = excess < known ? excess : known;
     if (taken != 0 && !ledger_shrink(&reader->unknown, (uint64_t)taken))
         return device_failed(reader);
-    return lives_give_up(reader, excess - taken);
+    return lives_give_up(reader, now, excess - taken);
 }
 
 static bool reserved_keep(struct device_reader *reader, const struct sample *sample) {
@@ -695,7 +714,7 @@ static bool samples_record(struct device_reader *reader) {
         if (!sample_record(reader, sample))
             return false;
         if (sample->flags & SAMPLE_HAS_TOTAL) {
-            if (!total_keep(reader, sample))
+            if (!total_keep(reader, i))
                 return false;
             loss_note(reader, sample, first);
             first = false;
@@ -783,12 +802,13 @@ static void properties_apply(struct device_reader *reader, const struct kineto_d
 /* The samples of device `index`, in the order of `by_time`. */
 static bool samples_select(struct device_reader *reader, uint16_t index, const struct order *by_time) {
     struct kineto *kineto = reader->kineto;
-    uint32_t order_capacity = 0, open_capacity = 0, n = 0;
+    struct arena *arena = &kineto->trace->arena;
+    uint32_t order_capacity = 0, open_capacity = 0, orphans_capacity = 0, n = 0;
     for (uint32_t i = 0; i < by_time->count; i++)
         n += kineto->samples.row[i].device == index;
-    if (!arena_grow(&kineto->trace->arena, (void **)&reader->order, &order_capacity, n,
-                    sizeof *reader->order) ||
-        !arena_grow(&kineto->trace->arena, (void **)&reader->open, &open_capacity, n, sizeof *reader->open))
+    if (!arena_grow(arena, (void **)&reader->order, &order_capacity, n, sizeof *reader->order) ||
+        !arena_grow(arena, (void **)&reader->open, &open_capacity, n, sizeof *reader->open) ||
+        !arena_grow(arena, (void **)&reader->orphans, &orphans_capacity, n, sizeof *reader->orphans))
         return device_failed(reader);
     for (uint32_t i = 0; i < by_time->count; i++) {
         const struct sample *sample = &kineto->samples.row[by_time->row[i].value];
@@ -821,6 +841,7 @@ static bool device_record(struct device_reader *reader) {
     baseline_find(reader);
     if (!pairs_find(reader))
         return false;
+    orphans_find(reader);
     int64_t unexplained = reader->baseline == INT64_MAX ? 0 : reader->baseline - reader->orphan_bytes;
     reader->live = reader->orphan_bytes;
     return (ledger_begin(&reader->unknown, (uint64_t)unexplained) || device_failed(reader)) &&
@@ -838,6 +859,7 @@ static bool device_read(struct kineto *kineto, uint16_t index, const struct orde
     bool done = samples_select(&reader, index, by_time) && device_record(&reader);
     arena_drop(&kineto->trace->arena, (void **)&reader.order);
     arena_drop(&kineto->trace->arena, (void **)&reader.open);
+    arena_drop(&kineto->trace->arena, (void **)&reader.orphans);
     arena_drop(&kineto->trace->arena, (void **)&reader.unknown.piece);
     return done;
 }

@@ -6,13 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 32, MAX_ITEMS = 100000 };
+/* Real settings have some twenty keys. A few bytes of pickle can refer to one long string, or to one list of lists,
+ * any number of times: these limits keep the text, and the work for it, small. What is beyond them becomes null. */
+enum { MAX_DEPTH = 32, MAX_ITEMS = 1000, MAX_TEXT_NBYTES = 1 << 20 };
 
-static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int depth, uint32_t *n_items);
+struct spent {
+    uint32_t n_items;
+    size_t nbytes; /* of strings */
+};
 
-static cJSON *json_of_string(const struct snapshot *snapshot, uint32_t id) {
+static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int depth, struct spent *spent);
+
+static cJSON *json_of_string(const struct snapshot *snapshot, uint32_t id, struct spent *spent) {
     uint32_t nbytes;
     const uint8_t *bytes = trace_string(snapshot->trace, id, &nbytes);
+    if (nbytes > MAX_TEXT_NBYTES - spent->nbytes)
+        return cJSON_CreateNull();
+    spent->nbytes += nbytes;
     char *text = strndup((const char *)bytes, nbytes);
     cJSON *json = text == NULL ? NULL : cJSON_CreateString(text);
     free(text);
@@ -35,31 +45,34 @@ static cJSON *json_of_float(const struct value *value) {
     return cJSON_CreateNumber(number);
 }
 
-static void item_add(struct snapshot *snapshot, cJSON *parent, const struct node_item *item, cJSON *child) {
+static void item_add(struct snapshot *snapshot, cJSON *parent, const struct node_item *item, cJSON *child,
+                     struct spent *spent) {
     if (item->key.tag == VALUE_NONE) {
         cJSON_AddItemToArray(parent, child);
         return;
     }
-    cJSON *key = item->key.tag == VALUE_STRING ? json_of_string(snapshot, (uint32_t)item->key.bits) : NULL;
-    cJSON_DeleteItemFromObjectCaseSensitive(parent, key == NULL ? "?" : key->valuestring);
-    cJSON_AddItemToObject(parent, key == NULL ? "?" : key->valuestring, child);
+    cJSON *key =
+        item->key.tag == VALUE_STRING ? json_of_string(snapshot, (uint32_t)item->key.bits, spent) : NULL;
+    const char *name = cJSON_IsString(key) ? key->valuestring : "?";
+    cJSON_DeleteItemFromObjectCaseSensitive(parent, name);
+    cJSON_AddItemToObject(parent, name, child);
     cJSON_Delete(key);
 }
 
 static cJSON *json_of_node(struct snapshot *snapshot, const struct value *value, int depth,
-                           uint32_t *n_items) {
+                           struct spent *spent) {
     cJSON *json = value->tag == VALUE_DICT ? cJSON_CreateObject() : cJSON_CreateArray();
     uint32_t at = snapshot->nodes.row[value->bits].first;
-    for (; at != 0 && ++*n_items <= MAX_ITEMS; at = snapshot->items.row[at - 1].next) {
+    for (; at != 0 && ++spent->n_items <= MAX_ITEMS; at = snapshot->items.row[at - 1].next) {
         const struct node_item *item = &snapshot->items.row[at - 1];
-        cJSON *child = json_of(snapshot, &item->value, depth + 1, n_items);
+        cJSON *child = json_of(snapshot, &item->value, depth + 1, spent);
         if (child != NULL)
-            item_add(snapshot, json, item, child);
+            item_add(snapshot, json, item, child, spent);
     }
     return json;
 }
 
-static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int depth, uint32_t *n_items) {
+static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int depth, struct spent *spent) {
     if (depth > MAX_DEPTH)
         return cJSON_CreateNull();
     switch (value->tag) {
@@ -67,21 +80,21 @@ static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int 
     case VALUE_INT:
     case VALUE_BIG: return json_of_integer(value);
     case VALUE_FLOAT: return json_of_float(value);
-    case VALUE_STRING: return json_of_string(snapshot, (uint32_t)value->bits);
+    case VALUE_STRING: return json_of_string(snapshot, (uint32_t)value->bits, spent);
     case VALUE_NEW_LIST: return cJSON_CreateArray();
     case VALUE_NEW_DICT: return cJSON_CreateObject();
     case VALUE_LIST:
-    case VALUE_DICT: return json_of_node(snapshot, value, depth, n_items);
+    case VALUE_DICT: return json_of_node(snapshot, value, depth, spent);
     default: return cJSON_CreateNull();
     }
 }
 
 bool settings_text(struct snapshot *snapshot, const struct value *value, uint32_t *string) {
-    uint32_t n_items = 0;
+    struct spent spent = {0};
     *string = 0;
     if (value->tag == VALUE_NONE)
         return true;
-    cJSON *json = json_of(snapshot, value, 0, &n_items);
+    cJSON *json = json_of(snapshot, value, 0, &spent);
     char *text = json == NULL ? NULL : cJSON_PrintUnformatted(json);
     cJSON_Delete(json);
     bool done = text != NULL && intern_string(&snapshot->interner, text, strlen(text), string);

@@ -14,7 +14,7 @@ enum { COHORT_LEAST = 4, FINDING_CAPACITY = 1024 };
 
 /* Iglewicz and Hoaglin's modified z-score: 0.6745 makes the MAD comparable to a standard deviation, and beyond 3.5
  * a value is called an outlier. */
-static const double score_limit = 3.5, score_factor = 0.6745;
+static const double score_limit_least = 3.5, score_factor = 0.6745;
 /* Where more than half of the values are equal the MAD is 0; the mean deviation takes its place. */
 static const double mean_factor = 1.253314;
 
@@ -58,6 +58,12 @@ static struct spread spread_of(struct cohort *cohort) {
     if (spread.scale == 0)
         spread.scale = sum / cohort->count * mean_factor;
     return spread;
+}
+
+/* The highest of n ordinary values lies near sqrt(2 ln n): of thousands of ranks some are beyond 3.5 by chance. */
+static double score_limit(uint32_t count) {
+    double limit = sqrt(2 * log(count)) + 1;
+    return limit > score_limit_least ? limit : score_limit_least;
 }
 
 static double score_of(double value, struct spread spread) {
@@ -306,7 +312,7 @@ static void cohort_measure(struct cohort *cohort, const struct measure *measure,
         double value = (double)measure->value(row), score = score_of(value, *spread);
         if (measure->odd == INDEX_ODD_PEAK)
             row->score = score;
-        if (fabs(score) <= score_limit ||
+        if (fabs(score) <= score_limit(cohort->count) ||
             !difference_matters(measure, value - spread->median, spread->median))
             continue;
         row->odd |= measure->odd;

@@ -457,6 +457,11 @@ static uint32_t moment_of(double event) {
     return event >= last ? last : (uint32_t)event + 1;
 }
 
+/* One past the moments of the events before `event`. */
+static uint32_t moment_end_of(double event) {
+    return event >= timeline_now()->device->n_events ? timeline_now()->n_moments : moment_of(event);
+}
+
 EXPORT(page_event_us) double page_event_us(double event) {
     const struct timeline *timeline = timeline_now();
     if (timeline->start_us == NULL)
@@ -480,7 +485,7 @@ EXPORT(page_event_at_us) double page_event_at_us(double us) {
 }
 
 EXPORT(page_peak_in) double page_peak_in(double from, double to) {
-    uint32_t first = moment_of(from), last = moment_of(to);
+    uint32_t first = moment_of(from), last = moment_end_of(to);
     return (double)timeline_peak_in(timeline_now(), first, last > first ? last : first + 1) - 1;
 }
 
@@ -825,7 +830,7 @@ EXPORT(page_groups) uint32_t page_groups(double event, uint32_t by) {
 
 EXPORT(page_range_groups) uint32_t page_range_groups(double from, double to, uint32_t what, uint32_t by) {
     const struct lives *lives = lives_now();
-    uint32_t first = moment_of(from), end = moment_of(to), count = 0;
+    uint32_t first = moment_of(from), end = moment_end_of(to), count = 0;
     const uint32_t *at = what == 1 ? lives->death : lives->birth;
     page.n_groups = 0;
     if (!some_reserve(lives->count))
@@ -916,6 +921,14 @@ EXPORT(page_key_from) double page_key_from(uint32_t by, uint32_t key) {
 
 EXPORT(page_category_name) uint32_t page_category_name(uint32_t category) {
     return category < CATEGORY_COUNT ? offset_of(category_name((enum category)category)) : 0;
+}
+
+EXPORT(page_pending_count) uint32_t page_pending_count(void) {
+    const struct lives *lives = lives_now();
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        count += lives->request[i] < lives->death[i];
+    return count;
 }
 
 /* Bytes alive after an event with a key; what the filter hides is not counted. */

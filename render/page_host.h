@@ -181,6 +181,7 @@ double page_key_from(uint32_t by, uint32_t key); /* least value of a step of siz
 uint32_t page_category_name(uint32_t category);  /* offset of the terminated name; 0: there is no such category */
 double page_key_bytes(uint32_t by, uint32_t key, double event); /* bytes alive with this colour. O(lives) */
 uint32_t page_life_category(uint32_t life);
+uint32_t page_pending_count(void);           /* allocations that waited for another stream when they were freed. O(lives) */
 
 /* ---- axes: returns the number of ticks, values are f64 at page_ticks() ---- */
 uint32_t page_ticks_decimal(double low, double high, uint32_t most);

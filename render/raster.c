@@ -406,7 +406,7 @@ struct ticks raster_ticks(const struct view *view, uint32_t scale) {
 static void grid_row_draw(struct painter *painter, uint32_t row, uint32_t color) {
     for (uint32_t column = 0; row < painter->height && column < painter->width; column++)
         if (row > painter->y[column] >> 8)
-            painter->pixels[(size_t)column * painter->height + row] = color;
+            *pixel_at(painter, column, row) = color;
 }
 
 static void grid_draw(struct painter *painter) {
@@ -419,9 +419,12 @@ static void grid_draw(struct painter *painter) {
     }
 }
 
+/* A pen's width upwards and to the right. */
 static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
-    if (row < painter->height)
-        *pixel_at(painter, column, row) = gather(spread(painter->theme->ink) << 8);
+    uint32_t ink = gather(spread(painter->theme->ink) << 8), pen = painter->pen;
+    for (uint32_t x = column; x < column + pen && x < painter->width; x++)
+        for (uint32_t y = row; y < row + pen && y < painter->height; y++)
+            *pixel_at(painter, x, y) = ink;
 }
 
 /* Steps are joined by a vertical run, so that the line has no gaps. */

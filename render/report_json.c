@@ -84,11 +84,36 @@ static cJSON *frame_item(const struct trace *trace, uint32_t id) {
     return NULL;
 }
 
+/* A real stack has some 20 KB of text. A hostile one names a long string a thousand times over. */
+enum { MAX_STACK_TEXT_NBYTES = 1 << 20 };
+
+static uint64_t frame_text_nbytes(const struct trace *trace, uint32_t id) {
+    const struct frame *frame = &trace->frames.frame[id];
+    uint32_t n_file, n_name;
+    trace_string(trace, frame->file, &n_file);
+    trace_string(trace, frame->name, &n_name);
+    return (uint64_t)n_file + n_name + 1; /* a frame without text takes room too */
+}
+
+/* Stands for the outer frames of a stack that is too long to be shown. */
+static cJSON *more_frames_item(void) {
+    cJSON *object = cJSON_CreateObject();
+    if (member_add(object, "file", cJSON_CreateString("")) && member_add(object, "line", integer_item(0)) &&
+        member_add(object, "name", cJSON_CreateString("(more frames, too long to be shown)")))
+        return object;
+    cJSON_Delete(object);
+    return NULL;
+}
+
 /* Every frame, innermost first. */
 static cJSON *stack_item(const struct trace *trace, uint32_t stack) {
     cJSON *array = cJSON_CreateArray();
-    for (; stack != 0; stack = trace->stacks.stack[stack].parent) {
-        cJSON *frame = frame_item(trace, trace->stacks.stack[stack].frame);
+    uint64_t nbytes = 0;
+    for (; stack != 0 && nbytes <= MAX_STACK_TEXT_NBYTES; stack = trace->stacks.stack[stack].parent) {
+        nbytes += frame_text_nbytes(trace, trace->stacks.stack[stack].frame);
+        cJSON *frame = nbytes <= MAX_STACK_TEXT_NBYTES
+                           ? frame_item(trace, trace->stacks.stack[stack].frame)
+                           : more_frames_item();
         if (frame == NULL || !cJSON_AddItemToArray(array, frame)) {
             cJSON_Delete(frame);
             cJSON_Delete(array);

@@ -143,17 +143,32 @@ class Host {
      * @param {number} event @param {number} by 0 call site, 1 stack @param {number} most
      */
     groups(event, by, most) {
+        return this.groupRows(this.c.page_groups(event, by) >>> 0, most);
+    }
+
+    /**
+     * The same of what was allocated (0) or freed (1) in the events [from, to).
+     * @param {number} from @param {number} to @param {number} what @param {number} by @param {number} most
+     */
+    rangeGroups(from, to, what, by, most) {
+        return this.groupRows(this.c.page_range_groups(from, to, what, by) >>> 0, most);
+    }
+
+    /** @param {number} count @param {number} most */
+    groupRows(count, most) {
         const c = this.c;
-        const count = c.page_groups(event, by) >>> 0;
-        let allocations = 0;
-        for (let i = 0; i < count; i++) allocations += c.page_group_count(i) >>> 0;
+        let [allocations, bytes] = [0, 0];
+        for (let i = 0; i < count; i++) {
+            allocations += c.page_group_count(i) >>> 0;
+            bytes += c.page_group_bytes(i);
+        }
         const rows = Array.from({ length: Math.min(count, most) }, (_, i) => ({
             bytes: c.page_group_bytes(i),
             count: c.page_group_count(i) >>> 0,
             site: c.page_group_site(i) >>> 0,
             stack: c.page_group_stack(i) >>> 0,
         }));
-        return { count, allocations, rows };
+        return { count, allocations, bytes, rows };
     }
 
     /** Round values of an axis. @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most */

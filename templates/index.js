@@ -368,20 +368,32 @@ function drawHeat() {
     const box = heatBox();
     canvas.style.height = `${box.height}px`;
     const context = canvasContext(canvas, box.width, box.height);
-    const gap = box.width / box.cells > 6 ? 1 : 0;
     heat.lines.forEach((line, nth) => {
+        /** @type {number[]} */
+        const marked = [];
         for (let cell = 0; cell < box.cells; cell++) {
             const index = heatCellAt(line, cell, box.cells);
             if (index < 0) continue;
-            const left = Math.round((cell / box.cells) * box.width);
-            const right = Math.round(((cell + 1) / box.cells) * box.width);
-            context.fillStyle = heatColor(rows[index]);
-            context.fillRect(left, nth * box.lineHeight, Math.max(1, right - left - gap), box.lineHeight - (heat.lines.length > 1 ? gap : 0));
-            if (!rows[index].oom) continue;
-            context.fillStyle = cssVariable("--bad");
-            context.fillRect(left, (nth + 1) * box.lineHeight - 4, Math.max(1, right - left - gap), 4);
+            if (colorOf.has(index)) marked.push(cell);
+            drawHeatCell(context, box, index, cell, nth, 1);
         }
+        // Among thousands a cell is a hair's breadth; those that matter are drawn again, wide enough to be seen.
+        for (const cell of marked) drawHeatCell(context, box, heatCellAt(line, cell, box.cells), cell, nth, 3);
     });
+}
+
+/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof heatBox>} box @param {number} index @param {number} cell @param {number} nth line @param {number} least width */
+function drawHeatCell(context, box, index, cell, nth, least) {
+    const gap = box.width / box.cells > 6 ? 1 : 0;
+    const left = Math.round((cell / box.cells) * box.width);
+    const right = Math.round(((cell + 1) / box.cells) * box.width);
+    const width = Math.max(least, right - left - gap);
+    context.fillStyle = heatColor(rows[index]);
+    context.fillRect(left, nth * box.lineHeight, width, box.lineHeight - (heat.lines.length > 1 ? gap : 0));
+    if (!rows[index].oom) return;
+    const foot = Math.min(8, Math.ceil(box.lineHeight / 3));
+    context.fillStyle = cssVariable("--bad");
+    context.fillRect(left, (nth + 1) * box.lineHeight - foot, width, foot);
 }
 
 /** @param {number[]} line @param {number} cell @param {number} cells */

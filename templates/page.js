@@ -97,8 +97,22 @@ function press(id, pressed) {
     element(id, HTMLButtonElement).setAttribute("aria-pressed", String(pressed));
 }
 
+/** What the file says about where it comes from. */
+function drawOrigin() {
+    const kinds = ["", "Kineto trace", "memory timeline"];
+    const rank = host.c.page_rank();
+    const name = host.string(host.c.page_device_name(state.device) >>> 0);
+    const text = [rank >= 0 ? `rank ${rank}` : "", kinds[host.c.page_kind()] ?? "", name].filter(Boolean).join(" \u00b7 ");
+    const origin = element("origin", HTMLParagraphElement);
+    setText(origin, text);
+    origin.title = capacityBytes() ? `${text ? `${text} \u00b7 ` : ""}capacity ${formatBytes(capacityBytes())}` : text;
+    origin.hidden = text === "";
+}
+
 function drawHeader() {
     document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+    drawOrigin();
+    drawFilter();
     drawFigures();
     drawTrust();
     drawSearch();
@@ -138,8 +152,9 @@ function drawNote() {
 function drawDrawn() {
     const drawn = host.c.page_drawn() >>> 0;
     const merged = host.c.page_merged() >>> 0;
+    const hidden = filterIsEmpty(state.filter) ? "Nothing is left out." : "The filter hides the others.";
     setText(ui.drawn, `${formatCount(drawn + merged)} of ${formatPlural(host.c.page_lives() >>> 0, "allocation")} in view`);
-    ui.drawn.title = `${formatCount(drawn)} with bands of their own; ${formatCount(merged)} thinner than a pixel, drawn as exact sums. Nothing is left out.`;
+    ui.drawn.title = `${formatCount(drawn)} with bands of their own; ${formatCount(merged)} thinner than a pixel, drawn as exact sums. ${hidden}`;
 }
 
 /* ---- the one draw ---- */
@@ -157,6 +172,7 @@ function draw() {
         placeBrush();
         describeTimeline();
     }
+    if (parts & LEGEND) drawLegend();
     if (parts & MINIMAP) {
         drawMinimap();
         placeBrush();
@@ -191,9 +207,37 @@ function insidePlot({ x, y }) {
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 
+/** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
+const fingers = new Map();
+/** What two fingers hold on to: the positions under them when the second came down. @type {{a: number, b: number} | null} */
+let pinch = null;
+
+/** Two fingers no longer pan or pin. */
+function startPinch() {
+    drag = null;
+    state.pointer = null;
+    const [a, b] = [...fingers.values()].map(({ x }) => axisOfX(x));
+    pinch = Math.abs(a - b) > 0 ? { a, b } : null;
+}
+
+/** Keeps what was under each finger under it. */
+function movePinch() {
+    const [first, second] = [...fingers.values()];
+    if (!pinch || !second || Math.abs(first.x - second.x) < 8) return;
+    const scale = (pinch.b - pinch.a) / (second.x - first.x);
+    if (scale <= 0) return;
+    const from = pinch.a - first.x * scale;
+    setWindow(from, from + plot.width * scale);
+}
+
 /** @param {PointerEvent} event */
 function plotDown(event) {
     const point = plotPoint(event);
+    fingers.set(event.pointerId, point);
+    if (fingers.size === 2) startPinch();
+    if (fingers.size > 1) return;
+    const mark = event.button === 0 ? phaseAt(point) : null;
+    if (mark) selectPhase(mark);
     if (event.button !== 0 || !insidePlot(point)) return;
     drag = { ...point, from: state.from, to: state.to, bottom: state.bottom, top: topBytes(), range: event.shiftKey, moved: false };
     plot.box.setPointerCapture(event.pointerId);
@@ -207,7 +251,7 @@ function dragTo(point) {
     if (drag.range) {
         const [a, b] = [drag.x, point.x].map((x) => axisOfX(Math.min(Math.max(x, 0), plot.width)));
         state.range = a === b ? null : { from: Math.min(a, b), to: Math.max(a, b) };
-        invalidate(OVERLAY);
+        invalidate(OVERLAY | LIST);
         return;
     }
     const shift = ((drag.x - point.x) / plot.width) * (drag.to - drag.from);
@@ -221,14 +265,23 @@ function dragTo(point) {
 /** @param {PointerEvent} event */
 function plotMove(event) {
     const point = plotPoint(event);
+    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, point);
+    if (pinch) {
+        movePinch();
+        return;
+    }
     dragTo(point);
     state.pointer = insidePlot(point) && !drag?.moved ? point : null;
+    lane.hover = drag ? null : phaseAt(point);
+    state.lanePointer = lane.hover ? point : null;
     invalidate(OVERLAY);
     scheduleList();
 }
 
 /** @param {PointerEvent} event */
 function plotUp(event) {
+    fingers.delete(event.pointerId);
+    if (fingers.size === 0) pinch = null;
     const finished = drag;
     drag = null;
     if (!finished) return;
@@ -244,6 +297,8 @@ function plotUp(event) {
 function plotLeave() {
     if (drag) return;
     state.pointer = null;
+    state.lanePointer = null;
+    lane.hover = null;
     invalidate(OVERLAY);
     scheduleList();
 }
@@ -284,7 +339,11 @@ function startPlot() {
     plot.box.addEventListener("pointerdown", plotDown);
     plot.box.addEventListener("pointermove", plotMove);
     plot.box.addEventListener("pointerup", plotUp);
-    plot.box.addEventListener("pointercancel", () => (drag = null));
+    plot.box.addEventListener("pointercancel", (event) => {
+        fingers.delete(event.pointerId);
+        pinch = null;
+        drag = null;
+    });
     plot.box.addEventListener("pointerleave", plotLeave);
     plot.box.addEventListener("wheel", plotWheel, { passive: false });
     plot.box.addEventListener("dblclick", fitWindow);
@@ -376,7 +435,7 @@ function startToolbar() {
     element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis("time"));
     ui.color.addEventListener("change", () => {
         state.colorBy = ui.color.value;
-        invalidate(TIMELINE | LIST | DETAIL);
+        invalidate(TIMELINE | LIST | DETAIL | LEGEND);
     });
     ui.theme.addEventListener("click", () => {
         state.theme = THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length];
@@ -461,10 +520,11 @@ function currentView() {
         colorBy: state.colorBy,
         search: state.search,
         selected: state.selected,
+        filter: { ...state.filter },
     };
 }
 
-/** @param {Partial<PageView>} change */
+/** @param {Parameters<PageApi["setView"]>[0]} change */
 function changeView(change) {
     if (change.device !== undefined) {
         const index = deviceIndex(change.device);
@@ -480,6 +540,7 @@ function changeView(change) {
         if (!COLORINGS.includes(change.colorBy)) throw new RangeError(`There is no colouring "${change.colorBy}".`);
         state.colorBy = change.colorBy;
     }
+    if (change.filter !== undefined) setFilter(change.filter);
     if (change.search !== undefined) setSearch(change.search);
     if (change.selected !== undefined) {
         if (change.selected !== null && !(change.selected >= 0 && change.selected < host.c.page_lives()))
@@ -534,6 +595,7 @@ function makeApi(ready) {
                 drawn: host.c.page_drawn() >>> 0,
                 merged: host.c.page_merged() >>> 0,
                 frameMs: plot.frameMs.slice(),
+                memoryBytes: host.c.memory.buffer.byteLength,
             };
         },
     };
@@ -556,6 +618,7 @@ function fillDevices() {
     const c = host.c;
     for (let i = 0; i < c.page_device_count(); i++) {
         const option = make("option", "", deviceName(c.page_device_ordinal(i)));
+        option.title = host.string(c.page_device_name(i) >>> 0);
         option.label = `${option.text} \u00b7 ${formatPlural(c.page_device_events(i) >>> 0, "event")}`;
         option.value = String(i);
         ui.device.append(option);
@@ -579,6 +642,9 @@ async function start() {
     startPlot();
     startMinimap();
     startPanel();
+    startLane();
+    startFilter();
+    startPicture();
     startToolbar();
     startSearch();
     document.addEventListener("keydown", pressKey);

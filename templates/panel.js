@@ -82,16 +82,38 @@ function listTitle(moment) {
     return "Marked moment";
 }
 
+/** What the list shows: the state at a moment, or what happened in the selected range. @param {number} moment */
+function listContent(moment) {
+    const by = state.groupBy === "site" ? 0 : 1;
+    const range = state.range ? rangeEvents(state.range) : null;
+    if (range && state.rangeOf !== "peak") {
+        const groups = host.rangeGroups(range.first, range.end, state.rangeOf === "born" ? 0 : 1, by, state.listRows);
+        const what = state.rangeOf === "born" ? "allocated" : "freed";
+        return { groups, live: groups.bytes, title: "In the selection", text: `${formatBytes(groups.bytes)} ${what} in ${formatPlural(groups.allocations, "allocation")} \u00b7 ${formatPlural(range.end - range.first, "event")}` };
+    }
+    const at = range ? host.c.page_peak_in(range.first, range.end) : moment;
+    const groups = host.groups(at, by, state.listRows);
+    const live = host.c.page_live_at(at);
+    const place = host.c.page_events() === 0 ? "" : ` \u00b7 ${momentText(at)}`;
+    const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
+    const title = range ? "In the selection" : listTitle(moment);
+    return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, "allocation")}${place}` };
+}
+
+function drawRangeTabs() {
+    element("range-tabs", HTMLDivElement).hidden = state.range === null;
+    for (const of of /** @type {const} */ (["born", "freed", "peak"])) press(`range-${of}`, state.rangeOf === of);
+}
+
 function drawList() {
     const moment = shownMoment();
     const bySite = state.groupBy === "site";
-    const groups = host.groups(moment, bySite ? 0 : 1, state.listRows);
-    const live = host.c.page_live_at(moment);
-    setText(panel.listTitle, listTitle(moment));
+    const { groups, live, title, text } = listContent(moment);
+    drawRangeTabs();
+    setText(panel.listTitle, title);
     setText(panel.listWhat, bySite ? "Call site" : "Stack");
-    const place = host.c.page_events() === 0 ? "" : ` \u00b7 ${momentText(moment)}`;
-    setText(panel.listTotal, `${formatBytes(live)} in ${formatPlural(groups.allocations, "allocation")}${place}`);
-    panel.listTotal.title = formatExactBytes(live);
+    setText(panel.listTotal, text);
+    panel.listTotal.title = formatExactBytes(groups.bytes);
     const all = { live, largest: Math.max(1, groups.rows[0]?.bytes ?? 1), bySite, dark: isDark() };
     while (panel.rows.length < groups.rows.length) {
         const row = makeRow();
@@ -237,7 +259,8 @@ function lifeFacts(life) {
     const context = c.page_life_context(life) >>> 0;
     addFact(facts, "Compiled in", host.string(c.page_context_compile(context) >>> 0));
     addFact(facts, "Metadata", host.string(c.page_context_metadata(context) >>> 0));
-    addFact(facts, "Category", host.string(c.page_context_category(context) >>> 0));
+    const category = host.string(c.page_context_category(context) >>> 0);
+    addFact(facts, "Category", category || `${categoryNames()[c.page_life_category(life) >>> 0]} (inferred)`);
     return facts;
 }
 
@@ -334,6 +357,11 @@ function startPanel() {
     });
     panel.copy.addEventListener("click", copyPinned);
     panel.close.addEventListener("click", () => select(null));
+    for (const of of /** @type {const} */ (["born", "freed", "peak"]))
+        element(`range-${of}`, HTMLButtonElement).addEventListener("click", () => {
+            state.rangeOf = of;
+            invalidate(LIST);
+        });
     for (const by of /** @type {const} */ (["site", "stack"]))
         element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
             state.groupBy = by;

@@ -4,6 +4,8 @@
 
 /** CSS pixels around the timeline, for labels. */
 const GUTTER = { left: 66, top: 30, right: 16, bottom: 46 };
+/** Of these, what the labels of the axis below the lane take. */
+const AXIS_HEIGHT = 46;
 const DRAW_DARK = 1;
 const DRAW_FADED = 2;
 const DRAW_RESERVED = 4;
@@ -23,13 +25,28 @@ const plot = {
     ratio: 1,
     /** Milliseconds of the last drawings of the stack. @type {number[]} */
     frameMs: [],
+    /** Highlight that the module's mask holds, if it is not the search's. */
+    focusMask: "",
     /** What the last overlay found under the pointer. @type {{life: number | null, event: number} | null} */
     hover: null,
 };
 
+/** What the style sheet says, read once per theme: asking it makes the browser compute styles. */
+const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
+
 /** A colour of the style sheet. @param {string} name */
 function themeColor(name) {
-    return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const dark = document.documentElement.dataset.theme ?? "";
+    if (dark !== theme.dark) {
+        theme.dark = dark;
+        theme.font = getComputedStyle(document.body).fontFamily;
+        theme.colors.clear();
+    }
+    const known = theme.colors.get(name);
+    if (known !== undefined) return known;
+    const color = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    theme.colors.set(name, color);
+    return color;
 }
 
 /** @param {HTMLCanvasElement} canvas */
@@ -52,6 +69,8 @@ function sizeCanvas(canvas, width, height, ratio) {
 /** Measures the box; true if something has changed. */
 function layoutPlot() {
     const ratio = devicePixelRatio || 1;
+    lane.height = laneHeight();
+    GUTTER.bottom = AXIS_HEIGHT + lane.height;
     const width = Math.max(40, Math.floor(plot.box.clientWidth) - GUTTER.left - GUTTER.right);
     const height = Math.max(40, Math.floor(plot.box.clientHeight) - GUTTER.top - GUTTER.bottom);
     if (width === plot.width && height === plot.height && ratio === plot.ratio) return false;
@@ -93,6 +112,11 @@ function yOfBytes(bytes) {
 /** True if something is highlighted, so that the rest fades. */
 function markMask() {
     if (!state.focus) return applySearchMask();
+    const key = `${state.focus.by}_${state.focus.id}`;
+    if (plot.focusMask === key && !search.applied) return true;
+    plot.focusMask = key;
+    search.applied = false;
+    host.bytes(host.c.page_context_mask(), host.c.page_context_count()).fill(0);
     const mask = host.bytes(host.c.page_mask(), host.c.page_stack_count());
     const { by, id } = state.focus;
     if (by === "stack") {
@@ -120,7 +144,7 @@ function drawTimeline() {
     const at =
         host.c.page_draw(
             axisNumber(), state.from, state.to, width, height, state.bottom, topBytes(), flags,
-            COLORINGS.indexOf(state.colorBy), Number(meta.capacity ?? 0),
+            COLORINGS.indexOf(state.colorBy), capacityBytes(),
         ) >>> 0;
     if (at === 0) throw new Error("There is not enough memory in this tab to draw this.");
     const pixels = new Uint8ClampedArray(host.c.memory.buffer, at, width * height * 4);
@@ -145,7 +169,8 @@ function startCanvas(canvas) {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
     context.setTransform(plot.ratio, 0, 0, plot.ratio, GUTTER.left * plot.ratio, GUTTER.top * plot.ratio);
-    context.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    themeColor("--text");
+    context.font = `12px ${theme.font}`;
     return context;
 }
 
@@ -201,24 +226,25 @@ function drawAlongAxis(context) {
     const time = state.axis === "time";
     const unit = Math.max(Math.abs(state.from), Math.abs(state.to)) < 1e5 ? 1e3 : 1e6;
     const ticks = alongTicks(context, (value, step) => (time ? timeLabel(value, step, unit) : formatCount(value)));
+    const base = plot.height + lane.height;
     context.textAlign = "center";
     context.textBaseline = "top";
     for (const { value, text } of ticks) {
         const x = xOfAxis(value);
         context.strokeStyle = themeColor("--axis");
-        strokeLine(context, x, plot.height, x, plot.height + 5);
+        strokeLine(context, x, base, x, base + 5);
         context.fillStyle = themeColor("--dim");
         const half = context.measureText(text).width / 2;
-        context.fillText(text, Math.min(x, plot.width + GUTTER.right - half - 1), plot.height + 8);
+        context.fillText(text, Math.min(x, plot.width + GUTTER.right - half - 1), base + 8);
     }
     const title = time ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event` : "event";
     context.fillStyle = themeColor("--text");
-    context.fillText(title, plot.width / 2, plot.height + 28);
+    context.fillText(title, plot.width / 2, base + 28);
 }
 
 /** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context */
 function nameLines(context) {
-    const capacity = Number(meta.capacity ?? 0);
+    const capacity = capacityBytes();
     const end = eventOfAxis(state.to);
     const lines = [{ text: "reserved", bytes: host.c.page_reserved_at(Math.ceil(end) - 1) }];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity });
@@ -244,9 +270,12 @@ function drawAxes() {
     context.lineWidth = 1 / plot.ratio;
     drawBytesAxis(context);
     drawAlongAxis(context);
+    drawLane(context, plot.height);
+    context.lineWidth = 1 / plot.ratio;
     context.strokeStyle = themeColor("--axis");
     strokeLine(context, 0, 0, 0, plot.height);
     strokeLine(context, 0, plot.height, plot.width, plot.height);
+    if (lane.height) strokeLine(context, 0, plot.height + lane.height, plot.width, plot.height + lane.height);
     nameLines(context);
     drawMarkerLines(context);
 }
@@ -261,6 +290,16 @@ function oomMarker(i) {
     return { event, kind: "oom", text: "Out of memory", title };
 }
 
+/** Snapshots that were taken while this one was recorded. A loop that takes thousands gets marks for the first ones. */
+function snapshotMarkers() {
+    const c = host.c;
+    return Array.from({ length: Math.min(SNAPSHOTS_MOST, c.page_snapshot_count()) }, (_, i) => {
+        const event = c.page_snapshot_event(i);
+        const title = `Earlier snapshot: ${formatBytes(c.page_snapshot_bytes(i))} active; ${momentText(event)}`;
+        return { event, kind: "snapshot", text: "Snapshot", title };
+    });
+}
+
 /** Moments worth a mark that are inside of the window, the most important first. */
 function visibleMarkers() {
     const c = host.c;
@@ -268,6 +307,7 @@ function visibleMarkers() {
     const list = Array.from({ length: c.page_oom_count() }, (_, i) => oomMarker(i));
     const title = `Peak: ${formatExactBytes(c.page_peak_bytes())}, ${momentText(peak)}`;
     list.splice(1, 0, { event: peak, kind: "peak", text: `Peak ${formatBytes(c.page_peak_bytes())}`, title });
+    list.push(...snapshotMarkers());
     const middle = (/** @type {number} */ event) => (xOfEvent(event) + Math.max(xOfEvent(event), Math.min(xOfEvent(event + 1), plot.width))) / 2;
     return list.map((mark) => ({ ...mark, x: middle(mark.event) })).filter((mark) => mark.x >= 0 && mark.x <= plot.width);
 }
@@ -276,12 +316,16 @@ function visibleMarkers() {
 function drawMarkerLines(context) {
     for (const mark of visibleMarkers()) {
         const y = Math.min(plot.height, Math.max(0, yOfBytes(host.c.page_live_at(mark.event))));
-        context.strokeStyle = themeColor(mark.kind === "oom" ? "--bad" : "--text");
+        context.strokeStyle = themeColor(mark.kind === "oom" ? "--bad" : mark.kind === "peak" ? "--text" : "--dim");
         context.setLineDash([3, 3]);
-        strokeLine(context, mark.x, -4, mark.x, mark.kind === "oom" ? plot.height : y);
+        strokeLine(context, mark.x, -4, mark.x, mark.kind === "peak" ? y : plot.height);
         context.setLineDash([]);
     }
 }
+
+/** @type {Record<string, string>} */
+const MARKER_SIGNS = { oom: "\u2715", peak: "\u25be", snapshot: "\u25cb" };
+const SNAPSHOTS_MOST = 200;
 
 /** Farthest that a label may stand from its line, in CSS pixels. */
 const MARKER_SHIFT = 160;
@@ -309,7 +353,7 @@ function placeMarkers() {
     /** @type {{from: number, to: number, x: number}[]} */
     const taken = [];
     for (const mark of visibleMarkers()) {
-        for (const text of [mark.text, mark.kind === "oom" ? "\u2715" : "\u25be"]) {
+        for (const text of [mark.text, MARKER_SIGNS[mark.kind]]) {
             const half = context.measureText(text).width / 2 + 8;
             const place = markerPlace(taken, mark.x, half);
             if (place === null) continue;
@@ -396,10 +440,15 @@ function drawRange(context) {
     drawPlate(context, rangeText(state.range), (from + to) / 2, 6);
 }
 
+/** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range */
+function rangeEvents(range) {
+    const first = Math.max(-1, Math.ceil(eventOfAxis(range.from)));
+    return { first, end: Math.min(host.c.page_events(), Math.max(first + 1, Math.ceil(eventOfAxis(range.to)))) };
+}
+
 /** @param {{from: number, to: number}} range */
 function rangeText(range) {
-    const first = Math.ceil(eventOfAxis(range.from));
-    const end = Math.max(first + 1, Math.ceil(eventOfAxis(range.to)));
+    const { first, end } = rangeEvents(range);
     const peak = host.c.page_live_at(host.c.page_peak_in(first, end));
     const time = host.c.page_has_time() ? ` \u00b7 ${formatDuration(usOfEvent(end) - usOfEvent(first))}` : "";
     return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)} \u00b7 f zooms`;
@@ -420,7 +469,7 @@ function drawCrosshair(context, x, event) {
     strokeLine(context, x, 0, x, plot.height);
     const live = formatBytes(host.c.page_live_at(event));
     const reserved = formatBytes(host.c.page_reserved_at(event));
-    drawPlate(context, `${momentText(event)} \u00b7 live ${live} \u00b7 reserved ${reserved}`, x, plot.height + 6);
+    drawPlate(context, `${momentText(event)} \u00b7 live ${live} \u00b7 reserved ${reserved}`, x, plot.height + lane.height + 6);
 }
 
 function drawOverlay() {
@@ -455,6 +504,13 @@ function tipLines(life, event) {
 }
 
 function showTip() {
+    if (lane.hover && state.lanePointer) {
+        const { when, events } = phaseLines(lane.hover.phase);
+        plot.tip.replaceChildren(make("p", "tip-site", phaseText(lane.hover.name)), make("p", "", when), make("p", "tip-dim", events));
+        plot.tip.hidden = false;
+        placeTip(state.lanePointer);
+        return;
+    }
     const life = plot.hover?.life ?? null;
     if (life === null || !plot.hover || !state.pointer) {
         plot.tip.hidden = true;

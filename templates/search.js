@@ -1,6 +1,6 @@
-// Search over the frames of all stacks, not only the visible ones. A frame matches when its text "file:line function"
-// holds what was typed (capitals make no difference) or matches a /regular expression/; a stack matches when one of its
-// frames does.
+// Search over all allocations, not only the visible ones. A frame matches when its text "file:line function" holds what
+// was typed (capitals make no difference) or matches a /regular expression/; so do the texts noted with an allocation:
+// compile context, metadata, category. An allocation matches when a frame of its stack does, or one of its texts.
 "use strict";
 
 const search = {
@@ -8,6 +8,10 @@ const search = {
     text: "",
     /** One byte for each stack. @type {Uint8Array} */
     mask: new Uint8Array(0),
+    /** One byte for each context. @type {Uint8Array} */
+    contexts: new Uint8Array(0),
+    /** True while the module holds these masks. */
+    applied: false,
     /** @type {SearchResult} */
     result: { allocations: 0, bytesAtPeak: 0 },
     /** Device that the result is of. */
@@ -50,17 +54,38 @@ function maskOfMatches(matches) {
     return mask;
 }
 
+/** Marks the contexts with a text that matches. @param {(text: string) => boolean} matches */
+function contextsOfMatches(matches) {
+    const c = host.c;
+    const mask = new Uint8Array(c.page_context_count());
+    const known = new Map([[0, 0]]);
+    const test = (/** @type {number} */ id) => {
+        const before = known.get(id);
+        if (before !== undefined) return before;
+        const answer = matches(host.string(id)) ? 1 : 0;
+        known.set(id, answer);
+        return answer;
+    };
+    for (let i = 1; i < mask.length; i++)
+        mask[i] = test(c.page_context_compile(i) >>> 0) | test(c.page_context_metadata(i) >>> 0) | test(c.page_context_category(i) >>> 0);
+    return mask;
+}
+
 /** Brings the mask up to the text; a wrong regular expression matches nothing and says why. */
 function updateSearch() {
     if (search.text === state.search && search.mask.length !== 0) return;
     search.text = state.search;
     search.device = -1;
     search.error = "";
+    search.applied = false;
     try {
-        search.mask = maskOfMatches(matcherOf(state.search));
+        const matches = matcherOf(state.search);
+        search.mask = maskOfMatches(matches);
+        search.contexts = contextsOfMatches(matches);
     } catch (error) {
         search.error = error instanceof SyntaxError ? error.message : String(error);
         search.mask = new Uint8Array(host.c.page_stack_count());
+        search.contexts = new Uint8Array(host.c.page_context_count());
     }
 }
 
@@ -68,7 +93,10 @@ function updateSearch() {
 function applySearchMask() {
     if (!state.search) return false;
     updateSearch();
+    if (search.applied) return true;
     host.bytes(host.c.page_mask(), search.mask.length).set(search.mask);
+    host.bytes(host.c.page_context_mask(), search.contexts.length).set(search.contexts);
+    search.applied = true;
     return true;
 }
 
@@ -93,17 +121,12 @@ function setSearch(text) {
 /** Pins the next match after the pinned allocation (or the one before it), in order of birth. @param {1 | -1} direction */
 function goToMatch(direction) {
     if (!state.search) return;
-    updateSearch();
-    const lives = host.c.page_lives();
-    const start = state.selected ?? (direction === 1 ? -1 : lives);
-    for (let step = 1; step <= lives; step++) {
-        const life = (((start + direction * step) % lives) + lives) % lives;
-        if (!search.mask[host.c.page_life_stack(life) >>> 0]) continue;
-        state.selected = life;
-        state.focus = null;
-        showLife(life);
-        return;
-    }
+    applySearchMask();
+    const life = host.c.page_next_match(state.selected ?? (direction === 1 ? -1 : host.c.page_lives()), direction);
+    if (life < 0) return;
+    state.selected = life;
+    state.focus = null;
+    showLife(life);
 }
 
 /** Moves the window if the allocation is outside of it. @param {number} life */

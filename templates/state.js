@@ -9,7 +9,8 @@ const MINIMAP = 4;
 const LIST = 8;
 const DETAIL = 16;
 const HEADER = 32;
-const EVERYTHING = 63;
+const LEGEND = 64;
+const EVERYTHING = 127;
 
 const COLORINGS = ["site", "size", "age", "stream", "pool", "category"];
 const THEMES = ["auto", "light", "dark"];
@@ -43,10 +44,18 @@ const state = {
     focus: null,
     /** Event that the list is held at; null: the peak. @type {number | null} */
     moment: null,
+    /** What the list says about the selected range. @type {"born" | "freed" | "peak"} */
+    rangeOf: "born",
+    /** @type {PageFilter} */
+    filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false },
+    /** Internal phases are shown in the lane. */
+    internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
     range: null,
     /** CSS pixel of the plot under the pointer. @type {{x: number, y: number} | null} */
     pointer: null,
+    /** The same while it is over the lane of phases. @type {{x: number, y: number} | null} */
+    lanePointer: null,
     /** Rows of the list that are shown. */
     listRows: 40,
 };
@@ -63,6 +72,11 @@ function invalidate(parts) {
     frame.parts |= parts;
     if (frame.request === 0) frame.request = requestAnimationFrame(frame.draw);
     if (parts !== OVERLAY) scheduleHash();
+}
+
+/** Memory of the device: what the person who made the page said, else what the file says; 0: unknown. */
+function capacityBytes() {
+    return Number(meta.capacity ?? 0) || host.c.page_device_capacity(state.device);
 }
 
 /** Paper is light. */
@@ -114,7 +128,7 @@ function wholeRange() {
 /** Highest the y axis goes. The capacity belongs into the picture unless it would squeeze all else into a third; the PNG has the same rule. */
 function mostBytes() {
     const most = host.c.page_headroom();
-    const capacity = Number(meta.capacity ?? 0);
+    const capacity = capacityBytes();
     const shown = capacity > most - Math.floor(most / 32) && Math.floor(capacity / 3) <= most;
     return shown ? capacity + Math.floor(capacity / 32) : most;
 }
@@ -245,6 +259,8 @@ function setDevice(index) {
     state.range = null;
     state.pointer = null;
     if (!host.c.page_has_time()) state.axis = "events";
+    fillFilterMenus();
+    setFilter({ stream: -1, pool: -1 });
     fitWindow();
     invalidate(EVERYTHING);
 }
@@ -298,6 +314,10 @@ function hashOfState() {
     if (state.search) hash.set("search", state.search);
     if (state.colorBy !== defaultColoring()) hash.set("color", state.colorBy);
     if (state.groupBy !== "site") hash.set("group", state.groupBy);
+    const filter = filterToText(state.filter);
+    if (filter) hash.set("filter", filter);
+    if (state.range && state.rangeOf !== "born") hash.set("of", state.rangeOf);
+    if (state.internals) hash.set("internals", "1");
     if (state.theme !== meta.theme) hash.set("theme", state.theme);
     return `#${hash}`;
 }
@@ -363,6 +383,9 @@ function readHash(text) {
     const theme = hash.get("theme") ?? String(meta.theme ?? "auto");
     state.theme = THEMES.includes(theme) ? theme : "auto";
     state.colorBy = COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring();
+    state.internals = hash.get("internals") === "1";
+    state.rangeOf = hash.get("of") === "freed" ? "freed" : hash.get("of") === "peak" ? "peak" : "born";
+    setFilter({ ...emptyFilter(), ...filterOfText(hash.get("filter")) });
     state.groupBy = hash.get("group") === "stack" ? "stack" : "site";
     state.search = hash.get("search") ?? "";
     state.selected = boundedInteger(hash.get("selected"), 0, host.c.page_lives());

@@ -40,6 +40,10 @@ interface HostExports {
 
     page_device_count(): number;
     page_device_ordinal(index: number): number;
+    page_device_name(index: number): number;
+    page_device_capacity(index: number): number;
+    page_kind(): number;
+    page_rank(): number;
     page_device_events(index: number): number;
     page_device_lives(index: number): number;
     page_device(index: number): number;
@@ -70,6 +74,24 @@ interface HostExports {
     page_oom_event(i: number): number;
     page_oom_size(i: number): number;
     page_oom_free(i: number): number;
+
+    page_snapshot_count(): number;
+    page_snapshot_event(i: number): number;
+    page_snapshot_bytes(i: number): number;
+    page_stream_count(): number;
+    page_stream_high(stream: number): number;
+    page_stream_low(stream: number): number;
+    page_pool_count(): number;
+    page_pool_first(pool: number): number;
+    page_pool_second(pool: number): number;
+
+    page_phase_count(internal: number): number;
+    page_phase_rows(internal: number): number;
+    page_phase_name(phase: number): number;
+    page_phase_start_us(phase: number): number;
+    page_phase_end_us(phase: number): number;
+    page_phase_marks(internal: number, most_rows: number): number;
+    page_phase_mark_rows(): number;
 
     page_life_bytes(life: number): number;
     page_life_birth(life: number): number;
@@ -108,6 +130,7 @@ interface HostExports {
     page_curve(axis: number, from: number, to: number, width: number): number;
 
     page_groups(event: number, by: number): number;
+    page_range_groups(from: number, to: number, what: number, by: number): number;
     page_group_bytes(i: number): number;
     page_group_count(i: number): number;
     page_group_site(i: number): number;
@@ -116,10 +139,35 @@ interface HostExports {
     page_frame_count(): number;
     page_string_count(): number;
     page_mask(): number;
+    page_context_count(): number;
+    page_context_mask(): number;
+    page_next_match(life: number, step: number): number;
     page_mask_lives(): number;
     page_mask_peak_bytes(): number;
     page_site_lives(site: number): number;
     page_site_bytes_at(site: number, event: number): number;
+
+    page_filter(
+        least_bytes: number,
+        most_bytes: number,
+        least_age: number,
+        most_age: number,
+        age_in_us: number,
+        stream: number,
+        pool: number,
+        at_peak: number,
+        at_end: number,
+    ): number;
+    page_filter_off(): void;
+    page_kept(): number;
+    page_kept_peak_bytes(): number;
+
+    page_key_color(by: number, key: number, dark: number): number;
+    page_key_from(by: number, key: number): number;
+    page_category_name(category: number): number;
+    page_key_bytes(by: number, key: number, event: number): number;
+    page_life_category(life: number): number;
+    page_pending_count(): number;
 
     page_ticks_decimal(low: number, high: number, most: number): number;
     page_ticks_bytes(low: number, high: number, most: number): number;
@@ -133,6 +181,18 @@ interface Frame {
     name: string;
 }
 
+/** What passes the filter: words as people write them ("20 MiB", "500", "2 ms"), indices of streams and pools (-1: all). */
+interface PageFilter {
+    leastBytes: string;
+    mostBytes: string;
+    leastAge: string;
+    mostAge: string;
+    stream: number;
+    pool: number;
+    atPeak: boolean;
+    atEnd: boolean;
+}
+
 /** The window and what is shown in it, as scripts see it. Events count from 0; -1 is before the first. */
 interface PageView {
     device: number;
@@ -142,6 +202,7 @@ interface PageView {
     colorBy: string;
     search: string;
     selected: number | null;
+    filter: PageFilter;
 }
 
 interface PagePick {
@@ -163,10 +224,10 @@ interface PageApi {
     devices(): { device: number; events: number; allocations: number }[];
     summary(): object;
     view(): PageView;
-    setView(change: Partial<PageView>): PageView;
+    setView(change: Partial<Omit<PageView, "filter">> & { filter?: Partial<PageFilter> }): PageView;
     pick(x: number, y: number): PagePick | null;
     search(text: string): SearchResult;
-    stats(): { allocations: number; drawn: number; merged: number; frameMs: number[] };
+    stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number };
 }
 
 interface Window {

@@ -5,6 +5,7 @@ behind when a worker dies, the disk is full or somebody presses Ctrl-C.
 Environment: STRATA, path of the program (default: build/release/strata).
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -36,8 +37,8 @@ def environment(**more):
 
 
 def strata(*arguments, env=None, **options):
-    return subprocess.run([STRATA, *map(str, arguments)], capture_output=True, text=True, timeout=TIMEOUT_S,
-                          env=env or environment(), **options)
+    return subprocess.run([STRATA, *map(str, arguments)], capture_output=True, text=True, errors="replace",
+                          timeout=TIMEOUT_S, env=env or environment(), **options)
 
 
 def batch(*arguments, **options):
@@ -52,6 +53,7 @@ def tiny(sizes=(MIB,)):
     return pickle.dumps({"segments": [], "device_traces": [trace]})
 
 
+@functools.lru_cache
 def long(n_events):
     """A snapshot that takes a while to convert."""
     frames = [[{"name": f"layer{i}", "filename": "model.py", "line": i + 1}] for i in range(50)]
@@ -280,7 +282,7 @@ class Names(Folder):
         ("frank7/prank8.pickle", None, None, "frank7_prank8"),
         ("host-a.12345.pickle", None, None, "host-a.12345"),
         ("41.pickle", 41, None, "rank41"),
-        ("index.pickle", None, None, "index-0bbb4f5b84b5dbdd"),
+        ("index.pickle", None, None, None),  # index.html is taken
     )
 
     def test_names_in_use(self):
@@ -292,7 +294,7 @@ class Names(Folder):
             with self.subTest(name):
                 row = rows[name]
                 self.assertEqual((row["rank"], row["step"]), (rank, step))
-                if not name.startswith("index"):
+                if output:
                     self.assertEqual(row["page"], output + ".html")
                 self.assertTrue((self.folder / "out" / row["page"]).exists())
         self.assertRegex(rows["index.pickle"]["page"], r"^index-[0-9a-f]{16}\.html$")
@@ -427,7 +429,7 @@ class Resume(Folder):
         first = self.times()
         self.run_batch("--resume")
         self.assertEqual(self.times(), first)
-        self.put("rank1.pickle", tiny([2 * MIB]))
+        self.put("rank1.pickle", tiny([2 * MIB, MIB]))
         self.run_batch("--resume")
         changed = {name for name, inode in self.times().items() if inode != first[name]}
         self.assertEqual(changed, {"rank1.html", "rank1.strata.json"})
@@ -571,7 +573,7 @@ class Trouble(Folder):
     def put_set(self):
         """Two quick files and one that takes long enough to be met at work. Smaller ones wait for it with -j 1."""
         self.put("rank0.pickle")
-        self.put("rank1.pickle", long(1_200_000))
+        self.put("rank1.pickle", long(600_000))
         self.put("rank2.pickle")
 
     def assert_whole(self):
@@ -668,7 +670,7 @@ class Trouble(Folder):
     def test_little_memory(self):
         """A file that does not fit into its share is tried alone; one that does not fit at all costs itself."""
         self.put("rank0.pickle")
-        self.put("rank1.pickle", long(400_000))
+        self.put("rank1.pickle", long(600_000))
         done = self.run_batch("--max-memory", "8MiB", "-j", 2, code=4)
         self.assertIn("--max-memory", done.stderr)
         self.assertEqual([row["rank"] for row in summary(self.folder / "out")["rows"]], [0])

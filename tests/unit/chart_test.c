@@ -213,8 +213,8 @@ static void layout_check(struct recording *recording, const struct chart_options
     input.moment = options->legend_moment == UINT32_MAX ? input.window.peak_moment : options->legend_moment;
     arena_init(&scratch, host, SIZE_MAX);
     struct raster_style style = {.color_by = options->color_by};
-    assert_true(chart_groups_find(&recording->timeline, input.moment, &style, options->hide_internal, &scratch,
-                                  &groups, &input.n_groups));
+    assert_true(chart_groups_find(&recording->timeline, input.moment, &style, options->hide_internal,
+                                  &scratch, &groups, &input.n_groups));
     input.groups = groups;
     struct chart_layout layout;
     assert_int_equal(chart_layout_make(&layout, &input, font, host), CHART_OK);
@@ -251,6 +251,89 @@ static void nothing_overlaps_at_any_size(void **state) {
     }
     font_close(font);
     recording_close(recording);
+}
+
+/* ---- random texts ---- */
+
+struct dice {
+    uint64_t state;
+};
+
+static uint32_t dice_below(struct dice *dice, uint32_t limit) {
+    dice->state = dice->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)((dice->state >> 33) * limit >> 31);
+}
+
+/* Words of all scripts, controls, wrong UTF-8, of any length. */
+static void random_text(struct dice *dice, char *text, size_t capacity) {
+    static const char *const parts[] = {"forward",
+                                        "x",
+                                        " ",
+                                        "__init__",
+                                        "W",
+                                        "\xe8\xae\xb0\xe5\xbf\x86",
+                                        "\xf0\x9f\x94\xa5",
+                                        "\xff\xfe",
+                                        "\x1b[31m",
+                                        "\n",
+                                        "e\xcc\x81",
+                                        "\xe2\x80\xae",
+                                        "Linear(in_features=4096)",
+                                        ":",
+                                        "7"};
+    size_t used = 0;
+    for (uint32_t n = dice_below(dice, 1 + dice_below(dice, 40)); n > 0; n--) {
+        const char *part = parts[dice_below(dice, sizeof parts / sizeof *parts)];
+        if (used + strlen(part) + 1 > capacity)
+            break;
+        memcpy(text + used, part, strlen(part));
+        used += strlen(part);
+    }
+    text[used] = '\0';
+}
+
+static void recording_rename(struct recording *recording, struct dice *dice) {
+    char text[512];
+    for (uint32_t i = 1; i <= SITES; i++) {
+        random_text(dice, text, sizeof text);
+        recording->frames[i].name = text_add(recording, text);
+        random_text(dice, text, sizeof text - 3);
+        strcat(text, ".py");
+        recording->frames[i].file = text_add(recording, text);
+        recording->frames[i].line = dice_below(dice, 1u << 31);
+    }
+    for (uint32_t i = 0; i < 2 * PHASES; i++) {
+        random_text(dice, text, sizeof text);
+        recording->annotations[i].name = text_add(recording, text);
+    }
+    for (uint32_t i = 0; i < LIVES; i++)
+        recording->size[i] = UINT64_C(1) << dice_below(dice, 38);
+}
+
+static void nothing_overlaps_with_random_texts(void **state) {
+    (void)state;
+    struct dice dice = {42};
+    struct font *font = font_open();
+    assert_non_null(font);
+    for (uint32_t run = 0; run < 50; run++) {
+        struct recording *recording = recording_open(true);
+        char title[512];
+        recording_rename(recording, &dice);
+        arena_release(&recording->arena);
+        assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
+        random_text(&dice, title, sizeof title);
+        struct chart_options options = options_of(320 + dice_below(&dice, 2200),
+                                                  240 + dice_below(&dice, 1400), 1 + dice_below(&dice, 3));
+        options.title = title;
+        options.axis = dice_below(&dice, 2) ? AXIS_TIME : AXIS_EVENTS;
+        options.color_by = (enum color_by)dice_below(&dice, COLOR_BY_CATEGORY + 1);
+        options.hide_internal = dice_below(&dice, 2);
+        options.capacity_bytes = dice_below(&dice, 2) ? UINT64_C(80) << 30 : 0;
+        options.legend_moment = dice_below(&dice, EVENTS);
+        layout_check(recording, &options, font);
+        recording_close(recording);
+    }
+    font_close(font);
 }
 
 /* The flags of a peak and of an OOM may be anywhere, also at the same pixel and at either edge. */
@@ -435,6 +518,7 @@ static void impossible_sizes_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_overlaps_at_any_size),
+        cmocka_unit_test(nothing_overlaps_with_random_texts),
         cmocka_unit_test(flags_never_collide),
         cmocka_unit_test(an_empty_recording_says_why),
         cmocka_unit_test(a_window_has_its_own_peak),

@@ -1,0 +1,147 @@
+// The lane below the timeline: what the program said it was doing, as nested bands. The module finds the bands of the
+// window (at most a few per pixel); here they are drawn on the canvas of the axes.
+"use strict";
+
+const LANE_ROW = 18;
+const LANE_ROWS_PLAIN = 4;
+const LANE_ROWS_ALL = 10;
+
+/** @typedef {{phase: number, row: number, from: number, to: number, name: string}} PhaseMark CSS pixels of the timeline */
+
+const lane = {
+    fold: element("lane-fold", HTMLButtonElement),
+    /** CSS pixels between the timeline and its axis. */
+    height: 0,
+    /** Bands of the last drawing. @type {PhaseMark[]} */
+    marks: [],
+    /** The one under the pointer. @type {PhaseMark | null} */
+    hover: null,
+};
+
+/** Rows that the lane has room for. */
+function laneRows() {
+    const rows = host.c.page_phase_rows(state.internals ? 1 : 0);
+    return Math.min(rows, state.internals ? LANE_ROWS_ALL : LANE_ROWS_PLAIN);
+}
+
+/** Height in CSS pixels; where there is nothing but what is folded away, one row for its button. */
+function laneHeight() {
+    const folded = host.c.page_phase_count(1) > 0;
+    const rows = Math.max(laneRows(), folded ? 1 : 0);
+    return rows === 0 ? 0 : rows * LANE_ROW + 4;
+}
+
+/** The bands of the window that was drawn last. @param {number} ratio device pixels per CSS pixel @returns {PhaseMark[]} */
+function findPhaseMarks(ratio) {
+    const count = host.c.page_phase_marks(state.internals ? 1 : 0, laneRows()) >>> 0;
+    if (count === 0) return [];
+    const rows = host.floats(host.c.page_phase_mark_rows(), count * 4).slice();
+    return Array.from({ length: count }, (_, i) => {
+        const [phase, row, from, to] = rows.subarray(4 * i, 4 * i + 4);
+        return { phase, row, from: from / ratio, to: to / ratio, name: host.string(host.c.page_phase_name(phase) >>> 0) };
+    });
+}
+
+/** Equal names have equal colours, in every file. @param {string} name */
+function phaseColor(name) {
+    let hash = 2166136261;
+    for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
+    // The digits of "ProfilerStep#12" change the last bits only; the high ones are spread over all.
+    const hue = Math.imul(hash ^ (hash >>> 13), 0x9e3779b1) >>> 23;
+    return isDark() ? `hsl(${hue % 360} 28% 30%)` : `hsl(${hue % 360} 48% 87%)`;
+}
+
+/** A text cut to a width, "" where not even three letters would fit. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
+function cutText(context, text, width) {
+    if (context.measureText(text).width <= width) return text;
+    let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
+    while (low < high) {
+        const middle = Math.ceil((low + high) / 2);
+        if (context.measureText(`${text.slice(0, middle)}\u2026`).width <= width) low = middle;
+        else high = middle - 1;
+    }
+    return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
+}
+
+/** What a phase's name says to people: without control characters and the two signs that torch puts around it. @param {string} name */
+function phaseText(name) {
+    return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
+}
+
+/** @param {CanvasRenderingContext2D} context @param {number} top y of the lane */
+function drawLane(context, top) {
+    lane.marks = lane.height === 0 ? [] : findPhaseMarks(plot.ratio);
+    const text = themeColor("--text");
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    for (const mark of lane.marks) {
+        const gap = mark.to - mark.from > 4 ? 1 : 0;
+        const y = top + 3 + mark.row * LANE_ROW;
+        context.fillStyle = phaseColor(mark.name);
+        context.fillRect(mark.from, y, Math.max(1 / plot.ratio, mark.to - mark.from - gap), LANE_ROW - 2);
+        if (mark.to - mark.from < 24) continue;
+        context.fillStyle = text;
+        context.fillText(cutText(context, phaseText(mark.name), mark.to - mark.from - 9), mark.from + 4, y + (LANE_ROW - 2) / 2 + 0.5);
+    }
+    placeFold(top);
+}
+
+/** The button that shows and hides internal phases. @param {number} top */
+function placeFold(top) {
+    const internals = host.c.page_phase_count(1) >>> 0;
+    lane.fold.hidden = internals === 0;
+    if (internals === 0) return;
+    setText(lane.fold, `${state.internals ? "\u2212" : "+"}${formatCount(internals)}`);
+    lane.fold.title = `${state.internals ? "Hide" : "Show"} ${formatPlural(internals, "internal phase")}, such as the compiler's timers`;
+    lane.fold.setAttribute("aria-label", lane.fold.title);
+    lane.fold.setAttribute("aria-pressed", String(state.internals));
+    lane.fold.style.top = `${GUTTER.top + top + 3}px`;
+}
+
+/** The band under a point, the last drawn of several. @param {{x: number, y: number}} point @returns {PhaseMark | null} */
+function phaseAt({ x, y }) {
+    const row = Math.floor((y - plot.height - 3) / LANE_ROW);
+    if (lane.height === 0 || y < plot.height || y >= plot.height + lane.height || x < 0 || x > plot.width) return null;
+    const hit = lane.marks.filter((mark) => mark.row === row && x >= mark.from - 1 && x <= Math.max(mark.to, mark.from + 2));
+    return hit[hit.length - 1] ?? null;
+}
+
+/** Both ends of a phase along the axis. @param {number} phase */
+function phaseRange(phase) {
+    const c = host.c;
+    const whole = wholeRange();
+    const start = c.page_phase_start_us(phase);
+    const end = c.page_phase_end_us(phase);
+    if (state.axis === "time") return { from: Math.max(whole.from, start), to: end < 0 ? whole.to : Math.min(whole.to, end) };
+    return { from: Math.max(whole.from, c.page_event_at_us(start)), to: end < 0 ? whole.to : Math.min(whole.to, c.page_event_at_us(end)) };
+}
+
+/** A phase in words. @param {number} phase */
+function phaseLines(phase) {
+    const c = host.c;
+    const start = c.page_phase_start_us(phase);
+    const end = c.page_phase_end_us(phase);
+    const first = Math.max(0, c.page_event_at_us(start) + 1);
+    const last = end < 0 ? c.page_events() : c.page_event_at_us(end) + 1;
+    const peak = c.page_live_at(last > first ? c.page_peak_in(first, last) : first - 1);
+    return {
+        when: end < 0 ? `from ${formatDuration(start)} on; its end was not recorded` : `${formatDuration(end - start)}, from ${formatDuration(start)} to ${formatDuration(end)}`,
+        events: `${formatPlural(last - first, "event")} \u00b7 highest ${formatBytes(peak)}`,
+    };
+}
+
+/** A click on a phase selects its range. @param {PhaseMark} mark */
+function selectPhase(mark) {
+    const range = phaseRange(mark.phase);
+    if (range.to <= range.from) return;
+    state.range = range;
+    invalidate(OVERLAY | LIST);
+}
+
+function startLane() {
+    lane.fold.addEventListener("click", () => {
+        state.internals = !state.internals;
+        if (layoutPlot()) invalidate(MINIMAP);
+        invalidate(TIMELINE | OVERLAY);
+    });
+}

@@ -1,0 +1,100 @@
+// The legend below the timeline: what lines and patterns mean, and, in colourings other than by call site, what each
+// colour stands for. By call site the list beside the timeline is the legend.
+"use strict";
+
+const LEGEND_MOST = 14;
+const SCALE_STEPS = 16;
+
+const legendUi = element("legend", HTMLUListElement);
+
+/** @param {string} text @param {string} color @param {string} [title] */
+function legendItem(text, color, title) {
+    const item = make("li");
+    const swatch = make("i", "swatch");
+    swatch.style.background = color;
+    item.append(swatch, text);
+    if (title) item.title = title;
+    return item;
+}
+
+/** @param {number} by @param {number} key */
+function keyColor(by, key) {
+    return cssColor(host.c.page_key_color(by, key, isDark() ? 1 : 0));
+}
+
+/** A row of swatches, from small to large, with words at both ends and in between. @param {number} by @param {(value: number) => string} format */
+function scaleItem(by, format) {
+    const item = make("li", "legend-scale");
+    for (let key = 0; key < SCALE_STEPS; key++) {
+        const from = host.c.page_key_from(by, key);
+        const step = make("span", "legend-step");
+        const swatch = make("i");
+        swatch.style.background = keyColor(by, key);
+        step.append(swatch);
+        if (key % 5 === 0) step.append(make("b", "", key === 0 ? `below ${format(host.c.page_key_from(by, 1))}` : format(from)));
+        step.title = key === 0 ? `below ${format(host.c.page_key_from(by, 1))}` : `from ${format(from)}`;
+        item.append(step);
+    }
+    return item;
+}
+
+/** Colours that belong to names, the largest at the peak first. @param {number} by @param {string[]} names */
+function namedItems(by, names) {
+    const peak = host.c.page_peak_event();
+    // More than a menu's worth of streams are in the order of their numbers: sums of each would cost a walk over all.
+    const known = names.slice(0, 64).map((name, key) => ({ name, key, bytes: host.c.page_key_bytes(by, key, peak) }));
+    known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
+    const shown = known.filter(({ bytes }, i) => bytes > 0 || (by !== 5 && i < LEGEND_MOST)).slice(0, LEGEND_MOST);
+    const items = shown.map(({ name, key, bytes }) =>
+        legendItem(bytes ? `${name} ${formatBytes(bytes)}` : name, keyColor(by, key), `${formatExactBytes(bytes)} at the peak`));
+    const rest = names.length - shown.length;
+    if (rest > 0 && by !== 5) items.push(make("li", "legend-more", `and ${formatCount(rest)} more`));
+    if (items.length) items.push(make("li", "legend-more", "bytes at the peak"));
+    return items;
+}
+
+/** "optimizer_state" as people write it. */
+function categoryNames() {
+    const names = [];
+    for (let i = 0; ; i++) {
+        const at = host.c.page_category_name(i) >>> 0;
+        if (at === 0) return names;
+        const bytes = host.bytes(at, 40);
+        names.push(host.decoder.decode(bytes.slice(0, bytes.indexOf(0))).replace(/_/g, " "));
+    }
+}
+
+function colorItems() {
+    const numbers = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
+    switch (state.colorBy) {
+        case "size": return [scaleItem(1, formatBytes)];
+        case "age": return [scaleItem(2, (events) => formatPlural(events, "event"))];
+        case "stream": return namedItems(3, numbers(host.c.page_stream_count()).map((i) => `stream ${streamText(i)}`));
+        case "pool": return namedItems(4, numbers(host.c.page_pool_count()).map((i) => `${poolName(i)} pool`));
+        case "category": return namedItems(5, categoryNames());
+        default: return [];
+    }
+}
+
+/** @param {string} kind @param {string} text @param {string} title */
+function patternItem(kind, text, title) {
+    const item = make("li", "legend-key");
+    item.append(make("i", `key-${kind}`), text);
+    item.title = title;
+    return item;
+}
+
+/** Lines and patterns that this recording can show. */
+function patternItems() {
+    const items = [];
+    if (host.c.page_reserved_peak() > 0) items.push(patternItem("line", "reserved", "What the allocator holds of the device"));
+    if (capacityBytes() > 0) items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes())}`, "Memory of the device"));
+    if (host.c.page_preexisting() > 0) items.push(patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"));
+    if (host.c.page_pending_count() > 0) items.push(patternItem("hatch", "freed, waits for another stream", "Its memory cannot be used again until that stream is done"));
+    return items;
+}
+
+function drawLegend() {
+    legendUi.replaceChildren(...colorItems(), ...patternItems());
+    legendUi.hidden = legendUi.childElementCount === 0;
+}

@@ -1,0 +1,309 @@
+// The index of a batch in a real browser, with 16 ranks converted from snapshots and with 2,048 from sidecars made up here.
+//
+//     STRATA=path/to/strata node --test tests/batch_page_test.mjs
+//
+// Where there is no Chromium (STRATA_CHROMIUM may name one), the tests are skipped, unless STRATA_NEEDS_BROWSER is set.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+import { chromium } from "playwright-core";
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const strata = process.env.STRATA ?? "strata";
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** A name that would be markup, a script's end and a terminal's command. */
+const HOSTILE = "rank14 <img src=x onerror=alert(1)><script>alert(2)<\\script>&'\".pickle";
+
+/** @returns {string | undefined} */
+function findBrowser() {
+    const names = [process.env.STRATA_CHROMIUM, "chromium", "chromium-browser", "google-chrome"].filter(Boolean);
+    const folders = (process.env.PATH ?? "").split(path.delimiter);
+    for (const candidate of names.flatMap((name) => folders.map((folder) => path.resolve(folder, String(name))))) {
+        try {
+            accessSync(candidate, constants.X_OK);
+            return candidate;
+        } catch {
+            // not this one
+        }
+    }
+    return undefined;
+}
+
+const browserPath = findBrowser();
+if (!browserPath && process.env.STRATA_NEEDS_BROWSER) throw new Error("no Chromium found");
+const skip = browserPath ? false : "no Chromium found: the index is not tested";
+if (skip) console.log(`skipped: ${skip}`);
+
+/** @type {string} */ let folder;
+/** @type {string} */ let ranks;
+/** @type {string} */ let many;
+/** @type {import("playwright-core").Browser} */ let browser;
+
+function run(/** @type {string} */ command, /** @type {string[]} */ ...args) {
+    const done = spawnSync(command, args, { encoding: "utf8", maxBuffer: 1 << 28 });
+    assert.ok([0, 4].includes(done.status ?? -1), `${command} ${args.join(" ")}: ${done.stderr}`);
+    return done;
+}
+
+/** Sixteen ranks: a straggler, an OOM, an empty file, a log, and a hostile name. */
+function makeRanks() {
+    const dumps = path.join(folder, "dumps");
+    mkdirSync(dumps);
+    for (let rank = 0; rank < 16; rank++) {
+        const story = rank === 3 ? "leak_zero_grad" : rank === 7 ? "oom" : "train";
+        const name = rank === 14 ? HOSTILE : `rank${rank}_memory_snapshot.pickle`;
+        run("python3", path.join(here, "..", "samples", "generate.py"), "--story", story, "--seed", String(rank), "-o", path.join(dumps, name));
+    }
+    writeFileSync(path.join(dumps, "rank9_memory_snapshot.pickle"), "");
+    writeFileSync(path.join(dumps, "launch.log"), "hello\n");
+    run(strata, "batch", "-q", dumps, "-o", ranks, "--png");
+}
+
+/** A thousand nodes' worth of ranks from one sidecar: all alike but for a few. */
+function makeMany() {
+    const model = JSON.parse(readFileSync(path.join(ranks, "rank0.strata.json"), "utf8"));
+    mkdirSync(many);
+    for (let rank = 0; rank < 2048; rank++) {
+        const sidecar = structuredClone(model);
+        const [device, extra] = [sidecar.devices[0], sidecar.batch.devices[0]];
+        const factor = 1 + (((rank * 7919) % 101) - 50) / 5000 + (rank === 1234 ? 0.5 : 0);
+        Object.assign(sidecar.batch, { rank, input: `node${rank >> 3}/rank${rank}.pickle`, page: `rank${rank}.html`, png: null });
+        extra.curve = extra.curve.map((/** @type {number} */ bytes) => Math.round(bytes * factor));
+        device.peak_bytes = Math.max(...extra.curve);
+        device.end_bytes = extra.curve.at(-1);
+        if (rank === 77) device.oom = [{ event: 5, requested_bytes: 1 << 30, device_free_bytes: 1 << 20 }];
+        writeFileSync(path.join(many, `rank${rank}.strata.json`), JSON.stringify(sidecar));
+    }
+    run(strata, "batch", "-q", "--index", many);
+}
+
+/**
+ * Opens an index; nothing may be fetched, logged or asked while it is open.
+ * @param {string} directory
+ * @param {(page: import("playwright-core").Page) => Promise<void>} use
+ * @param {import("playwright-core").BrowserContextOptions} [options]
+ */
+async function withIndex(directory, use, options = {}) {
+    const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
+    /** @type {string[]} */
+    const troubles = [];
+    try {
+        const page = await context.newPage();
+        const url = pathToFileURL(path.join(directory, "index.html")).href;
+        page.on("request", (request) => {
+            if (request.url() !== url && !request.url().startsWith("data:")) troubles.push(`request: ${request.url()}`);
+        });
+        page.on("console", (message) => {
+            if (["error", "warning"].includes(message.type())) troubles.push(`console: ${message.text()}`);
+        });
+        page.on("pageerror", (error) => void troubles.push(`error: ${error.stack}`));
+        page.on("dialog", (dialog) => {
+            troubles.push(`dialog: ${dialog.message()}`);
+            return dialog.dismiss();
+        });
+        await page.addInitScript(() => {
+            addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective}`));
+        });
+        await page.goto(url);
+        await page.evaluate("strata.ready");
+        await use(page);
+        await settle(page);
+        assert.deepEqual(troubles, []);
+    } finally {
+        await context.close();
+    }
+}
+
+/** @param {import("playwright-core").Page} page */
+async function settle(page) {
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))));
+}
+
+/** First cells of the lines in sight, from the top. @param {import("playwright-core").Page} page */
+async function ranksInSight(page) {
+    return page.evaluate(() =>
+        [...document.querySelectorAll("#scroll .row")]
+            .sort((a, b) => /** @type {HTMLElement} */ (a).offsetTop - /** @type {HTMLElement} */ (b).offsetTop)
+            .map((line) => line.firstElementChild?.textContent),
+    );
+}
+
+/** How many pixels of a canvas have a colour. @param {import("playwright-core").Page} page @param {string} id @param {number[]} rgb */
+async function pixelsOf(page, id, rgb) {
+    return page.evaluate(
+        ([name, [red, green, blue]]) => {
+            const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById(String(name)));
+            const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, 0, canvas.width, canvas.height);
+            let count = 0;
+            for (let i = 0; i < data.length; i += 4) count += Number(data[i] === red && data[i + 1] === green && data[i + 2] === blue);
+            return count;
+        },
+        /** @type {[string, number[]]} */ ([id, rgb]),
+    );
+}
+
+before(() => {
+    if (skip) return;
+    folder = mkdtempSync(path.join(tmpdir(), "strata-index-"));
+    [ranks, many] = [path.join(folder, "ranks"), path.join(folder, "many")];
+    makeRanks();
+    makeMany();
+});
+
+before(async () => {
+    // Containers give a browser neither a sandbox nor much shared memory.
+    if (!skip) browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+});
+
+after(async () => {
+    await browser?.close();
+    if (folder) rmSync(folder, { recursive: true });
+});
+
+describe("sixteen ranks", { skip }, () => {
+    const summary = () => JSON.parse(readFileSync(path.join(ranks, "summary.json"), "utf8"));
+
+    test("findings, failures and names are shown as text", async () => {
+        await withIndex(ranks, async (page) => {
+            const findings = await page.locator("#findings .finding").allTextContents();
+            assert.deepEqual(findings, summary().findings);
+            assert.match(findings.join("\n"), /^rank 3 peaks .* above the median; .* of it from /m);
+            assert.match(await page.locator("#failed").innerText(), /rank9_memory_snapshot\.pickle\s+the file is empty/);
+            assert.equal(await page.locator("#skipped-title").textContent(), "1 file skipped");
+            assert.ok((await page.locator("#scroll .row").allTextContents()).some((text) => text.includes(HOSTILE)));
+            assert.equal(await page.locator("img").count(), 0);
+        });
+    });
+
+    test("the table sorts by every column, numbers as numbers", async () => {
+        await withIndex(ranks, async (page) => {
+            assert.deepEqual(await ranksInSight(page), [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15].map(String));
+            const value = { rank: "rank", step: "step", peak: "peak_bytes", end: "end_bytes", events: "events", oom: "oom", file: "input" };
+            for (const [key, field] of Object.entries(value)) {
+                await page.locator(`#head [data-key=${key}]`).click();
+                const rows = /** @type {any[]} */ (await page.evaluate("strata.rows()"));
+                const falling = (await page.locator("#head [aria-sort=descending]").count()) === 1;
+                const wanted = rows.map((row) => row[field]).filter((item) => item !== null);
+                const sorted = [...wanted].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+                assert.deepEqual(wanted, falling ? sorted.reverse() : sorted, key);
+                assert.equal((await ranksInSight(page))[0], String(rows[0].rank), key);
+            }
+        });
+    });
+
+    test("links lead to pages and pictures that are there", async () => {
+        await withIndex(ranks, async (page) => {
+            const links = await page.locator("#scroll a").evaluateAll((all) => all.map((link) => /** @type {HTMLAnchorElement} */ (link).href));
+            assert.equal(links.length, 30);
+            for (const link of links) accessSync(fileURLToPath(link));
+        });
+    });
+
+    test("odd curves have the colour of their finding, the others are grey", async () => {
+        await withIndex(ranks, async (page) => {
+            // Orange: the out-of-memory rank comes first. Blue: the straggler.
+            assert.ok((await pixelsOf(page, "curves", [0xd5, 0x5e, 0x00])) > 200);
+            assert.ok((await pixelsOf(page, "curves", [0x2b, 0x83, 0xc6])) > 200);
+            assert.ok((await pixelsOf(page, "heat", [213, 94, 0])) > 500, "the straggler's cell");
+            assert.equal(await page.locator("#legend li").count(), 3);
+        });
+    });
+
+    test("choosing a finding shows what the median rank has not", async () => {
+        await withIndex(ranks, async (page) => {
+            await page.locator("#findings .finding", { hasText: "rank 3 " }).click();
+            const row = summary().rows.find((/** @type {any} */ candidate) => candidate.rank === 3);
+            assert.equal(await page.locator("#detail h2").textContent(), "rank 3");
+            assert.equal(await page.locator("#detail table tr").count(), row.differences.length + 1);
+            assert.ok((await page.locator("#detail table tr").nth(1).textContent())?.includes(row.differences[0].site));
+            assert.equal(await page.locator("#scroll .row.chosen").count(), 1);
+        });
+    });
+
+    test("the filter finds ranks and files; only the odd ones", async () => {
+        await withIndex(ranks, async (page) => {
+            await page.fill("#filter", "3");
+            assert.ok((await ranksInSight(page)).includes("3"));
+            await page.fill("#filter", "<script>");
+            assert.deepEqual(await ranksInSight(page), ["14"]);
+            await page.fill("#filter", "");
+            await page.selectOption("#only", "odd");
+            assert.deepEqual(await ranksInSight(page), ["3", "7"]);
+            await page.selectOption("#only", "oom");
+            assert.deepEqual(await ranksInSight(page), ["7"]);
+        });
+    });
+
+    test("both themes, without a complaint of the accessibility checker", async () => {
+        for (const colorScheme of /** @type {const} */ (["light", "dark"]))
+            await withIndex(
+                ranks,
+                async (page) => {
+                    assert.equal(await page.evaluate("document.documentElement.dataset.theme"), colorScheme);
+                    await page.evaluate(axeSource);
+                    const result = /** @type {any} */ (await page.evaluate("axe.run()"));
+                    const complaints = result.violations.map((/** @type {any} */ item) => `${item.id}: ${item.nodes[0].html}`);
+                    assert.deepEqual(complaints, []);
+                    await page.click("#theme");
+                    assert.notEqual(await page.evaluate("document.documentElement.dataset.theme"), colorScheme);
+                },
+                { colorScheme },
+            );
+    });
+});
+
+describe("2,048 ranks", { skip }, () => {
+    test("opens quickly and holds few lines in the document", async () => {
+        await withIndex(many, async (page) => {
+            assert.match((await page.locator("#totals").textContent()) ?? "", /^2,048 recordings/);
+            assert.ok((await page.locator("#scroll .row").count()) < 60);
+            const frames = /** @type {number[]} */ (
+                await page.evaluate(async () => {
+                    const scroll = /** @type {HTMLElement} */ (document.getElementById("scroll"));
+                    const times = [];
+                    for (let i = 0; i < 40; i++) {
+                        const begin = performance.now();
+                        scroll.scrollTop = i * 1500;
+                        await new Promise((done) => requestAnimationFrame(done));
+                        times.push(performance.now() - begin);
+                    }
+                    return times.sort((a, b) => a - b);
+                })
+            );
+            assert.ok(frames[20] < 200, `a frame of scrolling took ${frames[20]} ms`);
+        });
+    });
+
+    test("the few that differ are named, and found in the list and the strip", async () => {
+        await withIndex(many, async (page) => {
+            const findings = await page.locator("#findings .finding").allTextContents();
+            assert.equal(findings.length, 2);
+            assert.match(findings[0], /^rank 77 ran out of memory/);
+            assert.match(findings[1], /^rank 1234 peaks .* above the median/);
+            await page.locator("#findings .finding").nth(1).click();
+            await settle(page);
+            assert.ok((await ranksInSight(page)).includes("1234"));
+            assert.equal(await page.locator("#scroll .row.chosen > :first-child").textContent(), "1234");
+            assert.ok((await pixelsOf(page, "heat", [213, 94, 0])) > 20, "the odd rank's cell is wide enough to be seen");
+        });
+    });
+
+    test("scrolls to the end and sorts", async () => {
+        await withIndex(many, async (page) => {
+            await page.evaluate("document.getElementById('scroll').scrollTop = 1e9");
+            await settle(page);
+            assert.equal((await ranksInSight(page)).at(-1), "2047");
+            await page.evaluate("document.getElementById('scroll').scrollTop = 0");
+            await page.locator("#head [data-key=peak]").click();
+            await settle(page);
+            assert.equal((await ranksInSight(page))[0], "1234");
+        });
+    });
+});

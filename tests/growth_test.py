@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""What grows from step to step, on generated training runs: leaking and healthy ones, with and without annotations,
+with noise. The truth is known, because the script that leaks is part of the test.
+
+    STRATA=path/to/strata growth_test.py [RUNS]
+"""
+
+import collections
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "samples"))
+
+from simulator.allocator import KIB, MIB  # noqa: E402
+from simulator.dice import Dice  # noqa: E402
+from simulator.stacks import CALL, PROJECT, STEP  # noqa: E402
+from simulator.transformer import Shape, Training  # noqa: E402
+from simulator.world import Flavour, Recording, World, settings, snapshot  # noqa: E402
+
+DEFAULT_RUNS = 40
+ANNOTATIONS = ("profiler", "optimizer", "none")
+LEAKS = ("graph", "probes", "losses", "outputs", "slow")
+HEALTHY = ("plain", "bounded_cache", "warm_up", "lengths", "prefetch")
+
+PROBE = ((PROJECT + "model/probe.py", "keep_hidden", 27), (PROJECT + "model/block.py", "forward", 37)) + CALL + STEP
+LOSSES = ((PROJECT + "metrics.py", "remember_loss", 12),) + STEP
+OUTPUTS = ((PROJECT + "metrics.py", "remember_output", 31),) + STEP
+CACHE = ((PROJECT + "cache.py", "put", 8),) + STEP
+WORK = ((PROJECT + "work.py", "autotune", 77),) + STEP
+NOISE = tuple(((PROJECT + f"noise/worker_{i}.py", "poll", 5 + i),) + STEP for i in range(6))
+
+# The call sites that a story's leak may be found at; of "graph" all of the forward pass stays.
+EXPECTED = {
+    "graph": {"attention.py", "feed_forward.py", "block.py", "transformer.py", "loss.py"},
+    "probes": {"probe.py"},
+    "losses": {"metrics.py"},
+    "outputs": {"metrics.py"},
+    "slow": {"metrics.py"},
+}
+
+
+class Run(Training):
+    """A training loop with one story's habits and with noise."""
+
+    def __init__(self, world, story, dice, noise):
+        self.story, self.dice, self.noise, self.number = story, dice, noise, 0
+        self.cache = collections.deque()
+        super().__init__(world, Shape(layers=2, width=512, batch=2, tokens=256), retain_graph=story == "graph")
+
+    def keep(self, places, nbytes):
+        return self.world.malloc(nbytes, self.world.stacks.alloc("clone", places))
+
+    def drop(self, block, places):
+        self.world.free(block, self.world.stacks.free(places))
+
+    def zero_grad(self):
+        if self.story != "graph":
+            super().zero_grad()
+
+    def after_layer(self, layer, saved):
+        if self.story == "probes":
+            self.retained.append(self.keep(PROBE, 2 * self.shape.batch * self.shape.tokens * self.shape.width))
+        if self.noise and self.dice.below(3) == 0:
+            self.make_noise()
+
+    def make_noise(self):
+        """Allocations that come and go at random, some of them across the end of a step."""
+        places = self.dice.choice(NOISE)
+        block = self.keep(places, self.dice.between(KIB, 3 * MIB))
+        if self.dice.below(2):
+            self.drop(block, places)
+            return
+        self.cache.append((block, places))
+        while len(self.cache) > 3:
+            self.drop(*self.cache.popleft())
+
+    def take_batch(self):
+        if self.story in ("lengths", "slow") or self.noise:
+            self.resize(tokens=self.dice.choice((192, 224, 256, 288, 320)))
+        return super().take_batch()
+
+    def habit(self):
+        """Once in a step."""
+        if self.story == "losses":
+            self.retained.append(self.keep(LOSSES, 4))
+        if self.story == "outputs":
+            self.retained.append(self.keep(OUTPUTS, self.dice.between(MIB, 4 * MIB)))
+        if self.story == "slow":
+            self.retained.append(self.keep(OUTPUTS, 64 * KIB))
+        if self.story == "bounded_cache":
+            self.cache.append((self.keep(CACHE, 6 * MIB), CACHE))
+            while len(self.cache) > 3:
+                self.drop(*self.cache.popleft())
+        if self.story == "warm_up" and self.number < 2:
+            self.keep(WORK, (8 - 3 * self.number) * MIB)
+        if self.story == "prefetch":
+            self.cache.append((self.keep(CACHE, self.dice.between(MIB, 6 * MIB)), CACHE))
+            while len(self.cache) > 2:
+                self.drop(*self.cache.popleft())
+
+    def step(self, number, clip=False):
+        self.number = number
+        with self.world.scope(f"ProfilerStep#{number}"):
+            self._next_batch()
+            self.backward(self.forward())
+            if clip:
+                self._clip()
+            with self.world.scope("Optimizer.step#AdamW.step"):
+                self.optimize()
+            self.habit()
+            self.zero_grad()
+
+
+def annotated(value, mode):
+    """The snapshot with the annotations that the mode leaves."""
+    prefix = {"profiler": "", "optimizer": "Optimizer.step", "none": None}[mode]
+    value["external_annotations"] = [
+        each for each in value["external_annotations"] if prefix is not None and each["name"].startswith(prefix)
+    ]
+    return value
+
+
+def play(seed, story, noise, mode):
+    dice = Dice(seed * 7919 + 13)
+    recording = Recording(Flavour(), 1)
+    world = World(seed, recording)
+    run = Run(world, story, dice, noise)
+    for number in range(dice.between(7, 12)):
+        run.step(number, clip=bool(seed % 2))
+        if noise and number % 3 == 2:
+            run.evaluate()
+    return annotated(snapshot(world, recording, settings()), mode)
+
+
+def grown(strata, path):
+    done = subprocess.run([strata, "report", "--json", str(path)], capture_output=True, check=True, timeout=120)
+    return json.loads(done.stdout)["devices"][0]["growth"]
+
+
+def check(strata, folder, seed):
+    """What is wrong with one run; None: nothing."""
+    leaking = seed % 2 == 0
+    story = (LEAKS if leaking else HEALTHY)[seed // 2 % 5]
+    noise, mode = seed // 10 % 2 == 1, ANNOTATIONS[seed % 3]
+    path = pathlib.Path(folder, f"run{seed}.pickle")
+    path.write_bytes(pickle.dumps(play(seed, story, noise, mode), protocol=4))
+    growth = grown(strata, path)
+    path.unlink()
+    rising = {site["site"] for site in growth["sites"] if site["kind"] == "rises"}
+    files = {site.split(":")[0] for site in rising}
+    what = f"seed {seed}, {story}{' with noise' if noise else ''}, annotations: {mode}, steps from {growth['steps_from']}"
+    wanted_from = {"profiler": "profiler_step", "optimizer": "optimizer_step", "none": "period"}[mode]
+    if growth["steps_from"] != wanted_from or not growth["judged"]:
+        return f"{what}: not judged, or steps from elsewhere ({len(growth['steps'])} steps)"
+    if leaking and not files & EXPECTED[story]:
+        return f"{what}: the leak was missed, found {rising}"
+    if files - (EXPECTED[story] if leaking else set()):
+        return f"{what}: false alarm: {rising}"
+    return None
+
+
+def main(arguments):
+    runs = int(arguments[0]) if arguments else DEFAULT_RUNS
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(runs):
+            problem = check(os.environ["STRATA"], folder, seed)
+            if problem:
+                print(problem)
+                failed += 1
+    print(f"{runs - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,369 @@
+#!/usr/bin/env python3
+"""The report's sections against an independent replay, and reports and pictures against golden files.
+
+    STRATA=path/to/strata report_test.py             runs the tests
+    STRATA=path/to/strata report_test.py --refresh   writes tests/golden/ anew; look at what changed before you commit it
+"""
+
+import collections
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+import replay
+
+HERE = pathlib.Path(__file__).resolve().parent
+SAMPLES = HERE.parent / "samples"
+GOLDEN = HERE / "golden"
+STRATA = os.environ.get("STRATA", "strata")
+CORPUS = os.environ.get("STRATA_CORPUS")
+OOM_FILE = "oom_expandable_4dev.pickle"  # its device 1 ran out of memory
+
+# Small pictures of what a picture can show: name -> (sample, options)
+PICTURES = {
+    "train": ("train", ()),
+    "oom_dark": ("oom", ("--theme", "dark", "--at", "oom", "--capacity", "8GiB")),
+    "streams_time": ("streams", ("--axis", "time", "--scale", "2", "--width", "500", "--height", "320")),
+    "overflow_category": ("overflow", ("--color-by", "category")),
+    "internal": ("leak_zero_grad", ("--hide-internal", "--from", "peak-600", "--to", "peak+100")),
+}
+PICTURE_SIZE = ("--width", "800", "--height", "450")
+TEXT_TOLERANCE = 24  # of 255 and of each channel: another version of FreeType rounds a little differently
+TEXT_DIFFERS = 0.01  # share of the pixels outside of the plot that may differ by more
+
+
+def run(*words, check=True):
+    done = subprocess.run([STRATA, *map(str, words)], capture_output=True, timeout=300)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{words} exits {done.returncode}: {done.stderr.decode(errors='replace')[-1000:]}")
+    return done
+
+
+def report(path, *words):
+    return json.loads(run("report", "--json", *words, path).stdout)
+
+
+def samples():
+    return sorted(SAMPLES.glob("*.pickle"))
+
+
+# ---- PNG, as far as ours go: 8 bits, RGB or RGBA or a palette, not interlaced ----
+
+
+class Picture:
+    def __init__(self, data):
+        self.texts, packed, self.palette = {}, b"", None
+        at = 8
+        while at < len(data):
+            (length,) = struct.unpack_from(">I", data, at)
+            kind, body = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
+            at += 12 + length
+            if kind == b"IHDR":
+                self.width, self.height, self.depth, self.color = struct.unpack_from(">IIBB", body)
+            elif kind == b"PLTE":
+                self.palette = [body[i : i + 3] for i in range(0, length, 3)]
+            elif kind == b"IDAT":
+                packed += body
+            elif kind == b"tEXt":
+                key, value = body.split(b"\0", 1)
+                self.texts[key.decode("latin-1")] = value.decode("latin-1")
+        self.rows = self.unfilter(zlib.decompress(packed))
+
+    def unfilter(self, raw):
+        channels = {0: 1, 2: 3, 3: 1, 6: 4}[self.color]
+        step, rows, at = max(1, channels * self.depth // 8), [], 0
+        stride = (self.width * channels * self.depth + 7) // 8
+        before = bytearray(stride)
+        for _ in range(self.height):
+            kind, row = raw[at], bytearray(raw[at + 1 : at + 1 + stride])
+            at += 1 + stride
+            for i in range(stride if kind else 0):
+                left, up = row[i - step] if i >= step else 0, before[i]
+                corner = before[i - step] if i >= step else 0
+                row[i] = (row[i] + self.predict(kind, left, up, corner)) & 255
+            rows.append(self.pixels(row))
+            before = row
+        return rows
+
+    @staticmethod
+    def predict(kind, left, up, corner):
+        if kind < 4:
+            return (0, left, up, (left + up) // 2)[kind]
+        guess = left + up - corner
+        return min((left, up, corner), key=lambda value: abs(guess - value))
+
+    def pixels(self, row):
+        """Three bytes per pixel."""
+        if self.color == 3:
+            per = 8 // self.depth
+            codes = (row[x // per] >> (8 - self.depth * (x % per + 1)) & (1 << self.depth) - 1 for x in range(self.width))
+            return b"".join(self.palette[code] for code in codes)
+        if self.color == 6:
+            return bytes(byte for i, byte in enumerate(row) if i % 4 != 3)
+        return bytes(row)
+
+    def plot(self):
+        return tuple(map(int, self.texts["strata:plot"].split()))
+
+
+def pictures_differ(golden, got):
+    """A sentence, or None."""
+    if (golden.width, golden.height, golden.plot()) != (got.width, got.height, got.plot()):
+        return f"size or plot: {golden.width}x{golden.height} {golden.plot()}, {got.width}x{got.height} {got.plot()}"
+    x, y, width, height = golden.plot()
+    text_pixels = text_differs = 0
+    for row, (want, have) in enumerate(zip(golden.rows, got.rows)):
+        inside = y <= row < y + height
+        if inside and want[3 * x : 3 * (x + width)] != have[3 * x : 3 * (x + width)]:
+            return f"the plot, row {row - y}"
+        if inside:
+            want, have = want[: 3 * x] + want[3 * (x + width) :], have[: 3 * x] + have[3 * (x + width) :]
+        text_pixels += len(want) // 3
+        if want != have:
+            text_differs += sum(abs(a - b) > TEXT_TOLERANCE for a, b in zip(want, have))
+    return f"{text_differs} values of the text" if text_differs > text_pixels * TEXT_DIFFERS else None
+
+
+# ---- golden files ----
+
+
+def draw(sample, options):
+    return run("png", *PICTURE_SIZE, *options, "-q", SAMPLES / f"{sample}.pickle", "-o", "-").stdout
+
+
+def refresh():
+    GOLDEN.mkdir(exist_ok=True)
+    for path in samples():
+        (GOLDEN / f"{path.stem}.txt").write_bytes(run("report", path).stdout)
+        (GOLDEN / f"{path.stem}.md").write_bytes(run("report", "--markdown", path).stdout)
+    for name, (sample, options) in PICTURES.items():
+        (GOLDEN / f"{name}.png").write_bytes(draw(sample, options))
+    print(f"{len(list(GOLDEN.iterdir()))} files in {GOLDEN}")
+
+
+class GoldenFiles(unittest.TestCase):
+    maxDiff = 4000
+
+    def test_reports(self):
+        for path in samples():
+            for ending, words in ((".txt", ()), (".md", ("--markdown",))):
+                with self.subTest(path.stem + ending):
+                    want = (GOLDEN / (path.stem + ending)).read_text("utf-8")
+                    self.assertEqual(want, run("report", *words, path).stdout.decode("utf-8"))
+
+    def test_pictures(self):
+        for name, (sample, options) in PICTURES.items():
+            with self.subTest(name):
+                golden = Picture((GOLDEN / f"{name}.png").read_bytes())
+                self.assertIsNone(pictures_differ(golden, Picture(draw(sample, options))))
+
+    def test_the_comparison_sees_differences(self):
+        golden = Picture((GOLDEN / "train.png").read_bytes())
+        x, y, _, _ = golden.plot()
+        for row, column in ((y + 5, x + 5), (2, 2)):
+            other = Picture((GOLDEN / "train.png").read_bytes())
+            changed = bytearray(other.rows[row])
+            changed[3 * column] ^= 128
+            other.rows[row] = bytes(changed)
+            self.assertEqual(pictures_differ(golden, other) is not None, row > y)
+
+
+# ---- sections against the replay ----
+
+
+def oom_truth(device, event):
+    moment = event + 1
+    alive = device.alive_at(moment)
+    return {
+        "live_bytes": device.curve[moment],
+        "reserved_bytes": device.reserved[moment],
+        "pending_bytes": sum(life.size for life, _ in alive if life.pending(moment)),
+    }
+
+
+def is_small(segment):
+    return segment.get("segment_type") == "small"
+
+
+def holes_truth(segments):
+    """(reserved, free, holes, largest, rounding) of segments."""
+    blocks = [block for segment in segments for block in segment["blocks"]]
+    free = [block["size"] for block in blocks if block["state"] == "inactive"]
+    used = [block for block in blocks if block["state"] != "inactive"]
+    rounding = sum(block["size"] - block.get("requested_size", block["size"]) for block in used)
+    return sum(s["total_size"] for s in segments), sum(free), len(free), max(free, default=0), rounding
+
+
+def holes_reported(holes):
+    return tuple(holes[f"{name}"] for name in ("reserved_bytes", "hole_bytes", "holes", "largest_hole_bytes", "rounding_bytes"))
+
+
+class Sections(unittest.TestCase):
+    def check_ooms(self, device, got):
+        wanted = [each["event"] for each in device.ooms()]
+        self.assertEqual(wanted, [each["event"] for each in got["oom_details"]])
+        for plain, detail in zip(device.ooms(), got["oom_details"]):
+            self.assertEqual(plain, {key: detail[key] for key in plain})
+            truth = oom_truth(device, plain["event"])
+            self.assertEqual(truth, {key: detail[key] for key in truth})
+            if "largest_hole_bytes" in detail:
+                truth = holes_truth(device.segments)
+                self.assertEqual((truth[1], truth[3]), (detail["hole_bytes"], detail["largest_hole_bytes"]))
+            self.check_advice(detail)
+
+    def check_advice(self, detail):
+        """The verdict is the first sentence, and it follows from the figures."""
+        unused = max(0, detail["reserved_bytes"] - detail["live_bytes"])
+        asked, free = detail["requested_bytes"], detail["device_free_bytes"]
+        wanted = "memory_in_use" if unused + free < asked else "fragmented" if unused >= asked else "not_in_one_piece"
+        self.assertEqual(wanted, detail["advice"][0]["code"])
+
+    def check_holes(self, device, got):
+        fragmentation = got["fragmentation"]
+        self.assertEqual(holes_truth(device.segments), holes_reported(fragmentation["all"]))
+        groups = collections.defaultdict(list)
+        for segment in device.segments:
+            pool = tuple(segment.get("segment_pool_id", (0, 0)))
+            groups[pool, segment.get("stream", 0), is_small(segment)].append(segment)
+        wanted = sorted(((pool, small), holes_truth(each)) for (pool, _, small), each in groups.items())
+        have = sorted(((tuple(each["pool"] or (0, 0)), each["small"]), holes_reported(each)) for each in fragmentation["groups"])
+        self.assertEqual(wanted, have)
+        sizes = fragmentation["hole_sizes"]
+        self.assertEqual(fragmentation["all"]["hole_bytes"], sum(each["bytes"] for each in sizes))
+
+    def check_file(self, path):
+        devices = replay.read_devices(path)
+        for device, got in zip(devices, report(path)["devices"]):
+            self.assertEqual(device.ordinal, got["device"])
+            self.check_ooms(device, got)
+            self.check_holes(device, got)
+            self.assertEqual(got["peak_bytes"], sum(each["bytes"] for each in got["categories_at_peak"]))
+            self.check_steps(device, got["growth"])
+
+    def check_steps(self, device, growth):
+        """Peaks and carried bytes are values of the curve, the peaks at the events that are named."""
+        for step in growth["steps"]:
+            self.assertEqual(device.curve[step["peak_event"] + 1], step["peak_bytes"])
+            self.assertIn(step["carried_bytes"], device.curve)
+            self.assertLessEqual(step["carried_bytes"], max(device.curve))
+
+    def test_samples(self):
+        for path in samples():
+            with self.subTest(path.name):
+                self.check_file(path)
+
+    @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
+    def test_a_real_oom(self):
+        path = pathlib.Path(CORPUS, OOM_FILE)
+        self.check_file(path)
+        device = next(each for each in report(path)["devices"] if each["device"] == 1)
+        self.assertEqual(1, len(device["oom_details"]))
+        # No advice where nothing justifies it: the memory was in use, and expandable segments are on already.
+        self.assertEqual(["memory_in_use"], [each["code"] for each in device["oom_details"][0]["advice"]])
+
+    @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
+    def test_the_device_that_ran_out_is_shown(self):
+        done = run("png", pathlib.Path(CORPUS, OOM_FILE), "-o", "-")
+        self.assertIn(b"device 1 is shown, which ran out of memory", done.stderr)
+
+    def test_leaks_of_the_samples(self):
+        leaks = {"leak_zero_grad": "attention.py", "leak_two_per_layer": "probe.py"}
+        for path in samples():
+            for device in report(path)["devices"]:
+                growth = device["growth"]
+                rising = [site for site in growth["sites"] if site["kind"] == "rises"] if growth["judged"] else []
+                files = {site["site"].split(":")[0] for site in rising}
+                if path.stem in leaks:
+                    self.assertIn(leaks[path.stem], files)
+                else:
+                    self.assertEqual(set(), files, path.name)
+        sites = {s["site"]: s for s in report(SAMPLES / "leak_two_per_layer.pickle")["devices"][0]["growth"]["sites"]}
+        # Three layers keep a tensor of 4 * 1024 rows and 1024 halves in every step.
+        self.assertEqual(3 * 4 * 1024 * 1024 * 2, sites["probe.py:27 keep_hidden"]["slope_bytes"])
+
+
+# ---- options ----
+
+
+class Options(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def categories(self, *words):
+        device = report(SAMPLES / "train.pickle", *words)["devices"][0]
+        return {each["category"]: each["bytes"] for each in device["categories_at_peak"]}
+
+    def test_categories_are_inferred(self):
+        plain = self.categories()
+        device = report(SAMPLES / "train.pickle", "--top", "0")["devices"][0]
+        of_site = {each["site"]: each["bytes"] for each in device["top_at_peak"]}
+        self.assertEqual(of_site["main.py:47 build_model"], plain["parameter"])
+        self.assertEqual(of_site["main.py:88 train_step"], plain["optimizer_state"])
+        self.assertEqual(2 * plain["parameter"], plain["optimizer_state"])
+        self.assertEqual(device["peak_bytes"], sum(plain.values()))
+
+    def test_the_first_rule_wins(self):
+        plain = self.categories()
+        rules = self.folder / "rules"
+        rules.write_text("# mine\ninput file /train/main\\.py$\nother function .\n")
+        self.assertEqual({"input": sum(plain.values()) - plain["temporary"], "other": plain["temporary"]},
+                         self.categories("--rules", rules))
+        rules.write_text("other function .\ninput file /train/main\\.py$\n")
+        self.assertEqual({"other": sum(plain.values())}, self.categories("--rules", rules))
+        rules.write_text("input metadata .\n")
+        self.assertEqual(plain, self.categories("--rules", rules))
+
+    def test_wrong_rules_are_refused(self):
+        rules = self.folder / "rules"
+        for text, words in (("weights file x", b"no category"), ("input path x", b"no field"), ("input file", b"expression"),
+                            ("input file (", b"expression")):
+            rules.write_text("\n" + text + "\n")
+            done = run("report", "--rules", rules, SAMPLES / "train.pickle", check=False)
+            self.assertEqual(1, done.returncode)
+            self.assertIn(b"line 2: no ", done.stderr)
+            self.assertIn(words, done.stderr)
+
+    def test_redacted(self):
+        sample = SAMPLES / "user_metadata_annotate.pickle"
+        plain, redacted = report(sample, "--top", "0"), report(sample, "--top", "0", "--redact")
+        sites = [[each["site"] for each in r["devices"][0]["top_at_peak"]] for r in (plain, redacted)]
+        self.assertEqual(*sites)
+        self.assertIn("/home/user", json.dumps(plain))
+        for text in (json.dumps(redacted), run("report", "--redact", "--markdown", sample).stdout.decode()):
+            self.assertNotIn("/home/", text)
+        page = self.folder / "page.html"
+        run("html", "--redact", "-o", page, sample)
+        again = json.dumps(report(page, "--top", "0"))  # what the page carries
+        self.assertNotIn("/home/", again)
+        self.assertIn("site-packages/torch/nn/modules/module.py", again)
+
+    def test_what_the_legend_can_list(self):
+        for by in ("size", "age", "stream", "pool", "category"):
+            picture = Picture(draw("streams", ("--color-by", by)))
+            self.assertEqual(800, picture.width)
+        self.assertIn(b"no out-of-memory event",
+                      run("png", "--at", "oom", SAMPLES / "train.pickle", "-o", "-", check=False).stderr)
+
+    def test_lines_and_patterns_grow_with_the_scale(self):
+        """Where only the reserved line is drawn, twice the scale gives twice as many dark pixels in a column."""
+        def thickness(scale):
+            picture = Picture(draw("train", ("--scale", scale)))
+            x, y, width, _ = picture.plot()
+            column = 3 * (x + width - 2)
+            return sum(sum(picture.rows[y + row][column : column + 3]) < 150 for row in range(50 * scale))
+        self.assertEqual([thickness(1) * scale for scale in (1, 2, 3)], [thickness(scale) for scale in (1, 2, 3)])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--refresh"]:
+        refresh()
+    else:
+        unittest.main()
