@@ -19,8 +19,12 @@ enum { SITES = 60, SITE_CAPACITY = 400 };
 
 /* Text that a JSON reader has made, into the arena. */
 static const char *text_keep(struct arena *arena, const char *text) {
-    char *copy = text != NULL ? arena_alloc(arena, strlen(text) + 1) : NULL;
-    return copy != NULL ? strcpy(copy, text) : "";
+    size_t nbytes = text != NULL ? strlen(text) + 1 : 0;
+    char *copy = nbytes != 0 ? arena_alloc(arena, nbytes) : NULL;
+    if (copy == NULL)
+        return "";
+    memcpy(copy, text, nbytes);
+    return copy;
 }
 
 /* ---- writing ---- */

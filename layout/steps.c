@@ -211,6 +211,8 @@ static const uint32_t *turns_anchor(const struct sequence *sequence, uint32_t tu
 
 /* A last turn that is about as long as the others is whole. */
 static bool last_turn_is_whole(const uint32_t *at, uint32_t turns, uint32_t count) {
+    if (turns < 2)
+        return false;
     uint64_t mean = (at[turns - 1] - at[0]) / (turns - 1), last = count - at[turns - 1];
     return last * 10 >= mean * 9 && last * 10 <= mean * 11;
 }

@@ -11,8 +11,8 @@ void base64_open(struct base64 *base64, struct cursor *cursor, char terminator) 
     static const char skipped[] = " \t\r\n\\";
     *base64 = (struct base64){.cursor = cursor, .terminator = (uint8_t)terminator};
     memset(base64->value, WRONG, sizeof base64->value);
-    for (uint8_t i = 0; i < N_SYMBOLS; i++)
-        base64->value[(uint8_t)alphabet[i]] = i;
+    for (unsigned i = 0; i < N_SYMBOLS; i++)
+        base64->value[(uint8_t)alphabet[i]] = (uint8_t)i;
     for (const char *c = skipped; *c != '\0'; c++)
         base64->value[(uint8_t)*c] = SKIPPED;
     base64->value['='] = PADDING;

@@ -294,15 +294,27 @@ static bool value_copy(struct json_scan *scan) {
     return true;
 }
 
-bool json_scan_take(struct json_scan *scan, cJSON **value) {
-    *value = NULL;
-    if (!value_copy(scan))
-        return false;
+static bool text_parse(struct json_scan *scan, cJSON **value) {
     errno = 0;
     *value = cJSON_ParseWithLength(scan->text, scan->n_text);
     if (*value == NULL && errno == ENOMEM)
         return cursor_fail_memory(scan->cursor, cursor_offset(scan->cursor));
     scan->n_bad += *value == NULL;
+    return true;
+}
+
+bool json_scan_take(struct json_scan *scan, cJSON **value) {
+    *value = NULL;
+    return value_copy(scan) && text_parse(scan, value);
+}
+
+bool json_scan_take_with(struct json_scan *scan, const char *const *words, cJSON **value) {
+    *value = NULL;
+    if (!value_copy(scan))
+        return false;
+    for (; *words != NULL; words++)
+        if (memmem(scan->text, scan->n_text, *words, strlen(*words)) != NULL)
+            return text_parse(scan, value);
     return true;
 }
 

@@ -64,6 +64,10 @@ bool json_scan_skip(struct json_scan *scan);
 /* The value at hand, for cJSON_Delete; NULL: it is no JSON and was counted. False as above. */
 bool json_scan_take(struct json_scan *scan, cJSON **value);
 
+/* The same for a value that is only of use if its text holds one of `words` (the last is NULL); others are NULL and
+ * cost no tree. */
+bool json_scan_take_with(struct json_scan *scan, const char *const *words, cJSON **value);
+
 /* The number at hand as text without the mark, valid until the next call; empty if the value is no number. False as
  * above. */
 bool json_scan_number(struct json_scan *scan, const char **text);

@@ -165,7 +165,7 @@ static bool walk_list(struct walker *walker, bool of_segments, uint32_t depth) {
         if (!done)
             return false;
         uint32_t n_items = walker->n_stack - before;
-        if (!snapshot_append(&walker->snapshot, &list, walker->stack + before, n_items))
+        if (n_items != 0 && !snapshot_append(&walker->snapshot, &list, walker->stack + before, n_items))
             return snapshot_failed(walker);
         walker->n_stack = before;
         walker->scan->cursor->n_events = walker->snapshot.n_events;
@@ -193,17 +193,18 @@ static bool walk_root(struct walker *walker) {
     return !is_broken(walker);
 }
 
-/* The final segments show the end of a recording; where its events break off before, the two do not fit together. */
-static void segments_drop(struct walker *walker) {
-    uint32_t kept = 0, nbytes;
-    for (uint32_t i = 0; i + 1 < walker->n_stack; i += 2) {
-        const uint8_t *key = trace_string(walker->snapshot.trace, (uint32_t)walker->stack[i].bits, &nbytes);
-        if (nbytes == 8 && memcmp(key, "segments", 8) == 0)
-            continue;
-        walker->stack[kept++] = walker->stack[i];
-        walker->stack[kept++] = walker->stack[i + 1];
-    }
-    walker->n_stack = kept;
+/* The root's member that was read last is not complete: from which device on that leaves the final segments without
+ * meaning. Segments that are cut themselves have none at all. */
+static int32_t first_cut_device(const struct walker *walker) {
+    if (walker->n_stack < 2)
+        return 0;
+    const struct value *key = &walker->stack[walker->n_stack - 2], *value = key + 1;
+    if (value->tag == VALUE_SEGMENTS)
+        return 0;
+    if (!snapshot_is_traces_key(key))
+        return INT32_MAX;
+    uint32_t n_lists = value->tag == VALUE_LIST ? walker->snapshot.nodes.row[value->bits].count : 0;
+    return n_lists == 0 || n_lists > INT32_MAX ? 0 : (int32_t)n_lists - 1;
 }
 
 static bool has_content(const struct walker *walker) {
@@ -218,21 +219,24 @@ static bool has_content(const struct walker *walker) {
     return false;
 }
 
+static bool snapshot_close(struct walker *walker, bool is_list) {
+    if (!is_list && !has_content(walker))
+        return cursor_fail(walker->scan->cursor, READ_BAD_SHAPE, 0,
+                           "this JSON is no memory snapshot: it has neither segments nor device_traces");
+    if (!is_list && !dict_close(walker, 0, 0, 0))
+        return false;
+    return snapshot_finish(&walker->snapshot, walker->stack[0]) || snapshot_failed(walker);
+}
+
 static bool walk(struct walker *walker, bool is_list) {
     struct json_scan *scan = walker->scan;
     if (is_list ? !walk_list(walker, true, MAX_LIST_DEPTH) : !walk_root(walker))
         return false;
     if (!json_scan_finish(scan, walker->snapshot.trace, walker->snapshot.n_events))
         return false;
-    if (is_list)
-        return snapshot_finish(&walker->snapshot, walker->stack[0]) || snapshot_failed(walker);
     if (!json_scan_is_sound(scan))
-        segments_drop(walker);
-    if (!has_content(walker))
-        return cursor_fail(scan->cursor, READ_BAD_SHAPE, 0,
-                           "this JSON is no memory snapshot: it has neither segments nor device_traces");
-    return dict_close(walker, 0, 0, 0) &&
-           (snapshot_finish(&walker->snapshot, walker->stack[0]) || snapshot_failed(walker));
+        walker->snapshot.first_cut_device = first_cut_device(walker);
+    return snapshot_close(walker, is_list);
 }
 
 bool json_snapshot_read(struct json_scan *scan, struct trace *trace, bool is_list) {

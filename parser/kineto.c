@@ -76,7 +76,6 @@ struct kineto {
     ROWS(struct property) properties;
     ROWS(struct annotation) annotations;
     int64_t base_ns; /* since the Unix epoch, of timestamp 0 */
-    uint64_t n_spans_without_time;
 };
 
 static bool fail_memory(struct kineto *kineto) {
@@ -199,10 +198,8 @@ static bool span_read(struct kineto *kineto, const cJSON *event) {
     struct span span = {.thread = thread_of(event), .is_annotation = i == 3};
     int64_t duration_ns;
     if (!ns_of(json_member(event, "ts"), &span.start_ns) || !ns_of(json_member(event, "dur"), &duration_ns) ||
-        duration_ns < 0 || __builtin_add_overflow(span.start_ns, duration_ns, &span.end_ns)) {
-        kineto->n_spans_without_time++;
-        return true;
-    }
+        duration_ns < 0 || __builtin_add_overflow(span.start_ns, duration_ns, &span.end_ns))
+        return true; /* encloses nothing */
     if (!frame_of(kineto, name, strlen(name), &span.frame) ||
         !calls_of(kineto, text_of(json_member(event, "args"), "Call stack"), &span.calls) ||
         !rows_reserve(kineto, &kineto->spans, 1))
@@ -276,13 +273,19 @@ static bool event_read(struct kineto *kineto, const cJSON *event) {
     return true;
 }
 
+/* Most events of a trace are of other things: kernels, calls of the driver. Those of use hold one of these. */
+static const char *const event_words[] = {"python_function", "cpu_op",        "Operator", "user_annotation",
+                                          "[memory]",        "[OutOfMemory]", NULL};
+static const char *const any_words[] = {"", NULL};
+
 /* The scan is in front of the first item. */
-static bool items_read(struct kineto *kineto, bool (*read)(struct kineto *, const cJSON *)) {
+static bool items_read(struct kineto *kineto, const char *const *words,
+                       bool (*read)(struct kineto *, const cJSON *)) {
     while (json_scan_item(kineto->scan)) {
         cJSON *item;
-        if (!json_scan_take(kineto->scan, &item))
+        if (!json_scan_take_with(kineto->scan, words, &item))
             break;
-        bool done = read(kineto, item);
+        bool done = item == NULL || read(kineto, item);
         cJSON_Delete(item);
         if (!done)
             return false;
@@ -331,9 +334,9 @@ static bool distributed_read(struct kineto *kineto) {
 static bool member_read(struct kineto *kineto) {
     struct json_scan *scan = kineto->scan;
     if (strcmp(scan->key, "traceEvents") == 0 && json_scan_enter(scan, '['))
-        return items_read(kineto, event_read);
+        return items_read(kineto, event_words, event_read);
     if (strcmp(scan->key, "deviceProperties") == 0 && json_scan_enter(scan, '['))
-        return items_read(kineto, property_read);
+        return items_read(kineto, any_words, property_read);
     if (strcmp(scan->key, "distributedInfo") == 0 && json_scan_enter(scan, '{'))
         return distributed_read(kineto);
     if (strcmp(scan->key, "baseTimeNanoseconds") == 0)
@@ -984,7 +987,8 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     struct arena *arena = &trace->arena;
     trace->kind = TRACE_KINETO;
     interner_init(&kineto.interner, trace);
-    bool done = (is_list ? items_read(&kineto, event_read) : root_read(&kineto)) && kineto_finish(&kineto);
+    bool done = (is_list ? items_read(&kineto, event_words, event_read) : root_read(&kineto)) &&
+                kineto_finish(&kineto);
     arena_drop(arena, (void **)&kineto.spans.row);
     arena_drop(arena, (void **)&kineto.samples.row);
     arena_drop(arena, (void **)&kineto.devices.row);

@@ -352,6 +352,7 @@ static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
 
 /* The stack of a run of references. False: one of them is no frame (no error is noted then), or an error. */
 static bool list_lookup(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint32_t *stack) {
+    *stack = 0;
     uint64_t hash = XXH3_64bits(raw, nbytes);
     const struct list_entry *hit =
         machine->lists.mask == 0 ? NULL : lists_find(&machine->lists, raw, nbytes, hash);
@@ -781,6 +782,7 @@ static bool decimal_push(struct machine *machine, const char *text) {
 
 /* A line as text; numbers are short. */
 static bool number_line(struct machine *machine, char text[64]) {
+    text[0] = '\0';
     const uint8_t *line;
     size_t nbytes;
     if (!cursor_line(machine->cursor, MAX_LONG_NBYTES, &line, &nbytes))
@@ -793,7 +795,7 @@ static bool number_line(struct machine *machine, char text[64]) {
 }
 
 static bool op_int_line(struct machine *machine) {
-    char text[64];
+    char text[64] = {0};
     if (!number_line(machine, text))
         return false;
     if (strcmp(text, "00") == 0 || strcmp(text, "01") == 0)
@@ -936,12 +938,12 @@ static bool memo_line(struct machine *machine, uint32_t *index) {
 }
 
 static bool op_get_line(struct machine *machine) {
-    uint32_t index;
+    uint32_t index = 0;
     return memo_line(machine, &index) && memo_get(machine, index);
 }
 
 static bool op_put_line(struct machine *machine) {
-    uint32_t index;
+    uint32_t index = 0;
     return memo_line(machine, &index) && memo_put(machine, index);
 }
 

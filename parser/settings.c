@@ -53,7 +53,7 @@ static void item_add(struct snapshot *snapshot, cJSON *parent, const struct node
     }
     cJSON *key =
         item->key.tag == VALUE_STRING ? json_of_string(snapshot, (uint32_t)item->key.bits, spent) : NULL;
-    const char *name = cJSON_IsString(key) ? key->valuestring : "?";
+    const char *name = key != NULL && cJSON_IsString(key) ? key->valuestring : "?";
     cJSON_DeleteItemFromObjectCaseSensitive(parent, name);
     cJSON_AddItemToObject(parent, name, child);
     cJSON_Delete(key);

@@ -32,8 +32,12 @@ const scaleBytes = Math.max(1, data.totals.highest_peak_bytes);
 
 /** Odd rows, the most severe first: those with a finding, in the order of the findings. @type {number[]} */
 const oddRows = rankFindings();
+/** What shares a colour: all steps of a rank. One of the odd rows for each, the most severe first. @type {Map<number | string, number>} */
+const oddGroups = new Map();
+for (const index of oddRows) if (!oddGroups.has(groupOf(rows[index]))) oddGroups.set(groupOf(rows[index]), index);
+const groupKeys = [...oddGroups.keys()];
 /** @type {Map<number, string>} */
-const colorOf = new Map(oddRows.map((row, i) => [row, ODD_COLORS[i % ODD_COLORS.length]]));
+const colorOf = new Map(oddRows.map((index) => [index, ODD_COLORS[groupKeys.indexOf(groupOf(rows[index])) % ODD_COLORS.length]]));
 
 const state = {
     /** @type {SortKey} */ sort: "rank",
@@ -58,6 +62,11 @@ function rankFindings() {
         const next = byText.get(text)?.shift();
         return next === undefined ? [] : [next];
     });
+}
+
+/** @param {Row} row */
+function groupOf(row) {
+    return row.rank ?? row.input;
 }
 
 /** @param {Row} row */
@@ -249,12 +258,12 @@ function drawCurves() {
 }
 
 function showLegend() {
-    const items = oddRows.slice(0, LEGEND_SHOWN).map((index) => {
+    const items = [...oddGroups].slice(0, LEGEND_SHOWN).map(([key, index]) => {
         const item = make("li");
-        item.append(makeSwatch(index), make("span", "", rowTitle(rows[index])));
+        item.append(makeSwatch(index), make("span", "", typeof key === "number" ? `rank ${key}` : key));
         return item;
     });
-    if (oddRows.length > LEGEND_SHOWN) items.push(make("li", "dim", `and ${formatCount(oddRows.length - LEGEND_SHOWN)} more`));
+    if (oddGroups.size > LEGEND_SHOWN) items.push(make("li", "dim", `and ${formatCount(oddGroups.size - LEGEND_SHOWN)} more`));
     if (oddRows.length && oddRows.length < rows.length) {
         const others = make("li");
         others.append(makeSwatch(-1), make("span", "", `the other ${formatCount(rows.length - oddRows.length)}`));

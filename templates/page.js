@@ -521,6 +521,7 @@ function currentView() {
         search: state.search,
         selected: state.selected,
         filter: { ...state.filter },
+        range: state.range ? { from: rangeEvents(state.range).first, to: rangeEvents(state.range).end } : null,
     };
 }
 
@@ -539,15 +540,18 @@ function changeView(change) {
     if (change.colorBy !== undefined) {
         if (!COLORINGS.includes(change.colorBy)) throw new RangeError(`There is no colouring "${change.colorBy}".`);
         state.colorBy = change.colorBy;
+        invalidate(TIMELINE | LIST | DETAIL | LEGEND | HEADER);
     }
     if (change.filter !== undefined) setFilter(change.filter);
+    if (change.range !== undefined) state.range = change.range && { from: axisOfEvent(change.range.from), to: axisOfEvent(change.range.to) };
+    if (change.range !== undefined) invalidate(LIST);
     if (change.search !== undefined) setSearch(change.search);
     if (change.selected !== undefined) {
         if (change.selected !== null && !(change.selected >= 0 && change.selected < host.c.page_lives()))
             throw new RangeError(`There is no allocation ${change.selected}.`);
         select(change.selected);
     }
-    invalidate(EVERYTHING);
+    invalidate(OVERLAY | HEADER);
     flush();
     return currentView();
 }
@@ -557,7 +561,11 @@ function pickForScripts(x, y) {
     flush();
     if (!insidePlot({ x, y })) return null;
     const { life } = pickAt(x, y);
-    if (life === null) return null;
+    return life === null ? null : allocationForScripts(life);
+}
+
+/** @param {number} life @returns {PagePick} */
+function allocationForScripts(life) {
     return {
         allocation: life,
         bytes: host.c.page_life_bytes(life),
@@ -582,6 +590,22 @@ function makeApi(ready) {
         view: currentView,
         setView: changeView,
         pick: pickForScripts,
+        allocation: (life) => {
+            const c = host.c;
+            if (!(Number.isInteger(life) && life >= 0 && life < c.page_lives())) throw new RangeError(`There is no allocation ${life}.`);
+            const context = c.page_life_context(life) >>> 0;
+            return {
+                ...allocationForScripts(life),
+                pool: poolText(life),
+                category: categoryNames()[c.page_life_category(life) >>> 0],
+                compileContext: host.string(c.page_context_compile(context) >>> 0),
+                userMetadata: host.string(c.page_context_metadata(context) >>> 0),
+            };
+        },
+        phases: () => {
+            flush();
+            return lane.marks.map(({ name, row, from, to }) => ({ name, row, from, to }));
+        },
         search: (text) => {
             const result = setSearch(text);
             ui.search.value = text;
@@ -596,6 +620,8 @@ function makeApi(ready) {
                 merged: host.c.page_merged() >>> 0,
                 frameMs: plot.frameMs.slice(),
                 memoryBytes: host.c.memory.buffer.byteLength,
+                kept: host.c.page_kept(),
+                draws: plot.draws,
             };
         },
     };

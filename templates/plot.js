@@ -25,6 +25,8 @@ const plot = {
     ratio: 1,
     /** Milliseconds of the last drawings of the stack. @type {number[]} */
     frameMs: [],
+    /** Drawings of the stack so far. */
+    draws: 0,
     /** Highlight that the module's mask holds, if it is not the search's. */
     focusMask: "",
     /** What the last overlay found under the pointer. @type {{life: number | null, event: number} | null} */
@@ -149,6 +151,7 @@ function drawTimeline() {
     if (at === 0) throw new Error("There is not enough memory in this tab to draw this.");
     const pixels = new Uint8ClampedArray(host.c.memory.buffer, at, width * height * 4);
     context2d(plot.timeline).putImageData(new ImageData(pixels, width, height), 0, 0);
+    plot.draws++;
     plot.frameMs.push(performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
     drawAxes();
@@ -159,7 +162,7 @@ function drawTimeline() {
 
 /** Unit in which ticks are short: that of the highest, or a smaller one where the step needs it. @param {number} step @param {number} highest */
 function tickUnit(step, highest) {
-    for (let unit = 4; unit > 0; unit--) if (highest >= 1024 ** unit && step >= 1024 ** unit / 100) return unit;
+    for (let unit = 4; unit > 0; unit--) if (highest >= 1024 ** unit && decimalsOf(step / 1024 ** unit, 3) < 3) return unit;
     return 0;
 }
 
@@ -415,7 +418,7 @@ function outlineLife(context, life, color) {
 /** A small label on a plate. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x its middle @param {number} y its top */
 function drawPlate(context, text, x, y) {
     const half = context.measureText(text).width / 2 + 7;
-    const middle = Math.min(Math.max(x, half - GUTTER.left), plot.width + GUTTER.right - half);
+    const middle = Math.min(Math.max(x, half), plot.width + GUTTER.right - half);
     context.fillStyle = themeColor("--text");
     context.beginPath();
     context.roundRect(middle - half, y, half * 2, 19, 4);

@@ -203,6 +203,8 @@ interface PageView {
     search: string;
     selected: number | null;
     filter: PageFilter;
+    /** Selected events [from, to). */
+    range: { from: number; to: number } | null;
 }
 
 interface PagePick {
@@ -212,6 +214,21 @@ interface PagePick {
     death: number;
     stream: number;
     stack: Frame[];
+}
+
+interface PageAllocation extends PagePick {
+    pool: string;
+    category: string;
+    compileContext: string;
+    userMetadata: string;
+}
+
+/** A band of the lane in the window: pixels of the timeline, row 0 at the top. */
+interface PagePhase {
+    name: string;
+    row: number;
+    from: number;
+    to: number;
 }
 
 interface SearchResult {
@@ -226,8 +243,10 @@ interface PageApi {
     view(): PageView;
     setView(change: Partial<Omit<PageView, "filter">> & { filter?: Partial<PageFilter> }): PageView;
     pick(x: number, y: number): PagePick | null;
+    allocation(index: number): PageAllocation;
+    phases(): PagePhase[];
     search(text: string): SearchResult;
-    stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number };
+    stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number; kept: number; draws: number };
 }
 
 interface Window {

@@ -140,7 +140,10 @@ async function pixelsOf(page, id, rgb) {
     return page.evaluate(
         ([name, [red, green, blue]]) => {
             const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById(String(name)));
-            const { data } = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d")).getImageData(0, 0, canvas.width, canvas.height);
+            // From a copy: a canvas that is read twice is moved out of the graphics card, with a warning.
+            const copy = /** @type {OffscreenCanvasRenderingContext2D} */ (new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true }));
+            copy.drawImage(canvas, 0, 0);
+            const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
             let count = 0;
             for (let i = 0; i < data.length; i += 4) count += Number(data[i] === red && data[i + 1] === green && data[i + 2] === blue);
             return count;

@@ -295,10 +295,17 @@ class Inputs(Case):
 
     def test_truncated(self):
         whole = pickle.dumps(snapshot(events_of([1024, 2048])), protocol=4)
-        for length in (1, 2, 11, 100, len(whole) // 2, len(whole) - 1):
+        for length in (1, 2, 11, 100, whole.index(b"device_traces")):
             self.write("cut.pickle", whole[:length])
             self.expect(1, "html", "cut.pickle", "-o", "x.html", says=r'^strata: "cut\.pickle": .+\(offset \d+\)\n$')
         self.assertEqual(self.files(), ["cut.pickle"])
+
+    def test_truncated_behind_an_event(self):
+        """What was read before the cut is used, and the report says that there was more."""
+        whole = pickle.dumps(snapshot(events_of([1024, 2048])), protocol=4)
+        self.write("cut.pickle", whole[:-1])
+        done = self.expect(0, "report", "--json", "cut.pickle")
+        self.assertIn("truncated", [each["code"] for each in json.loads(done.stdout)["diagnostics"]])
 
     def test_random_bytes_never_crash(self):
         generator = random.Random(7)

@@ -594,7 +594,7 @@ class BrokenTest(JsonTest):
                 self.assertEqual(json.loads(b'"' + wanted + b'"'), got)
 
     def test_an_event_that_is_no_json_is_left_out(self):
-        text = '{"traceEvents": [%s, {"ph": oops}, {"a" 1}, %s]}' % (json.dumps(memory(1, 512, 512, 512)), json.dumps(memory(2, 1024, 512, 1024)))
+        text = '{"traceEvents": [%s, {"ph": oops, "name": "[memory]"}, {"name" "[memory]"}, %s]}' % (json.dumps(memory(1, 512, 512, 512)), json.dumps(memory(2, 1024, 512, 1024)))
         report = self.report(self.write(text))
         self.assertEqual(1024, report["devices"][0]["peak_bytes"])
         self.assertIn("bad_json", self.codes(report))
@@ -668,6 +668,11 @@ class BrokenTest(JsonTest):
         text = json.dumps(document)
         report = self.report(self.write(text[: text.rindex('"action"')]))
         self.assertEqual((4, 0), (report["devices"][0]["events"], report["devices"][0]["start_bytes"]))
+        # Those of a device whose events are complete are.
+        document["device_traces"].append(snapshot_of(3)["device_traces"][0])
+        text = json.dumps(document)
+        report = self.report(self.write(text[: text.rindex('"action"')]))
+        self.assertEqual([(5, 1000), (2, 0)], [(device["events"], device["start_bytes"]) for device in report["devices"]])
 
     def test_random_damage(self):
         """Bytes changed at random: an answer or a refusal, never a crash."""

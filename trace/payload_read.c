@@ -401,7 +401,7 @@ static void file_read(struct reader *reader) {
     interned_read(reader);
     uint32_t n_files = rows_read(reader, &payload_file_table, 0, &rows);
     const struct file_row *file = rows;
-    if (reader->error != PAYLOAD_OK || n_files != 1) {
+    if (reader->error != PAYLOAD_OK || file == NULL || n_files != 1) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
         return;
     }

@@ -1,0 +1,376 @@
+#!/usr/bin/env python3
+"""One recording in every encoding and every version's shape, and files that are none.
+
+    STRATA=path/to/strata [STRATA_CORPUS=folder with MANIFEST.json] inputs_test.py
+
+Encodings must give the same report as the sample itself, shapes the figures of an independent replay (replay.py).
+"""
+
+import base64
+import copy
+import gzip
+import io
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+import zipfile
+
+import replay
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "samples"
+sys.path.insert(0, str(SAMPLES))
+
+from simulator.pickler import JitPickler  # noqa: E402
+
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+CORPUS = os.environ.get("STRATA_CORPUS")
+TIMEOUT_S = 120
+MIB = 1 << 20
+
+VIZ_PAGE = """
+<!DOCTYPE html>
+<html>
+<head>
+</head>
+<body>
+<script type="module">
+import {add_local_files} from "https://cdn.jsdelivr.net/gh/pytorch/pytorch@main/torch/utils/viz/MemoryViz.js"
+const local_files = %s
+add_local_files(local_files, "Active Memory Timeline")
+</script>
+</body>
+"""
+
+
+class InputsTest(unittest.TestCase):
+    maxDiff = 2000
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, content, name="input"):
+        path = self.folder / name
+        path.write_bytes(content)
+        return path
+
+    def run_strata(self, *arguments, **keywords):
+        return subprocess.run([STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S, **keywords)
+
+    def report(self, path, **keywords):
+        done = self.run_strata("report", "--json", "--top", "0", path, **keywords)
+        self.assertEqual(0, done.returncode, done.stderr.decode(errors="replace"))
+        return json.loads(done.stdout)
+
+    def refused(self, path, text, *options, **keywords):
+        done = self.run_strata("report", *options, path, **keywords)
+        self.assertEqual(1, done.returncode)
+        self.assertEqual(b"", done.stdout)
+        self.assertIn(text, done.stderr.decode(errors="replace"))
+
+    def codes(self, report):
+        return [diagnostic["code"] for diagnostic in report["diagnostics"]]
+
+
+def jit_pickle(value):
+    stream = io.BytesIO()
+    JitPickler(stream.write).dump(value)
+    return stream.getvalue()
+
+
+def memory_viz_page(data):
+    data += b"\0" * (3 - len(data) % 3)
+    files = [{"name": "snapshot.pickle", "base64": base64.b64encode(data).decode()}]
+    return (VIZ_PAGE % json.dumps(files)).encode()
+
+
+class Unseekable(io.RawIOBase):
+    """Makes zipfile write sizes behind the data, as a stream wants it."""
+
+    def __init__(self):
+        self.content = io.BytesIO()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        return self.content.write(data)
+
+
+def torch_zip(data, method, streamed):
+    file = Unseekable() if streamed else io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        archive.writestr("archive/byteorder", "little")
+        archive.writestr("archive/data.pkl", data)
+        archive.writestr("archive/version", "3\n")
+    return (file.content if streamed else file).getvalue()
+
+
+def encodings(value):
+    """Name and bytes of one recording in every encoding that is read."""
+    for protocol in range(6):
+        yield f"protocol {protocol}", pickle.dumps(value, protocol=protocol)
+        yield f"protocol {protocol}, pickle.py", pickle._dumps(value, protocol=protocol)
+    whole = pickle.dumps(value, protocol=4)
+    half = len(whole) // 2
+    yield "C++ pickler", jit_pickle(value)
+    yield "gzip", gzip.compress(whole)
+    yield "gzip of the C++ pickler's", gzip.compress(jit_pickle(value))
+    yield "gzip of two members and more", gzip.compress(whole[:half]) + gzip.compress(whole[half:]) + b"\0\0more"
+    yield "page of _memory_viz.py", memory_viz_page(whole)
+    yield "gzip of a page", gzip.compress(memory_viz_page(whole))
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        for streamed in (False, True):
+            yield f"zip, method {method}, streamed {streamed}", torch_zip(pickle.dumps(value, 2), method, streamed)
+
+
+class EncodingTest(InputsTest):
+    def same(self, wanted, got):
+        for name in ("devices", "diagnostics"):
+            self.assertEqual(wanted[name], got[name])
+
+    def check_sample(self, name):
+        path = SAMPLES / f"{name}.pickle"
+        wanted = self.report(path)
+        self.assertTrue(wanted["devices"][0]["allocations"])
+        for encoding, content in encodings(pickle.loads(path.read_bytes())):
+            with self.subTest(sample=name, encoding=encoding):
+                self.same(wanted, self.report(self.write(content)))
+                self.same(wanted, self.report("-", input=content))
+
+    def test_oom(self):
+        self.check_sample("oom")
+
+    def test_two_devices(self):
+        self.check_sample("two_devices")
+
+    def test_private_pools(self):
+        self.check_sample("private_pools")
+
+    def test_our_own_page(self):
+        for name in ("train", "hostile_names", "user_metadata_annotate"):
+            with self.subTest(sample=name):
+                page = self.folder / f"{name}.html"
+                done = self.run_strata("html", SAMPLES / f"{name}.pickle", "-f", "-o", page)
+                self.assertEqual(0, done.returncode, done.stderr)
+                wanted = self.report(SAMPLES / f"{name}.pickle")
+                self.same(wanted, self.report(page))
+                self.same(wanted, self.report(self.write(gzip.compress(page.read_bytes()))))
+
+    def test_names_that_are_no_utf8(self):
+        value = pickle.loads((SAMPLES / "one_event.pickle").read_bytes())
+        text = "strangely_named_function"
+        for segment in value["segments"]:
+            for block in segment["blocks"]:
+                block["frames"] = [{"filename": "a.py", "line": 1, "name": text}]
+        content = jit_pickle(value).replace(text.encode(), text.encode()[:-3] + b"\xff\x00\xed")
+        self.assertTrue(self.report(self.write(content))["devices"][0]["live_at_peak"])
+
+
+def without(keys):
+    """A change of a snapshot: these keys are not there, at any depth."""
+
+    def strip(value):
+        if isinstance(value, dict):
+            return {key: strip(item) for key, item in value.items() if key not in keys}
+        if isinstance(value, list):
+            return [strip(item) for item in value]
+        return value
+
+    return strip
+
+
+def with_history(value):
+    """Blocks as torch 1.13 and 2.0 wrote them: without addresses, sizes and stacks in a history."""
+    for segment in value["segments"]:
+        for block in segment["blocks"]:
+            requested = block.pop("requested_size", block["size"])
+            frames = block.pop("frames", [])
+            block.pop("address", None)
+            if block["state"] != "inactive":
+                block["history"] = [{"addr": 0, "real_size": requested, "frames": frames}, {"addr": 0, "real_size": 1}]
+    return value
+
+
+SHAPES = {
+    "2.1": without(["time_us", "compile_context", "user_metadata", "pool_id", "allocator_settings", "external_annotations"]),
+    "no frames": without(["frames"]),
+    "no streams": without(["stream", "segment_pool_id", "is_expandable", "segment_type"]),
+    "no sums": without(["allocated_size", "active_size", "requested_size"]),
+    "segments alone": lambda value: {"segments": value["segments"]},
+    "root list": lambda value: value["segments"],
+    "events alone": lambda value: {"device_traces": value["device_traces"], "segments": []},
+    "no segments": lambda value: {"device_traces": value["device_traces"]},
+    "events first": lambda value: {key: value[key] for key in reversed(value)},
+    "history": with_history,
+    "no blocks": without(["blocks"]),
+}
+
+
+class ShapeTest(InputsTest):
+    def check(self, value):
+        path = self.write(pickle.dumps(value, protocol=4))
+        got = self.report(path)["devices"]
+        wanted = replay.read_devices(path)
+        self.assertEqual([device.ordinal for device in wanted], [device["device"] for device in got])
+        for device, figures in zip(wanted, got):
+            self.assertEqual(device.figures(), {name: figures.get(name) for name in device.figures()})
+
+    def test_shapes(self):
+        for name in ("train", "two_devices", "overflow"):
+            for shape, change in SHAPES.items():
+                with self.subTest(sample=name, shape=shape):
+                    self.check(change(pickle.loads((SAMPLES / f"{name}.pickle").read_bytes())))
+
+    def test_traces_for_device_traces(self):
+        value = pickle.loads((SAMPLES / "train.pickle").read_bytes())
+        wanted = self.report(SAMPLES / "train.pickle")
+        value["traces"] = value.pop("device_traces")
+        self.assertEqual(wanted["devices"], self.report(self.write(pickle.dumps(value)))["devices"])
+
+    def test_addresses_of_64_bits(self):
+        value = pickle.loads((SAMPLES / "train.pickle").read_bytes())
+        wanted = self.report(SAMPLES / "train.pickle")["devices"]
+        high = 1 << 63
+
+        def lift(item):
+            for key in ("addr", "address"):
+                if key in item:
+                    item[key] += high
+
+        for segment in value["segments"]:
+            lift(segment)
+            for block in segment["blocks"]:
+                lift(block)
+        for events in value["device_traces"]:
+            for event in events:
+                lift(event)
+        for content in (pickle.dumps(value), jit_pickle(copy.deepcopy(value))):
+            self.assertEqual(wanted, self.report(self.write(content))["devices"])
+
+    def test_unknown_keys_and_actions(self):
+        value = pickle.loads((SAMPLES / "train.pickle").read_bytes())
+        wanted = self.report(SAMPLES / "train.pickle")["devices"][0]
+        value["news"] = {"deep": [{"er": (1, 2, {3})}], "self": None}
+        value["news"]["self"] = value["news"]
+        value["device_traces"][0].append({"action": "levitate", "addr": 1, "size": 2, "stream": 0, "news": b"x"})
+        for segment in value["segments"]:
+            segment["news"] = 1.5
+        got = self.report(self.write(pickle.dumps(value)))
+        self.assertEqual(wanted["peak_bytes"], got["devices"][0]["peak_bytes"])
+        self.assertEqual(wanted["events"] + 1, got["devices"][0]["events"])
+        self.assertIn("unknown_actions", self.codes(got))
+
+
+class TrustTest(InputsTest):
+    def load(self, name):
+        return pickle.loads((SAMPLES / f"{name}.pickle").read_bytes())
+
+    def diagnostics(self, value):
+        return self.report(self.write(pickle.dumps(value)))["diagnostics"]
+
+    def test_live_end(self):
+        value = self.load("train")
+        segment = max(value["segments"], key=lambda each: each["requested_size"])
+        segment["requested_size"] -= 1234
+        found = [each for each in self.diagnostics(value) if each["code"] == "live_end_differs"]
+        self.assertEqual(1, len(found))
+        self.assertIn("1,234 bytes more", found[0]["message"])
+
+    def test_reserved_shift(self):
+        value = self.load("train")
+        value["device_traces"][0].append({"action": "segment_alloc", "addr": 1 << 40, "size": 100 << 40, "stream": 0})
+        self.assertIn("reserved_shift", [each["code"] for each in self.diagnostics(value)])
+
+    def test_empty_device(self):
+        value = self.load("train")
+        value["segments"].append({"device": 5, "address": 4096, "total_size": 2 * MIB, "requested_size": 0,
+                                  "blocks": [{"address": 4096, "size": 2 * MIB, "state": "inactive"}]})
+        found = [each for each in self.diagnostics(value) if each["device"] == 5]
+        self.assertEqual(["empty_device"], [each["code"] for each in found])
+
+    def test_complete_recordings_are_trusted(self):
+        for name in ("train", "oom", "two_devices", "expandable", "streams"):
+            with self.subTest(sample=name):
+                self.assertEqual([], self.report(SAMPLES / f"{name}.pickle")["diagnostics"])
+
+    def test_truncation(self):
+        content = (SAMPLES / "train.pickle").read_bytes()
+        whole = self.report(SAMPLES / "train.pickle")["devices"][0]
+        for name, cut in (("pickle", content[: len(content) * 2 // 3]),
+                          ("gzip", gzip.compress(content)[: -len(gzip.compress(content)) // 3]),
+                          ("page", memory_viz_page(content)[: len(content)])):
+            for source in (self.write(cut), "-"):
+                with self.subTest(input=name, source=source):
+                    got = self.report(source, input=cut if source == "-" else None)
+                    self.assertIn("truncated", self.codes(got))
+                    self.assertLess(0, got["devices"][0]["events"])
+                    self.assertLess(got["devices"][0]["events"], whole["events"])
+        self.refused(self.write(content[:5000]), "(offset 5000)")
+
+
+class RefusalTest(InputsTest):
+    def test_code(self):
+        class Evil:
+            def __reduce__(self):
+                return os.system, ("touch /tmp/strata-was-here",)
+
+        for protocol in range(6):
+            content = pickle.dumps({"segments": [], "device_traces": [[Evil()]]}, protocol=protocol)
+            with self.subTest(protocol=protocol):
+                self.refused(self.write(content), "posix.system is refused: it would run code")
+
+    def test_kinds(self):
+        for content, text in ((b"", "the file is empty"), (b"hello, world", "not a memory snapshot"),
+                              (b"\x89PNG\r\n\x1a\n", "not a memory snapshot"), (b"<html></html>", "holds no recording"),
+                              (pickle.dumps([1, 2, 3]), "not a memory snapshot"),
+                              (pickle.dumps({"state_dict": {}}), "not a memory snapshot"),
+                              (torch_zip(b"", 0, False)[:80], "ends"), (gzip.compress(b"hello"), "not a memory snapshot")):
+            with self.subTest(content=content[:20]):
+                self.refused(self.write(content), text)
+
+    def test_bombs(self):
+        bomb = gzip.compress(b"\x80\x04](" + b"N" * (64 * MIB), 6)
+        for content in (bomb, gzip.compress(bomb)):
+            path = self.write(content)
+            self.refused(path, "--max-memory", "--max-memory", "32MiB")
+            done = self.run_within(200 * MIB, "report", "--max-memory", "32MiB", path)
+            self.assertEqual(1, done.returncode)
+            self.assertIn(b"--max-memory", done.stderr)
+
+    def run_within(self, nbytes, *arguments):
+        """With so much address space. A program with sanitizers cannot even start in it, and runs without."""
+        shell = f'ulimit -v {nbytes >> 10}; exec "$@"'
+        if subprocess.run(["sh", "-c", shell, "sh", STRATA, "--version"], capture_output=True).returncode != 0:
+            shell = 'exec "$@"'
+        return subprocess.run(["sh", "-c", shell, "sh", STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S)
+
+
+@unittest.skipUnless(CORPUS, "STRATA_CORPUS is not set")
+class CorpusTest(InputsTest):
+    def test_every_file_is_read_or_refused_for_its_reason(self):
+        for entry in json.loads(pathlib.Path(CORPUS, "MANIFEST.json").read_text()):
+            path = pathlib.Path(CORPUS, entry["file"])
+            with self.subTest(file=entry["file"]):
+                if entry["file"] == "memory_timeline_adam.html":
+                    self.refused(path, "holds a picture and no data")
+                else:
+                    self.assertTrue(self.report(path)["devices"])
+
+    def test_a_page_and_its_pickle(self):
+        page, snapshot = (self.report(pathlib.Path(CORPUS, f"pytorch_blog_resnet50.{kind}")) for kind in ("html", "pickle"))
+        self.assertEqual(snapshot["devices"], page["devices"])
+
+
+if __name__ == "__main__":
+    if not CORPUS:
+        print("skipped: the corpus (STRATA_CORPUS is not set)", file=sys.stderr)
+    unittest.main()
