@@ -139,7 +139,7 @@ void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_
     switch (by) {
     case COLOR_BY_SITE:
         if (key == CHART_INTERNAL)
-            snprintf(text, capacity, "internal: no line of your own code");
+            snprintf(text, capacity, "internal");
         else
             site_text(timeline->trace, key, text, capacity);
         break;

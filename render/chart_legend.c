@@ -81,7 +81,7 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
     if (facts.pending)
         key_of_pattern(maker, &keys[n++], CHART_HATCH, "hatched: freed, waits for another stream");
     if (maker->in->options->hide_internal)
-        key_of_pattern(maker, &keys[n++], CHART_TEXT, "faded: no line of your own code");
+        key_of_pattern(maker, &keys[n++], CHART_TEXT, "faded: internal, no line of your own code");
     if (maker->in->options->color_by != COLOR_BY_SITE)
         key_of_pattern(maker, &keys[n++], CHART_TEXT, color_text(maker->in->options->color_by));
     return n;

@@ -586,7 +586,7 @@ EXPORT(page_phase_marks) uint32_t page_phase_marks(int32_t internal, uint32_t mo
         int64_t start = phase_q16(timeline_now(), view->axis, phase->start_us),
                 end = phase_q16(timeline_now(), view->axis, phase->end_us);
         double from = (double)(start - view->from_q16) * scale, to = (double)(end - view->from_q16) * scale;
-        if (start >= view->to_q16 || end < view->from_q16 || to < painted[row])
+        if (start >= view->to_q16 || end <= view->from_q16 || to < painted[row])
             continue;
         if (!arena_grow(&page.arena, (void **)&page.marks, &page.marks_capacity, (uint64_t)count + 1,
                         sizeof *page.marks))

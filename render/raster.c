@@ -99,10 +99,10 @@ void raster_key_range(enum color_by by, uint32_t key, uint64_t *from, uint64_t *
  * they are lighter, and what is black is nearly white. */
 static uint32_t category_color(uint32_t category, bool dark) {
     static const uint32_t color[CATEGORY_COUNT][2] = {
-        [CATEGORY_OTHER] = {0x808080, 0x8C949E},           [CATEGORY_PARAMETER] = {0x006400, 0x4CA64C},
-        [CATEGORY_GRADIENT] = {0x0000CD, 0x5A6BFF},        [CATEGORY_OPTIMIZER_STATE] = {0xDAA520, 0xDAA520},
-        [CATEGORY_ACTIVATION] = {0xFF0000, 0xFF5C5C},      [CATEGORY_TEMPORARY] = {0x9370DB, 0xA98BE8},
-        [CATEGORY_INPUT] = {0x000000, 0xD5DBE3},           [CATEGORY_AUTOGRAD_DETAIL] = {0x4169E1, 0x86A3F7}};
+        [CATEGORY_OTHER] = {0x808080, 0x8C949E},      [CATEGORY_PARAMETER] = {0x006400, 0x4CA64C},
+        [CATEGORY_GRADIENT] = {0x0000CD, 0x5A6BFF},   [CATEGORY_OPTIMIZER_STATE] = {0xDAA520, 0xDAA520},
+        [CATEGORY_ACTIVATION] = {0xFF0000, 0xFF5C5C}, [CATEGORY_TEMPORARY] = {0x9370DB, 0xA98BE8},
+        [CATEGORY_INPUT] = {0x000000, 0xD5DBE3},      [CATEGORY_AUTOGRAD_DETAIL] = {0x4169E1, 0x86A3F7}};
     return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];
 }
 

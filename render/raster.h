@@ -22,10 +22,10 @@ enum color_by {
 struct raster_style {
     bool dark;
     enum color_by color_by;
-    uint64_t capacity_bytes;   /* a line there; 0: none */
-    bool reserved;             /* draw the line of reserved bytes */
-    bool faded;                /* fade all but what `stack_mask` marks */
-    const uint8_t *stack_mask; /* [stacks.count] non-zero: matches; only read when faded */
+    uint64_t capacity_bytes;     /* a line there; 0: none */
+    bool reserved;               /* draw the line of reserved bytes */
+    bool faded;                  /* fade all but what `stack_mask` marks */
+    const uint8_t *stack_mask;   /* [stacks.count] non-zero: matches; only read when faded */
     const uint8_t *context_mask; /* [contexts.count] the same for contexts; NULL: none matches */
     const uint8_t
         *category;  /* [lives.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */

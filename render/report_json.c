@@ -111,9 +111,8 @@ static cJSON *stack_item(const struct trace *trace, uint32_t stack) {
     uint64_t nbytes = 0;
     for (; stack != 0 && nbytes <= MAX_STACK_TEXT_NBYTES; stack = trace->stacks.stack[stack].parent) {
         nbytes += frame_text_nbytes(trace, trace->stacks.stack[stack].frame);
-        cJSON *frame = nbytes <= MAX_STACK_TEXT_NBYTES
-                           ? frame_item(trace, trace->stacks.stack[stack].frame)
-                           : more_frames_item();
+        cJSON *frame = nbytes <= MAX_STACK_TEXT_NBYTES ? frame_item(trace, trace->stacks.stack[stack].frame)
+                                                       : more_frames_item();
         if (frame == NULL || !cJSON_AddItemToArray(array, frame)) {
             cJSON_Delete(frame);
             cJSON_Delete(array);

@@ -87,16 +87,19 @@ static const char *known_text(enum known known) {
     return texts[known];
 }
 
+static const char *split_text(struct sheet *sheet, const struct allocator *allocator) {
+    if (allocator->limit == ON)
+        return sheet_format(sheet, "%s", format_bytes(allocator->split_bytes).text);
+    return allocator->limit == OFF ? "unlimited" : known_text(UNKNOWN);
+}
+
 static void settings_row(struct sheet *sheet, const struct trace *trace) {
     struct allocator allocator = allocator_of(trace);
-    const char *split = allocator.limit == ON ? format_bytes(allocator.split_bytes).text : NULL;
     if (trace->settings == 0)
         return;
     sheet_cell(sheet, "Allocator settings");
     sheet_cell(sheet, "expandable_segments %s, max_split_size_mb %s, garbage_collection_threshold %s",
-               known_text(allocator.expandable),
-               split != NULL ? sheet_format(sheet, "%s", format_bytes(allocator.split_bytes).text)
-                             : known_text(allocator.limit),
+               known_text(allocator.expandable), split_text(sheet, &allocator),
                allocator.collects == ON ? sheet_format(sheet, "%.2f", allocator.threshold)
                                         : known_text(allocator.collects));
 }

@@ -275,7 +275,8 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
     reserved_shift_write(sheet, report);
     rounding_write(sheet, report->device);
     if (report->trace->kind != TRACE_SNAPSHOT)
-        sheet_point(sheet, "A profiler counts what the allocator handed out: all figures are rounded up by it.");
+        sheet_point(sheet,
+                    "A profiler counts what the allocator handed out: all figures are rounded up by it.");
     else if (report->device->n_blocks == 0)
         sheet_point(sheet,
                     "The file holds no final segments that the events could be checked against; all figures "

@@ -24,8 +24,9 @@ function laneRows() {
     return Math.min(rows, state.internals ? LANE_ROWS_ALL : LANE_ROWS_PLAIN);
 }
 
-/** Height in CSS pixels; where there is nothing but what is folded away, one row for its button. */
+/** Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its button. */
 function laneHeight() {
+    if (host.c.page_events() < 2) return 0;
     const folded = host.c.page_phase_count(1) > 0;
     const rows = Math.max(laneRows(), folded ? 1 : 0);
     return rows === 0 ? 0 : rows * LANE_ROW + 4;
@@ -89,8 +90,8 @@ function drawLane(context, top) {
 /** The button that shows and hides internal phases. @param {number} top */
 function placeFold(top) {
     const internals = host.c.page_phase_count(1) >>> 0;
-    lane.fold.hidden = internals === 0;
-    if (internals === 0) return;
+    lane.fold.hidden = internals === 0 || lane.height === 0;
+    if (lane.fold.hidden) return;
     setText(lane.fold, `${state.internals ? "\u2212" : "+"}${formatCount(internals)}`);
     lane.fold.title = `${state.internals ? "Hide" : "Show"} ${formatPlural(internals, "internal phase")}, such as the compiler's timers`;
     lane.fold.setAttribute("aria-label", lane.fold.title);

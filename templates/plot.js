@@ -218,7 +218,9 @@ function alongTicks(context, label) {
         const ticks = host.ticks("decimal", Math.ceil(state.from), Math.floor(state.to), most);
         const step = ticks.length > 1 ? ticks[1] - ticks[0] : 1;
         const labels = ticks.map((value) => label(value, step));
-        const widest = Math.max(0, ...labels.map((text) => context.measureText(text).width));
+        // The labels at the ends are the widest; measuring all of them, for every attempt, would cost more than the rest of the axes.
+        const ends = [labels[0] ?? "", labels[labels.length - 1] ?? ""];
+        const widest = Math.max(...ends.map((text) => context.measureText(text).width));
         const room = (step / (state.to - state.from)) * plot.width;
         if (most <= 2 || ticks.length < 2 || widest + 24 <= room) return ticks.map((value, i) => ({ value, text: labels[i] }));
     }
