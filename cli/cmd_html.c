@@ -5,13 +5,13 @@
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
-#include "trace/format.h"
 #include "render/html.h"
+#include "trace/format.h"
 
 #include <inttypes.h>
 
 bool page_render(struct buffer *page, struct recording *recording, const struct settings *settings,
-                        uint32_t device) {
+                 uint32_t device) {
     struct html_options options = {
         .file = recording->input.name,
         .sha256 = recording->sha256,

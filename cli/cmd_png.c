@@ -45,7 +45,8 @@ static int picture_window(const struct recording *recording, const struct settin
         options->from_q16 = view.from_q16;
         options->to_q16 = view.to_q16;
     }
-    if (settings->at.base == POSITION_NONE || window_moment(timeline, settings->at, &options->legend_moment, &reason))
+    if (settings->at.base == POSITION_NONE ||
+        window_moment(timeline, settings->at, &options->legend_moment, &reason))
         return EXIT_CODE_DONE;
     terminal_error(recording->input.shown, "--at: %s", reason);
     return EXIT_CODE_USAGE;
@@ -72,8 +73,8 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     return EXIT_CODE_FAILED;
 }
 
-int picture_render(struct buffer *picture, const struct recording *recording,
-                          const struct settings *settings, uint32_t device) {
+int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
+                   uint32_t device) {
     struct arena scratch;
     struct timeline timeline;
     int code = EXIT_CODE_FAILED;

@@ -7,8 +7,7 @@
 #include "cli/verbs.h"
 #include "render/report.h"
 
-bool report_build(struct buffer *report, const struct recording *recording,
-                         const struct settings *settings) {
+bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings) {
     struct report_options options = {
         .format = settings->format,
         .file = recording->input.name,

@@ -47,8 +47,8 @@ static void note_device(const struct trace *trace, const struct device_trace *de
     uint32_t nbytes;
     const uint8_t *name = trace_string(trace, device->name, &nbytes);
     if (device->name != 0)
-        terminal_note(path, "device %" PRId32 " is a %.*s, %s", device->ordinal, (int)nbytes, (const char *)name,
-                      format_bytes(device->capacity_bytes).text);
+        terminal_note(path, "device %" PRId32 " is a %.*s, %s", device->ordinal, (int)nbytes,
+                      (const char *)name, format_bytes(device->capacity_bytes).text);
     terminal_note(path, "device %" PRId32 ": %s events, %s allocations", device->ordinal,
                   format_count(device->n_events).text, format_count(device->lives.count).text);
 }
@@ -123,7 +123,8 @@ enum color_by recording_color_by(const struct recording *recording, const struct
     return settings->color_by;
 }
 
-uint64_t recording_capacity(const struct recording *recording, const struct settings *settings, uint32_t device) {
+uint64_t recording_capacity(const struct recording *recording, const struct settings *settings,
+                            uint32_t device) {
     return settings->capacity_bytes != 0 ? settings->capacity_bytes
                                          : recording->trace.devices[device].capacity_bytes;
 }

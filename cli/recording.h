@@ -38,7 +38,8 @@ bool recording_check_device(const struct recording *recording, const struct sett
 /* What is drawn where the command line does not say it: a memory timeline is coloured by category, and the capacity is
  * the device's (0: not known). `device` is an index into trace.devices. */
 enum color_by recording_color_by(const struct recording *recording, const struct settings *settings);
-uint64_t recording_capacity(const struct recording *recording, const struct settings *settings, uint32_t device);
+uint64_t recording_capacity(const struct recording *recording, const struct settings *settings,
+                            uint32_t device);
 
 /* The rules of --rules; NULL: none were given. */
 const struct category_rules *recording_rules(const struct recording *recording);

@@ -46,8 +46,9 @@ struct band {
 struct scene {
     const struct timeline *timeline;
     struct view view;
-    const uint64_t *keep; /* bitmap [lives.count / 64 + 1] of the lives that are shown, the caller's; NULL: all */
-    uint32_t *moment;  /* [width] moment shown by each column; never falls */
+    const uint64_t
+        *keep;        /* bitmap [lives.count / 64 + 1] of the lives that are shown, the caller's; NULL: all */
+    uint32_t *moment; /* [width] moment shown by each column; never falls */
     uint16_t *remains; /* [width] 0: no bend in this column; else 1..256, the share (in 1/256) that is left of
                           what died at this column's moment */
     uint32_t n_bands;  /* visible lives, in stack order */

@@ -7,22 +7,22 @@
 #include "render/raster.h"
 
 struct chart_options {
-    const char *file;    /* name of the input as the reader knows it */
-    const char *sha256;  /* of the input, 64 hex digits */
-    const char *title;   /* NULL: the file's name */
-    const char *flags;   /* command line flags that shaped the picture, for the text chunk; may be "" */
-    const char *version; /* of Strata */
+    const char *file;       /* name of the input as the reader knows it */
+    const char *sha256;     /* of the input, 64 hex digits */
+    const char *title;      /* NULL: the file's name */
+    const char *flags;      /* command line flags that shaped the picture, for the text chunk; may be "" */
+    const char *version;    /* of Strata */
     uint32_t width, height; /* pixels of the whole picture before scale: 320 .. 7680 by 240 .. 4320 */
-    uint32_t scale;      /* 1 .. 4: everything that many times larger */
+    uint32_t scale;         /* 1 .. 4: everything that many times larger */
     bool dark;
     enum axis axis;
     int64_t from_q16, to_q16; /* window, as in struct view; from == to: the whole run */
-    uint64_t top_bytes;  /* upper end of the y axis; 0: chosen */
+    uint64_t top_bytes;       /* upper end of the y axis; 0: chosen */
     enum color_by color_by;
     uint64_t capacity_bytes; /* a line; 0: none */
-    bool hide_internal;       /* fade allocations without a line of the user's own code, and list them as one */
+    bool hide_internal; /* fade allocations without a line of the user's own code, and list them as one */
     const struct category_rules *rules; /* of COLOR_BY_CATEGORY; NULL: none */
-    uint32_t legend_moment;  /* the legend's sums are of this moment; UINT32_MAX: the peak */
+    uint32_t legend_moment;             /* the legend's sums are of this moment; UINT32_MAX: the peak */
 };
 
 enum chart_error {
@@ -35,6 +35,7 @@ enum chart_error {
 
 /* Appends a PNG to `out`. The same input gives the same bytes. The text chunk "strata:plot" holds "x y width height" of
  * the plot area, whose pixels are exactly those of raster_draw for the same view. */
-enum chart_error chart_png(struct buffer *out, const struct timeline *timeline, const struct chart_options *options);
+enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
+                           const struct chart_options *options);
 
 #endif

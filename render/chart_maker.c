@@ -1,7 +1,7 @@
 #include "render/chart_maker.h"
 
-#include "trace/format.h"
 #include "trace/bytes.h"
+#include "trace/format.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -13,7 +13,7 @@ struct html_options {
     const char *color;  /* what the colours show first: "site", "category", ...; NULL: the page's default */
     int32_t device;     /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
-    unsigned threads;   /* for deflate; 0: one per core */
+    unsigned threads;        /* for deflate; 0: one per core */
 };
 
 /* Appends the page to `out`. Sets trace->meta (adds one string), otherwise only reads. The same input gives the same

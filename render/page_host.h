@@ -15,37 +15,40 @@
 #include <stdint.h>
 
 /* ---- loading; each returns 0 or a negative enum payload_error ---- */
-uint32_t page_reserve(uint32_t nbytes);      /* room for the payload; 0: no memory */
+uint32_t page_reserve(uint32_t nbytes); /* room for the payload; 0: no memory */
 int32_t page_open(void);
 uint32_t page_piece_count(void);
-uint32_t page_piece_packed(uint32_t piece);  /* offset of the deflated bytes (zlib format) */
+uint32_t page_piece_packed(uint32_t piece); /* offset of the deflated bytes (zlib format) */
 uint32_t page_piece_packed_nbytes(uint32_t piece);
 uint32_t page_piece_target(uint32_t piece);
 uint32_t page_piece_raw_nbytes(uint32_t piece);
-int32_t page_unpack(void);                   /* decodes and frees the payload */
+int32_t page_unpack(void); /* decodes and frees the payload */
 
 /* ---- text: ids of strings and frames, [reads] ---- */
-uint32_t page_string(uint32_t id);           /* offset of the UTF-8 bytes */
+uint32_t page_string(uint32_t id); /* offset of the UTF-8 bytes */
 uint32_t page_string_nbytes(uint32_t id);
-uint32_t page_meta(void);                    /* string id of the JSON object {"file", "sha256", "version", "title", "theme", ...} */
-uint32_t page_settings(void);                /* string id of allocator_settings as JSON; 0: none */
+uint32_t
+page_meta(void); /* string id of the JSON object {"file", "sha256", "version", "title", "theme", ...} */
+uint32_t page_settings(void); /* string id of allocator_settings as JSON; 0: none */
 uint32_t page_diagnostic_count(void);
-uint32_t page_diagnostic_code(uint32_t i);   /* string id */
-uint32_t page_diagnostic_message(uint32_t i);/* string id */
-int32_t page_diagnostic_device(uint32_t i);  /* device ordinal, -1: the file */
-uint32_t page_frame_file(uint32_t frame);    /* string id */
-uint32_t page_frame_name(uint32_t frame);    /* string id */
-uint32_t page_frame_line(uint32_t frame);    /* 0: none */
-int32_t page_frame_kind(uint32_t frame);     /* enum frame_kind of layout/site.h: 0 noise, 1 native, 2 library, 3 user */
-uint32_t page_stack_site(uint32_t stack);    /* frame id of the call site; 0: no stack */
-uint32_t page_stack_frames(uint32_t stack);  /* offset of u32 frame ids, innermost first; length: */
+uint32_t page_diagnostic_code(uint32_t i);    /* string id */
+uint32_t page_diagnostic_message(uint32_t i); /* string id */
+int32_t page_diagnostic_device(uint32_t i);   /* device ordinal, -1: the file */
+uint32_t page_frame_file(uint32_t frame);     /* string id */
+uint32_t page_frame_name(uint32_t frame);     /* string id */
+uint32_t page_frame_line(uint32_t frame);     /* 0: none */
+int32_t
+page_frame_kind(uint32_t frame); /* enum frame_kind of layout/site.h: 0 noise, 1 native, 2 library, 3 user */
+uint32_t page_stack_site(uint32_t stack);   /* frame id of the call site; 0: no stack */
+uint32_t page_stack_frames(uint32_t stack); /* offset of u32 frame ids, innermost first; length: */
 uint32_t page_stack_depth(uint32_t stack);
-uint32_t page_stack_parent(uint32_t stack);  /* the stack without its innermost frame; smaller than `stack` */
-uint32_t page_stack_frame(uint32_t stack);   /* its innermost frame; stack 0: 0 */
-uint32_t page_site_text(uint32_t site);      /* offset of "train.py:41 forward" (site_text of layout/site.h); length: */
+uint32_t page_stack_parent(uint32_t stack); /* the stack without its innermost frame; smaller than `stack` */
+uint32_t page_stack_frame(uint32_t stack);  /* its innermost frame; stack 0: 0 */
+uint32_t
+page_site_text(uint32_t site); /* offset of "train.py:41 forward" (site_text of layout/site.h); length: */
 uint32_t page_site_text_nbytes(void);
 uint32_t page_site_color(uint32_t site, int32_t dark); /* 0xRRGGBB */
-uint32_t page_context_compile(uint32_t context);  /* string ids */
+uint32_t page_context_compile(uint32_t context);       /* string ids */
 uint32_t page_context_metadata(uint32_t context);
 uint32_t page_context_category(uint32_t context);
 uint32_t page_context_forward(uint32_t context);
@@ -53,13 +56,14 @@ uint32_t page_context_forward(uint32_t context);
 /* ---- devices ---- */
 uint32_t page_device_count(void);
 int32_t page_device_ordinal(uint32_t index);
-uint32_t page_device_name(uint32_t index);   /* string id, e.g. of "NVIDIA H100 80GB HBM3"; 0: the file does not say */
+uint32_t
+page_device_name(uint32_t index); /* string id, e.g. of "NVIDIA H100 80GB HBM3"; 0: the file does not say */
 double page_device_capacity(uint32_t index); /* bytes; 0: the file does not say */
 uint32_t page_kind(void);                    /* enum trace_kind */
 int32_t page_rank(void);                     /* -1: the file does not say */
 uint32_t page_device_events(uint32_t index);
 uint32_t page_device_lives(uint32_t index);
-int32_t page_device(uint32_t index);         /* makes it the current one; builds its timeline the first time */
+int32_t page_device(uint32_t index); /* makes it the current one; builds its timeline the first time */
 
 /* ---- the current device, [reads] ---- */
 uint32_t page_events(void);
@@ -67,20 +71,20 @@ uint32_t page_lives(void);
 uint32_t page_preexisting(void);
 double page_start_bytes(void);
 double page_peak_bytes(void);
-double page_peak_event(void);                /* -1: before the first event */
+double page_peak_event(void); /* -1: before the first event */
 double page_end_bytes(void);
 uint32_t page_live_at_peak(void);
 double page_reserved_start(void);
 double page_reserved_peak(void);
 double page_reserved_end(void);
-double page_reserved_shift(void);            /* added to every reserved figure: see layout/timeline.h */
-double page_headroom(void);                  /* a good top of the y axis for the whole run, bytes */
+double page_reserved_shift(void); /* added to every reserved figure: see layout/timeline.h */
+double page_headroom(void);       /* a good top of the y axis for the whole run, bytes */
 int32_t page_has_time(void);
-double page_first_us(void);                  /* Unix time of event 0, microseconds */
-double page_fit_from(int32_t axis);          /* the whole run (view_fit of layout/scene.h), events or microseconds */
+double page_first_us(void);         /* Unix time of event 0, microseconds */
+double page_fit_from(int32_t axis); /* the whole run (view_fit of layout/scene.h), events or microseconds */
 double page_fit_to(int32_t axis);
-double page_event_us(double event);          /* time of an event since the first, microseconds; -1 gives its begin */
-double page_live_at(double event);           /* bytes alive after the event; -1: before the first */
+double page_event_us(double event); /* time of an event since the first, microseconds; -1 gives its begin */
+double page_live_at(double event);  /* bytes alive after the event; -1: before the first */
 double page_reserved_at(double event);
 double page_event_at_us(double us);          /* last event at or before */
 double page_peak_in(double from, double to); /* event of the highest total in [from, to) */
@@ -89,13 +93,13 @@ double page_oom_event(uint32_t i);
 double page_oom_size(uint32_t i);
 double page_oom_free(uint32_t i);
 
-uint32_t page_snapshot_count(void);          /* snapshots taken while this one was recorded */
+uint32_t page_snapshot_count(void); /* snapshots taken while this one was recorded */
 double page_snapshot_event(uint32_t i);
 double page_snapshot_bytes(uint32_t i);
-uint32_t page_stream_count(void);            /* the streams' handles, in two halves; stream 0 is the default one */
+uint32_t page_stream_count(void); /* the streams' handles, in two halves; stream 0 is the default one */
 uint32_t page_stream_high(uint32_t stream);
 uint32_t page_stream_low(uint32_t stream);
-uint32_t page_pool_count(void);              /* ids; pool 0 stands for "unknown", pool 1 is the default pool */
+uint32_t page_pool_count(void); /* ids; pool 0 stands for "unknown", pool 1 is the default pool */
 double page_pool_first(uint32_t pool);
 double page_pool_second(uint32_t pool);
 
@@ -112,17 +116,18 @@ uint32_t page_phase_mark_rows(void);
 
 /* ---- one allocation of the current device, [reads] ---- */
 double page_life_bytes(uint32_t life);
-double page_life_birth(uint32_t life);       /* event; -1: before the first */
-double page_life_death(uint32_t life);       /* event; page_events(): still there at the end */
-double page_life_request(uint32_t life);     /* event of free_requested where it waited for another stream, else = death */
+double page_life_birth(uint32_t life); /* event; -1: before the first */
+double page_life_death(uint32_t life); /* event; page_events(): still there at the end */
+double page_life_request(
+    uint32_t life); /* event of free_requested where it waited for another stream, else = death */
 uint32_t page_life_stack(uint32_t life);
 uint32_t page_life_context(uint32_t life);
-uint32_t page_life_stream(uint32_t life);    /* small number, 0: default stream */
-double page_life_pool_first(uint32_t life);  /* pool id pair; -1: unknown */
+uint32_t page_life_stream(uint32_t life);   /* small number, 0: default stream */
+double page_life_pool_first(uint32_t life); /* pool id pair; -1: unknown */
 double page_life_pool_second(uint32_t life);
 uint32_t page_life_address_high(uint32_t life);
 uint32_t page_life_address_low(uint32_t life);
-uint32_t page_life_flags(uint32_t life);     /* enum life_flag of trace/trace.h */
+uint32_t page_life_flags(uint32_t life); /* enum life_flag of trace/trace.h */
 
 /* ---- drawing and picking ---- */
 /* axis: 0 events, 1 microseconds since the first event; from/to in that unit (fractions allowed, rounded to 1/65536). Draws
@@ -130,8 +135,8 @@ uint32_t page_life_flags(uint32_t life);     /* enum life_flag of trace/trace.h 
  * not match, 4 line of reserved bytes. */
 uint32_t page_draw(int32_t axis, double from, double to, uint32_t width, uint32_t height, double bottom_bytes,
                    double top_bytes, uint32_t flags, uint32_t color_by, double capacity_bytes);
-uint32_t page_drawn(void);                   /* of the last draw: allocations with bands of their own */
-uint32_t page_merged(void);                  /* of the last draw: allocations drawn as part of a sum */
+uint32_t page_drawn(void);  /* of the last draw: allocations with bands of their own */
+uint32_t page_merged(void); /* of the last draw: allocations drawn as part of a sum */
 /* What is under a pixel of the last draw: the allocation, or -1. The moment's event is in page_picked_event(). */
 double page_pick(uint32_t x, uint32_t y);
 double page_picked_event(void);
@@ -140,8 +145,8 @@ double page_picked_event(void);
 uint32_t page_outline(uint32_t life);
 uint32_t page_outline_first(void);
 uint32_t page_outline_edges(void);
-double page_x_of_event(double event);        /* pixel position of an event's begin in the last draw, fractions */
-double page_event_of_x(double x);            /* event shown at a pixel column of the last draw */
+double page_x_of_event(double event); /* pixel position of an event's begin in the last draw, fractions */
+double page_event_of_x(double x);     /* event shown at a pixel column of the last draw */
 /* Total of the highest moment in each of `width` columns of [from, to) (events axis or microseconds): offset of f64[width]. */
 uint32_t page_curve(int32_t axis, double from, double to, uint32_t width);
 
@@ -160,28 +165,32 @@ uint32_t page_frame_count(void);
 uint32_t page_string_count(void);
 uint32_t page_mask(void);
 uint32_t page_context_count(void);
-uint32_t page_context_mask(void);            /* the same for contexts: u8[page_context_count()] */
-double page_next_match(double life, int32_t step); /* the next marked allocation after `life` (step 1) or before it (-1); -1: none */
-double page_mask_lives(void);                /* allocations of the current device whose stack is marked */
-double page_mask_peak_bytes(void);           /* their bytes alive at the peak */
-double page_site_lives(uint32_t site);       /* allocations of the device with this call site, all times */
+uint32_t page_context_mask(void); /* the same for contexts: u8[page_context_count()] */
+double page_next_match(
+    double life,
+    int32_t step); /* the next marked allocation after `life` (step 1) or before it (-1); -1: none */
+double page_mask_lives(void);          /* allocations of the current device whose stack is marked */
+double page_mask_peak_bytes(void);     /* their bytes alive at the peak */
+double page_site_lives(uint32_t site); /* allocations of the device with this call site, all times */
 double page_site_bytes_at(uint32_t site, double event);
 
 /* ---- the filter: what it hides is neither drawn nor picked nor grouped; a new device has none ---- */
 /* Bounds are inclusive; ages in events or microseconds; stream and pool are indices, -1: all. 0 or an enum payload_error. */
-int32_t page_filter(double least_bytes, double most_bytes, double least_age, double most_age, int32_t age_in_us,
-                    int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end);
+int32_t page_filter(double least_bytes, double most_bytes, double least_age, double most_age,
+                    int32_t age_in_us, int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end);
 void page_filter_off(void);
-double page_kept(void);                      /* allocations that are left */
-double page_kept_peak_bytes(void);           /* their bytes alive at the peak */
+double page_kept(void);            /* allocations that are left */
+double page_kept_peak_bytes(void); /* their bytes alive at the peak */
 
 /* ---- legends: keys of render/raster.h, [reads] ---- */
 uint32_t page_key_color(uint32_t by, uint32_t key, int32_t dark); /* 0xRRGGBB */
 double page_key_from(uint32_t by, uint32_t key); /* least value of a step of size (bytes) or age (events) */
-uint32_t page_category_name(uint32_t category);  /* offset of the terminated name; 0: there is no such category */
+uint32_t
+page_category_name(uint32_t category); /* offset of the terminated name; 0: there is no such category */
 double page_key_bytes(uint32_t by, uint32_t key, double event); /* bytes alive with this colour. O(lives) */
 uint32_t page_life_category(uint32_t life);
-uint32_t page_pending_count(void);           /* allocations that waited for another stream when they were freed. O(lives) */
+uint32_t
+page_pending_count(void); /* allocations that waited for another stream when they were freed. O(lives) */
 
 /* ---- axes: returns the number of ticks, values are f64 at page_ticks() ---- */
 uint32_t page_ticks_decimal(double low, double high, uint32_t most);
