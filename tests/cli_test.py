@@ -600,7 +600,7 @@ class Talk(Case):
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         environment = {**os.environ, "TERM": "xterm", **(environment or {})}
-        process = self.start(*words, stdin=subprocess.PIPE, stderr=slave, env=environment)
+        process = self.start(*words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=slave, env=environment)
         os.close(slave)
         if data is not None:
             half = len(data) // 2
@@ -621,7 +621,6 @@ class Talk(Case):
                 break
             shown += chunk
         os.close(master)
-        process.stdout.read()
         return process.wait(timeout=TIMEOUT_S), shown
 
     @classmethod
