@@ -882,8 +882,8 @@ static bool devices_read(struct kineto *kineto, const struct order *by_time) {
     trace->devices = arena_alloc(&trace->arena, ((size_t)kineto->devices.count + 1) * sizeof *trace->devices);
     if (trace->devices == NULL)
         return fail_memory(kineto);
-    for (uint16_t i = 0; i < kineto->devices.count; i++)
-        if (!device_read(kineto, i, by_time))
+    for (uint32_t i = 0; i < kineto->devices.count; i++)
+        if (!device_read(kineto, (uint16_t)i, by_time))
             return false;
     devices_sort(trace);
     return true;

@@ -165,16 +165,16 @@ static bool style_fill(struct raster_style *style, const struct chart_input *inp
     return true;
 }
 
+/* `style` is the caller's, so that it lives as long as `input`. */
 static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
-                                          struct arena *scratch) {
-    struct raster_style style;
+                                          struct raster_style *style, struct arena *scratch) {
     struct group *groups;
-    if (!style_fill(&style, input, scratch) ||
-        !chart_groups_find(input->timeline, input->moment, &style, input->options->hide_internal, scratch,
+    if (!style_fill(style, input, scratch) ||
+        !chart_groups_find(input->timeline, input->moment, style, input->options->hide_internal, scratch,
                            &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
-    input->style = &style;
+    input->style = style;
     struct font *font = font_open();
     if (!font)
         return CHART_FONT;
@@ -194,8 +194,9 @@ enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
     else if (input.moment >= timeline->n_moments)
         input.moment = timeline->n_moments - 1;
     struct arena scratch;
+    struct raster_style style;
     arena_init(&scratch, host, SIZE_MAX);
-    enum chart_error error = chart_with_groups(out, &input, &scratch);
+    enum chart_error error = chart_with_groups(out, &input, &style, &scratch);
     arena_release(&scratch);
     return error;
 }

@@ -132,7 +132,9 @@ static void test_strings(void **state) {
 
 static void test_values_of_no_use(void **state) {
     (void)state;
-#define EXTRA(value) ACTION_AS(TEXT("\5", "alloc") TEXT("\5", "extra") value)
+/* Literals that stand side by side are one text: no parentheses can go around them. */
+#define EXTRA(value) \
+    ACTION_AS(TEXT("\5", "alloc") TEXT("\5", "extra") value) /* NOLINT(bugprone-macro-parentheses) */
     SMALL(EXTRA("N"));
     SMALL(EXTRA("\x88"));
     SMALL(EXTRA("\x89"));
