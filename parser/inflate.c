@@ -60,15 +60,19 @@ size_t inflate_some(z_stream *stream, struct cursor *cursor, void *to, size_t nb
     return room - stream->avail_out;
 }
 
-bool inflate_whole(struct arena *arena, const void *from, uint32_t from_nbytes, void *to, uint32_t nbytes) {
+enum inflate_result inflate_whole(struct arena *arena, const void *from, uint32_t from_nbytes, void *to,
+                                  uint32_t nbytes) {
     z_stream stream;
     if (!inflate_start(&stream, arena, INFLATE_ZLIB))
-        return false;
+        return INFLATE_NO_MEMORY;
     stream.next_in = from;
     stream.avail_in = from_nbytes;
     stream.next_out = to;
     stream.avail_out = nbytes;
     int result = inflate(&stream, Z_FINISH);
     inflateEnd(&stream);
-    return result == Z_STREAM_END && stream.avail_out == 0 && stream.avail_in == 0;
+    if (result == Z_MEM_ERROR)
+        return INFLATE_NO_MEMORY;
+    bool whole = result == Z_STREAM_END && stream.avail_out == 0 && stream.avail_in == 0;
+    return whole ? INFLATE_DONE : INFLATE_DAMAGED;
 }

@@ -30,7 +30,14 @@ bool inflate_start(z_stream *stream, struct arena *arena, enum inflate_format fo
  */
 size_t inflate_some(z_stream *stream, struct cursor *cursor, void *to, size_t nbytes, enum source_end *end);
 
-/* Exactly `nbytes` from a zlib stream at hand. False: it is damaged or of another size, or no memory. */
-bool inflate_whole(struct arena *arena, const void *from, uint32_t from_nbytes, void *to, uint32_t nbytes);
+enum inflate_result {
+    INFLATE_DONE,
+    INFLATE_DAMAGED, /* or of another size */
+    INFLATE_NO_MEMORY
+};
+
+/* Exactly `nbytes` from a zlib stream at hand. */
+enum inflate_result inflate_whole(struct arena *arena, const void *from, uint32_t from_nbytes, void *to,
+                                  uint32_t nbytes);
 
 #endif

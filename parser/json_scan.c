@@ -3,7 +3,6 @@
 #include "trace/bytes.h"
 #include "trace/format.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +12,11 @@ static const char REPLACEMENT[] = "\xef\xbf\xbd"; /* U+FFFD */
 
 void json_scan_init(struct json_scan *scan, struct cursor *cursor, struct arena *arena) {
     *scan = (struct json_scan){.cursor = cursor, .arena = arena};
+    json_pool_init(&scan->pool, arena);
 }
 
 void json_scan_release(struct json_scan *scan) {
+    json_pool_release(&scan->pool);
     arena_drop(scan->arena, (void **)&scan->text);
 }
 
@@ -165,6 +166,7 @@ static bool is_ordinary(uint8_t byte) {
 static bool scan_string(struct json_scan *scan) {
     struct cursor *cursor = scan->cursor;
     cursor->p++;
+    scan->n_values++;
     if (!copy_byte(scan, '"'))
         return false;
     while (has_byte(scan)) {
@@ -229,6 +231,7 @@ static bool scan_token(struct json_scan *scan) {
             cut++;
     }
     token[n] = '\0';
+    scan->n_values++;
     if (scan->truncated || scan->cursor->error->code != READ_OK)
         return false;
     return cut != 0 ? copy_text(scan, "?") : copy_token(scan, token);
@@ -249,6 +252,7 @@ static bool scan_bracket(struct json_scan *scan, uint32_t *depth, bool opens) {
     if (!opens)
         drop_comma(scan);
     *depth = opens ? *depth + 1 : *depth - 1;
+    scan->n_values += opens;
     return copy_byte(scan, *cursor->p++);
 }
 
@@ -287,28 +291,26 @@ bool json_scan_skip(struct json_scan *scan) {
 
 static bool value_copy(struct json_scan *scan) {
     scan->keep = true;
-    scan->n_text = 0;
+    scan->n_text = scan->n_values = 0;
     if (!scan_value(scan))
         return false;
     scan->text[scan->n_text] = '\0';
     return true;
 }
 
-static bool text_parse(struct json_scan *scan, cJSON **value) {
-    errno = 0;
-    *value = cJSON_ParseWithLength(scan->text, scan->n_text);
-    if (*value == NULL && errno == ENOMEM)
+static bool text_parse(struct json_scan *scan, const cJSON **value) {
+    if (!json_pool_parse(&scan->pool, scan->text, scan->n_text, scan->n_values, value))
         return cursor_fail_memory(scan->cursor, cursor_offset(scan->cursor));
     scan->n_bad += *value == NULL;
     return true;
 }
 
-bool json_scan_take(struct json_scan *scan, cJSON **value) {
+bool json_scan_take(struct json_scan *scan, const cJSON **value) {
     *value = NULL;
     return value_copy(scan) && text_parse(scan, value);
 }
 
-bool json_scan_take_with(struct json_scan *scan, const char *const *words, cJSON **value) {
+bool json_scan_take_with(struct json_scan *scan, const char *const *words, const cJSON **value) {
     *value = NULL;
     if (!value_copy(scan))
         return false;

@@ -14,8 +14,7 @@
 #define STRATA_PARSER_JSON_SCAN_H
 
 #include "parser/cursor.h"
-
-#include <cjson/cJSON.h>
+#include "parser/json_pool.h"
 
 /* Limits, each with its own error. */
 enum {
@@ -33,6 +32,8 @@ struct json_scan {
     struct arena *arena;
     char *text; /* the value that is being copied */
     uint32_t n_text, text_capacity;
+    uint32_t n_values; /* in `text`, keys of members among them */
+    struct json_pool pool;
     bool keep;      /* the copy is wanted */
     bool truncated; /* the input ended inside of the document */
     bool damaged;   /* the document's structure breaks off at `stop_offset` */
@@ -61,12 +62,12 @@ bool json_scan_item(struct json_scan *scan);
 /* Skips the value at hand, however deep. False: the document ends or breaks off, or an error. */
 bool json_scan_skip(struct json_scan *scan);
 
-/* The value at hand, for cJSON_Delete; NULL: it is no JSON and was counted. False as above. */
-bool json_scan_take(struct json_scan *scan, cJSON **value);
+/* The value at hand, valid until the next call; NULL: it is no JSON and was counted. False as above. */
+bool json_scan_take(struct json_scan *scan, const cJSON **value);
 
 /* The same for a value that is only of use if its text holds one of `words` (the last is NULL); others are NULL and
  * cost no tree. */
-bool json_scan_take_with(struct json_scan *scan, const char *const *words, cJSON **value);
+bool json_scan_take_with(struct json_scan *scan, const char *const *words, const cJSON **value);
 
 /* The number at hand as text without the mark, valid until the next call; empty if the value is no number. False as
  * above. */

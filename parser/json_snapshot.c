@@ -123,12 +123,10 @@ static bool is_broken(const struct walker *walker) {
 }
 
 static bool walk_leaf(struct walker *walker) {
-    cJSON *json;
+    const cJSON *json;
     if (!json_scan_take(walker->scan, &json))
         return !is_broken(walker);
-    bool done = json == NULL ? push(walker, (struct value){.tag = VALUE_SPENT}) : push_json(walker, json);
-    cJSON_Delete(json);
-    return done;
+    return json == NULL ? push(walker, (struct value){.tag = VALUE_SPENT}) : push_json(walker, json);
 }
 
 static bool walk_list(struct walker *walker, bool of_segments, uint32_t depth);

@@ -282,12 +282,10 @@ static const char *const any_words[] = {"", NULL};
 static bool items_read(struct kineto *kineto, const char *const *words,
                        bool (*read)(struct kineto *, const cJSON *)) {
     while (json_scan_item(kineto->scan)) {
-        cJSON *item;
+        const cJSON *item;
         if (!json_scan_take_with(kineto->scan, words, &item))
             break;
-        bool done = item == NULL || read(kineto, item);
-        cJSON_Delete(item);
-        if (!done)
+        if (item != NULL && !read(kineto, item))
             return false;
     }
     return kineto->scan->cursor->error->code == READ_OK;

@@ -175,12 +175,10 @@ static bool change_take(struct reader *reader, const cJSON *json) {
 /* The items from the one at hand on. */
 static bool raw_read(struct reader *reader) {
     do {
-        cJSON *json;
+        const cJSON *json;
         if (!json_scan_take(reader->scan, &json))
             break;
-        bool done = change_take(reader, json);
-        cJSON_Delete(json);
-        if (!done)
+        if (!change_take(reader, json))
             return false;
     } while (json_scan_item(reader->scan));
     return reader->scan->cursor->error->code == READ_OK && waiting_apply(reader);
@@ -233,12 +231,11 @@ static bool row_add(struct reader *reader, uint32_t index, const int64_t *before
 static bool rows_read(struct reader *reader) {
     int64_t before[N_CATEGORIES] = {0}, after[N_CATEGORIES];
     for (uint32_t index = 0; json_scan_item(reader->scan); index++) {
-        cJSON *json;
+        const cJSON *json;
         if (!json_scan_take(reader->scan, &json))
             break;
         bool parsed = json != NULL && row_parse(json, after);
         reader->scan->n_bad += json != NULL && !parsed;
-        cJSON_Delete(json);
         if (!parsed)
             continue;
         if (!row_add(reader, index, before, after))

@@ -48,9 +48,13 @@ static bool payload_check(struct cursor *cursor, const struct arena *scratch, en
 static bool pieces_inflate(struct cursor *cursor, struct arena *arena, const struct payload *payload) {
     for (uint32_t i = 0; i < payload->n_pieces; i++) {
         const struct payload_piece *piece = &payload->pieces[i];
-        if (!inflate_whole(arena, piece->packed, piece->packed_nbytes, piece->target, piece->raw_nbytes))
+        switch (inflate_whole(arena, piece->packed, piece->packed_nbytes, piece->target, piece->raw_nbytes)) {
+        case INFLATE_DONE: break;
+        case INFLATE_NO_MEMORY: return scratch_failed(cursor, arena);
+        case INFLATE_DAMAGED:
             return cursor_fail(cursor, READ_CORRUPT, cursor_offset(cursor),
                                "a piece of the recording in the page is damaged");
+        }
     }
     return true;
 }

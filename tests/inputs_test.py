@@ -339,7 +339,8 @@ class RefusalTest(InputsTest):
 
     def test_bombs(self):
         bomb = gzip.compress(b"\x80\x04](" + b"N" * (64 * MIB), 6)
-        for content in (bomb, gzip.compress(bomb)):
+        tree = gzip.compress(b'{"traceEvents":[["cpu_op"' + b",0" * (3 * MIB) + b"]]}")  # one value, within the limits
+        for content in (bomb, gzip.compress(bomb), tree):
             path = self.write(content)
             self.refused(path, "--max-memory", "--max-memory", "32MiB")
             done = self.run_within(200 * MIB, "report", "--max-memory", "32MiB", path)

@@ -5,6 +5,7 @@
 #include "layout/groups.h"
 #include "layout/scene.h"
 #include "parser/read.h"
+#include "render/html.h"
 #include "render/raster.h"
 #include "trace/payload.h"
 
@@ -214,6 +215,128 @@ static void test_reading_gzip(void **state) {
     fail_reading(gzipped(sample("oom.pickle")), 50);
 }
 
+/* The trees of cJSON are among what fails: their memory comes from the same place. */
+static void test_reading_json_snapshots(void **state) {
+    (void)state;
+    static const char snapshot[] =
+        "{\"segments\":[{\"device\":0,\"address\":4096,\"total_size\":8192,\"allocated_size\":512,"
+        "\"active_size\":512,\"stream\":0,\"segment_type\":\"small\",\"blocks\":[{\"address\":4096,"
+        "\"size\":512,\"requested_size\":500,\"state\":\"active_allocated\",\"frames\":[]}]}],"
+        "\"device_traces\":[[{\"action\":\"alloc\",\"addr\":5120,\"size\":512,\"stream\":0,\"time_us\":7,"
+        "\"frames\":[{\"filename\":\"model.py\",\"line\":7,\"name\":\"forward\"}]},"
+        "{\"action\":\"free_completed\",\"addr\":5120,\"size\":512,\"stream\":0,\"time_us\":NaN},"
+        "{\"action\":\"oom\",\"size\":9,\"device_free\":8,\"stream\":0}, what]],"
+        "\"allocator_settings\":{\"expandable_segments\":true,\"x\":[1,2.5]}}";
+    static const char root_list[] =
+        "[{\"device\":1,\"address\":64,\"total_size\":512,\"blocks\":[{\"size\":512,\"state\":\"active_"
+        "allocated\","
+        "\"history\":[{\"real_size\":100,\"frames\":[{\"filename\":\"a\",\"line\":1,\"name\":\"b\"}]}]}]}]";
+    fail_reading(literal(snapshot, sizeof snapshot - 1), 30);
+    fail_reading(literal(root_list, sizeof root_list - 1), 25);
+}
+
+static void test_reading_profiler_traces(void **state) {
+    (void)state;
+    static const char trace[] =
+        "{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"name\":\"G\",\"totalGlobalMem\":8589934592}],"
+        "\"distributedInfo\":{\"rank\":3},\"baseTimeNanoseconds\":1700000000000000000,\"traceEvents\":["
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::empty\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":9,"
+        "\"args\":{\"Call stack\":\"lib.py(3): inner;train.py(9): outer\"}},"
+        "{\"ph\":\"X\",\"cat\":\"python_function\",\"name\":\"train.py(12): "
+        "step\",\"pid\":1,\"tid\":1,\"ts\":0.5,"
+        "\"dur\":20,\"args\":{}},"
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"step\",\"pid\":1,\"tid\":1,\"ts\":0.1,\"dur\":"
+        "30},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":2,\"args\":{\"Total Reserved\":4096,"
+        "\"Total Allocated\":1024,\"Bytes\":512,\"Addr\":140000,\"Device Id\":0,\"Device Type\":1}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":4,\"args\":{\"Total Reserved\":4096,"
+        "\"Total Allocated\":300,\"Bytes\":-512,\"Addr\":140000,\"Device Id\":0,\"Device Type\":1}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":2,\"ts\":3,\"args\":{\"Total Reserved\":0,"
+        "\"Total Allocated\":64,\"Bytes\":64,\"Addr\":7,\"Device Id\":-1,\"Device Type\":0}},"
+        "{\"ph\":\"i\",\"name\":\"[OutOfMemory]\",\"pid\":1,\"tid\":1,\"ts\":5,\"args\":{\"Total "
+        "Reserved\":4096,"
+        "\"Total Allocated\":300,\"Bytes\":9999,\"Device Id\":0,\"Device Type\":1}}]}";
+    static const char without_addresses[] =
+        "[{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":2,"
+        "\"args\":{\"Bytes\":512,\"Device Id\":0,\"Device Type\":1}},"
+        "{\"ph\":\"i\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":3,"
+        "\"args\":{\"Bytes\":-600,\"Device Id\":0,\"Device Type\":1}}]";
+    fail_reading(literal(trace, sizeof trace - 1), 30);
+    fail_reading(literal(without_addresses, sizeof without_addresses - 1), 20);
+}
+
+static void test_reading_memory_timelines(void **state) {
+    (void)state;
+    static const char raw[] = "[[-1,0,4096,0],[1000,1,512,3],[2000,1,100,7],[2000,1,-100,7],[2000,2,-100,3],"
+                              "[2000,2,100,1],[3000,3,-4000,0]]";
+    static const char coalesced[] = "[[1,1,2,3],[[0,4096,0,0,0,0,0,0,0],[0,4096,0,0,512,0,0,0,0],"
+                                    "[0,4096,100,0,412,0,0,0,0],[0,4000,0,0,0,0,0,0,-5]]]";
+    fail_reading(literal(raw, sizeof raw - 1), 20);
+    fail_reading(literal(coalesced, sizeof coalesced - 1), 20);
+}
+
+static void add_number(struct bytes *to, uint64_t value, unsigned nbytes) {
+    for (unsigned i = 0; i < nbytes; i++)
+        to->at[to->nbytes++] = (uint8_t)(value >> 8 * i);
+}
+
+/* One member, deflated without a header of its own, as torch.save would have it. */
+static struct bytes zipped(struct bytes plain) {
+    static const char name[] = "archive/data.pkl";
+    struct bytes gzip = gzipped(literal((char *)plain.at, plain.nbytes));
+    const size_t n_packed = gzip.nbytes - 18; /* header and trailer of gzip */
+    struct bytes zip = {malloc(gzip.nbytes + 100), 0};
+    assert_non_null(zip.at);
+    add_number(&zip, 0x04034b50, 4);
+    add_number(&zip, 20, 2);
+    add_number(&zip, 0, 2);
+    add_number(&zip, 8, 2);
+    add_number(&zip, 0, 4);
+    add_number(&zip, crc32(0, plain.at, (unsigned)plain.nbytes), 4);
+    add_number(&zip, n_packed, 4);
+    add_number(&zip, plain.nbytes, 4);
+    add_number(&zip, sizeof name - 1, 2);
+    add_number(&zip, 0, 2);
+    memcpy(zip.at + zip.nbytes, name, sizeof name - 1);
+    memcpy(zip.at + zip.nbytes + sizeof name - 1, gzip.at + 10, n_packed);
+    zip.nbytes += sizeof name - 1 + n_packed;
+    free(gzip.at);
+    free(plain.at);
+    return zip;
+}
+
+static void test_reading_zips(void **state) {
+    (void)state;
+    fail_reading(zipped(literal(text_pickle, sizeof text_pickle - 1)), 20);
+    fail_reading(gzipped(zipped(sample("two_devices.pickle"))), 50);
+}
+
+/* A page of _memory_viz.py. */
+static struct bytes viz_page(struct bytes plain) {
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char begin[] = "<!DOCTYPE html>\n<script>const local_files = [{\"base64\": \"",
+                      end[] = "\"}]";
+    struct bytes page = {malloc(plain.nbytes * 2 + 100), sizeof begin - 1};
+    assert_non_null(page.at);
+    memcpy(page.at, begin, page.nbytes);
+    for (size_t i = 0; i < plain.nbytes; i += 3) {
+        uint32_t bits = 0;
+        for (size_t k = i; k < i + 3; k++)
+            bits = bits << 8 | (k < plain.nbytes ? plain.at[k] : 0); /* nobody looks behind STOP */
+        for (int shift = 18; shift >= 0; shift -= 6)
+            page.at[page.nbytes++] = (uint8_t)alphabet[bits >> shift & 63];
+    }
+    memcpy(page.at + page.nbytes, end, sizeof end - 1);
+    page.nbytes += sizeof end - 1;
+    free(plain.at);
+    return page;
+}
+
+static void test_reading_memory_viz_pages(void **state) {
+    (void)state;
+    fail_reading(viz_page(literal(text_pickle, sizeof text_pickle - 1)), 20);
+}
+
 /* ---- what is made of a trace ---- */
 
 static struct failing plenty = {.fail_at = -1};
@@ -222,6 +345,22 @@ static void sample_trace(struct trace *trace, const char *name) {
     struct bytes bytes = sample(name);
     assert_int_equal(read_trace(trace, host_of(&plenty), &bytes), DONE);
     free(bytes.at);
+}
+
+static void test_reading_our_own_pages(void **state) {
+    (void)state;
+    static const char *const names[] = {"one_event.pickle", "user_metadata_annotate.pickle"};
+    const struct html_options options = {.file = "f", .sha256 = "", .theme = "auto", .threads = 1};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct trace trace;
+        struct buffer page = {0};
+        sample_trace(&trace, names[i]);
+        assert_true(html_render(&page, &trace, &options));
+        trace_release(&trace);
+        fail_reading(literal((char *)page.bytes, page.nbytes), 30);
+        buffer_release(&page);
+    }
+    assert_int_equal(plenty.nbytes, 0);
 }
 
 static enum outcome timeline_task(struct arena_host host, const void *input) {
@@ -380,6 +519,12 @@ int main(void) {
         cmocka_unit_test(test_reading_small_pickles),
         cmocka_unit_test(test_reading_samples),
         cmocka_unit_test(test_reading_gzip),
+        cmocka_unit_test(test_reading_json_snapshots),
+        cmocka_unit_test(test_reading_profiler_traces),
+        cmocka_unit_test(test_reading_memory_timelines),
+        cmocka_unit_test(test_reading_zips),
+        cmocka_unit_test(test_reading_memory_viz_pages),
+        cmocka_unit_test(test_reading_our_own_pages),
         cmocka_unit_test(test_layout_and_raster),
         cmocka_unit_test(test_payload),
     };
