@@ -34,10 +34,10 @@ static bool steps_measure(struct growth *growth, const struct timeline *timeline
     return true;
 }
 
-/* ---- lives that outlast a whole step ---- */
+/* ---- lives that are carried over ---- */
 
 /* Born in step `born` - 1 (0: before the loop), alive at the boundaries [born, last]. */
-struct stayer {
+struct carried {
     uint32_t life, born, last;
 };
 
@@ -54,39 +54,40 @@ static uint32_t boundary_from(const struct steps *steps, uint32_t moment) {
     return low;
 }
 
-static bool stayer_of(const struct steps *steps, const struct lives *lives, uint32_t life,
-                      struct stayer *stayer) {
+/* False: alive at no boundary. */
+static bool carried_of(const struct steps *steps, const struct lives *lives, uint32_t life,
+                       struct carried *carried) {
     uint32_t born = boundary_from(steps, lives->birth[life]), end = boundary_from(steps, lives->death[life]);
-    *stayer = (struct stayer){life, born, end - 1};
-    return end > born + 1; /* alive at two boundaries at least */
+    *carried = (struct carried){life, born, end - 1};
+    return end > born;
 }
 
-/* Stayers sorted by site. */
-struct stayers {
-    struct stayer *row;
+/* Rows in order of birth, and their order by site. */
+struct carried_list {
+    struct carried *row;
     struct sort_row *order; /* key: site; value: index of a row */
     uint32_t count;
 };
 
-static bool stayers_find(struct stayers *stayers, const struct steps *steps, const struct timeline *timeline,
-                         struct arena *arena) {
+static bool carried_find(struct carried_list *list, const struct steps *steps,
+                         const struct timeline *timeline, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
-    struct stayer stayer;
+    struct carried carried;
     uint32_t n = 0;
     for (uint32_t i = 0; i < lives->count; i++)
-        n += stayer_of(steps, lives, i, &stayer);
+        n += carried_of(steps, lives, i, &carried);
     struct sort_row *spare = column(arena, n, sizeof *spare);
-    *stayers =
-        (struct stayers){column(arena, n, sizeof *stayers->row), column(arena, n, sizeof *stayers->order), 0};
-    if (spare == NULL || stayers->row == NULL || stayers->order == NULL)
+    *list =
+        (struct carried_list){column(arena, n, sizeof *list->row), column(arena, n, sizeof *list->order), 0};
+    if (spare == NULL || list->row == NULL || list->order == NULL)
         return false;
     for (uint32_t i = 0; i < lives->count; i++) {
-        if (!stayer_of(steps, lives, i, &stayer))
+        if (!carried_of(steps, lives, i, &carried))
             continue;
-        stayers->order[stayers->count] = (struct sort_row){timeline->site[lives->stack[i]], stayers->count};
-        stayers->row[stayers->count++] = stayer;
+        list->order[list->count] = (struct sort_row){timeline->site[lives->stack[i]], list->count};
+        list->row[list->count++] = carried;
     }
-    sort_rows(stayers->order, spare, stayers->count);
+    sort_rows(list->order, spare, list->count);
     arena_drop(arena, (void **)&spare);
     return true;
 }
@@ -95,29 +96,45 @@ static bool stayers_find(struct stayers *stayers, const struct steps *steps, con
 
 /* Index k stands for the boundary at the end of step k - 1; 0 for the begin of the loop. */
 struct curve {
+    uint64_t *carried; /* [count + 1] bytes alive at boundary k */
     uint64_t *staying; /* [count] bytes alive at boundaries k and k + 1 */
     uint64_t *kept; /* [count + 1] bytes born before boundary k and after k - 1, alive at the last boundary */
     uint32_t *n_kept;
     uint64_t *once; /* [count + 1] kept bytes of the sites that do not rise, summed over all sites */
 };
 
-static void curve_fill(struct curve *curve, const struct stayers *stayers, uint32_t from, uint32_t to,
-                       const struct lives *lives, uint32_t n_steps) {
-    bytes_zero(curve->staying, ((size_t)n_steps + 1) * sizeof *curve->staying);
-    bytes_zero(curve->kept, ((size_t)n_steps + 1) * sizeof *curve->kept);
-    bytes_zero(curve->n_kept, ((size_t)n_steps + 1) * sizeof *curve->n_kept);
-    for (uint32_t i = from; i < to; i++) {
-        const struct stayer *stayer = &stayers->row[stayers->order[i].value];
-        uint64_t size = lives->size[stayer->life];
-        curve->staying[stayer->born] += size;
-        curve->staying[stayer->last] -= size;
-        if (stayer->last == n_steps) {
-            curve->kept[stayer->born] += size;
-            curve->n_kept[stayer->born]++;
-        }
+static void curve_clear(struct curve *curve, uint32_t n_steps) {
+    size_t n = (size_t)n_steps + 1;
+    bytes_zero(curve->carried, n * sizeof *curve->carried);
+    bytes_zero(curve->staying, n * sizeof *curve->staying);
+    bytes_zero(curve->kept, n * sizeof *curve->kept);
+    bytes_zero(curve->n_kept, n * sizeof *curve->n_kept);
+}
+
+/* As differences from boundary to boundary at first. */
+static void curve_add(struct curve *curve, const struct carried *own, uint64_t size, uint32_t n_steps) {
+    curve->carried[own->born] += size;
+    if (own->last < n_steps)
+        curve->carried[own->last + 1] -= size;
+    curve->staying[own->born] += size;
+    curve->staying[own->last] -= size;
+    if (own->last == n_steps && own->born < n_steps) {
+        curve->kept[own->born] += size;
+        curve->n_kept[own->born]++;
     }
-    for (uint32_t k = 1; k <= n_steps; k++)
+}
+
+static void curve_fill(struct curve *curve, const struct carried_list *list, uint32_t from, uint32_t to,
+                       const struct lives *lives, uint32_t n_steps) {
+    curve_clear(curve, n_steps);
+    for (uint32_t i = from; i < to; i++) {
+        const struct carried *own = &list->row[list->order[i].value];
+        curve_add(curve, own, lives->size[own->life], n_steps);
+    }
+    for (uint32_t k = 1; k <= n_steps; k++) {
+        curve->carried[k] += curve->carried[k - 1];
         curve->staying[k] += curve->staying[k - 1];
+    }
 }
 
 /* The longest run of rising boundaries, of equal ones the last: [*from, *to). */
@@ -135,15 +152,56 @@ static void curve_run(const struct curve *curve, uint32_t n_steps, uint32_t *fro
     }
 }
 
-static uint32_t stack_of_most(const struct stayers *stayers, uint32_t from, uint32_t to,
-                              const struct lives *lives, uint32_t n_steps) {
-    uint32_t best = stayers->row[stayers->order[from].value].life;
-    for (uint32_t i = from; i < to; i++) {
-        const struct stayer *stayer = &stayers->row[stayers->order[i].value];
-        if (stayer->last == n_steps && lives->size[stayer->life] > lives->size[best])
-            best = stayer->life;
+/* The boundary from which on every one carries more than the one before it, up to the last. UINT32_MAX: there is none, or
+ * the site has carried less than before at some boundary. What it carries first is where it begins, no rise. */
+static uint32_t replaced_from(const struct curve *curve, uint32_t n_steps) {
+    const uint64_t *carried = curve->carried;
+    uint32_t from = n_steps;
+    while (from > 0 && carried[from - 1] != 0 && carried[from] > carried[from - 1])
+        from--;
+    for (uint32_t k = 0; k < from; k++)
+        if (carried[k + 1] < carried[k])
+            return UINT32_MAX;
+    return from == n_steps ? UINT32_MAX : from;
+}
+
+/* Does every step add about as much as any other: at most twice the least? */
+static bool rises_alike(const uint64_t *bytes, uint32_t from, uint32_t to) {
+    uint64_t least = UINT64_MAX, most = 0;
+    for (uint32_t k = from; k < to; k++) {
+        uint64_t rise = bytes[k + 1] - bytes[k];
+        least = rise < least ? rise : least;
+        most = rise > most ? rise : most;
     }
-    return lives->stack[best];
+    return most / 2 <= least;
+}
+
+static bool curve_is_replaced(const struct curve *curve, uint32_t n_steps, uint32_t *from) {
+    *from = replaced_from(curve, n_steps);
+    if (*from == UINT32_MAX || n_steps - *from < GROWTH_MIN_STEPS)
+        return false;
+    return n_steps - *from >= GROWTH_MIN_UNEVEN || rises_alike(curve->carried, *from, n_steps);
+}
+
+/* Of what is there at the end, where anything is. */
+static uint32_t stack_of_most(const struct carried_list *list, uint32_t from, uint32_t to,
+                              const struct lives *lives, uint32_t n_steps) {
+    const struct carried *best = &list->row[list->order[from].value];
+    for (uint32_t i = from + 1; i < to; i++) {
+        const struct carried *own = &list->row[list->order[i].value];
+        bool later = own->last == n_steps && best->last != n_steps;
+        bool larger = own->last == n_steps && lives->size[own->life] > lives->size[best->life];
+        if (later || larger)
+            best = own;
+    }
+    return lives->stack[best->life];
+}
+
+static uint64_t count_at_end(const struct carried_list *list, uint32_t from, uint32_t to, uint32_t n_steps) {
+    uint64_t n = 0;
+    for (uint32_t i = from; i < to; i++)
+        n += list->row[list->order[i].value].last == n_steps;
+    return n;
 }
 
 static void run_describe(struct growth_site *site, const struct curve *curve, uint32_t from, uint32_t to,
@@ -155,6 +213,16 @@ static void run_describe(struct growth_site *site, const struct curve *curve, ui
     site->slope_bytes = site->risen_bytes / site->n_steps;
     for (uint32_t k = from; k < to; k++)
         site->count += curve->n_kept[k];
+}
+
+static void replaced_describe(struct growth_site *site, const struct curve *curve, uint32_t from,
+                              uint32_t n_steps) {
+    site->kind = GROWTH_RISES;
+    site->replaced = true;
+    site->first_step = from;
+    site->n_steps = n_steps - from;
+    site->risen_bytes = curve->carried[n_steps] - curve->carried[from];
+    site->slope_bytes = site->risen_bytes / site->n_steps;
 }
 
 /* What the steps allocated once: bytes of births in the loop, but in the last two steps, whose end is not seen. */
@@ -179,9 +247,14 @@ static void once_add(const struct curve *curve, uint32_t n_steps) {
 
 /* False: nothing of the site stays. */
 static bool site_judge(struct growth_site *site, const struct curve *curve, uint32_t n_steps) {
-    uint32_t from, to;
+    uint32_t from, to, replaced;
     curve_run(curve, n_steps, &from, &to);
-    if (to - from >= GROWTH_MIN_STEPS)
+    bool run = to - from >= GROWTH_MIN_STEPS;
+    if (run && to == n_steps)
+        run_describe(site, curve, from, to, n_steps);
+    else if (curve_is_replaced(curve, n_steps, &replaced))
+        replaced_describe(site, curve, replaced, n_steps);
+    else if (run)
         run_describe(site, curve, from, to, n_steps);
     else if (!kept_describe(site, curve, n_steps))
         return false;
@@ -225,20 +298,22 @@ static void warm_up_mark(struct growth *growth, const uint64_t *once) {
 
 static bool curve_init(struct curve *curve, uint32_t n_steps, struct arena *arena) {
     size_t n = (size_t)n_steps + 1;
+    curve->carried = column(arena, n, sizeof *curve->carried);
     curve->staying = column(arena, n, sizeof *curve->staying);
     curve->kept = column(arena, n, sizeof *curve->kept);
     curve->n_kept = column(arena, n, sizeof *curve->n_kept);
     curve->once = column(arena, n, sizeof *curve->once);
-    if (curve->staying == NULL || curve->kept == NULL || curve->n_kept == NULL || curve->once == NULL)
+    if (curve->carried == NULL || curve->staying == NULL || curve->kept == NULL || curve->n_kept == NULL ||
+        curve->once == NULL)
         return false;
     bytes_zero(curve->once, n * sizeof *curve->once);
     return true;
 }
 
-static uint32_t sites_count(const struct stayers *stayers) {
+static uint32_t sites_count(const struct carried_list *list) {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < stayers->count; i++)
-        n += i == 0 || stayers->order[i].key != stayers->order[i - 1].key;
+    for (uint32_t i = 0; i < list->count; i++)
+        n += i == 0 || list->order[i].key != list->order[i - 1].key;
     return n;
 }
 
@@ -257,24 +332,26 @@ static bool turn_is_training(const struct steps *steps, const struct lives *live
     return forward && backward;
 }
 
-static bool sites_judge(struct growth *growth, const struct timeline *timeline, const struct stayers *stayers,
-                        struct arena *arena) {
+static bool sites_judge(struct growth *growth, const struct timeline *timeline,
+                        const struct carried_list *list, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
     uint32_t n_steps = growth->steps.count;
     struct curve curve;
     uint8_t *traits = column(arena, timeline->trace->stacks.count, sizeof *traits);
-    growth->sites = column(arena, sites_count(stayers), sizeof *growth->sites);
+    growth->sites = column(arena, sites_count(list), sizeof *growth->sites);
     if (traits == NULL || growth->sites == NULL || !curve_init(&curve, n_steps, arena) ||
         !stack_traits(timeline->trace, traits, arena))
         return false;
-    for (uint32_t from = 0, to; from < stayers->count; from = to) {
-        for (to = from; to < stayers->count && stayers->order[to].key == stayers->order[from].key; to++)
+    for (uint32_t from = 0, to; from < list->count; from = to) {
+        for (to = from; to < list->count && list->order[to].key == list->order[from].key; to++)
             continue;
-        struct growth_site site = {.site = (uint32_t)stayers->order[from].key,
-                                   .stack = stack_of_most(stayers, from, to, lives, n_steps)};
-        curve_fill(&curve, stayers, from, to, lives, n_steps);
+        struct growth_site site = {.site = (uint32_t)list->order[from].key,
+                                   .stack = stack_of_most(list, from, to, lives, n_steps)};
+        curve_fill(&curve, list, from, to, lives, n_steps);
         if (!site_judge(&site, &curve, n_steps))
             continue;
+        if (site.replaced)
+            site.count = count_at_end(list, from, to, n_steps);
         site.optimizer = (traits[site.stack] & STACK_OPTIMIZER) != 0;
         growth->n_rising += site.kind == GROWTH_RISES;
         growth->sites[growth->n_sites++] = site;
@@ -287,12 +364,11 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline, 
 
 bool growth_find(struct growth *growth, const struct timeline *timeline, struct arena *arena) {
     *growth = (struct growth){0};
-    struct stayers stayers;
+    struct carried_list list;
     if (!steps_find(&growth->steps, timeline, arena))
         return false;
     if (growth->steps.source == STEPS_NONE)
         return true;
-    return steps_measure(growth, timeline, arena) &&
-           stayers_find(&stayers, &growth->steps, timeline, arena) &&
-           sites_judge(growth, timeline, &stayers, arena);
+    return steps_measure(growth, timeline, arena) && carried_find(&list, &growth->steps, timeline, arena) &&
+           sites_judge(growth, timeline, &list, arena);
 }

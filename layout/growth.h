@@ -3,16 +3,28 @@
  * then is carried over into the next step: parameters, optimizer state, and whatever leaks.
  *
  * A call site *rises* when, in at least GROWTH_MIN_STEPS consecutive steps up to the last one that can be judged, the bytes
- * that it carries over for good increase, and allocations of each of these steps are still there at the end. Carried over
- * for good is what outlives the next step too: gradients and batches are replaced in every step and never counted. So a
- * weight that stays is not a leak, nor is a cache that is full. Freestanding.
+ * that it carries over increase, in one of two ways:
+ *
+ *     what stays: allocations that outlive the next step too become more, and some of each of these steps are there at the
+ *     end. Gradients and batches, which every step replaces, are never counted here; so a weight that stays is not a leak,
+ *     nor is a cache that is full.
+ *
+ *     what is replaced by more: the old allocation goes and a larger one comes, as where torch.cat extends a buffer. The
+ *     sum at the boundaries has never fallen since the site first carried anything, and rises up to the last boundary. A
+ *     batch of varying length does that by chance for a few steps, so where one rise is more than twice another, it takes
+ *     GROWTH_MIN_UNEVEN of them (one chance in 720).
+ *
+ * Freestanding.
  */
 #ifndef STRATA_LAYOUT_GROWTH_H
 #define STRATA_LAYOUT_GROWTH_H
 
 #include "layout/steps.h"
 
-enum { GROWTH_MIN_STEPS = 3 };
+enum {
+    GROWTH_MIN_STEPS = 3,
+    GROWTH_MIN_UNEVEN = 5 /* of what is replaced by more, and by uneven amounts */
+};
 
 struct growth_step {
     uint64_t peak_bytes;
@@ -34,6 +46,7 @@ struct growth_site {
     uint64_t risen_bytes;         /* over these steps (KEPT: bytes kept) */
     uint64_t slope_bytes;         /* per step; 0 for KEPT */
     uint64_t count;               /* allocations of these steps that are there at the end */
+    bool replaced;                /* RISES: the old allocations go and larger ones come */
     bool optimizer;               /* its stack is in an optimizer's code */
 };
 

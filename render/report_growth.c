@@ -64,8 +64,9 @@ static void sites_table(struct sheet *sheet, const struct report_device *report,
         sheet_cell(sheet, "%s", format_count(site->count).text);
         sheet_cell(sheet, site->n_steps > 1 ? "%s to %s" : "%s", step_name(sheet, growth, site->first_step),
                    step_name(sheet, growth, site->first_step + site->n_steps - 1));
-        sheet_cell(sheet, "%s%s", words_site(sheet, report->trace, site->site),
-                   site->optimizer ? " (optimizer state)" : "");
+        sheet_cell(sheet, "%s%s%s", words_site(sheet, report->trace, site->site),
+                   site->optimizer ? " (optimizer state)" : "",
+                   site->replaced ? " (replaced by more in every step)" : "");
     }
     sheet_table_end(sheet);
 }

@@ -271,6 +271,7 @@ static cJSON *growth_site_item(const struct report_device *report, const struct 
                                    {"steps", site->n_steps}};
     cJSON *object = with_member(FIELDS_ITEM(fields), "kind", cJSON_CreateString(kinds[site->kind]));
     object = with_member(object, "optimizer", cJSON_CreateBool(site->optimizer));
+    object = with_member(object, "replaced", cJSON_CreateBool(site->replaced));
     object = with_member(object, "site", site_item(report->trace, site->site));
     return with_member(object, "stack", stack_item(report->trace, site->stack));
 }

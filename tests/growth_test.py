@@ -19,20 +19,25 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "samples
 
 from simulator.allocator import KIB, MIB  # noqa: E402
 from simulator.dice import Dice  # noqa: E402
-from simulator.stacks import CALL, PROJECT, STEP  # noqa: E402
+from simulator.stacks import CALL, PROJECT, STEP, TORCH  # noqa: E402
 from simulator.transformer import Shape, Training  # noqa: E402
 from simulator.world import Flavour, Recording, World, settings, snapshot  # noqa: E402
 
 DEFAULT_RUNS = 40
 ANNOTATIONS = ("profiler", "optimizer", "none")
-LEAKS = ("graph", "probes", "losses", "outputs", "slow")
-HEALTHY = ("plain", "bounded_cache", "warm_up", "lengths", "prefetch")
+LEAKS = ("graph", "probes", "losses", "outputs", "slow", "concatenated", "replay_buffer", "key_values")
+HEALTHY = ("plain", "bounded_cache", "warm_up", "lengths", "prefetch", "swinging", "grows_and_stops", "doubling",
+           "late_state", "growing_batch")
 
 PROBE = ((PROJECT + "model/probe.py", "keep_hidden", 27), (PROJECT + "model/block.py", "forward", 37)) + CALL + STEP
 LOSSES = ((PROJECT + "metrics.py", "remember_loss", 12),) + STEP
 OUTPUTS = ((PROJECT + "metrics.py", "remember_output", 31),) + STEP
 CACHE = ((PROJECT + "cache.py", "put", 8),) + STEP
 WORK = ((PROJECT + "work.py", "autotune", 77),) + STEP
+BUFFER = ((PROJECT + "buffer.py", "extend", 21),) + STEP
+KEYS = ((PROJECT + "model/cache.py", "append", 14), (PROJECT + "model/attention.py", "forward", 44)) + CALL + STEP
+LOGITS = ((PROJECT + "main.py", "logits", 90),) + STEP
+STATE = ((TORCH + "optim/adamw.py", "_init_group", 176), (TORCH + "optim/adamw.py", "step", 213)) + STEP
 NOISE = tuple(((PROJECT + f"noise/worker_{i}.py", "poll", 5 + i),) + STEP for i in range(6))
 
 # The call sites that a story's leak may be found at; of "graph" all of the forward pass stays.
@@ -42,7 +47,11 @@ EXPECTED = {
     "losses": {"metrics.py"},
     "outputs": {"metrics.py"},
     "slow": {"metrics.py"},
+    "concatenated": {"buffer.py"},
+    "replay_buffer": {"buffer.py"},
+    "key_values": {"cache.py"},
 }
+REPLACED = {"concatenated", "replay_buffer", "key_values"}  # of which one allocation a step is there, each time larger
 
 
 class Run(Training):
@@ -51,6 +60,7 @@ class Run(Training):
     def __init__(self, world, story, dice, noise):
         self.story, self.dice, self.noise, self.number = story, dice, noise, 0
         self.cache = collections.deque()
+        self.buffers = {}  # what is replaced -> its block
         super().__init__(world, Shape(layers=2, width=512, batch=2, tokens=256), retain_graph=story == "graph")
 
     def keep(self, places, nbytes):
@@ -59,6 +69,13 @@ class Run(Training):
     def drop(self, block, places):
         self.world.free(block, self.world.stacks.free(places))
 
+    def replace(self, name, nbytes, places):
+        """As torch.cat does: the new allocation is there before the old one goes."""
+        old = self.buffers.get(name)
+        self.buffers[name] = self.keep(places, nbytes)
+        if old:
+            self.drop(old, places)
+
     def zero_grad(self):
         if self.story != "graph":
             super().zero_grad()
@@ -66,6 +83,8 @@ class Run(Training):
     def after_layer(self, layer, saved):
         if self.story == "probes":
             self.retained.append(self.keep(PROBE, 2 * self.shape.batch * self.shape.tokens * self.shape.width))
+        if self.story == "key_values":
+            self.replace(("keys", layer), (self.number + 3) * 96 * KIB, KEYS)
         if self.noise and self.dice.below(3) == 0:
             self.make_noise()
 
@@ -81,7 +100,7 @@ class Run(Training):
             self.drop(*self.cache.popleft())
 
     def take_batch(self):
-        if self.story in ("lengths", "slow") or self.noise:
+        if self.story in ("lengths", "slow", "growing_batch") or self.noise:
             self.resize(tokens=self.dice.choice((192, 224, 256, 288, 320)))
         return super().take_batch()
 
@@ -103,6 +122,27 @@ class Run(Training):
             self.cache.append((self.keep(CACHE, self.dice.between(MIB, 6 * MIB)), CACHE))
             while len(self.cache) > 2:
                 self.drop(*self.cache.popleft())
+
+        self.habit_of_replacing()
+
+    def habit_of_replacing(self):
+        """The same call site in every step, one allocation for another."""
+        if self.story == "concatenated":
+            self.replace("buffer", (self.number + 1) * 2 * MIB, BUFFER)
+        if self.story == "replay_buffer":  # what comes in a step differs; it is full for no step of the recording
+            self.stored = getattr(self, "stored", 3 * MIB) + self.dice.between(256 * KIB, 3 * MIB)
+            self.replace("buffer", self.stored, BUFFER)
+        if self.story == "swinging":
+            self.replace("buffer", (2 + self.number % 3) * MIB, BUFFER)
+        if self.story == "grows_and_stops":
+            self.replace("buffer", min(self.number + 1, 4) * 3 * MIB, BUFFER)
+        if self.story == "doubling" and self.number & (self.number - 1) == 0:  # 0, 1, 2, 4, 8
+            self.replace("buffer", max(1, self.number) * 2 * MIB, BUFFER)
+        if self.story == "late_state" and self.number in (1, 2):  # of parameters that are unfrozen later
+            for _ in range(4):
+                self.keep(STATE, self.dice.between(MIB, 3 * MIB))
+        if self.story == "growing_batch" and self.number % 4 != 3:  # lengths rise by chance, but not up to the end
+            self.replace("logits", self.shape.tokens * KIB * (1 + self.number % 4), LOGITS)
 
     def step(self, number, clip=False):
         self.number = number
@@ -146,13 +186,15 @@ def grown(strata, path):
 def check(strata, folder, seed):
     """What is wrong with one run; None: nothing."""
     leaking = seed % 2 == 0
-    story = (LEAKS if leaking else HEALTHY)[seed // 2 % 5]
-    noise, mode = seed // 10 % 2 == 1, ANNOTATIONS[seed % 3]
+    stories = LEAKS if leaking else HEALTHY
+    story = stories[seed // 2 % len(stories)]
+    noise, mode = seed // 2 // len(stories) % 2 == 1, ANNOTATIONS[seed % 3]
     path = pathlib.Path(folder, f"run{seed}.pickle")
     path.write_bytes(pickle.dumps(play(seed, story, noise, mode), protocol=4))
     growth = grown(strata, path)
     path.unlink()
-    rising = {site["site"] for site in growth["sites"] if site["kind"] == "rises"}
+    rises = [site for site in growth["sites"] if site["kind"] == "rises"]
+    rising = {site["site"] for site in rises}
     files = {site.split(":")[0] for site in rising}
     what = f"seed {seed}, {story}{' with noise' if noise else ''}, annotations: {mode}, steps from {growth['steps_from']}"
     wanted_from = {"profiler": "profiler_step", "optimizer": "optimizer_step", "none": "period"}[mode]
@@ -162,6 +204,8 @@ def check(strata, folder, seed):
         return f"{what}: the leak was missed, found {rising}"
     if files - (EXPECTED[story] if leaking else set()):
         return f"{what}: false alarm: {rising}"
+    if any(site["replaced"] != (story in REPLACED) for site in rises):
+        return f"{what}: what stays and what is replaced are confused: {rises}"
     return None
 
 
