@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import tempfile
@@ -353,6 +354,129 @@ class RefusalTest(InputsTest):
         if subprocess.run(["sh", "-c", shell, "sh", STRATA, "--version"], capture_output=True).returncode != 0:
             shell = 'exec "$@"'
         return subprocess.run(["sh", "-c", shell, "sh", STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S)
+
+
+def long_recording(nbytes):
+    """Segments first, a quarter of the file, then pairs of events."""
+    segment = pickle.dumps({"device": 0, "address": 4096, "total_size": 2 * MIB, "blocks": []}, 2)[2:-1]
+    events = b"".join(pickle.dumps({"action": action, "addr": 4096, "size": 512, "stream": 0}, 2)[2:-1]
+                      for action in ("alloc", "free_completed"))
+    segments, n_pairs = segment * (nbytes // 4 // len(segment)), nbytes * 3 // 4 // len(events)
+    return b"\x80\x02}(U\x08segments](" + segments + b"eU\x0ddevice_traces](](" + events * n_pairs + b"eeu."
+
+
+class ChangingFileTest(InputsTest):
+    """Another program changes the file while it is read. The program is stopped in the middle of it by a signal, and only
+    then is it looked at how far it has come, so that nothing depends on how long anything takes."""
+
+    SIZE = 48 * MIB
+    ATTEMPTS = 100
+
+    @classmethod
+    def setUpClass(cls):
+        cls.content = long_recording(cls.SIZE)
+        cls.segments_nbytes = cls.content.index(b"device_traces")
+
+    def position(self, process, path):
+        """How much of the file was read."""
+        folder = pathlib.Path("/proc", str(process.pid))
+        try:
+            for descriptor in (folder / "fd").iterdir():
+                if os.readlink(descriptor) == str(path.resolve()):
+                    return int((folder / "fdinfo" / descriptor.name).read_text().split()[1])
+        except OSError:
+            pass  # closed meanwhile, or the program has ended
+        return 0
+
+    def is_stopped(self, process):
+        """False: it has ended."""
+        process.send_signal(signal.SIGSTOP)
+        state = os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        return state.si_code == os.CLD_STOPPED
+
+    def stop_within(self, path, least, most, *arguments):
+        """Starts the program and stops it after it has read `least` bytes and before it has read `most`."""
+        for _ in range(self.ATTEMPTS):
+            process = subprocess.Popen([STRATA, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            while process.poll() is None and self.position(process, path) < least:
+                pass
+            if self.is_stopped(process) and least <= self.position(process, path) < most:
+                return process
+            process.kill()
+            process.communicate()
+        self.fail("the program was never met in the middle of the file")
+
+    def go_on(self, process):
+        process.send_signal(signal.SIGCONT)
+        stdout, stderr = process.communicate(timeout=TIMEOUT_S)
+        return process.returncode, stdout, stderr.decode(errors="replace")
+
+    def expect_as(self, content, process):
+        """The report of a file that never was anything but `content`, and that name."""
+        code, stdout, stderr = self.go_on(process)
+        self.assertEqual((0, ""), (code, stderr))
+        still = self.folder / "still"
+        still.mkdir(exist_ok=True)
+        self.assertEqual(self.run_strata("report", "--json", self.write(content, "still/input")).stdout, stdout)
+        return json.loads(stdout)
+
+    def caught(self, content, *arguments, least=MIB):
+        path = self.write(content)
+        return path, self.stop_within(path, least, len(content) - MIB, *(arguments or ("report", "--json", path)))
+
+    def test_shrinks_ahead(self):
+        least = self.segments_nbytes + MIB
+        for name, content in (("pickle", self.content), ("gzip", gzip.compress(self.content, 0))):
+            with self.subTest(input=name):
+                path, process = self.caught(content, least=least)
+                cut = (self.position(process, path) + len(content)) // 2
+                os.truncate(path, cut)
+                self.assertIn("truncated", self.codes(self.expect_as(content[:cut], process)))
+
+    def test_shrinks_behind(self):
+        path, process = self.caught(self.content, least=self.segments_nbytes + MIB)
+        seen = self.position(process, path)
+        os.truncate(path, 10)
+        self.assertIn("truncated", self.codes(self.expect_as(self.content[:seen], process)))
+
+    def test_grows(self):
+        least, half = self.segments_nbytes + MIB, len(self.content) // 2
+        path, process = self.caught(self.content[:half], least=least)
+        with path.open("ab") as stream:
+            stream.write(self.content[half:])
+        self.assertEqual([], [code for code in self.codes(self.expect_as(self.content, process)) if code == "truncated"])
+
+    def test_changes(self):
+        path, process = self.caught(self.content)
+        at = (self.position(process, path) + len(self.content)) // 2
+        with path.open("r+b") as stream:
+            stream.seek(at)
+            stream.write(b"\0" * 100)
+        code, stdout, stderr = self.go_on(process)
+        self.assertEqual((1, b""), (code, stdout))
+        self.assertRegex(stderr, r'^strata: ".*": .*\(offset \d+\)\n$')
+
+    def test_outputs_are_whole(self):
+        """A page or a picture of a file that was cut is a whole one, and says it; without an event there is none."""
+        for verb, end in (("html", b"</html>\n"), ("png", b"IEND\xaeB`\x82")):
+            for least, cut in ((self.segments_nbytes + MIB, len(self.content) - 10), (MIB, self.segments_nbytes - 10)):
+                with self.subTest(verb=verb, cut=cut):
+                    output = self.folder / f"output.{verb}"
+                    path = self.write(self.content)
+                    process = self.stop_within(path, least, cut - MIB, verb, path, "-f", "-o", output)
+                    os.truncate(path, cut)
+                    code, _, stderr = self.go_on(process)
+                    if cut > self.segments_nbytes:
+                        self.assertEqual(0, code, stderr)
+                        self.assertTrue(output.read_bytes().endswith(end))
+                        if verb == "html":
+                            self.assertIn("truncated", self.codes(self.report(output)))
+                        output.unlink()
+                    else:
+                        self.assertEqual(1, code)
+                        self.assertRegex(stderr, rf'^strata: ".*": .*\(offset {cut}\)\n$')
+                    self.assertEqual([path.name], os.listdir(self.folder))
 
 
 @unittest.skipUnless(CORPUS, "STRATA_CORPUS is not set")
