@@ -8,14 +8,16 @@
 #include <string.h>
 
 /* The files of templates/ and the WebAssembly module, embedded by the build. */
-extern const unsigned char asset_page_html[], asset_page_css[], asset_strata_wasm[];
-extern const size_t asset_page_html_nbytes, asset_page_css_nbytes, asset_strata_wasm_nbytes;
+extern const unsigned char asset_page_html[], asset_base_css[], asset_page_css[], asset_strata_wasm[];
+extern const size_t asset_page_html_nbytes, asset_base_css_nbytes, asset_page_css_nbytes,
+    asset_strata_wasm_nbytes;
 extern const unsigned char asset_text_js[], asset_host_js[], asset_state_js[], asset_filter_js[],
     asset_lane_js[], asset_plot_js[], asset_minimap_js[], asset_search_js[], asset_legend_js[],
-    asset_panel_js[], asset_picture_js[], asset_page_js[];
+    asset_list_js[], asset_panel_js[], asset_picture_js[], asset_page_js[];
 extern const size_t asset_text_js_nbytes, asset_host_js_nbytes, asset_state_js_nbytes, asset_filter_js_nbytes,
     asset_lane_js_nbytes, asset_plot_js_nbytes, asset_minimap_js_nbytes, asset_search_js_nbytes,
-    asset_legend_js_nbytes, asset_panel_js_nbytes, asset_picture_js_nbytes, asset_page_js_nbytes;
+    asset_legend_js_nbytes, asset_list_js_nbytes, asset_panel_js_nbytes, asset_picture_js_nbytes,
+    asset_page_js_nbytes;
 
 /* In the order of the <script> elements of templates/page.html: each file uses only what stands before it. */
 static const struct template_asset scripts[] = {
@@ -23,8 +25,9 @@ static const struct template_asset scripts[] = {
     {asset_state_js, &asset_state_js_nbytes},     {asset_filter_js, &asset_filter_js_nbytes},
     {asset_lane_js, &asset_lane_js_nbytes},       {asset_plot_js, &asset_plot_js_nbytes},
     {asset_minimap_js, &asset_minimap_js_nbytes}, {asset_search_js, &asset_search_js_nbytes},
-    {asset_legend_js, &asset_legend_js_nbytes},   {asset_panel_js, &asset_panel_js_nbytes},
-    {asset_picture_js, &asset_picture_js_nbytes}, {asset_page_js, &asset_page_js_nbytes},
+    {asset_legend_js, &asset_legend_js_nbytes},   {asset_list_js, &asset_list_js_nbytes},
+    {asset_panel_js, &asset_panel_js_nbytes},     {asset_picture_js, &asset_picture_js_nbytes},
+    {asset_page_js, &asset_page_js_nbytes},
 };
 
 /* What is filled into the template. */
@@ -126,6 +129,7 @@ bool html_render(struct buffer *out, struct trace *trace, const struct html_opti
     if (!meta_store(trace, options))
         return false;
     template_join_scripts(&parts.script, scripts, sizeof scripts / sizeof *scripts);
+    buffer_add(&parts.style, asset_base_css, asset_base_css_nbytes);
     buffer_add(&parts.style, asset_page_css, asset_page_css_nbytes);
     payload_make(&parts.payload, trace, options->threads);
     if (!parts.script.failed && !parts.style.failed && !parts.payload.failed)

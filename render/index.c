@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const unsigned char asset_index_html[], asset_index_css[], asset_index_js[], asset_text_js[];
-extern const size_t asset_index_html_nbytes, asset_index_css_nbytes, asset_index_js_nbytes,
-    asset_text_js_nbytes;
+extern const unsigned char asset_index_html[], asset_base_css[], asset_index_css[], asset_index_js[],
+    asset_text_js[];
+extern const size_t asset_index_html_nbytes, asset_base_css_nbytes, asset_index_css_nbytes,
+    asset_index_js_nbytes, asset_text_js_nbytes;
 
 static const struct template_asset scripts[] = {
     {asset_text_js, &asset_text_js_nbytes},
@@ -318,6 +319,7 @@ static const struct template_hole holes[] = {
 bool index_html(struct buffer *out, const struct index *index) {
     struct index_parts parts = {.index = index};
     template_join_scripts(&parts.script, scripts, sizeof scripts / sizeof *scripts);
+    buffer_add(&parts.style, asset_base_css, asset_base_css_nbytes);
     buffer_add(&parts.style, asset_index_css, asset_index_css_nbytes);
     if (add_document(&parts.data, index, true) && !parts.script.failed && !parts.style.failed)
         template_fill(out, (const char *)asset_index_html, holes, sizeof holes / sizeof *holes, &parts);

@@ -779,7 +779,44 @@ EXPORT(page_event_of_x) double page_event_of_x(double x) {
     return (double)page.scene.moment[column] - 1;
 }
 
-EXPORT(page_curve) uint32_t page_curve(int32_t axis, double from, double to, uint32_t width) {
+static bool life_is_kept(uint32_t life) {
+    return !page.filtered || (page.keep[life / 64] >> life % 64 & 1) != 0;
+}
+
+/* First column that shows `moment` or a later one. */
+static uint32_t column_at(const uint32_t *moments, uint32_t width, uint32_t moment) {
+    uint32_t low = 0, high = width;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (moments[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds up what the filter leaves: changes at columns first, then their running sum. */
+static void curve_of_kept(const uint32_t *moments, double *curve, uint32_t width) {
+    const struct lives *lives = lives_now();
+    for (uint32_t column = 0; column < width; column++)
+        curve[column] = 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (!life_is_kept(i))
+            continue;
+        uint32_t start = column_at(moments, width, lives->birth[i]);
+        uint32_t end = column_at(moments, width, lives->death[i]);
+        if (start < width)
+            curve[start] += (double)lives->size[i];
+        if (end < width)
+            curve[end] -= (double)lives->size[i];
+    }
+    for (uint32_t column = 1; column < width; column++)
+        curve[column] += curve[column - 1];
+}
+
+EXPORT(page_curve)
+uint32_t page_curve(int32_t axis, double from, double to, uint32_t width, int32_t kept) {
     struct view view;
     struct arena *arena = &page.arena;
     if (!view_of(&view, axis, from, to, width, 1) ||
@@ -789,17 +826,16 @@ EXPORT(page_curve) uint32_t page_curve(int32_t axis, double from, double to, uin
     if (!arena_grow(arena, (void **)&moment, &capacity, width, sizeof *moment))
         return 0;
     view_moments(&view, timeline_now(), moment);
-    for (uint32_t column = 0; column < width; column++)
-        page.curve[column] = (double)timeline_now()->live[moment[column]];
+    if (kept != 0 && page.filtered)
+        curve_of_kept(moment, page.curve, width);
+    else
+        for (uint32_t column = 0; column < width; column++)
+            page.curve[column] = (double)timeline_now()->live[moment[column]];
     arena_drop(arena, (void **)&moment);
     return offset_of(page.curve);
 }
 
 /* ---- groups and search ---- */
-
-static bool life_is_kept(uint32_t life) {
-    return !page.filtered || (page.keep[life / 64] >> life % 64 & 1) != 0;
-}
 
 static bool some_reserve(uint32_t count) {
     return arena_grow(&page.arena, (void **)&page.some, &page.some_capacity, (uint64_t)count + 1,
@@ -903,6 +939,44 @@ EXPORT(page_kept_peak_bytes) double page_kept_peak_bytes(void) {
         if (lives->birth[i] <= peak && peak < lives->death[i] && life_is_kept(i))
             bytes += lives->size[i];
     return (double)bytes;
+}
+
+enum { KEPT_BLOCKS_MOST = 1 << 18 };
+
+/* Blocks of moments bound the memory. A block's bound is what it begins with and all that is born in it: exact where it is one moment. */
+static double highest_kept(double *born, double *died, uint32_t n_blocks, unsigned shift) {
+    const struct lives *lives = lives_now();
+    double live = 0, highest = 0;
+    for (uint32_t block = 0; block < n_blocks; block++)
+        born[block] = died[block] = 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (!life_is_kept(i))
+            continue;
+        born[lives->birth[i] >> shift] += (double)lives->size[i];
+        if (lives->death[i] >> shift < n_blocks)
+            died[lives->death[i] >> shift] += (double)lives->size[i];
+    }
+    for (uint32_t block = 0; block < n_blocks; block++) {
+        if (live + born[block] > highest)
+            highest = live + born[block];
+        live += born[block] - died[block];
+    }
+    return highest;
+}
+
+EXPORT(page_kept_highest) double page_kept_highest(void) {
+    uint32_t n_moments = timeline_now()->n_moments, capacity[2] = {0};
+    double *born = NULL, *died = NULL, highest = (double)timeline_now()->live[timeline_now()->peak_moment];
+    unsigned shift = 0;
+    while (n_moments >> shift >= KEPT_BLOCKS_MOST)
+        shift++;
+    uint32_t n_blocks = (n_moments >> shift) + 1;
+    if (arena_grow(&page.arena, (void **)&born, &capacity[0], n_blocks, sizeof *born) &&
+        arena_grow(&page.arena, (void **)&died, &capacity[1], n_blocks, sizeof *died))
+        highest = highest_kept(born, died, n_blocks, shift);
+    arena_drop(&page.arena, (void **)&died);
+    arena_drop(&page.arena, (void **)&born);
+    return highest;
 }
 
 /* ---- legends ---- */

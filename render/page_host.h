@@ -147,8 +147,9 @@ uint32_t page_outline_first(void);
 uint32_t page_outline_edges(void);
 double page_x_of_event(double event); /* pixel position of an event's begin in the last draw, fractions */
 double page_event_of_x(double x);     /* event shown at a pixel column of the last draw */
-/* Total of the highest moment in each of `width` columns of [from, to) (events axis or microseconds): offset of f64[width]. */
-uint32_t page_curve(int32_t axis, double from, double to, uint32_t width);
+/* Total of the highest moment in each of `width` columns of [from, to) (events axis or microseconds): offset of f64[width].
+ * `kept`: at the same moments, what the filter leaves of it, in O(lives * log width). */
+uint32_t page_curve(int32_t axis, double from, double to, uint32_t width, int32_t kept);
 
 /* ---- groups and search ---- */
 /* Groups at an event: returns their number; then by index, sorted by falling bytes. by: 0 call site, 1 identical stack. */
@@ -181,6 +182,7 @@ int32_t page_filter(double least_bytes, double most_bytes, double least_age, dou
 void page_filter_off(void);
 double page_kept(void);            /* allocations that are left */
 double page_kept_peak_bytes(void); /* their bytes alive at the peak */
+double page_kept_highest(void);    /* their highest total, or a little more in long recordings. O(lives) */
 
 /* ---- legends: keys of render/raster.h, [reads] ---- */
 uint32_t page_key_color(uint32_t by, uint32_t key, int32_t dark); /* 0xRRGGBB */

@@ -19,6 +19,17 @@ const filterUi = {
     atPeak: element("filter-at-peak", HTMLInputElement),
     atEnd: element("filter-at-end", HTMLInputElement),
     count: element("filter-count", HTMLOutputElement),
+    strip: element("filtered", HTMLParagraphElement),
+    stripText: element("filtered-text", HTMLSpanElement),
+};
+
+/** What the module's filter leaves. */
+const kept = {
+    active: false,
+    allocations: 0,
+    bytesAtPeak: 0,
+    /** Top of the y axis, where what is left would fill less than a third of the whole run's; 0: that one. */
+    top: 0,
 };
 
 /** @returns {PageFilter} */
@@ -64,7 +75,9 @@ function applyFilter() {
     const { filter } = state;
     const bounds = filterBounds(filter);
     search.device = -1;
-    if (filterIsEmpty(filter) || !bounds) {
+    kept.active = !filterIsEmpty(filter) && bounds !== null;
+    kept.top = 0;
+    if (!kept.active || !bounds) {
         host.c.page_filter_off();
         return;
     }
@@ -73,6 +86,10 @@ function applyFilter() {
         filter.stream, filter.pool, filter.atPeak ? 1 : 0, filter.atEnd ? 1 : 0,
     );
     if (code !== 0) throw new Error("There is not enough memory in this tab for the filter.");
+    kept.allocations = host.c.page_kept();
+    kept.bytesAtPeak = host.c.page_kept_peak_bytes();
+    const highest = host.c.page_kept_highest();
+    if (highest > 0 && highest * 3 < host.c.page_headroom()) kept.top = Math.ceil((highest * 17) / 16);
 }
 
 /** @param {Partial<PageFilter>} change */
@@ -81,7 +98,7 @@ function setFilter(change) {
     if (state.filter.stream >= host.c.page_stream_count()) state.filter.stream = -1;
     if (state.filter.pool >= host.c.page_pool_count()) state.filter.pool = -1;
     applyFilter();
-    invalidate(TIMELINE | OVERLAY | LIST | HEADER | LEGEND);
+    invalidate(TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP);
 }
 
 /** For the hash: what differs from the empty filter. @param {PageFilter} filter */
@@ -152,16 +169,26 @@ function drawFilter() {
     filterUi.atPeak.checked = filter.atPeak;
     filterUi.atEnd.checked = filter.atEnd;
     filterUi.open.classList.toggle("filter-active", active);
-    if (!active) {
-        setText(filterUi.open, "Filter");
-        setText(filterUi.count, "");
-        return;
-    }
-    const kept = host.c.page_kept();
-    setText(filterUi.open, `Filter: ${formatCount(kept)}`);
-    const counts = `${formatCount(kept)} of ${formatPlural(host.c.page_lives() >>> 0, "allocation")} \u00b7 ${formatBytes(host.c.page_kept_peak_bytes())} at the peak`;
-    setText(filterUi.count, filterBounds(filter) ? counts : "Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.");
-    filterUi.open.title = counts;
+    filterUi.strip.hidden = !kept.active;
+    setText(filterUi.open, kept.active ? `Filter: ${formatCount(kept.allocations)}` : "Filter");
+    if (!active) setText(filterUi.count, "");
+    else if (!kept.active) setText(filterUi.count, "Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.");
+    else setText(filterUi.count, `${keptText()} at the peak`);
+    if (kept.active) setText(filterUi.stripText, keptSentence());
+}
+
+/** "12 of 1,014 allocations, 1.2 GiB of 7.3 GiB". */
+function keptText() {
+    const { c } = host;
+    return `${formatCount(kept.allocations)} of ${formatPlural(c.page_lives() >>> 0, "allocation")} \u00b7 ${formatBytes(kept.bytesAtPeak)} of ${formatBytes(c.page_peak_bytes())}`;
+}
+
+/** What the page shows of a filtered recording, and what it shows of all of it. */
+function keptSentence() {
+    const line = host.c.page_reserved_peak() > 0 && !kept.top ? ", the reserved line" : "";
+    const others = `The header's figures${line} and the marks are those of all.`;
+    if (kept.allocations === 0) return `No allocation passes the filter. ${others}`;
+    return `Filtered: ${keptText()} at the peak${kept.top ? ", on a scale of their own" : ""}. ${others}`;
 }
 
 function startFilter() {
@@ -171,7 +198,7 @@ function startFilter() {
         filterUi[name].addEventListener("change", () => setFilter({ [name]: Number(filterUi[name].value) }));
     for (const name of /** @type {const} */ (["atPeak", "atEnd"]))
         filterUi[name].addEventListener("change", () => setFilter({ [name]: filterUi[name].checked }));
-    element("filter-reset", HTMLButtonElement).addEventListener("click", () => setFilter(emptyFilter()));
+    for (const id of ["filter-reset", "filtered-reset"]) element(id, HTMLButtonElement).addEventListener("click", () => setFilter(emptyFilter()));
     element("filter-form", HTMLFormElement).addEventListener("submit", (event) => {
         event.preventDefault();
         filterUi.menu.open = false;

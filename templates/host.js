@@ -6,6 +6,7 @@ const FRAME_NOISE = 0;
 const FRAME_NATIVE = 1;
 const FRAME_LIBRARY = 2;
 const FRAME_USER = 3;
+const KIND_MEMORY_TIMELINE = 2;
 const LIFE_STACK_OF_FREE = 1;
 const LIFE_FROM_BLOCK = 2;
 const LIFE_REOPENED = 4;
@@ -64,6 +65,8 @@ async function inflateInto(packed, to) {
     if (at !== to.length) throw new Error("A piece of the data is shorter than announced.");
 }
 
+/** @typedef {{bytes: number, count: number, site: number, stack: number}} Group allocations of a call site or of a stack */
+
 class Host {
     /** @param {HostExports} c */
     constructor(c) {
@@ -73,6 +76,8 @@ class Host {
         this.strings = new Map();
         /** @type {Map<number, string>} */
         this.siteTexts = new Map();
+        /** Totals of the groups that the module holds now. */
+        this.held = { count: 0, allocations: 0, bytes: 0 };
     }
 
     /** Views are made anew each time: the memory moves when it grows. @param {number} offset @param {number} nbytes */
@@ -139,36 +144,41 @@ class Host {
     }
 
     /**
-     * What is alive after an event, in groups by falling bytes: the first `most` of them, and totals over all.
-     * @param {number} event @param {number} by 0 call site, 1 stack @param {number} most
+     * What is alive after an event, in groups by falling bytes: totals over all. group() reads them.
+     * @param {number} event @param {number} by 0 call site, 1 stack
      */
-    groups(event, by, most) {
-        return this.groupRows(this.c.page_groups(event, by) >>> 0, most);
+    groups(event, by) {
+        return this.holdGroups(this.c.page_groups(event, by) >>> 0);
     }
 
     /**
      * The same of what was allocated (0) or freed (1) in the events [from, to).
-     * @param {number} from @param {number} to @param {number} what @param {number} by @param {number} most
+     * @param {number} from @param {number} to @param {number} what @param {number} by
      */
-    rangeGroups(from, to, what, by, most) {
-        return this.groupRows(this.c.page_range_groups(from, to, what, by) >>> 0, most);
+    rangeGroups(from, to, what, by) {
+        return this.holdGroups(this.c.page_range_groups(from, to, what, by) >>> 0);
     }
 
-    /** @param {number} count @param {number} most */
-    groupRows(count, most) {
-        const c = this.c;
+    /** @param {number} count */
+    holdGroups(count) {
         let [allocations, bytes] = [0, 0];
         for (let i = 0; i < count; i++) {
-            allocations += c.page_group_count(i) >>> 0;
-            bytes += c.page_group_bytes(i);
+            allocations += this.c.page_group_count(i) >>> 0;
+            bytes += this.c.page_group_bytes(i);
         }
-        const rows = Array.from({ length: Math.min(count, most) }, (_, i) => ({
-            bytes: c.page_group_bytes(i),
-            count: c.page_group_count(i) >>> 0,
-            site: c.page_group_site(i) >>> 0,
-            stack: c.page_group_stack(i) >>> 0,
-        }));
-        return { count, allocations, bytes, rows };
+        this.held = { count, allocations, bytes };
+        return this.held;
+    }
+
+    /** One of the groups that were asked for last; they stay in the module, so a million of them make no objects here. @param {number} i @returns {Group} */
+    group(i) {
+        const c = this.c;
+        return { bytes: c.page_group_bytes(i), count: c.page_group_count(i) >>> 0, site: c.page_group_site(i) >>> 0, stack: c.page_group_stack(i) >>> 0 };
+    }
+
+    /** The first of the groups that were asked for last. @param {number} most */
+    firstGroups(most) {
+        return Array.from({ length: Math.min(most, this.held.count) }, (_, i) => this.group(i));
     }
 
     /** Round values of an axis. @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most */
@@ -178,9 +188,9 @@ class Host {
         return count === 0 ? [] : Array.from(this.floats(this.c.page_ticks(), count));
     }
 
-    /** Highest total per column. @param {number} axis @param {number} from @param {number} to @param {number} width */
-    curve(axis, from, to, width) {
-        const at = this.c.page_curve(axis, from, to, width) >>> 0;
+    /** Highest total per column, or what the filter leaves of it. @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept */
+    curve(axis, from, to, width, kept) {
+        const at = this.c.page_curve(axis, from, to, width, kept ? 1 : 0) >>> 0;
         return at === 0 ? new Float64Array(width) : this.floats(at, width).slice();
     }
 

@@ -14,19 +14,12 @@ const minimap = {
 /** CSS pixels around an edge of the brush that take hold of it. */
 const GRIP = 7;
 
-function drawMinimap() {
-    const ratio = devicePixelRatio || 1;
-    minimap.width = Math.max(40, minimap.box.clientWidth - GUTTER.left - GUTTER.right);
-    minimap.height = Math.max(10, minimap.box.clientHeight);
-    sizeCanvas(minimap.canvas, minimap.width, minimap.height, ratio);
-    minimap.canvas.style.left = `${GUTTER.left}px`;
-    const context = context2d(minimap.canvas);
+/** @param {CanvasRenderingContext2D} context @param {number} top bytes at the upper edge @param {string} color @param {boolean} ofKept */
+function fillCurve(context, top, color, ofKept) {
     const { width, height } = minimap.canvas;
     const whole = wholeRange();
-    const curve = host.curve(axisNumber(), whole.from, whole.to, width);
-    const top = Math.max(1, host.c.page_peak_bytes()) * 1.08;
-    context.clearRect(0, 0, width, height);
-    context.fillStyle = themeColor("--curve");
+    const curve = host.curve(axisNumber(), whole.from, whole.to, width, ofKept);
+    context.fillStyle = themeColor(color);
     context.beginPath();
     context.moveTo(0, height);
     for (let x = 0; x < width; x++) {
@@ -36,6 +29,22 @@ function drawMinimap() {
     }
     context.lineTo(width, height);
     context.fill();
+}
+
+function drawMinimap() {
+    const ratio = devicePixelRatio || 1;
+    minimap.width = Math.max(40, minimap.box.clientWidth - GUTTER.left - GUTTER.right);
+    minimap.height = Math.max(10, minimap.box.clientHeight);
+    sizeCanvas(minimap.canvas, minimap.width, minimap.height, ratio);
+    minimap.canvas.style.left = `${GUTTER.left}px`;
+    const context = context2d(minimap.canvas);
+    const { width, height } = minimap.canvas;
+    const whole = wholeRange();
+    const top = kept.top || Math.max(1, host.c.page_peak_bytes()) * 1.08;
+    context.clearRect(0, 0, width, height);
+    // Of a filtered recording, what is left stands before the whole.
+    fillCurve(context, top, kept.active ? "--curve-pale" : "--curve", false);
+    if (kept.active) fillCurve(context, top, "--curve", true);
     context.fillStyle = themeColor("--bad");
     for (let i = 0; i < host.c.page_oom_count(); i++) {
         const at = (axisOfEvent(host.c.page_oom_event(i)) - whole.from) / (whole.to - whole.from);

@@ -31,6 +31,8 @@ function drawFigures() {
     const c = host.c;
     fillFigure(ui.peak, "Peak", formatBytes(c.page_peak_bytes()), c.page_events() ? momentText(c.page_peak_event()) : "");
     ui.peak.title = `${formatExactBytes(c.page_peak_bytes())} in ${formatPlural(c.page_live_at_peak(), "allocation")}. Go to the peak (p)`;
+    // A memory timeline knows nothing of what the allocator holds.
+    ui.reserved.hidden = c.page_reserved_peak() === 0;
     fillFigure(ui.reserved, "Reserved", formatBytes(c.page_reserved_peak()), "");
     ui.reserved.title = `The allocator held ${formatExactBytes(c.page_reserved_peak())} of the device at most. Show the whole run`;
     const ooms = c.page_oom_count();
@@ -123,6 +125,7 @@ function drawHeader() {
     press("axis-time", state.axis === "time");
     press("group-site", state.groupBy === "site");
     press("group-stack", state.groupBy === "stack");
+    element("group-by", HTMLDivElement).hidden = listsCategories();
     const time = element("axis-time", HTMLButtonElement);
     time.disabled = !host.c.page_has_time();
     time.title = time.disabled ? "This file has no times" : "";
@@ -152,7 +155,7 @@ function drawNote() {
 function drawDrawn() {
     const drawn = host.c.page_drawn() >>> 0;
     const merged = host.c.page_merged() >>> 0;
-    const hidden = filterIsEmpty(state.filter) ? "Nothing is left out." : "The filter hides the others.";
+    const hidden = kept.active ? "The filter hides the others." : "Nothing is left out.";
     setText(ui.drawn, `${formatCount(drawn + merged)} of ${formatPlural(host.c.page_lives() >>> 0, "allocation")} in view`);
     ui.drawn.title = `${formatCount(drawn)} with bands of their own; ${formatCount(merged)} thinner than a pixel, drawn as exact sums. ${hidden}`;
 }
@@ -477,6 +480,12 @@ function flush() {
     if (frame.parts) draw();
 }
 
+/** The largest call sites at the peak. @param {number} most */
+function topAtPeak(most) {
+    host.groups(host.c.page_peak_event(), 0);
+    return host.firstGroups(most);
+}
+
 /** The current device's object of `strata report --json`. */
 function summaryOfDevice() {
     const c = host.c;
@@ -495,7 +504,7 @@ function summaryOfDevice() {
         reserved_peak_bytes: c.page_reserved_peak(),
         reserved_end_bytes: c.page_reserved_end(),
         reserved_shift_bytes: c.page_reserved_shift(),
-        top_at_peak: host.groups(c.page_peak_event(), 0, 20).rows.map((group) => ({
+        top_at_peak: topAtPeak(20).map((group) => ({
             bytes: group.bytes,
             count: group.count,
             share: live === 0 ? 0 : group.bytes / live,

@@ -1,26 +1,29 @@
 // The side panel: the list of call sites at a moment, and what is pinned, with its stack.
 "use strict";
 
-const LIST_STEP = 200;
-const LIST_FIRST = 40;
-
 const panel = {
     listTitle: element("list-title", HTMLHeadingElement),
     listTotal: element("list-total", HTMLParagraphElement),
-    listWhat: element("list-what", HTMLTableCellElement),
-    list: element("list", HTMLTableSectionElement),
-    more: element("list-more", HTMLButtonElement),
+    listWhat: element("list-what", HTMLSpanElement),
+    scroll: element("list-scroll", HTMLDivElement),
+    body: element("list", HTMLDivElement),
+    rest: element("list-rest", HTMLParagraphElement),
+    /** What the list holds. @type {ListContent | null} */
+    content: null,
+    /** What that was asked for with: as long as it is the same, the module's groups are read again and not made again. */
+    asked: "",
+    /** @type {VirtualList<ListRow> | null} */
+    list: null,
     detailTitle: element("detail-title", HTMLHeadingElement),
     detail: element("detail", HTMLDivElement),
     copy: element("detail-copy", HTMLButtonElement),
     close: element("detail-close", HTMLButtonElement),
     /** Line of the details that follows the moment. @type {HTMLElement | null} */
     siteLine: null,
-    /** @type {ListRow[]} */
-    rows: [],
 };
 
-/** @typedef {{tr: HTMLTableRowElement, button: HTMLButtonElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, focus: Focus}} ListRow */
+/** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
+/** @typedef {{groups: Host["held"], live: number, largest: number, title: string, text: string, bySite: boolean}} ListContent */
 
 /** The event whose state the panel shows: under the pointer, else the held one. */
 function shownMoment() {
@@ -29,22 +32,24 @@ function shownMoment() {
 
 /* ---- the list ---- */
 
+/** @param {string} role @param {string} className */
+function makeListCell(role, className) {
+    const cell = make("span", className);
+    cell.setAttribute("role", role);
+    return cell;
+}
+
 /** @returns {ListRow} */
 function makeRow() {
-    const tr = make("tr");
-    const what = make("td", "what");
-    const button = make("button", "row-button");
-    button.type = "button";
+    const row = make("div", "row");
+    const what = makeListCell("rowheader", "what");
     const swatch = make("i", "swatch");
     const text = make("span", "row-text");
     const bar = make("i", "bar");
-    button.append(swatch, text);
-    what.append(button, bar);
-    const [bytes, share, count] = [make("td", "number"), make("td", "number"), make("td", "number")];
-    tr.append(what, bytes, share, count);
-    const row = { tr, button, swatch, text, bar, bytes, share, count, focus: /** @type {Focus} */ ({ by: "site", id: 0 }) };
-    tr.addEventListener("click", () => toggleFocus(row.focus));
-    return row;
+    what.append(swatch, text, bar);
+    const [bytes, share, count] = ["bytes", "share", "count"].map((name) => makeListCell("gridcell", `number ${name}`));
+    row.append(what, bytes, share, count);
+    return { element: row, what, swatch, text, bar, bytes, share, count };
 }
 
 /** A stack in a line: its call site and the next user frame that called it. @param {number} stack @param {number} site */
@@ -54,25 +59,47 @@ function stackText(stack, site) {
     return caller === undefined ? host.siteText(site) : `${host.siteText(site)} \u2039 ${host.siteText(caller)}`;
 }
 
-/** @param {ListRow} row @param {{bytes: number, count: number, site: number, stack: number}} group @param {{live: number, largest: number, bySite: boolean, dark: boolean}} all */
-function fillRow(row, group, all) {
-    row.focus = all.bySite ? { by: "site", id: group.site } : { by: "stack", id: group.stack };
-    const text = all.bySite ? host.siteText(group.site) : stackText(group.stack, group.site);
+/** Highlight that a row stands for. @param {Group} group @returns {Focus} */
+function focusOfGroup(group) {
+    return state.groupBy === "site" ? { by: "site", id: group.site } : { by: "stack", id: group.stack };
+}
+
+/** Colour that a call site has in the picture, "" where its allocations can have several. @param {number} site */
+function rowColor(site) {
+    if (state.colorBy === "site") return host.siteColor(site, isDark());
+    if (state.colorBy !== "category" || !listsCategories()) return "";
+    const names = categoryNames();
+    const key = names.indexOf(host.siteText(site).replace(/_/g, " "));
+    return keyColor(COLORINGS.indexOf("category"), key < 0 ? names.indexOf("other") : key);
+}
+
+/** @param {ListRow} row @param {number} index */
+function fillRow(row, index) {
+    if (!panel.content) return;
+    const { live, largest, bySite } = panel.content;
+    const group = host.group(index);
+    const text = bySite ? host.siteText(group.site) : stackText(group.stack, group.site);
     setText(row.text, text);
     const frame = host.frame(group.site);
-    row.button.title = group.site === 0 ? text : `${frame.file}:${frame.line} ${frame.name}`;
-    // In other colourings a site has no colour of its own; the style sheet's grey stands in.
-    const color = state.colorBy === "site" ? host.siteColor(group.site, all.dark) : "";
+    row.what.title = group.site === 0 ? text : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
+    const color = rowColor(group.site);
+    row.swatch.hidden = color === "";
     row.swatch.style.background = color;
     row.bar.style.background = color;
-    row.bar.style.width = `${(100 * group.bytes) / all.largest}%`;
+    row.bar.style.setProperty("--part", String(group.bytes / largest));
     setText(row.bytes, formatBytes(group.bytes));
     row.bytes.title = formatExactBytes(group.bytes);
-    setText(row.share, formatShare(group.bytes, all.live));
+    setText(row.share, formatShare(group.bytes, live));
     setText(row.count, formatCount(group.count));
-    const focused = state.focus?.by === row.focus.by && state.focus.id === row.focus.id;
-    row.tr.classList.toggle("focused", focused);
-    row.button.setAttribute("aria-pressed", String(focused));
+    const focus = focusOfGroup(group);
+    const focused = state.focus?.by === focus.by && state.focus.id === focus.id;
+    row.element.classList.toggle("focused", focused);
+    row.element.setAttribute("aria-selected", String(focused));
+}
+
+/** A memory timeline knows of each allocation its category and nothing of the code. */
+function listsCategories() {
+    return host.c.page_kind() === KIND_MEMORY_TIMELINE;
 }
 
 /** @param {number} moment */
@@ -83,21 +110,31 @@ function listTitle(moment) {
 }
 
 /** What the list shows: the state at a moment, or what happened in the selected range. @param {number} moment */
-function listContent(moment) {
+function makeContent(moment) {
     const by = state.groupBy === "site" ? 0 : 1;
     const range = state.range ? rangeEvents(state.range) : null;
     if (range && state.rangeOf !== "peak") {
-        const groups = host.rangeGroups(range.first, range.end, state.rangeOf === "born" ? 0 : 1, by, state.listRows);
+        const groups = host.rangeGroups(range.first, range.end, state.rangeOf === "born" ? 0 : 1, by);
         const what = state.rangeOf === "born" ? "allocated" : "freed";
         return { groups, live: groups.bytes, title: "In the selection", text: `${formatBytes(groups.bytes)} ${what} in ${formatPlural(groups.allocations, "allocation")} \u00b7 ${formatPlural(range.end - range.first, "event")}` };
     }
     const at = range ? host.c.page_peak_in(range.first, range.end) : moment;
-    const groups = host.groups(at, by, state.listRows);
+    const groups = host.groups(at, by);
     const live = host.c.page_live_at(at);
     const place = host.c.page_events() === 0 ? "" : ` \u00b7 ${momentText(at)}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);
     return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, "allocation")}${place}` };
+}
+
+/** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */
+function listContent(moment) {
+    const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
+    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), state.filter]);
+    if (panel.content && panel.asked === asked && host.held === panel.content.groups) return panel.content;
+    panel.asked = asked;
+    const content = makeContent(moment);
+    return { ...content, largest: Math.max(1, content.groups.count ? host.group(0).bytes : 0), bySite: state.groupBy === "site" };
 }
 
 function drawRangeTabs() {
@@ -107,26 +144,19 @@ function drawRangeTabs() {
 
 function drawList() {
     const moment = shownMoment();
-    const bySite = state.groupBy === "site";
-    const { groups, live, title, text } = listContent(moment);
+    panel.content = listContent(moment);
+    const { groups, title, text, bySite } = panel.content;
     drawRangeTabs();
     setText(panel.listTitle, title);
-    setText(panel.listWhat, bySite ? "Call site" : "Stack");
+    setText(panel.listWhat, listsCategories() ? "Category" : bySite ? "Call site" : "Stack");
     setText(panel.listTotal, text);
     panel.listTotal.title = formatExactBytes(groups.bytes);
-    const all = { live, largest: Math.max(1, groups.rows[0]?.bytes ?? 1), bySite, dark: isDark() };
-    while (panel.rows.length < groups.rows.length) {
-        const row = makeRow();
-        panel.rows.push(row);
-        panel.list.append(row.tr);
-    }
-    panel.rows.forEach((row, i) => {
-        row.tr.hidden = i >= groups.rows.length;
-        if (!row.tr.hidden) fillRow(row, groups.rows[i], all);
-    });
-    const rest = groups.count - groups.rows.length;
-    panel.more.hidden = rest <= 0;
-    if (rest > 0) setText(panel.more, `Show ${formatCount(Math.min(rest, LIST_STEP))} more of ${formatCount(rest)}`);
+    // Every row is a grid of its own, so the widest count says how wide all of them are.
+    panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
+    panel.scroll.classList.toggle("colored", rowColor(0) !== "");
+    panel.list?.draw(groups.count);
+    panel.rest.hidden = !printing || groups.count <= ROWS_PRINTED;
+    setText(panel.rest, `and ${formatPlural(groups.count - ROWS_PRINTED, "more row")}`);
     drawSiteLine(moment);
 }
 
@@ -305,8 +335,9 @@ function pinnedSite() {
 
 /** The stack with the most bytes among those of a call site, at the held moment; else any. @param {number} site */
 function stackOfSite(site) {
-    const group = host.groups(heldMoment(), 0, Infinity).rows.find((row) => row.site === site);
-    return group ? group.stack : Math.max(0, sitesOfStacks().indexOf(site));
+    const { count } = host.groups(heldMoment(), 0);
+    for (let i = 0; i < count; i++) if (host.c.page_group_site(i) >>> 0 === site) return host.group(i).stack;
+    return Math.max(0, sitesOfStacks().indexOf(site));
 }
 
 /** @param {number} life */
@@ -351,21 +382,24 @@ async function copyPinned() {
 }
 
 function startPanel() {
-    panel.more.addEventListener("click", () => {
-        state.listRows += LIST_STEP;
-        invalidate(LIST);
+    panel.list = new VirtualList(panel.scroll, panel.body, {
+        make: makeRow,
+        fill: fillRow,
+        choose: (index) => toggleFocus(focusOfGroup(host.group(index))),
+        redraw: () => invalidate(LIST),
     });
     panel.copy.addEventListener("click", copyPinned);
     panel.close.addEventListener("click", () => select(null));
     for (const of of /** @type {const} */ (["born", "freed", "peak"]))
         element(`range-${of}`, HTMLButtonElement).addEventListener("click", () => {
             state.rangeOf = of;
+            panel.list?.restart();
             invalidate(LIST);
         });
     for (const by of /** @type {const} */ (["site", "stack"]))
         element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
             state.groupBy = by;
-            state.listRows = LIST_FIRST;
+            panel.list?.restart();
             invalidate(LIST | HEADER);
         });
 }

@@ -8,7 +8,8 @@ function pictureLegend() {
     if (state.colorBy === "site") {
         const moment = heldMoment();
         const live = host.c.page_live_at(moment);
-        return host.groups(moment, 0, PICTURE_ROWS).rows.map(({ bytes, site }) => ({
+        host.groups(moment, 0);
+        return host.firstGroups(PICTURE_ROWS).map(({ bytes, site }) => ({
             color: host.siteColor(site, isDark()),
             text: `${host.siteText(site)}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`,
         }));
@@ -25,7 +26,7 @@ function pictureLegend() {
 function pictureTitle() {
     const c = host.c;
     const device = `device ${deviceName(c.page_device_ordinal(state.device))}`;
-    const filter = filterIsEmpty(state.filter) ? "" : ` \u00b7 filtered: ${formatCount(c.page_kept())} of ${formatPlural(c.page_lives() >>> 0, "allocation")}`;
+    const filter = kept.active ? ` \u00b7 filtered: ${keptText()}` : "";
     return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(c.page_peak_bytes())} \u00b7 coloured by ${ui.color.selectedOptions[0]?.text ?? state.colorBy}${filter}` };
 }
 

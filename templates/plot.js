@@ -197,7 +197,8 @@ function drawBytesAxis(context) {
     context.textBaseline = "middle";
     for (const bytes of ticks) {
         context.fillStyle = themeColor("--dim");
-        context.fillText((bytes / 1024 ** unit).toFixed(decimals), -10, yOfBytes(bytes));
+        const text = (bytes / 1024 ** unit).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+        context.fillText(text, -10, yOfBytes(bytes));
     }
     context.fillStyle = themeColor("--text");
     context.textBaseline = "alphabetic";
@@ -251,7 +252,7 @@ function drawAlongAxis(context) {
 function nameLines(context) {
     const capacity = capacityBytes();
     const end = eventOfAxis(state.to);
-    const lines = [{ text: "reserved", bytes: host.c.page_reserved_at(Math.ceil(end) - 1) }];
+    const lines = host.c.page_reserved_peak() > 0 ? [{ text: "reserved", bytes: host.c.page_reserved_at(Math.ceil(end) - 1) }] : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity });
     const placed = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) })).filter(({ y }) => y > 0 && y < plot.height);
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
@@ -472,9 +473,9 @@ function drawHeldMoment(context) {
 function drawCrosshair(context, x, event) {
     context.strokeStyle = themeColor("--cross");
     strokeLine(context, x, 0, x, plot.height);
-    const live = formatBytes(host.c.page_live_at(event));
-    const reserved = formatBytes(host.c.page_reserved_at(event));
-    drawPlate(context, `${momentText(event)} \u00b7 live ${live} \u00b7 reserved ${reserved}`, x, plot.height + lane.height + 6);
+    const live = `${kept.active ? "all live" : "live"} ${formatBytes(host.c.page_live_at(event))}`;
+    const reserved = host.c.page_reserved_peak() > 0 ? `reserved ${formatBytes(host.c.page_reserved_at(event))}` : "";
+    drawPlate(context, [momentText(event), live, reserved].filter(Boolean).join(" \u00b7 "), x, plot.height + lane.height + 6);
 }
 
 function drawOverlay() {

@@ -56,8 +56,6 @@ const state = {
     pointer: null,
     /** The same while it is over the lane of phases. @type {{x: number, y: number} | null} */
     lanePointer: null,
-    /** Rows of the list that are shown. */
-    listRows: 40,
 };
 
 /** Set once the data is there; nothing below runs before. */
@@ -125,8 +123,9 @@ function wholeRange() {
     return { from: host.c.page_fit_from(axisNumber()), to: host.c.page_fit_to(axisNumber()) };
 }
 
-/** Highest the y axis goes. The capacity belongs into the picture unless it would squeeze all else into a third; the PNG has the same rule. */
+/** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. The capacity belongs into the picture unless it would squeeze all else into a third; the PNG has the same rule. */
 function mostBytes() {
+    if (kept.top) return kept.top;
     const most = host.c.page_headroom();
     const capacity = capacityBytes();
     const shown = capacity > most - Math.floor(most / 32) && Math.floor(capacity / 3) <= most;
@@ -195,7 +194,8 @@ function setBytes(bottom, top) {
 function fitBytes() {
     const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
-    const highest = host.c.page_live_at(host.c.page_peak_in(first, end));
+    const live = host.c.page_live_at(host.c.page_peak_in(first, end));
+    const highest = kept.active ? Math.max(...host.curve(axisNumber(), state.from, state.to, plot.timeline.width, true)) : live;
     if (state.top) setBytes(0, mostBytes());
     else setBytes(0, highest + highest / 16);
 }

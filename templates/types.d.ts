@@ -127,7 +127,7 @@ interface HostExports {
     page_outline(life: number): number;
     page_outline_first(): number;
     page_outline_edges(): number;
-    page_curve(axis: number, from: number, to: number, width: number): number;
+    page_curve(axis: number, from: number, to: number, width: number, kept: number): number;
 
     page_groups(event: number, by: number): number;
     page_range_groups(from: number, to: number, what: number, by: number): number;
@@ -161,6 +161,7 @@ interface HostExports {
     page_filter_off(): void;
     page_kept(): number;
     page_kept_peak_bytes(): number;
+    page_kept_highest(): number;
 
     page_key_color(by: number, key: number, dark: number): number;
     page_key_from(by: number, key: number): number;

@@ -183,6 +183,23 @@ async function plotBox(page) {
     return box;
 }
 
+/** Names of all rows of the list, of which the document holds those in sight. @param {import("playwright-core").Page} page @returns {Promise<string[]>} */
+async function listedSites(page) {
+    return page.evaluate(async () => {
+        const scroll = /** @type {HTMLElement} */ (document.getElementById("list-scroll"));
+        const count = Number(scroll.getAttribute("aria-rowcount")) - 1;
+        /** @type {Map<number, string>} */
+        const names = new Map();
+        for (let at = 0; names.size < count && at < count * 60; at += 100) {
+            scroll.scrollTop = at;
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))));
+            for (const row of document.querySelectorAll("#list > .row:not([hidden])"))
+                names.set(Number(row.getAttribute("aria-rowindex")) - 2, row.querySelector(".row-text")?.textContent ?? "");
+        }
+        return [...names].sort(([a], [b]) => a - b).map(([, name]) => name);
+    });
+}
+
 before(async () => {
     if (skip) return;
     folder = mkdtempSync(path.join(tmpdir(), "strata-page-"));
@@ -412,10 +429,9 @@ describe("hostile names", { skip }, () => {
         await withPage(writePage(hostile), async (page) => {
             const scripts = await page.evaluate(() => document.querySelectorAll("script").length);
             assert.equal(await page.evaluate(() => document.querySelectorAll("img, iframe, object, embed, base").length), 0);
-            const more = page.locator("#list-more");
-            while (await more.isVisible()) await more.click();
-            const text = await page.locator("#list").innerText();
-            for (const group of nasty) assert.ok(text.includes(group.site), `${group.site} is in the list`);
+            const listed = await listedSites(page);
+            assert.equal(listed.length, groups.length);
+            for (const group of nasty) assert.ok(listed.includes(group.site), `${group.site} is in the list`);
             const box = await plotBox(page);
             for (const [x, y] of randomPoints(40, Math.round(box.width), Math.round(box.height)))
                 await page.mouse.click(box.x + x, box.y + y);
@@ -762,6 +778,146 @@ describe("filter and selection", { skip }, () => {
             const peak = live.indexOf(Math.max(...live.slice(first + 1, end + 1)), first + 1) - 1;
             assert.ok((await page.locator("#list-total").innerText()).includes(`event ${peak.toLocaleString("en-US")}`));
         });
+    });
+});
+
+describe("what a filter leaves", { skip }, () => {
+    const train = path.join(samples, "train.pickle");
+
+    /** For each column of the overview the rows of pixels that a colour fills, from the lower edge. @param {import("playwright-core").Page} page @param {string} name */
+    async function filledRows(page, name) {
+        return page.evaluate((name) => {
+            const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("minimap-canvas"));
+            const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+            const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+            context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+            const wanted = [1, 3, 5].map((at) => parseInt(String(context.fillStyle).slice(at, at + 2), 16));
+            const rows = Array.from({ length: canvas.width }, (_, x) => {
+                let count = 0;
+                for (let y = 0; y < canvas.height; y++) {
+                    const at = (y * canvas.width + x) * 4;
+                    if (data[at + 3] === 255 && wanted.every((value, i) => data[at + i] === value)) count++;
+                }
+                return count;
+            });
+            return { rows, height: canvas.height };
+        }, name);
+    }
+
+    test("is said, drawn in the overview, and undone with one click", async () => {
+        await withPage(writePage(train), async (page) => {
+            const strip = page.locator("#filtered");
+            assert.equal(await strip.isVisible(), false);
+            const whole = await filledRows(page, "--curve");
+            await setView(page, { filter: { leastBytes: "64 MiB" } });
+            const lives = await ask(page, `${ALL}.filter(({ bytes }) => bytes >= 2 ** 26)`);
+            const { peak_event: peak } = await ask(page, "strata.summary()");
+            const bytes = lives.filter(({ birth, death }) => birth <= peak && peak < death).reduce((sum, life) => sum + life.bytes, 0);
+            const text = await strip.innerText();
+            assert.ok(text.startsWith(`Filtered: ${lives.length} of 1,014 allocations \u00b7 ${(bytes / 2 ** 30).toFixed(1)} GiB of 7.3 GiB at the peak`), text);
+            const some = await filledRows(page, "--curve");
+            const smaller = some.rows.filter((rows, x) => rows < whole.rows[x]).length;
+            assert.ok(smaller > some.rows.length / 2 && some.rows.every((rows, x) => rows <= whole.rows[x]), `${smaller} of ${some.rows.length} columns are lower`);
+            const pale = await filledRows(page, "--curve-pale");
+            assert.ok(pale.rows.some((rows) => rows > 3), "the whole stays behind it");
+            await page.locator("#filtered-reset").click();
+            await settle(page);
+            assert.equal(await strip.isVisible(), false);
+            assert.deepEqual(await filledRows(page, "--curve"), whole);
+        });
+    });
+
+    test("has a scale of its own where it would be flat", async () => {
+        await withPage(writePage(train), async (page) => {
+            await setView(page, { filter: { mostBytes: "64 KiB" } });
+            const lives = await ask(page, `${ALL}.filter(({ bytes }) => bytes <= 2 ** 16).map(({ bytes, birth, death }) => [bytes, birth, death])`);
+            const { events } = await ask(page, "strata.summary()");
+            const change = new Array(events + 2).fill(0);
+            for (const [bytes, birth, death] of lives) {
+                change[birth + 1] += bytes;
+                change[death + 1] -= bytes;
+            }
+            let [live, highest, at] = [0, 0, 0];
+            change.forEach((bytes, moment) => {
+                live += bytes;
+                if (live > highest) [highest, at] = [live, moment - 1];
+            });
+            const { rows, height } = await filledRows(page, "--curve");
+            assert.ok(Math.abs(Math.max(...rows) - (height * 16) / 17) <= 2, `${Math.max(...rows)} of ${height} pixels`);
+            await setView(page, { from: at - 5, to: at + 5 });
+            const box = await plotBox(page);
+            const edge = box.height / 17;
+            const pick = (/** @type {number} */ y) => page.evaluate(([x, y]) => window.strata.pick(x, y), [box.width * 0.55, y]);
+            assert.equal(await pick(edge - 3), null, "nothing lies above the highest moment");
+            assert.ok((await pick(edge + 3))?.bytes <= 2 ** 16, "the highest moment reaches the top");
+            await setView(page, { filter: { leastBytes: "1 PiB" } });
+            assert.match(await page.locator("#filtered").innerText(), /^No allocation passes the filter/);
+        });
+    });
+});
+
+describe("long lists", { skip }, () => {
+    const nSites = 200_000;
+
+    test(`${nSites} call sites: rows in sight, keys, a pointer`, async () => {
+        // Site i holds more than site i + 1, so that the order is known.
+        const file = writeSnapshot("sites.pickle", `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096 + (i << 30), "size": 512 * (${nSites} - i), "stream": 0, "time_us": 1700000000000000 + i, "frames": [{"filename": "site.py", "line": i + 1, "name": "f"}]} for i in range(${nSites})]]}`);
+        await withPage(writePage(file), async (page) => {
+            const list = page.locator("#list-scroll");
+            const elements = () => page.evaluate(() => document.querySelectorAll("*").length);
+            /** Rows in sight: index, name, and whether they lie between the head and the lower edge. */
+            const seen = () => page.evaluate(() => {
+                const box = /** @type {HTMLElement} */ (document.getElementById("list-scroll")).getBoundingClientRect();
+                const head = /** @type {HTMLElement} */ (document.querySelector(".list-head")).getBoundingClientRect();
+                return Array.from(document.querySelectorAll("#list > .row:not([hidden])"), (row) => {
+                    const { top, bottom } = row.getBoundingClientRect();
+                    return { index: Number(row.getAttribute("aria-rowindex")) - 2, name: row.querySelector(".row-text")?.textContent, whole: top >= head.bottom - 1 && bottom <= box.bottom + 1 };
+                }).filter(({ whole }) => whole);
+            });
+            const active = async () => {
+                const id = String(await list.getAttribute("aria-activedescendant"));
+                const index = Number(await page.locator(`#${id}`).getAttribute("aria-rowindex")) - 2;
+                assert.ok((await seen()).some((row) => row.index === index), `row ${index} is in sight`);
+                return index;
+            };
+            const press = async (/** @type {string} */ key) => {
+                await page.keyboard.press(key);
+                await settle(page);
+                return active();
+            };
+            assert.equal(await list.getAttribute("aria-rowcount"), String(nSites + 1));
+            const before = await elements();
+            await page.keyboard.press("/");
+            for (let i = 0; i < 30 && !(await page.evaluate(() => document.activeElement?.id === "list-scroll")); i++) await page.keyboard.press("Tab");
+            await settle(page);
+            assert.equal(await active(), 0, "the list is reached by Tab, and shows where the arrows begin");
+            assert.equal(await press("ArrowDown"), 1);
+            const page1 = await press("PageDown");
+            assert.ok(page1 > 5 && page1 < 40, `PageDown: ${page1}`);
+            assert.equal(await press("End"), nSites - 1);
+            const last = (await seen()).at(-1);
+            assert.deepEqual([last?.index, last?.name], [nSites - 1, `site.py:${nSites} f`]);
+            assert.equal(await press("ArrowUp"), nSites - 2);
+            await page.keyboard.press("Enter");
+            await settle(page);
+            assert.equal(await page.locator("#list > .row[aria-selected=true]").getAttribute("aria-rowindex"), String(nSites));
+            assert.match(await page.locator("#detail").innerText(), new RegExp(`site\\.py:${nSites - 1}\\b`));
+            assert.equal(await press("Home"), 0);
+            // Any place can be reached with the scroll bar, and what lies there is whole and in order.
+            for (const share of [0.25, 0.5, 0.9]) {
+                await list.evaluate((scroll, share) => void (scroll.scrollTop = (scroll.scrollHeight - scroll.clientHeight) * share), share);
+                await settle(page);
+                const rows = await seen();
+                assert.ok(rows.length > 2 && rows.every(({ index, name }, i) => index === rows[0].index + i && name === `site.py:${index + 1} f`));
+                assert.ok(Math.abs(rows[0].index / nSites - share) < 0.001, `${rows[0].index} at ${share}`);
+            }
+            const box = await list.boundingBox();
+            const middle = (await seen())[2];
+            await page.locator(`#list > .row[aria-rowindex="${middle.index + 2}"]`).click();
+            await settle(page);
+            assert.equal(await page.locator("#list > .row[aria-selected=true] .row-text").innerText(), middle.name);
+            assert.ok(box && (await elements()) - before < 120, `${before} elements, then ${await elements()}`);
+        }, { viewport: { width: 1200, height: 800 } });
     });
 });
 

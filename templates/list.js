@@ -1,0 +1,153 @@
+// A list of any length: rows of one height, of which only those in sight are in the document. The focus stays on the list
+// and the keyboard moves an active row (aria-activedescendant), so rows may come and go while somebody reads them.
+"use strict";
+
+/** Browsers cannot scroll farther than some 17 million pixels; longer lists move faster than the scroll bar says. */
+const SCROLL_MOST = 8e6;
+/** Rows beyond the edges, so that a fast scroll shows no gap. */
+const ROWS_BEYOND = 4;
+/** Rows on paper. */
+const ROWS_PRINTED = 60;
+
+/**
+ * @template {{element: HTMLElement}} Row
+ */
+class VirtualList {
+    /**
+     * @param {HTMLElement} scroll what scrolls and has the focus; its first child is the head, which stays in sight
+     * @param {HTMLElement} body what holds the rows
+     * @param {{make: () => Row, fill: (row: Row, index: number) => void, choose: (index: number) => void, redraw: () => void}} use
+     */
+    constructor(scroll, body, use) {
+        this.scroll = scroll;
+        this.body = body;
+        this.use = use;
+        /** @type {Row[]} */
+        this.rows = [];
+        this.count = 0;
+        /** Row that the keyboard is at; -1: none. */
+        this.active = -1;
+        /** Index of the first row in the document. */
+        this.first = 0;
+        this.rowHeight = 28;
+        this.viewHeight = 0;
+        scroll.addEventListener("scroll", use.redraw, { passive: true });
+        scroll.addEventListener("keydown", (event) => this.pressKey(event));
+        scroll.addEventListener("focus", () => this.focus());
+        scroll.addEventListener("blur", use.redraw);
+        body.addEventListener("click", (event) => this.click(event));
+        new ResizeObserver(() => {
+            this.measure();
+            use.redraw();
+        }).observe(scroll);
+    }
+
+    /** The style sheet says how high a row is: it depends on the width of the panel. */
+    measure() {
+        this.rowHeight = parseFloat(getComputedStyle(this.body).getPropertyValue("--row")) || 28;
+        const head = this.scroll.firstElementChild;
+        this.viewHeight = Math.max(this.rowHeight, this.scroll.clientHeight - (head instanceof HTMLElement ? head.offsetHeight : 0));
+    }
+
+    /** Pixels of the list that lie above the view, of `total`. @param {number} total */
+    topOf(total) {
+        const height = Math.min(total, SCROLL_MOST);
+        if (height === total) return this.scroll.scrollTop;
+        return Math.min(1, this.scroll.scrollTop / (height - this.viewHeight)) * (total - this.viewHeight);
+    }
+
+    /** Puts the rows in sight into the document. @param {number} count */
+    draw(count) {
+        this.count = count;
+        this.active = Math.min(this.active, count - 1);
+        const paper = printing ? Math.min(count, ROWS_PRINTED) : count;
+        const total = paper * this.rowHeight;
+        this.body.style.height = `${Math.min(total, SCROLL_MOST)}px`;
+        this.scroll.setAttribute("aria-rowcount", String(count + 1));
+        const top = printing ? 0 : this.topOf(total);
+        this.first = printing ? 0 : Math.max(0, Math.floor(top / this.rowHeight) - ROWS_BEYOND);
+        const end = printing ? paper : Math.min(count, Math.ceil((top + this.viewHeight) / this.rowHeight) + ROWS_BEYOND);
+        // Rows lie where the scroll bar is, which is elsewhere than `top` where the list is longer than browsers can scroll.
+        const shift = printing ? 0 : this.scroll.scrollTop - top;
+        for (let i = this.rows.length; i < end - this.first; i++) this.addRow(i);
+        this.rows.forEach((row, i) => this.place(row, this.first + i, end, shift));
+        this.markActive(end);
+    }
+
+    /** @param {number} i */
+    addRow(i) {
+        const row = this.use.make();
+        row.element.setAttribute("role", "row");
+        row.element.id = `${this.body.id}-${i}`;
+        this.rows.push(row);
+        this.body.append(row.element);
+    }
+
+    /** @param {Row} row @param {number} index @param {number} end @param {number} shift */
+    place(row, index, end, shift) {
+        row.element.hidden = index >= end;
+        if (index >= end) return;
+        row.element.style.transform = `translateY(${Math.round(index * this.rowHeight + shift)}px)`;
+        row.element.setAttribute("aria-rowindex", String(index + 2));
+        this.use.fill(row, index);
+    }
+
+    /** @param {number} end */
+    markActive(end) {
+        const shown = document.activeElement === this.scroll && this.active >= this.first && this.active < end;
+        this.rows.forEach(({ element }, i) => element.classList.toggle("active", shown && this.first + i === this.active));
+        if (shown) this.scroll.setAttribute("aria-activedescendant", this.rows[this.active - this.first].element.id);
+        else this.scroll.removeAttribute("aria-activedescendant");
+    }
+
+    /** Scrolls as little as shows a row whole. @param {number} index */
+    reveal(index) {
+        const total = this.count * this.rowHeight;
+        const top = this.topOf(total);
+        const wanted = Math.min(Math.max(top, (index + 1) * this.rowHeight - this.viewHeight), index * this.rowHeight);
+        if (wanted === top) return;
+        const height = Math.min(total, SCROLL_MOST);
+        this.scroll.scrollTop = height === total ? wanted : (wanted / (total - this.viewHeight)) * (height - this.viewHeight);
+    }
+
+    /** Who comes by the keyboard sees where the arrows begin. */
+    focus() {
+        if (this.active < 0 && this.count > 0 && this.scroll.matches(":focus-visible")) this.active = this.firstSeen();
+        this.use.redraw();
+    }
+
+    /** First row that is in sight as a whole. */
+    firstSeen() {
+        return Math.min(this.count - 1, Math.ceil(this.topOf(this.count * this.rowHeight) / this.rowHeight));
+    }
+
+    /** @param {KeyboardEvent} event */
+    pressKey(event) {
+        if (event.ctrlKey || event.metaKey || event.altKey || this.count === 0) return;
+        const page = Math.max(1, Math.floor(this.viewHeight / this.rowHeight) - 1);
+        const at = this.active < 0 ? this.firstSeen() - 1 : this.active;
+        /** @type {Record<string, number>} */
+        const goals = { ArrowDown: at + 1, ArrowUp: Math.max(0, at - 1), PageDown: at + page, PageUp: at - page, Home: 0, End: this.count - 1 };
+        if (event.key in goals) this.active = Math.min(Math.max(goals[event.key], 0), this.count - 1);
+        else if ((event.key === "Enter" || event.key === " ") && this.active >= 0) this.use.choose(this.active);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+        this.reveal(this.active);
+        this.use.redraw();
+    }
+
+    /** @param {MouseEvent} event */
+    click(event) {
+        const hit = this.rows.findIndex(({ element }) => event.target instanceof Node && element.contains(event.target));
+        if (hit < 0) return;
+        this.active = this.first + hit;
+        this.use.choose(this.active);
+    }
+
+    /** For another list in the same place. */
+    restart() {
+        this.active = -1;
+        this.scroll.scrollTop = 0;
+    }
+}
