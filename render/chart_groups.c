@@ -121,7 +121,7 @@ static void range_text(enum color_by by, uint32_t key, char *text, size_t capaci
 static void pool_text(const struct device_trace *device, uint32_t pool, char *text, size_t capacity) {
     const struct pool_id *id = &device->pools[pool];
     if (pool == POOL_UNKNOWN)
-        snprintf(text, capacity, "pool unknown");
+        snprintf(text, capacity, "pool not recorded");
     else if (id->first == 0 && id->second == 0)
         snprintf(text, capacity, "default pool");
     else

@@ -5,8 +5,6 @@
 
 #include <inttypes.h>
 
-enum { GROUPS_SHOWN = 20 };
-
 static void moment_row(struct sheet *sheet, const struct timeline *timeline, const char *name,
                        uint32_t moment) {
     uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
@@ -45,33 +43,6 @@ static void end_write(struct sheet *sheet, const struct holes *all) {
                     format_share(holes_rounding(all), all->used_bytes + all->pending_bytes).text);
 }
 
-static const char *group_text(struct sheet *sheet, const struct report_device *report,
-                              const struct holes_group *group) {
-    return sheet_format(sheet, "%s, stream %u, %s", words_pool(sheet, report->device, group->pool),
-                        (unsigned)group->stream, group->small ? "up to 1 MiB" : "above 1 MiB");
-}
-
-static void groups_table(struct sheet *sheet, const struct report_device *report) {
-    static const char *const headings[] = {
-        "Pool, stream and requests", "Segments", "Reserved", "Free", "Holes", "Largest hole", NULL};
-    uint32_t count = report->holes.n_groups;
-    sheet_say(sheet, "A hole serves only its own pool, stream and class of requests:");
-    sheet_table(sheet, headings, "lrrrrr");
-    for (uint32_t i = 0; i < count && i < GROUPS_SHOWN; i++) {
-        const struct holes *holes = &report->holes.groups[i].holes;
-        sheet_cell(sheet, "%s", group_text(sheet, report, &report->holes.groups[i]));
-        sheet_cell(sheet, "%s", format_count(holes->n_segments).text);
-        sheet_cell(sheet, "%s", format_bytes(holes->reserved_bytes).text);
-        sheet_cell(sheet, "%s", format_bytes(holes->free_bytes).text);
-        sheet_cell(sheet, "%s", format_count(holes->n_holes).text);
-        sheet_cell(sheet, "%s", format_bytes(holes->largest_bytes).text);
-    }
-    sheet_table_end(sheet);
-    if (count > GROUPS_SHOWN)
-        sheet_say(sheet, "Not listed: %s; --json has them all.",
-                  words_counted(sheet, count - GROUPS_SHOWN, "more"));
-}
-
 static const char *size_text(struct sheet *sheet, uint32_t class) {
     if (class == 0)
         return sheet_format(sheet, "below %s", format_bytes(holes_size_limit[0]).text);
@@ -85,6 +56,7 @@ static void sizes_table(struct sheet *sheet, const struct holes_summary *holes) 
     static const char *const headings[] = {"Size of the hole", "Holes", "Bytes", "Share", NULL};
     if (holes->all.n_holes == 0)
         return;
+    sheet_say(sheet, "By size:");
     sheet_table(sheet, headings, "lrrr");
     for (uint32_t i = 0; i < HOLE_SIZES; i++) {
         if (holes->count_of_size[i] == 0)
@@ -107,6 +79,7 @@ void report_fragmentation(struct sheet *sheet, const struct report_device *repor
     if (report->device->n_blocks == 0)
         return;
     end_write(sheet, &report->holes.all);
-    groups_table(sheet, report);
+    sheet_say(sheet, "A hole serves only its own pool, stream and class of requests:");
+    words_holes(sheet, report->device, &report->holes);
     sizes_table(sheet, &report->holes);
 }

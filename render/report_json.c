@@ -53,9 +53,14 @@ static cJSON *integer_item(uint64_t number) {
     return cJSON_CreateRaw(text);
 }
 
+/* A real stack has some 20 KB of text. A hostile one names a long string a thousand times over. */
+enum { MAX_STACK_TEXT_NBYTES = 1 << 20 };
+
 static cJSON *site_item(const struct trace *trace, uint32_t site) {
     char none[1];
     uint32_t length = site_text(trace, site, none, sizeof none);
+    if (length > MAX_STACK_TEXT_NBYTES)
+        length = MAX_STACK_TEXT_NBYTES;
     char *text = malloc((size_t)length + 1);
     if (text == NULL)
         return NULL;
@@ -83,9 +88,6 @@ static cJSON *frame_item(const struct trace *trace, uint32_t id) {
     cJSON_Delete(object);
     return NULL;
 }
-
-/* A real stack has some 20 KB of text. A hostile one names a long string a thousand times over. */
-enum { MAX_STACK_TEXT_NBYTES = 1 << 20 };
 
 static uint64_t frame_text_nbytes(const struct trace *trace, uint32_t id) {
     const struct frame *frame = &trace->frames.frame[id];
@@ -192,25 +194,6 @@ static cJSON *advice_item(const struct report_device *report, const struct repor
     return array;
 }
 
-static cJSON *oom_detail_item(const struct report_device *report, const struct oom_event *event) {
-    struct report_oom oom = report_oom_of(report, event);
-    const struct holes *all = &report->holes.all;
-    const struct field fields[] = {{"event", event->event},
-                                   {"requested_bytes", event->size},
-                                   {"device_free_bytes", event->device_free},
-                                   {"reserved_bytes", oom.reserved_bytes},
-                                   {"live_bytes", oom.live_bytes},
-                                   {"pending_bytes", oom.pending_bytes}};
-    const struct field holes[] = {{"largest_hole_bytes", all->largest_bytes},
-                                  {"hole_bytes", all->free_bytes},
-                                  {"rounding_bytes", holes_rounding(all)}};
-    cJSON *object = with_member(FIELDS_ITEM(fields), "site",
-                                site_item(report->trace, report->timeline.site[event->stack]));
-    for (size_t i = 0; oom.at_end && i < sizeof holes / sizeof *holes; i++)
-        object = with_member(object, holes[i].name, integer_item(holes[i].number));
-    return with_member(object, "advice", advice_item(report, &oom));
-}
-
 static cJSON *category_item(const struct report_device *report, enum category category) {
     const struct category_sum *sum = &report->category_at_peak[category];
     const struct field fields[] = {{"bytes", sum->bytes}, {"count", sum->count}};
@@ -244,6 +227,45 @@ static cJSON *holes_group_item(const struct report_device *report, const struct 
     cJSON *object = with_member(holes_item(&group->holes), "pool", pool);
     object = with_member(object, "stream", integer_item(group->stream));
     return with_member(object, "small", cJSON_CreateBool(group->small));
+}
+
+/* The holes at an event, by group. */
+static cJSON *oom_holes_item(const struct report_device *report, const struct report_oom *oom) {
+    cJSON *groups = cJSON_CreateArray();
+    for (uint32_t i = 0; i < oom->holes.n_groups; i++) {
+        cJSON *item = holes_group_item(report, &oom->holes.groups[i]);
+        if (item == NULL || !cJSON_AddItemToArray(groups, item)) {
+            cJSON_Delete(item);
+            cJSON_Delete(groups);
+            return NULL;
+        }
+    }
+    cJSON *object = with_member(cJSON_CreateObject(), "exact", cJSON_CreateBool(oom->at_end));
+    object = with_member(object, "all", holes_item(&oom->holes.all));
+    return with_member(object, "groups", groups);
+}
+
+static cJSON *oom_detail_item(const struct report_device *report, const struct oom_event *event) {
+    struct report_oom oom;
+    if (!report_oom_of(&oom, report, event))
+        return NULL;
+    const struct holes *all = &oom.holes.all;
+    const struct field fields[] = {{"event", event->event},
+                                   {"requested_bytes", event->size},
+                                   {"device_free_bytes", event->device_free},
+                                   {"reserved_bytes", oom.reserved_bytes},
+                                   {"live_bytes", oom.live_bytes},
+                                   {"pending_bytes", oom.pending_bytes}};
+    const struct field holes[] = {{"largest_hole_bytes", all->largest_bytes},
+                                  {"hole_bytes", all->free_bytes},
+                                  {"rounding_bytes", holes_rounding(all)}};
+    cJSON *object = with_member(FIELDS_ITEM(fields), "site",
+                                site_item(report->trace, report->timeline.site[event->stack]));
+    for (size_t i = 0; oom.at_end && i < sizeof holes / sizeof *holes; i++)
+        object = with_member(object, holes[i].name, integer_item(holes[i].number));
+    if (oom.holes_known)
+        object = with_member(object, "holes", oom_holes_item(report, &oom));
+    return with_member(object, "advice", advice_item(report, &oom));
 }
 
 static cJSON *hole_size_item(const struct holes_summary *holes, uint32_t class) {

@@ -9,37 +9,31 @@
 #include <stdio.h>
 
 enum {
-    OOMS_SHOWN = 5,       /* a run that goes on after the first tries the same again and again */
+    OOMS_SHOWN = REPORT_OOM_HOLES,
     OOM_GROUPS_SHOWN = 5, /* what held the memory then */
 };
 
 /* ---- the state ---- */
 
-static bool changes_after(const struct device_trace *device, uint32_t event) {
-    const struct lives *lives = &device->lives;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint32_t moment = event + 1;
-        if (lives->birth[i] > moment || (lives->death[i] > moment && lives->death[i] <= device->n_events))
-            return true;
-    }
-    uint32_t n = device->n_segment_events;
-    return n != 0 && device->segment_events[n - 1].event > event;
+static bool oom_holes(struct report_oom *oom, const struct report_device *report) {
+    const struct device_trace *device = report->device;
+    oom->holes_known = device->n_blocks != 0 && oom->event < device->ooms + REPORT_OOM_HOLES;
+    return !oom->holes_known || holes_at(&oom->holes, &oom->at_end, device, oom->moment, report->arena);
 }
 
-struct report_oom report_oom_of(const struct report_device *report, const struct oom_event *event) {
+bool report_oom_of(struct report_oom *oom, const struct report_device *report,
+                   const struct oom_event *event) {
     const struct lives *lives = &report->device->lives;
     uint32_t moment = event->event + 1;
-    struct report_oom oom = {.event = event,
-                             .moment = moment,
-                             .live_bytes = report->timeline.live[moment],
-                             .reserved_bytes = timeline_reserved_at(&report->timeline, moment),
-                             .at_end = report->device->n_blocks != 0 &&
-                                       !changes_after(report->device, event->event)};
+    *oom = (struct report_oom){.event = event,
+                               .moment = moment,
+                               .live_bytes = report->timeline.live[moment],
+                               .reserved_bytes = timeline_reserved_at(&report->timeline, moment)};
     for (uint32_t i = 0; i < lives->count; i++)
         if (lives->birth[i] <= moment && lives->request[i] <= moment && moment < lives->death[i])
-            oom.pending_bytes += lives->size[i];
-    oom.unused_bytes = oom.reserved_bytes > oom.live_bytes ? oom.reserved_bytes - oom.live_bytes : 0;
-    return oom;
+            oom->pending_bytes += lives->size[i];
+    oom->unused_bytes = oom->reserved_bytes > oom->live_bytes ? oom->reserved_bytes - oom->live_bytes : 0;
+    return oom_holes(oom, report);
 }
 
 /* ---- settings ---- */
@@ -299,10 +293,21 @@ static void bytes_row(struct sheet *sheet, const char *name, uint64_t bytes) {
     sheet_cell(sheet, "%s", words_bytes(sheet, bytes));
 }
 
+static void holes_rows(struct sheet *sheet, const struct report_oom *oom) {
+    const struct holes *all = &oom->holes.all;
+    if (!oom->holes_known)
+        return;
+    sheet_cell(sheet, "Largest free hole");
+    sheet_cell(sheet, oom->at_end ? "%s of %s in %s" : "at most %s of %s in %s",
+               words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
+               words_counted(sheet, all->n_holes, "hole"));
+    if (oom->at_end)
+        bytes_row(sheet, "Lost to rounding", holes_rounding(all));
+}
+
 static void state_table(struct sheet *sheet, const struct report_device *report,
                         const struct report_oom *oom) {
     static const char *const headings[] = {"", "", NULL};
-    const struct holes *all = &report->holes.all;
     sheet_table(sheet, headings, "ll");
     bytes_row(sheet, "Asked for", oom->event->size);
     bytes_row(sheet, "Free on the device", oom->event->device_free);
@@ -311,16 +316,21 @@ static void state_table(struct sheet *sheet, const struct report_device *report,
     if (oom->pending_bytes != 0)
         bytes_row(sheet, "Of it waiting for other streams", oom->pending_bytes);
     bytes_row(sheet, "Reserved, not in use", oom->unused_bytes);
-    if (oom->at_end) {
-        sheet_cell(sheet, "Largest free hole");
-        sheet_cell(sheet, "%s of %s in %s", words_bytes(sheet, all->largest_bytes),
-                   format_bytes(all->free_bytes).text, words_counted(sheet, all->n_holes, "hole"));
-        bytes_row(sheet, "Lost to rounding", holes_rounding(all));
-    }
+    holes_rows(sheet, oom);
     settings_row(sheet, report->trace);
     sheet_table_end(sheet);
-    if (!oom->at_end && report->device->n_blocks != 0)
-        sheet_say(sheet, "The recording went on, and holes are known for its end only (see Fragmentation).");
+}
+
+static void holes_write(struct sheet *sheet, const struct report_device *report,
+                        const struct report_oom *oom) {
+    if (!oom->holes_known)
+        return;
+    sheet_say(sheet, "Its holes, of which each serves only its own pool, stream and class of requests:");
+    words_holes(sheet, report->device, &oom->holes);
+    if (!oom->at_end)
+        sheet_say(sheet, "These are upper bounds: the recording went on and its final segments show a later "
+                         "state, so they are the gaps between what was in use at the event. A block may have "
+                         "been larger than its request.");
 }
 
 static void holders_table(struct sheet *sheet, const struct report_device *report,
@@ -339,15 +349,21 @@ static void holders_table(struct sheet *sheet, const struct report_device *repor
 
 static void oom_write(struct sheet *sheet, const struct report_device *report,
                       const struct oom_event *event) {
-    struct report_oom oom = report_oom_of(report, event);
+    struct report_oom oom;
     struct report_advice advice[REPORT_ADVICE_MAX];
+    if (!report_oom_of(&oom, report, event)) {
+        sheet->out->failed = true;
+        return;
+    }
     uint32_t n = report_oom_advice(report, &oom, advice);
     sheet_say(sheet, "Out of memory %s:", words_moment(sheet, &report->timeline, oom.moment));
     state_table(sheet, report, &oom);
     if (event->stack != 0)
         sheet_say(sheet, "Asked for by %s.",
                   words_site(sheet, report->trace, report->timeline.site[event->stack]));
+    holes_write(sheet, report, &oom);
     holders_table(sheet, report, &oom);
+    sheet_say(sheet, "What follows:");
     for (uint32_t i = 0; i < n; i++)
         sheet_point(sheet, "%s", advice[i].text);
 }

@@ -38,16 +38,22 @@ static inline int64_t report_event(uint32_t moment) {
     return (int64_t)moment - 1;
 }
 
-/* What can be said of an out-of-memory event besides what it says itself. */
+/* What can be said of an out-of-memory event besides what it says itself; its holes are in the report's arena. */
 struct report_oom {
     const struct oom_event *event;
     uint32_t moment;
     uint64_t live_bytes, reserved_bytes;
     uint64_t pending_bytes; /* of live_bytes: freed, waiting for other streams */
     uint64_t unused_bytes;  /* reserved_bytes - live_bytes, rounding included */
-    bool at_end;            /* nothing has changed since: the final segments show the state at the event */
+    bool holes_known; /* the file has final segments, and the event is one of the first REPORT_OOM_HOLES */
+    struct holes_summary holes;
+    bool
+        at_end; /* nothing has changed since: the final segments show the state at the event, and holes are exact */
 };
-struct report_oom report_oom_of(const struct report_device *report, const struct oom_event *event);
+enum { REPORT_OOM_HOLES = 5 }; /* a run that goes on after the first tries the same again and again */
+
+/* False: no memory. */
+bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
 /* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. At most `capacity`. */
 enum { REPORT_ADVICE_MAX = 12 };

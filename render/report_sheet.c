@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_CHARACTERS = 160 };
+enum { NAME_CHARACTERS = 160, LINE_COLUMNS = 100 /* of sentences; a table takes what it needs */ };
 
 /* ---- texts ---- */
 
@@ -161,13 +161,47 @@ static void add_line(struct sheet *sheet, const char *before, const char *text, 
     buffer_add_text(sheet->out, after);
 }
 
+/* Bytes of the words that fit into a line; of one that is too long, all. A figure stays with its unit. */
+static size_t line_nbytes(const char *text) {
+    size_t nbytes = strlen(text), at = 0, words = 0;
+    for (size_t columns = 0; at < nbytes && (columns <= LINE_COLUMNS || words == 0); columns++) {
+        if (text[at] == ' ' && at > 0 && (text[at - 1] < '0' || text[at - 1] > '9'))
+            words = at;
+        (void)utf8_next(text, nbytes, &at);
+    }
+    return at == nbytes ? nbytes : words;
+}
+
+/* As text, broken between words; `before` begins the first line, blanks the others. */
+static void add_sentence(struct sheet *sheet, const char *before, const char *text) {
+    size_t indent = strlen(before);
+    if (sheet->markdown) {
+        add_line(sheet, before, text, "\n");
+        return;
+    }
+    buffer_printf(sheet->out, "  %s", before);
+    for (bool first = true; first || *text != '\0'; first = false) {
+        size_t nbytes = line_nbytes(text);
+        buffer_printf(sheet->out, "%*s%.*s\n", first ? 0 : (int)indent + 2, "", (int)nbytes, text);
+        text += nbytes;
+        text += *text == ' ';
+    }
+}
+
+static bool leads_on(const char *text) {
+    size_t length = strlen(text);
+    return length != 0 && text[length - 1] == ':';
+}
+
 void sheet_say(struct sheet *sheet, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const char *text = format_list(sheet, format, arguments);
     va_end(arguments);
+    if (!sheet->markdown && sheet->last == SHEET_PARAGRAPH && leads_on(text))
+        buffer_add_text(sheet->out, "\n"); /* it belongs to what follows */
     part_begin(sheet, SHEET_PARAGRAPH);
-    add_line(sheet, sheet->markdown ? "" : "  ", text, "\n");
+    add_sentence(sheet, "", text);
 }
 
 void sheet_point(struct sheet *sheet, const char *format, ...) {
@@ -176,7 +210,7 @@ void sheet_point(struct sheet *sheet, const char *format, ...) {
     const char *text = format_list(sheet, format, arguments);
     va_end(arguments);
     part_begin(sheet, SHEET_POINT);
-    add_line(sheet, sheet->markdown ? "- " : "  - ", text, "\n");
+    add_sentence(sheet, "- ", text);
 }
 
 /* ---- tables ---- */

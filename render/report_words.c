@@ -6,7 +6,10 @@
 
 #include <inttypes.h>
 
-enum { CALLERS_SHOWN = 3 }; /* user frames outside of the call site */
+enum {
+    CALLERS_SHOWN = 3, /* user frames outside of the call site */
+    HOLES_SHOWN = 20   /* groups of holes */
+};
 
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
     char text[1024];
@@ -72,8 +75,35 @@ void words_groups(struct sheet *sheet, const struct trace *trace, const struct g
 const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {
     const struct pool_id *id = &device->pools[pool];
     if (pool == POOL_UNKNOWN)
-        return "unknown";
+        return "not recorded";
     if (id->first == 0 && id->second == 0)
         return "default";
     return sheet_format(sheet, "private (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
+}
+
+static const char *holes_name(struct sheet *sheet, const struct device_trace *device,
+                              const struct holes_group *group) {
+    return sheet_format(sheet, "%s, stream %u, %s", words_pool(sheet, device, group->pool),
+                        (unsigned)group->stream, group->small ? "up to 1 MiB" : "above 1 MiB");
+}
+
+void words_holes(struct sheet *sheet, const struct device_trace *device,
+                 const struct holes_summary *summary) {
+    static const char *const headings[] = {
+        "Pool, stream and requests", "Segments", "Reserved", "Free", "Holes", "Largest hole", NULL};
+    uint32_t count = summary->n_groups;
+    sheet_table(sheet, headings, "lrrrrr");
+    for (uint32_t i = 0; i < count && i < HOLES_SHOWN; i++) {
+        const struct holes *holes = &summary->groups[i].holes;
+        sheet_cell(sheet, "%s", holes_name(sheet, device, &summary->groups[i]));
+        sheet_cell(sheet, "%s", format_count(holes->n_segments).text);
+        sheet_cell(sheet, "%s", format_bytes(holes->reserved_bytes).text);
+        sheet_cell(sheet, "%s", format_bytes(holes->free_bytes).text);
+        sheet_cell(sheet, "%s", format_count(holes->n_holes).text);
+        sheet_cell(sheet, "%s", format_bytes(holes->largest_bytes).text);
+    }
+    sheet_table_end(sheet);
+    if (count > HOLES_SHOWN)
+        sheet_say(sheet, "Not listed: %s; --json has them all.",
+                  words_counted(sheet, count - HOLES_SHOWN, "more"));
 }

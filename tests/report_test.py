@@ -17,6 +17,7 @@ import unittest
 import zlib
 
 import replay
+import simulate
 
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "samples"
@@ -24,6 +25,7 @@ GOLDEN = HERE / "golden"
 STRATA = os.environ.get("STRATA", "strata")
 CORPUS = os.environ.get("STRATA_CORPUS")
 OOM_FILE = "oom_expandable_4dev.pickle"  # its device 1 ran out of memory
+OOM_SEEDS = 150  # simulated runs, of which about a third run out of memory
 
 # Small pictures of what a picture can show: name -> (sample, options)
 PICTURES = {
@@ -204,6 +206,75 @@ def holes_reported(holes):
     return tuple(holes[f"{name}"] for name in ("reserved_bytes", "hole_bytes", "holes", "largest_hole_bytes", "rounding_bytes"))
 
 
+class Piece:
+    """Reserved memory, as it was at some moment."""
+
+    def __init__(self, first, end, pool, stream, small, expandable):
+        self.first, self.end, self.pool, self.stream = first, end, pool, stream
+        self.small, self.expandable = small, expandable
+
+    def without(self, first, end):
+        """What an interval leaves of it."""
+        kept = ((self.first, min(self.end, first)), (max(self.first, end), self.end))
+        kept = [(a, b) for a, b in kept if a < b] if first < self.end and self.first < end else [(self.first, self.end)]
+        return [Piece(a, b, self.pool, self.stream, self.small, self.expandable) for a, b in kept]
+
+    def joins(self, other):
+        return self.expandable and other.expandable and self.stream == other.stream and self.end == other.first
+
+
+def pieces_at(device, event):
+    """The segments after an event: the final ones, and the events behind it undone from the last to the first."""
+    pieces = []
+    for each in device.segments:
+        address, pool = replay.unsigned(each["address"]), tuple(each.get("segment_pool_id", (0, 0)))
+        pieces.append(Piece(address, address + each["total_size"], pool, each.get("stream", 0), is_small(each),
+                            each.get("is_expandable", False)))  # fmt: skip
+    for each in reversed(device.events[event + 1 :]):
+        first = replay.unsigned(each.get("addr", 0))
+        end = first + each.get("size", 0)
+        if each["action"] in ("segment_alloc", "segment_map"):
+            pieces = [left for piece in pieces for left in piece.without(first, end)]
+        elif each["action"] in ("segment_free", "segment_unmap"):
+            small = end - first <= 2 << 20
+            pieces.append(Piece(first, end, None, each.get("stream", 0), small, each["action"] == "segment_unmap"))
+    joined = []
+    for piece in sorted(pieces, key=lambda piece: piece.first):
+        if joined and joined[-1].joins(piece):
+            joined[-1].end = piece.end
+            if joined[-1].pool is None:
+                joined[-1].pool, joined[-1].small = piece.pool, piece.small
+        else:
+            joined.append(piece)
+    return joined
+
+
+def changed_since(device, event):
+    """Are other allocations alive at the end, or has a segment come or gone?"""
+    moves = any(each["action"] in replay.RESERVED_SIGN for each in device.events[event + 1 :])
+    return moves or any(life.alive(event + 1) != life.alive(device.n_events) for life in device.lives)
+
+
+def gaps_truth(device, event):
+    """(pool, small) and figures of each group of pieces: what lies between the requests that were alive."""
+    taken = sorted((life.address, life.address + -(-life.size // 512) * 512) for life, _ in device.alive_at(event + 1))
+    groups = collections.defaultdict(list)
+    for piece in pieces_at(device, event):
+        at, gaps = piece.first, []
+        for first, end in taken:
+            if piece.first <= first < piece.end:
+                gaps.append(first - at)
+                at = max(at, min(end, piece.end))
+        gaps.append(piece.end - at)
+        key = piece.pool, piece.stream, piece.small
+        groups[key].append((piece.end - piece.first, [gap for gap in gaps if gap >= 512]))
+    found = []
+    for (pool, _, small), each in groups.items():
+        gaps = [gap for _, more in each for gap in more]
+        found.append(((pool or (), small), (sum(size for size, _ in each), sum(gaps), len(gaps), max(gaps, default=0))))
+    return sorted(found)
+
+
 class Sections(unittest.TestCase):
     def check_ooms(self, device, got):
         wanted = [each["event"] for each in device.ooms()]
@@ -215,7 +286,20 @@ class Sections(unittest.TestCase):
             if "largest_hole_bytes" in detail:
                 truth = holes_truth(device.segments)
                 self.assertEqual((truth[1], truth[3]), (detail["hole_bytes"], detail["largest_hole_bytes"]))
+            self.check_oom_holes(device, plain["event"], detail)
             self.check_advice(detail)
+
+    def check_oom_holes(self, device, event, detail):
+        """The final holes where nothing has changed since, else the gaps between what was alive."""
+        if "holes" not in detail:
+            return
+        got = [((tuple(each["pool"] or ()), each["small"]), holes_reported(each)) for each in detail["holes"]["groups"]]
+        if detail["holes"]["exact"]:
+            self.assertEqual(self.final_groups(device), sorted(got))
+        else:
+            self.assertEqual(gaps_truth(device, event), sorted((key, figures[:4]) for key, figures in got))
+        self.assertEqual(changed_since(device, event), not detail["holes"]["exact"])
+        self.assertEqual("largest_hole_bytes" in detail, detail["holes"]["exact"])
 
     def check_advice(self, detail):
         """The verdict is the first sentence, and it follows from the figures."""
@@ -224,14 +308,17 @@ class Sections(unittest.TestCase):
         wanted = "memory_in_use" if unused + free < asked else "fragmented" if unused >= asked else "not_in_one_piece"
         self.assertEqual(wanted, detail["advice"][0]["code"])
 
-    def check_holes(self, device, got):
-        fragmentation = got["fragmentation"]
-        self.assertEqual(holes_truth(device.segments), holes_reported(fragmentation["all"]))
+    def final_groups(self, device):
         groups = collections.defaultdict(list)
         for segment in device.segments:
             pool = tuple(segment.get("segment_pool_id", (0, 0)))
             groups[pool, segment.get("stream", 0), is_small(segment)].append(segment)
-        wanted = sorted(((pool, small), holes_truth(each)) for (pool, _, small), each in groups.items())
+        return sorted(((pool, small), holes_truth(each)) for (pool, _, small), each in groups.items())
+
+    def check_holes(self, device, got):
+        fragmentation = got["fragmentation"]
+        self.assertEqual(holes_truth(device.segments), holes_reported(fragmentation["all"]))
+        wanted = self.final_groups(device)
         have = sorted(((tuple(each["pool"] or (0, 0)), each["small"]), holes_reported(each)) for each in fragmentation["groups"])
         self.assertEqual(wanted, have)
         sizes = fragmentation["hole_sizes"]
@@ -266,6 +353,37 @@ class Sections(unittest.TestCase):
         self.assertEqual(1, len(device["oom_details"]))
         # No advice where nothing justifies it: the memory was in use, and expandable segments are on already.
         self.assertEqual(["memory_in_use"], [each["code"] for each in device["oom_details"][0]["advice"]])
+
+    def test_simulated_ooms(self):
+        """The replay's holes, and no fewer, no less and no smaller ones than there really were."""
+        compared = {True: 0, False: 0}
+        with tempfile.TemporaryDirectory() as folder:
+            for seed in range(OOM_SEEDS):
+                simulation = simulate.Simulation(simulate.settings_of(seed))
+                if not any(each["action"] == "oom" for device in simulation.devices for each in device.events):
+                    continue
+                path = pathlib.Path(folder, f"seed{seed}")
+                path.write_bytes(simulation.dump())
+                with self.subTest(seed=seed):
+                    self.check_simulated(simulation, path, compared)
+        self.assertGreater(min(compared.values()), 3)
+
+    def check_simulated(self, simulation, path, compared):
+        truths = {device.ordinal: device for device in simulation.devices}
+        for device, got in zip(replay.read_devices(path), report(path)["devices"]):
+            self.check_ooms(device, got)
+            real = truths[device.ordinal]
+            details = got["oom_details"]
+            holes = real.oom_holes[len(real.oom_holes) - len(details) :]
+            for detail, (total, largest, number) in zip(details, holes):
+                if "holes" not in detail or not real.knows_reserved():
+                    continue
+                all_ = detail["holes"]["all"]
+                reported = all_["hole_bytes"], all_["largest_hole_bytes"], all_["holes"]
+                compared[detail["holes"]["exact"]] += 1
+                if detail["holes"]["exact"]:
+                    self.assertEqual((total, largest, number), reported)
+                self.assertTrue(all(a <= b for a, b in zip((total, largest, number), reported)), (holes, reported))
 
     @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
     def test_the_device_that_ran_out_is_shown(self):

@@ -223,6 +223,7 @@ class SimulatedDevice:
         self.n_written = 0  # by the recorder, also what the ring has dropped
         self.recording = False
         self.clock = 1_700_000_000_000_000
+        self.oom_holes = []  # (sum, largest, number) of the free blocks at each out-of-memory event that was recorded
 
     # -- recording --
 
@@ -325,6 +326,7 @@ class SimulatedDevice:
             self.empty_cache(frames)
             if not self.grow(rounded, stream, pool, small, frames):
                 self.write("oom", 0, rounded, stream, frames, device_free=self.capacity - self.reserved())
+                self.oom_holes += [self.holes()] if self.recording else []
                 return
         region, block = found or self.find(rounded, stream, pool, small)
         self.carve(region, block, rounded)
@@ -339,6 +341,10 @@ class SimulatedDevice:
             return  # too little to be worth a block
         block.size = rounded
         region.blocks.insert(region.blocks.index(block) + 1, Block(block.address + rounded, rest))
+
+    def holes(self):
+        free = [block.size for region in self.regions for block in region.blocks if block.state == "inactive"]
+        return sum(free), max(free, default=0), len(free)
 
     def used(self):
         return [(region, block) for region in self.regions for block in region.blocks if block.state == "active_allocated"]
