@@ -1,8 +1,6 @@
 #include "parser/pickle.h"
 
-#include "parser/keys.h"
-#include "parser/snapshot.h"
-#include "trace/bytes.h"
+#include "parser/pickle_machine.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,17 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 /* Limits, each with its own error. docs/inputs.md explains them. */
 enum {
     MAX_STRING_NBYTES = 256 << 20, /* the longest string a snapshot holds is a formatted stack: some 100 KB */
     MAX_LINE_NBYTES = 16 << 20,    /* text opcodes of protocol 0 */
     MAX_LONG_NBYTES = 1024,        /* integers: 9 bytes are the most that mean anything here */
     MAX_STACK_VALUES = 64 << 20,   /* values of containers that are not complete: 1 GiB of memory */
-    MAX_MARKS = 100000,            /* nesting; real files nest 8 deep */
-    MAX_LIST_CACHE_NBYTES = 64 << 20
+    MAX_MARKS = 100000             /* nesting; real files nest 8 deep */
 };
 
 enum function {
@@ -29,72 +23,20 @@ enum function {
     FUNCTION_ORDERED_DICT
 };
 
-/*
- * The memo. An entry packs a value into 8 bytes:   | tag 8 | bits 56 |
- * What does not fit (large integers, floats) goes to `boxed`. Entry 0 means "never put": VALUE_UNSET as tag.
- */
-enum { VALUE_UNSET = 0xFF, VALUE_BOXED = 0xFE };
-
-struct memo {
-    uint64_t *entry;
-    uint32_t count, capacity;
-    uint64_t *boxed; /* pairs: tag, bits */
-    uint32_t n_boxed, boxed_capacity;
-};
-
-/*
- * Lists that are nothing but memo references, by their raw bytes. Memo entries do not change, so equal bytes
- * are equal stacks, and nearly every stack of a real file is met again this way without being decoded.
- */
-struct list_cache {
-    struct list_entry {
-        uint64_t hash;
-        uint32_t offset; /* of the raw bytes in `bytes` */
-        uint32_t nbytes; /* 0: an empty slot */
-        uint32_t stack;
-    } * slot;
-    uint32_t mask, count;
-    uint8_t *bytes;
-    uint32_t n_bytes, bytes_capacity;
-};
-
-struct machine {
-    struct cursor *cursor;
-    struct arena *arena;
-    struct snapshot snapshot;
-    struct value *stack;
-    uint32_t n_stack, stack_capacity;
-    uint32_t *mark;
-    uint32_t n_marks, mark_capacity;
-    struct memo memo;
-    struct list_cache lists;
-    uint64_t opcode_offset; /* of the opcode that is being executed */
-    bool stopped;
-};
-
-/* Little-endian numbers, unaligned. */
-static inline uint32_t load_u32(const uint8_t *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static inline uint64_t load_u64(const uint8_t *p) {
-    return load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
-}
-
 /* ---- errors ---- */
 
-static bool fail_at_opcode(struct machine *machine, enum read_code code, const char *message) {
+bool machine_fail(struct machine *machine, enum read_code code, const char *message) {
     return cursor_fail(machine->cursor, code, machine->opcode_offset, "%s", message);
 }
 
-static bool fail_memory(struct machine *machine) {
-    return fail_at_opcode(machine, READ_NO_MEMORY,
-                          machine->arena->limit_hit ? "the memory limit is reached (see --max-memory)"
-                                                    : "not enough memory");
+bool machine_fail_memory(struct machine *machine) {
+    return machine_fail(machine, READ_NO_MEMORY,
+                        machine->arena->limit_hit ? "the memory limit is reached (see --max-memory)"
+                                                  : "not enough memory");
 }
 
 /* The snapshot has set code and message; the place is ours. */
-static bool snapshot_failed(struct machine *machine) {
+bool machine_fail_snapshot(struct machine *machine) {
     struct read_error *error = machine->cursor->error;
     error->offset = machine->opcode_offset;
     return cursor_fail(machine->cursor, error->code, error->offset, "%s", "");
@@ -102,26 +44,15 @@ static bool snapshot_failed(struct machine *machine) {
 
 /* ---- stack ---- */
 
-static bool push_slow(struct machine *machine, struct value value) {
+bool machine_push_slow(struct machine *machine, struct value value) {
     if (machine->n_stack >= MAX_STACK_VALUES)
-        return fail_at_opcode(machine, READ_LIMIT,
-                              "more than 67,108,864 values are waiting for their container");
+        return machine_fail(machine, READ_LIMIT,
+                            "more than 67,108,864 values are waiting for their container");
     if (!arena_grow(machine->arena, (void **)&machine->stack, &machine->stack_capacity,
                     (uint64_t)machine->n_stack + 1, sizeof value))
-        return fail_memory(machine);
+        return machine_fail_memory(machine);
     machine->stack[machine->n_stack++] = value;
     return true;
-}
-
-static inline bool push(struct machine *machine, struct value value) {
-    if (machine->n_stack == machine->stack_capacity)
-        return push_slow(machine, value);
-    machine->stack[machine->n_stack++] = value;
-    return true;
-}
-
-static inline bool push_bits(struct machine *machine, enum value_tag tag, uint64_t bits) {
-    return push(machine, (struct value){.tag = (uint8_t)tag, .bits = bits});
 }
 
 /* Values above the last mark may be taken, those below not. */
@@ -131,16 +62,16 @@ static inline uint32_t stack_floor(const struct machine *machine) {
 
 static bool stack_has(struct machine *machine, uint32_t count) {
     return machine->n_stack - stack_floor(machine) >= count ||
-           fail_at_opcode(machine, READ_BAD_STACK, "an opcode finds too few values");
+           machine_fail(machine, READ_BAD_STACK, "an opcode finds too few values");
 }
 
-static bool mark_push(struct machine *machine) {
+bool machine_mark(struct machine *machine) {
     if (machine->n_marks >= MAX_MARKS)
-        return fail_at_opcode(machine, READ_LIMIT, "containers are nested more than 100,000 deep");
+        return machine_fail(machine, READ_LIMIT, "containers are nested more than 100,000 deep");
     if (machine->n_marks == machine->mark_capacity &&
         !arena_grow(machine->arena, (void **)&machine->mark, &machine->mark_capacity,
                     (uint64_t)machine->n_marks + 1, sizeof *machine->mark))
-        return fail_memory(machine);
+        return machine_fail_memory(machine);
     machine->mark[machine->n_marks++] = machine->n_stack;
     return true;
 }
@@ -149,7 +80,7 @@ static bool mark_push(struct machine *machine) {
 static bool mark_pop(struct machine *machine, uint32_t *first) {
     *first = 0;
     if (machine->n_marks == 0)
-        return fail_at_opcode(machine, READ_BAD_STACK, "an opcode finds no mark");
+        return machine_fail(machine, READ_BAD_STACK, "an opcode finds no mark");
     *first = machine->mark[--machine->n_marks];
     return true;
 }
@@ -164,7 +95,7 @@ static bool entry_pack(struct machine *machine, const struct value *value, uint6
     struct memo *memo = &machine->memo;
     if (!arena_grow(machine->arena, (void **)&memo->boxed, &memo->boxed_capacity, (uint64_t)memo->n_boxed + 2,
                     sizeof *memo->boxed))
-        return fail_memory(machine);
+        return machine_fail_memory(machine);
     *entry = (uint64_t)VALUE_BOXED << 56 | memo->n_boxed;
     memo->boxed[memo->n_boxed++] = value->tag;
     memo->boxed[memo->n_boxed++] = value->bits;
@@ -187,35 +118,38 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
     if (index < memo->count)
         return true;
     if (index > machine->opcode_offset)
-        return fail_at_opcode(machine, READ_LIMIT, "a memo index is larger than the number of bytes so far");
+        return machine_fail(machine, READ_LIMIT, "a memo index is larger than the number of bytes so far");
     if (index >= memo->capacity && !arena_grow(machine->arena, (void **)&memo->entry, &memo->capacity,
                                                (uint64_t)index + 1, sizeof *memo->entry))
-        return fail_memory(machine);
+        return machine_fail_memory(machine);
     while (memo->count <= index)
         memo->entry[memo->count++] = (uint64_t)VALUE_UNSET << 56;
     return true;
 }
 
-static void lists_forget(struct machine *machine);
+/* What was learnt from bytes that refer to the memo holds no longer. */
+static void memo_overwritten(struct machine *machine) {
+    list_cache_forget(machine);
+    machine->recipe.count = 0;
+}
 
 static bool memo_put(struct machine *machine, uint32_t index) {
     if (!stack_has(machine, 1) || !memo_reserve(machine, index))
         return false;
     if (machine->memo.entry[index] >> 56 != VALUE_UNSET)
-        lists_forget(machine);
+        memo_overwritten(machine);
     struct value *top = &machine->stack[machine->n_stack - 1];
     if (top->tag >= VALUE_FRAME)
         top->memo = index + 1;
     return entry_pack(machine, top, &machine->memo.entry[index]);
 }
 
-/* MEMOIZE. The count cannot lead the number of bytes: each memo opcode is one. */
-static inline bool memo_append(struct machine *machine, enum value_tag tag, uint64_t bits) {
+bool memo_append_slow(struct machine *machine, uint64_t entry) {
     struct memo *memo = &machine->memo;
-    if (memo->count == memo->capacity && !arena_grow(machine->arena, (void **)&memo->entry, &memo->capacity,
-                                                     (uint64_t)memo->count + 1, sizeof *memo->entry))
-        return fail_memory(machine);
-    memo->entry[memo->count++] = (uint64_t)tag << 56 | bits;
+    if (!arena_grow(machine->arena, (void **)&memo->entry, &memo->capacity, (uint64_t)memo->count + 1,
+                    sizeof *memo->entry))
+        return machine_fail_memory(machine);
+    memo->entry[memo->count++] = entry;
     return true;
 }
 
@@ -223,163 +157,30 @@ static bool memo_get(struct machine *machine, uint64_t index) {
     if (index >= machine->memo.count || machine->memo.entry[index] >> 56 == VALUE_UNSET)
         return cursor_fail(machine->cursor, READ_BAD_VALUE, machine->opcode_offset,
                            "memo entry %" PRIu64 " is used before it is set", index);
-    return push(machine, entry_unpack(machine, (uint32_t)index));
+    return machine_push(machine, entry_unpack(machine, (uint32_t)index));
 }
 
-/* A container has changed its nature (it was empty, now it is a stack): the memo must say so too. */
-static bool memo_update(struct machine *machine, const struct value *value) {
+bool memo_update(struct machine *machine, const struct value *value) {
     return value->memo == 0 || entry_pack(machine, value, &machine->memo.entry[value->memo - 1]);
 }
 
-/* A container on the stack may have been filled through another reference: the memo knows better. */
-static void value_refresh(const struct machine *machine, struct value *value) {
+void value_refresh(const struct machine *machine, struct value *value) {
     if (value->memo != 0 && value->tag >= VALUE_NEW_LIST)
         *value = entry_unpack(machine, value->memo - 1);
 }
 
-/* Makes values ready to be put into a container: complete dicts get their shape. */
-static bool values_settle(struct machine *machine, uint32_t first, uint32_t count) {
+bool values_settle(struct machine *machine, uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; i++) {
         struct value *value = &machine->stack[i];
         value_refresh(machine, value);
         if (value->tag != VALUE_DICT)
             continue;
         if (!snapshot_settle(&machine->snapshot, value))
-            return snapshot_failed(machine);
+            return machine_fail_snapshot(machine);
         if (value->tag != VALUE_DICT && !memo_update(machine, value))
             return false;
     }
     return true;
-}
-
-/* ---- lists of memo references ---- */
-
-static void lists_forget(struct machine *machine) {
-    struct list_cache *lists = &machine->lists;
-    if (lists->count != 0)
-        bytes_zero(lists->slot, ((size_t)lists->mask + 1) * sizeof *lists->slot);
-    lists->count = lists->n_bytes = 0;
-}
-
-static bool lists_grow(struct machine *machine) {
-    struct list_cache *lists = &machine->lists;
-    uint64_t n_slots = lists->mask == 0 ? 4096 : ((uint64_t)lists->mask + 1) * 2;
-    struct list_entry *slot = NULL;
-    uint32_t capacity = 0;
-    if (!arena_grow(machine->arena, (void **)&slot, &capacity, n_slots, sizeof *slot))
-        return fail_memory(machine);
-    bytes_zero(slot, (size_t)n_slots * sizeof *slot);
-    for (uint32_t i = 0; lists->mask != 0 && i <= lists->mask; i++) {
-        if (lists->slot[i].nbytes == 0)
-            continue;
-        uint32_t at = (uint32_t)lists->slot[i].hash & (uint32_t)(n_slots - 1);
-        while (slot[at].nbytes != 0)
-            at = (at + 1) & (uint32_t)(n_slots - 1);
-        slot[at] = lists->slot[i];
-    }
-    arena_drop(machine->arena, (void **)&lists->slot);
-    lists->slot = slot;
-    lists->mask = (uint32_t)(n_slots - 1);
-    return true;
-}
-
-/* The entry of these bytes, or the empty slot where it belongs. */
-static struct list_entry *lists_find(struct list_cache *lists, const uint8_t *raw, uint32_t nbytes,
-                                     uint64_t hash) {
-    uint32_t at = (uint32_t)hash & lists->mask;
-    while (lists->slot[at].nbytes != 0) {
-        struct list_entry *entry = &lists->slot[at];
-        if (entry->hash == hash && entry->nbytes == nbytes &&
-            memcmp(lists->bytes + entry->offset, raw, nbytes) == 0)
-            break;
-        at = (at + 1) & lists->mask;
-    }
-    return &lists->slot[at];
-}
-
-/* Decodes the references; false (without an error) if one of them is no frame. */
-static bool references_decode(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint32_t *stack) {
-    struct snapshot *snapshot = &machine->snapshot;
-    snapshot->frames.count = 0;
-    for (uint32_t at = 0; at < nbytes;) {
-        uint32_t index = raw[at] == 'j' ? load_u32(raw + at + 1) : raw[at + 1];
-        at += raw[at] == 'j' ? 5 : 2;
-        if (index >= machine->memo.count || machine->memo.entry[index] >> 56 != VALUE_FRAME)
-            return false;
-        if (!arena_grow(machine->arena, (void **)&snapshot->frames.row, &snapshot->frames.capacity,
-                        (uint64_t)snapshot->frames.count + 1, sizeof(uint32_t)))
-            return fail_memory(machine);
-        snapshot->frames.row[snapshot->frames.count++] = (uint32_t)machine->memo.entry[index];
-    }
-    return intern_stack(&snapshot->interner, snapshot->frames.row, snapshot->frames.count, stack) ||
-           fail_memory(machine);
-}
-
-/* Every distinct list is kept until the cache is full; a file where all stacks differ gains nothing from it.
- */
-static bool lists_add(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint64_t hash,
-                      uint32_t stack) {
-    struct list_cache *lists = &machine->lists;
-    if (nbytes > MAX_LIST_CACHE_NBYTES - lists->n_bytes)
-        return true;
-    if (lists->count >= lists->mask / 2 && !lists_grow(machine))
-        return false;
-    if (!arena_grow(machine->arena, (void **)&lists->bytes, &lists->bytes_capacity,
-                    (uint64_t)lists->n_bytes + nbytes, 1))
-        return fail_memory(machine);
-    bytes_copy(lists->bytes + lists->n_bytes, raw, nbytes);
-    *lists_find(lists, raw, nbytes, hash) =
-        (struct list_entry){.hash = hash, .offset = lists->n_bytes, .nbytes = nbytes, .stack = stack};
-    lists->n_bytes += nbytes;
-    lists->count++;
-    return true;
-}
-
-/* End of a run of BINGET and LONG_BINGET, or NULL if it does not end with APPENDS in what is at hand. */
-static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
-    while (end - at >= 6) {
-        while (*at == 'j' && end - at >= 11)
-            at += 5;
-        if (*at == 'j')
-            at += 5;
-        else if (*at == 'h')
-            at += 2;
-        else
-            return *at == 'e' ? at : NULL;
-    }
-    return NULL;
-}
-
-/* The stack of a run of references. False: one of them is no frame (no error is noted then), or an error. */
-static bool list_lookup(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint32_t *stack) {
-    *stack = 0;
-    uint64_t hash = XXH3_64bits(raw, nbytes);
-    const struct list_entry *hit =
-        machine->lists.mask == 0 ? NULL : lists_find(&machine->lists, raw, nbytes, hash);
-    if (hit != NULL && hit->nbytes != 0) {
-        *stack = hit->stack;
-        return true;
-    }
-    return references_decode(machine, raw, nbytes, stack) && lists_add(machine, raw, nbytes, hash, *stack);
-}
-
-/*
- * The cursor is at the MARK of a list that was just begun (and put into the memo). If it is nothing but
- * references to frames, the whole list is taken at once.
- */
-static bool list_take(struct machine *machine) {
-    const uint8_t *raw = machine->cursor->p + 1;
-    const uint8_t *end = references_end(raw, machine->cursor->end);
-    uint32_t stack;
-    if (end == NULL || end == raw)
-        return true;
-    if (!list_lookup(machine, raw, (uint32_t)(end - raw), &stack))
-        return machine->cursor->error->code == READ_OK;
-    struct value *list = &machine->stack[machine->n_stack - 1];
-    list->tag = VALUE_STACK;
-    list->bits = stack;
-    machine->cursor->p = end + 1;
-    return memo_update(machine, list);
 }
 
 /* ---- containers ---- */
@@ -401,160 +202,30 @@ static inline bool container_memo(struct machine *machine) {
     }
 }
 
-/* EMPTY_LIST, with the memo opcode behind it, so that a list of references can be taken whole. */
+/* The cursor is at the MARK of a list that was just begun: if it is nothing but references to frames, it is taken whole. */
+static bool references_take(struct machine *machine) {
+    uint32_t stack;
+    const uint8_t *next = list_take(machine, machine->cursor->p + 1, &stack);
+    if (next == NULL)
+        return machine->cursor->error->code == READ_OK;
+    struct value *list = machine_top(machine);
+    list->tag = VALUE_STACK;
+    list->bits = stack;
+    machine->cursor->p = next;
+    return memo_update(machine, list);
+}
+
+/* EMPTY_LIST, with the memo opcode behind it. */
 static bool op_empty_list(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
-    return push_bits(machine, VALUE_NEW_LIST, 0) && container_memo(machine) &&
-           (cursor->end - cursor->p < 8 || *cursor->p != '(' || list_take(machine));
+    return machine_push_bits(machine, VALUE_NEW_LIST, 0) && container_memo(machine) &&
+           (cursor->end - cursor->p < 8 || *cursor->p != '(' || references_take(machine));
 }
 
-/* ---- whole dicts: nearly every event, block and frame of a real file ---- */
-
-static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag, uint64_t bits,
-                                        const uint8_t *next) {
-    *value = (struct value){.tag = (uint8_t)tag, .bits = bits};
-    return next;
-}
-
-/* SHORT_BINUNICODE and MEMOIZE: texts that come anew with every event, such as "N/A". */
-static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
-    uint32_t id, nbytes = p[1];
-    if (p[2 + nbytes] != 0x94)
-        return NULL;
-    if (!intern_string(&machine->snapshot.interner, p + 2, nbytes, &id)) {
-        fail_memory(machine);
-        return NULL;
-    }
-    if (!memo_append(machine, VALUE_STRING, id))
-        return NULL;
-    return scalar_set(value, VALUE_STRING, id, p + 3 + nbytes);
-}
-
-/* EMPTY_LIST, MEMOIZE and then a run of references to frames, or nothing. */
-static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
-    uint32_t stack;
-    if (p[1] != 0x94)
-        return NULL;
-    *value = (struct value){.tag = VALUE_NEW_LIST, .memo = machine->memo.count + 1};
-    if (p[2] == 'h' || p[2] == 'j' || p[2] == 'u')
-        return memo_append(machine, VALUE_NEW_LIST, 0) ? p + 2 : NULL;
-    const uint8_t *end = p[2] == '(' ? references_end(p + 3, machine->cursor->end) : NULL;
-    if (end == NULL || end == p + 3 || !list_lookup(machine, p + 3, (uint32_t)(end - p - 3), &stack) ||
-        !memo_append(machine, VALUE_STACK, stack))
-        return NULL;
-    value->tag = VALUE_STACK;
-    value->bits = stack;
-    return end + 1;
-}
-
-/* BININT1, BININT1, TUPLE2, MEMOIZE: a pool id. `p` is at the first. */
-static const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
-    struct value items[2] = {{.tag = VALUE_INT, .bits = p[1]}, {.tag = VALUE_INT, .bits = p[3]}};
-    if (p[4] != 0x86 || p[5] != 0x94)
-        return NULL;
-    if (!snapshot_tuple(&machine->snapshot, items, 2, value)) {
-        snapshot_failed(machine);
-        return NULL;
-    }
-    return memo_append(machine, VALUE_PAIR, value->bits) ? p + 6 : NULL;
-}
-
-/* A reference to a text, a pool id, a frame or a stack; what may still change is left to the general machine. */
-static inline const uint8_t *reference_take(struct machine *machine, uint32_t index, struct value *value,
-                                            const uint8_t *next) {
-    if (index >= machine->memo.count || machine->memo.entry[index] >> 56 > VALUE_STACK)
-        return NULL;
-    uint64_t entry = machine->memo.entry[index];
-    *value = (struct value){.tag = (uint8_t)(entry >> 56),
-                            .memo = entry >> 56 >= VALUE_FRAME ? index + 1 : 0,
-                            .bits = entry & ((UINT64_C(1) << 56) - 1)};
-    return next;
-}
-
-/* One small value at `p`: where the next one is, or NULL for anything else (or an error). */
-static inline const uint8_t *value_take(struct machine *machine, const uint8_t *p, struct value *value) {
-    switch (*p) {
-    case 'h': return reference_take(machine, p[1], value, p + 2);
-    case 'j': return reference_take(machine, load_u32(p + 1), value, p + 5);
-    case 'K': return p[2] == 'K' ? pair_take(machine, p, value) : scalar_set(value, VALUE_INT, p[1], p + 2);
-    case 'M': return scalar_set(value, VALUE_INT, (uint64_t)p[1] | (uint64_t)p[2] << 8, p + 3);
-    case 'J': return scalar_set(value, VALUE_INT, (uint64_t)(int64_t)(int32_t)load_u32(p + 1), p + 5);
-    case 0x8a: { /* up to 8 bytes: the sign is in the last one, nothing is saturated */
-        unsigned spare = 8 * (8u - p[1]);
-        if (p[1] == 0 || p[1] > 8)
-            return NULL;
-        return scalar_set(value, VALUE_INT, (uint64_t)((int64_t)(load_u64(p + 2) << spare) >> spare),
-                          p + 2 + p[1]);
-    }
-    case 0x8c: return text_take(machine, p, value);
-    case ']': return stack_take(machine, p, value);
-    default: return NULL;
-    }
-}
-
-/* Gives keys and values to the general machine, as if it had read them itself. */
-static bool pairs_push(struct machine *machine, const uint8_t *keys, uint32_t n_keys) {
-    if (!mark_push(machine))
-        return false;
-    for (uint32_t i = 0; i < n_keys; i++)
-        if (!push_bits(machine, VALUE_STRING, keys[i] + UINT64_C(1)) ||
-            !push(machine, machine->snapshot.key_value[keys[i]]))
-            return false;
-    return true;
-}
-
-static bool event_pass_on(struct machine *machine);
-
-/* SETITEMS of a dict that was taken whole. Left to the general machine where its shape is not known. */
-static bool dict_complete(struct machine *machine, uint64_t mask, const uint8_t *keys, uint32_t n_keys) {
-    struct value *dict = &machine->stack[machine->n_stack - 1];
-    machine->snapshot.key_mask = mask;
-    if (!snapshot_shape(&machine->snapshot, dict))
-        return snapshot_failed(machine);
-    if (dict->tag == VALUE_NEW_DICT)
-        return pairs_push(machine, keys, n_keys);
-    machine->cursor->p++;
-    return memo_update(machine, dict) && event_pass_on(machine);
-}
-
-/*
- * The cursor is at the MARK of a dict that was just begun. Known keys with small values go straight into the snapshot's
- * view of a dict. Where something else comes, all is handed to the general machine, so this changes the speed and
- * nothing else.
- */
-static bool dict_take(struct machine *machine) {
-    enum { MAX_PAIRS = 24, MAX_PAIR_NBYTES = 2 * 260 };
-    struct cursor *cursor = machine->cursor;
-    uint8_t keys[MAX_PAIRS];
-    uint32_t n_keys = 0;
-    uint64_t mask = 0;
-    const uint8_t *p = cursor->p + 1;
-    while (n_keys < MAX_PAIRS && cursor->end - p >= MAX_PAIR_NBYTES && (*p == 'h' || *p == 'j')) {
-        uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
-        uint64_t key =
-            index < machine->memo.count ? machine->memo.entry[index] - ((uint64_t)VALUE_STRING << 56) : 0;
-        if (key - 1 > KEY_LAST_KEY || mask >> (key - 1) & 1)
-            break;
-        const uint8_t *next =
-            value_take(machine, p + (*p == 'h' ? 2 : 5), &machine->snapshot.key_value[key - 1]);
-        if (next == NULL)
-            break;
-        keys[n_keys++] = (uint8_t)(key - 1);
-        mask |= UINT64_C(1) << (key - 1);
-        p = next;
-    }
-    if (cursor->error->code != READ_OK)
-        return false;
-    cursor->p = p;
-    if (n_keys != 0 && p < cursor->end && *p == 'u')
-        return dict_complete(machine, mask, keys, n_keys);
-    return pairs_push(machine, keys, n_keys);
-}
-
-/* EMPTY_DICT, with the memo opcode and the MARK behind it. */
+/* EMPTY_DICT, with the memo opcode behind it. */
 static bool op_empty_dict(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
-    return push_bits(machine, VALUE_NEW_DICT, 0) && container_memo(machine) &&
+    return machine_push_bits(machine, VALUE_NEW_DICT, 0) && container_memo(machine) &&
            (cursor->end - cursor->p < 8 || *cursor->p != '(' || dict_take(machine));
 }
 
@@ -570,12 +241,12 @@ static bool list_extend(struct machine *machine, uint32_t list_at, uint32_t firs
     if (list->tag < VALUE_STACK || list->tag == VALUE_EVENT || list->tag == VALUE_BLOCK ||
         list->tag == VALUE_SEGMENT || list->tag == VALUE_NEW_DICT || list->tag == VALUE_DICT ||
         list->tag == VALUE_FUNCTION)
-        return fail_at_opcode(machine, READ_BAD_STACK, "APPEND finds something that is no list");
+        return machine_fail(machine, READ_BAD_STACK, "APPEND finds something that is no list");
     if (!values_settle(machine, first, count))
         return false;
     struct value before = *list;
     if (!snapshot_append(&machine->snapshot, list, machine->stack + first, count))
-        return snapshot_failed(machine);
+        return machine_fail_snapshot(machine);
     machine->n_stack = first;
     return (before.tag == list->tag && before.bits == list->bits) || memo_update(machine, list);
 }
@@ -589,19 +260,11 @@ static bool op_appends(struct machine *machine) {
     if (!mark_pop(machine, &first))
         return false;
     if (first <= stack_floor(machine))
-        return fail_at_opcode(machine, READ_BAD_STACK, "APPENDS finds no list");
+        return machine_fail(machine, READ_BAD_STACK, "APPENDS finds no list");
     return list_extend(machine, first - 1, first);
 }
 
-/* The C++ pickler puts what is shared into the memo only when it is complete. */
-static bool memo_is_next(const struct machine *machine) {
-    const struct cursor *cursor = machine->cursor;
-    return cursor->p < cursor->end &&
-           (*cursor->p == 'q' || *cursor->p == 'r' || *cursor->p == 'p' || *cursor->p == 0x94);
-}
-
-/* An event whose list is open right below goes there at once, so that a batch of millions needs no stack. */
-static bool event_pass_on(struct machine *machine) {
+bool event_pass_on(struct machine *machine) {
     struct value *event = &machine->stack[machine->n_stack - 1];
     if (event->tag == VALUE_EVENT && memo_is_next(machine))
         return true;
@@ -616,7 +279,7 @@ static bool event_pass_on(struct machine *machine) {
         machine->memo.entry[event->memo - 1] = (uint64_t)VALUE_SPENT << 56;
     enum value_tag before = list->tag;
     if (!snapshot_append(&machine->snapshot, list, event, 1))
-        return snapshot_failed(machine);
+        return machine_fail_snapshot(machine);
     machine->n_stack--;
     machine->cursor->n_events = machine->snapshot.n_events;
     return before == list->tag || memo_update(machine, list);
@@ -626,11 +289,11 @@ static bool event_pass_on(struct machine *machine) {
 static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t first, bool complete) {
     uint32_t n_values = machine->n_stack - first;
     if (n_values % 2 != 0)
-        return fail_at_opcode(machine, READ_BAD_STACK, "SETITEMS finds a key without a value");
+        return machine_fail(machine, READ_BAD_STACK, "SETITEMS finds a key without a value");
     struct value *dict = &machine->stack[dict_at];
     value_refresh(machine, dict);
     if (dict->tag != VALUE_NEW_DICT && dict->tag != VALUE_DICT)
-        return fail_at_opcode(machine, READ_BAD_STACK, "SETITEM finds something that is no open dict");
+        return machine_fail(machine, READ_BAD_STACK, "SETITEM finds something that is no open dict");
     if (!values_settle(machine, first, n_values))
         return false;
     const struct value *pairs = machine->stack + first;
@@ -638,7 +301,7 @@ static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t firs
                     ? snapshot_dict(&machine->snapshot, pairs, n_values / 2, dict)
                     : n_values == 0 || snapshot_dict_add(&machine->snapshot, dict, pairs, n_values / 2);
     if (!done)
-        return snapshot_failed(machine);
+        return machine_fail_snapshot(machine);
     machine->n_stack = first;
     return memo_update(machine, dict) && event_pass_on(machine);
 }
@@ -652,14 +315,14 @@ static bool op_setitems(struct machine *machine) {
     if (!mark_pop(machine, &first))
         return false;
     if (first <= stack_floor(machine))
-        return fail_at_opcode(machine, READ_BAD_STACK, "SETITEMS finds no dict");
+        return machine_fail(machine, READ_BAD_STACK, "SETITEMS finds no dict");
     return dict_extend(machine, first - 1, first, true);
 }
 
 /* LIST and DICT of protocol 0: the items come first. */
 static bool op_list(struct machine *machine) {
     uint32_t first;
-    if (!mark_pop(machine, &first) || !push_bits(machine, VALUE_NONE, 0))
+    if (!mark_pop(machine, &first) || !machine_push_bits(machine, VALUE_NONE, 0))
         return false;
     memmove(machine->stack + first + 1, machine->stack + first,
             (machine->n_stack - first - 1) * sizeof *machine->stack);
@@ -669,7 +332,7 @@ static bool op_list(struct machine *machine) {
 
 static bool op_dict(struct machine *machine) {
     uint32_t first;
-    if (!mark_pop(machine, &first) || !push_bits(machine, VALUE_NONE, 0))
+    if (!mark_pop(machine, &first) || !machine_push_bits(machine, VALUE_NONE, 0))
         return false;
     memmove(machine->stack + first + 1, machine->stack + first,
             (machine->n_stack - first - 1) * sizeof *machine->stack);
@@ -695,9 +358,9 @@ static bool tuple_make(struct machine *machine, uint32_t first) {
     if (count != 0 && arguments_take(machine, first))
         return true;
     if (!snapshot_tuple(&machine->snapshot, machine->stack + first, count, &tuple))
-        return snapshot_failed(machine);
+        return machine_fail_snapshot(machine);
     machine->n_stack = first;
-    return push(machine, tuple);
+    return machine_push(machine, tuple);
 }
 
 static bool op_tuple(struct machine *machine) {
@@ -714,7 +377,7 @@ static bool op_drop_to_mark(struct machine *machine, bool keep_opaque) {
     if (!mark_pop(machine, &first))
         return false;
     machine->n_stack = first;
-    return !keep_opaque || push_bits(machine, VALUE_OPAQUE, 0);
+    return !keep_opaque || machine_push_bits(machine, VALUE_OPAQUE, 0);
 }
 
 static bool op_pop(struct machine *machine) {
@@ -743,7 +406,7 @@ static bool op_additems(struct machine *machine) {
 static bool long_push(struct machine *machine, uint64_t nbytes) {
     struct cursor *cursor = machine->cursor;
     if (nbytes > MAX_LONG_NBYTES)
-        return fail_at_opcode(machine, READ_BAD_LENGTH, "an integer is longer than 1,024 bytes");
+        return machine_fail(machine, READ_BAD_LENGTH, "an integer is longer than 1,024 bytes");
     if (!cursor_need(cursor, (size_t)nbytes))
         return false;
     const uint8_t *p = cursor->p;
@@ -756,16 +419,16 @@ static bool long_push(struct machine *machine, uint64_t nbytes) {
     for (uint64_t i = 8; i < nbytes; i++)
         wide |= p[i] != (negative ? 0xFF : 0);
     if (negative)
-        return push_bits(machine, VALUE_INT, wide || bits <= INT64_MAX ? (uint64_t)INT64_MIN : bits);
+        return machine_push_bits(machine, VALUE_INT, wide || bits <= INT64_MAX ? (uint64_t)INT64_MIN : bits);
     if (wide)
         bits = UINT64_MAX;
-    return push_bits(machine, bits > INT64_MAX ? VALUE_BIG : VALUE_INT, bits);
+    return machine_push_bits(machine, bits > INT64_MAX ? VALUE_BIG : VALUE_INT, bits);
 }
 
 static bool op_long4(struct machine *machine) {
     int32_t nbytes = (int32_t)cursor_uint(machine->cursor, 4);
     if (nbytes < 0)
-        return fail_at_opcode(machine, READ_BAD_LENGTH, "an integer has a negative length");
+        return machine_fail(machine, READ_BAD_LENGTH, "an integer has a negative length");
     return machine->cursor->error->code == READ_OK && long_push(machine, (uint64_t)nbytes);
 }
 
@@ -774,10 +437,10 @@ static bool decimal_push(struct machine *machine, const char *text) {
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (end == text || (*end != '\0' && strcmp(end, "L") != 0))
-        return fail_at_opcode(machine, READ_BAD_VALUE, "an integer is not a number");
+        return machine_fail(machine, READ_BAD_VALUE, "an integer is not a number");
     if (errno != ERANGE || *text == '-')
-        return push_bits(machine, VALUE_INT, (uint64_t)value);
-    return push_bits(machine, VALUE_BIG, strtoull(text, &end, 10));
+        return machine_push_bits(machine, VALUE_INT, (uint64_t)value);
+    return machine_push_bits(machine, VALUE_BIG, strtoull(text, &end, 10));
 }
 
 /* A line as text; numbers are short. */
@@ -788,7 +451,7 @@ static bool number_line(struct machine *machine, char text[64]) {
     if (!cursor_line(machine->cursor, MAX_LONG_NBYTES, &line, &nbytes))
         return false;
     if (nbytes >= 64)
-        return fail_at_opcode(machine, READ_BAD_LENGTH, "a number is longer than 63 digits");
+        return machine_fail(machine, READ_BAD_LENGTH, "a number is longer than 63 digits");
     memcpy(text, line, nbytes);
     text[nbytes] = '\0';
     return true;
@@ -799,7 +462,7 @@ static bool op_int_line(struct machine *machine) {
     if (!number_line(machine, text))
         return false;
     if (strcmp(text, "00") == 0 || strcmp(text, "01") == 0)
-        return push_bits(machine, VALUE_BOOL, text[1] == '1');
+        return machine_push_bits(machine, VALUE_BOOL, text[1] == '1');
     return decimal_push(machine, text);
 }
 
@@ -809,24 +472,24 @@ static bool op_float_line(struct machine *machine) {
         return false;
     double number = strtod(text, &end);
     if (end == text || *end != '\0')
-        return fail_at_opcode(machine, READ_BAD_VALUE, "a float is not a number");
+        return machine_fail(machine, READ_BAD_VALUE, "a float is not a number");
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
-    return push_bits(machine, VALUE_FLOAT, bits);
+    return machine_push_bits(machine, VALUE_FLOAT, bits);
 }
 
 static bool op_binfloat(struct machine *machine) {
     uint64_t bits =
         __builtin_bswap64(cursor_uint(machine->cursor, 8)); /* big-endian, alone among the opcodes */
-    return push_bits(machine, VALUE_FLOAT, bits);
+    return machine_push_bits(machine, VALUE_FLOAT, bits);
 }
 
 /* ---- strings ---- */
 
 static bool string_intern(struct machine *machine, const uint8_t *bytes, size_t nbytes) {
     uint32_t id;
-    return (intern_string(&machine->snapshot.interner, bytes, nbytes, &id) || fail_memory(machine)) &&
-           push_bits(machine, VALUE_STRING, id);
+    return (intern_string(&machine->snapshot.interner, bytes, nbytes, &id) || machine_fail_memory(machine)) &&
+           machine_push_bits(machine, VALUE_STRING, id);
 }
 
 /* The cursor is behind the length. It is believed only as far as the bytes that remain: they are read first.
@@ -836,7 +499,7 @@ static bool string_push(struct machine *machine, uint64_t nbytes) {
     if (cursor->error->code != READ_OK)
         return false;
     if (nbytes > MAX_STRING_NBYTES)
-        return fail_at_opcode(machine, READ_BAD_LENGTH, "a string is longer than 256 MiB");
+        return machine_fail(machine, READ_BAD_LENGTH, "a string is longer than 256 MiB");
     if (!cursor_need(cursor, (size_t)nbytes))
         return false;
     const uint8_t *bytes = cursor->p;
@@ -854,7 +517,7 @@ static bool bytes_skip(struct machine *machine, uint64_t nbytes) {
         cursor->p += step;
         nbytes -= step;
     }
-    return cursor->error->code == READ_OK && push_bits(machine, VALUE_OPAQUE, 0);
+    return cursor->error->code == READ_OK && machine_push_bits(machine, VALUE_OPAQUE, 0);
 }
 
 static size_t utf8_put(uint8_t *to, uint32_t code) {
@@ -893,7 +556,7 @@ static bool op_unicode_line(struct machine *machine) {
     uint8_t *text = NULL;
     uint32_t capacity = 0;
     if (!arena_grow(machine->arena, (void **)&text, &capacity, nbytes * 2 + 1, 1))
-        return fail_memory(machine);
+        return machine_fail_memory(machine);
     for (size_t i = 0; i < nbytes;) {
         size_t digits = line[i] == '\\' && i + 1 < nbytes ? line[i + 1] == 'u'   ? 4
                                                             : line[i + 1] == 'U' ? 8
@@ -920,7 +583,7 @@ static bool op_string_line(struct machine *machine) {
     if (!cursor_line(machine->cursor, MAX_LINE_NBYTES, &line, &nbytes))
         return false;
     if (nbytes < 2 || (line[0] != '\'' && line[0] != '"') || line[nbytes - 1] != line[0])
-        return fail_at_opcode(machine, READ_BAD_VALUE, "a string has no quotes");
+        return machine_fail(machine, READ_BAD_VALUE, "a string has no quotes");
     return string_intern(machine, line + 1, nbytes - 2);
 }
 
@@ -932,7 +595,7 @@ static bool memo_line(struct machine *machine, uint32_t *index) {
         return false;
     unsigned long value = strtoul(text, &end, 10);
     if (end == text || *end != '\0' || value > UINT32_MAX)
-        return fail_at_opcode(machine, READ_BAD_VALUE, "a memo index is not a number");
+        return machine_fail(machine, READ_BAD_VALUE, "a memo index is not a number");
     *index = (uint32_t)value;
     return true;
 }
@@ -964,7 +627,7 @@ static bool function_push(struct machine *machine, const char *opcode, const cha
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strcmp(module, known[i].module) == 0 && strcmp(name, known[i].name) == 0)
-            return push_bits(machine, VALUE_FUNCTION, known[i].function);
+            return machine_push_bits(machine, VALUE_FUNCTION, known[i].function);
     return cursor_fail(machine->cursor, READ_FORBIDDEN, machine->opcode_offset,
                        "%s %s.%s is refused: it would run code", opcode, module, name);
 }
@@ -1011,13 +674,13 @@ static bool op_reduce(struct machine *machine) {
         return false;
     struct value *function = &machine->stack[machine->n_stack - 2], *arguments = function + 1;
     if (function->tag != VALUE_FUNCTION)
-        return fail_at_opcode(machine, READ_FORBIDDEN, "REDUCE is refused: it would call code");
+        return machine_fail(machine, READ_FORBIDDEN, "REDUCE is refused: it would call code");
     if (function->bits == FUNCTION_FIRST_ARGUMENT)
-        return fail_at_opcode(machine, READ_BAD_STACK, "REDUCE finds no arguments");
+        return machine_fail(machine, READ_BAD_STACK, "REDUCE finds no arguments");
     struct value result =
         function->bits == FUNCTION_APPLIED ? *arguments : (struct value){.tag = VALUE_NEW_DICT};
     machine->n_stack -= 2;
-    return push(machine, result) && event_pass_on(machine);
+    return machine_push(machine, result) && event_pass_on(machine);
 }
 
 /* Opcodes that call code or need data from outside; NULL: not one of them. */
@@ -1057,7 +720,7 @@ static bool op_proto(struct machine *machine) {
 }
 
 static bool op_dup(struct machine *machine) {
-    return stack_has(machine, 1) && push(machine, machine->stack[machine->n_stack - 1]);
+    return stack_has(machine, 1) && machine_push(machine, machine->stack[machine->n_stack - 1]);
 }
 
 static bool op_stop(struct machine *machine) {
@@ -1069,46 +732,47 @@ static bool op_stop(struct machine *machine) {
 static bool opcode_run(struct machine *machine, uint8_t opcode) {
     struct cursor *cursor = machine->cursor;
     switch (opcode) {
-    case 'h': return memo_get(machine, cursor_u8(cursor));                  /* BINGET */
-    case 'j': return memo_get(machine, cursor_uint(cursor, 4));             /* LONG_BINGET */
-    case 0x94: return memo_put(machine, machine->memo.count);               /* MEMOIZE */
-    case 'K': return push_bits(machine, VALUE_INT, cursor_u8(cursor));      /* BININT1 */
-    case 'M': return push_bits(machine, VALUE_INT, cursor_uint(cursor, 2)); /* BININT2 */
+    case 'h': return memo_get(machine, cursor_u8(cursor));                          /* BINGET */
+    case 'j': return memo_get(machine, cursor_uint(cursor, 4));                     /* LONG_BINGET */
+    case 0x94: return memo_put(machine, machine->memo.count);                       /* MEMOIZE */
+    case 'K': return machine_push_bits(machine, VALUE_INT, cursor_u8(cursor));      /* BININT1 */
+    case 'M': return machine_push_bits(machine, VALUE_INT, cursor_uint(cursor, 2)); /* BININT2 */
     case 'J':
-        return push_bits(machine, VALUE_INT, (uint64_t)(int64_t)(int32_t)cursor_uint(cursor, 4)); /* BININT */
-    case 0x8a: return long_push(machine, cursor_u8(cursor));                                      /* LONG1 */
-    case '}': return op_empty_dict(machine);                                        /* EMPTY_DICT */
-    case '(': return mark_push(machine);                                            /* MARK */
-    case 'u': return op_setitems(machine);                                          /* SETITEMS */
-    case ']': return op_empty_list(machine);                                        /* EMPTY_LIST */
-    case 'e': return op_appends(machine);                                           /* APPENDS */
-    case 0x8c: return string_push(machine, cursor_u8(cursor));                      /* SHORT_BINUNICODE */
-    case 'X': return string_push(machine, cursor_uint(cursor, 4));                  /* BINUNICODE */
-    case 'q': return memo_put(machine, cursor_u8(cursor));                          /* BINPUT */
-    case 'r': return memo_put(machine, (uint32_t)cursor_uint(cursor, 4));           /* LONG_BINPUT */
-    case 'a': return op_append(machine);                                            /* APPEND */
-    case 's': return op_setitem(machine);                                           /* SETITEM */
-    case 0x86: return op_tuple_of(machine, 2);                                      /* TUPLE2 */
-    case 'N': return push_bits(machine, VALUE_NONE, 0);                             /* NONE */
-    case 0x88: return push_bits(machine, VALUE_BOOL, 1);                            /* NEWTRUE */
-    case 0x89: return push_bits(machine, VALUE_BOOL, 0);                            /* NEWFALSE */
-    case 0x95: return (void)cursor_uint(cursor, 8), cursor->error->code == READ_OK; /* FRAME */
-    case 'G': return op_binfloat(machine);                                          /* BINFLOAT */
-    case '.': return op_stop(machine);                                              /* STOP */
-    case 0x80: return op_proto(machine);                                            /* PROTO */
-    case 0x85: return op_tuple_of(machine, 1);                                      /* TUPLE1 */
-    case 0x87: return op_tuple_of(machine, 3);                                      /* TUPLE3 */
-    case 't': return op_tuple(machine);                                             /* TUPLE */
-    case ')': return push_bits(machine, VALUE_NEW_LIST, 0);                         /* EMPTY_TUPLE */
-    case 'l': return op_list(machine);                                              /* LIST */
-    case 'd': return op_dict(machine);                                              /* DICT */
-    case '0': return op_pop(machine);                                               /* POP */
-    case '1': return op_drop_to_mark(machine, false);                               /* POP_MARK */
-    case '2': return op_dup(machine);                                               /* DUP */
-    case 0x8f: return push_bits(machine, VALUE_OPAQUE, 0);                          /* EMPTY_SET */
-    case 0x90: return op_additems(machine);                                         /* ADDITEMS */
-    case 0x91: return op_drop_to_mark(machine, true);                               /* FROZENSET */
-    case 0x8b: return op_long4(machine);                                            /* LONG4 */
+        return machine_push_bits(machine, VALUE_INT,
+                                 (uint64_t)(int64_t)(int32_t)cursor_uint(cursor, 4)); /* BININT */
+    case 0x8a: return long_push(machine, cursor_u8(cursor));                          /* LONG1 */
+    case '}': return op_empty_dict(machine);                                          /* EMPTY_DICT */
+    case '(': return machine_mark(machine);                                           /* MARK */
+    case 'u': return op_setitems(machine);                                            /* SETITEMS */
+    case ']': return op_empty_list(machine);                                          /* EMPTY_LIST */
+    case 'e': return op_appends(machine);                                             /* APPENDS */
+    case 0x8c: return string_push(machine, cursor_u8(cursor));                        /* SHORT_BINUNICODE */
+    case 'X': return string_push(machine, cursor_uint(cursor, 4));                    /* BINUNICODE */
+    case 'q': return memo_put(machine, cursor_u8(cursor));                            /* BINPUT */
+    case 'r': return memo_put(machine, (uint32_t)cursor_uint(cursor, 4));             /* LONG_BINPUT */
+    case 'a': return op_append(machine);                                              /* APPEND */
+    case 's': return op_setitem(machine);                                             /* SETITEM */
+    case 0x86: return op_tuple_of(machine, 2);                                        /* TUPLE2 */
+    case 'N': return machine_push_bits(machine, VALUE_NONE, 0);                       /* NONE */
+    case 0x88: return machine_push_bits(machine, VALUE_BOOL, 1);                      /* NEWTRUE */
+    case 0x89: return machine_push_bits(machine, VALUE_BOOL, 0);                      /* NEWFALSE */
+    case 0x95: return (void)cursor_uint(cursor, 8), cursor->error->code == READ_OK;   /* FRAME */
+    case 'G': return op_binfloat(machine);                                            /* BINFLOAT */
+    case '.': return op_stop(machine);                                                /* STOP */
+    case 0x80: return op_proto(machine);                                              /* PROTO */
+    case 0x85: return op_tuple_of(machine, 1);                                        /* TUPLE1 */
+    case 0x87: return op_tuple_of(machine, 3);                                        /* TUPLE3 */
+    case 't': return op_tuple(machine);                                               /* TUPLE */
+    case ')': return machine_push_bits(machine, VALUE_NEW_LIST, 0);                   /* EMPTY_TUPLE */
+    case 'l': return op_list(machine);                                                /* LIST */
+    case 'd': return op_dict(machine);                                                /* DICT */
+    case '0': return op_pop(machine);                                                 /* POP */
+    case '1': return op_drop_to_mark(machine, false);                                 /* POP_MARK */
+    case '2': return op_dup(machine);                                                 /* DUP */
+    case 0x8f: return machine_push_bits(machine, VALUE_OPAQUE, 0);                    /* EMPTY_SET */
+    case 0x90: return op_additems(machine);                                           /* ADDITEMS */
+    case 0x91: return op_drop_to_mark(machine, true);                                 /* FROZENSET */
+    case 0x8b: return op_long4(machine);                                              /* LONG4 */
     case 'I':
     case 'L': return op_int_line(machine);                          /* INT, LONG */
     case 'F': return op_float_line(machine);                        /* FLOAT */
@@ -1186,8 +850,7 @@ static void machine_release(struct machine *machine) {
     arena_drop(machine->arena, (void **)&machine->mark);
     arena_drop(machine->arena, (void **)&machine->memo.entry);
     arena_drop(machine->arena, (void **)&machine->memo.boxed);
-    arena_drop(machine->arena, (void **)&machine->lists.slot);
-    arena_drop(machine->arena, (void **)&machine->lists.bytes);
+    list_cache_release(machine);
 }
 
 /* What is on top of the stack at STOP. */
@@ -1199,120 +862,12 @@ static bool root_take(struct machine *machine, struct value *root) {
     return true;
 }
 
-/* ---- a pickle that is cut off ---- */
-
-/*
- * What stands on the stack at the cut, for example (a mark is a bar):
- *
- *     root | "segments" list "device_traces" list | list of device 0, list of device 1 | event ... | "action" "alloc" ...
- *
- * Events reached their lists when they were complete. What is missing is that the lists reach the root.
- */
-struct wreck {
-    uint32_t first, end; /* of the lists of the devices on the stack */
-    uint32_t events_end; /* behind the events that wait for the last of them: [end, events_end) */
-};
-
-/* The first mark at `from` or above, or the top of the stack. */
-static uint32_t mark_from(const struct machine *machine, uint32_t from) {
-    for (uint32_t i = 0; i < machine->n_marks; i++)
-        if (machine->mark[i] >= from)
-            return machine->mark[i];
-    return machine->n_stack;
-}
-
-/* `at` is the place of device_traces, which may have a mark of its own. */
-static struct wreck wreck_find(const struct machine *machine, uint32_t at) {
-    struct wreck wreck = {.first = at + 1};
-    uint32_t mark = mark_from(machine, at + 1);
-    wreck.end = mark == at + 1 && mark < machine->n_stack ? mark_from(machine, at + 2) : mark;
-    wreck.events_end = mark_from(machine, wreck.end + 1);
-    return wreck;
-}
-
-/* Adds the events among stack[first .. end) to `list`. The last value may still lack some of its keys. */
-static bool wreck_events(struct machine *machine, uint32_t first, uint32_t end, struct value *list) {
-    for (uint32_t i = first; i < end; i++) {
-        struct value *value = &machine->stack[i];
-        if (i + 1 < end && !values_settle(machine, i, 1))
-            return false;
-        if (value->tag == VALUE_EVENT && !snapshot_append(&machine->snapshot, list, value, 1))
-            return snapshot_failed(machine);
-    }
-    return true;
-}
-
-static bool wreck_is_list(const struct value *value) {
-    return value->tag == VALUE_NEW_LIST || value->tag == VALUE_EVENTS;
-}
-
-/* Puts the lists of the devices into device_traces. The last of them is the one that is cut. */
-static bool wreck_join(struct machine *machine, struct wreck wreck, struct value *traces) {
-    int32_t n_devices =
-        traces->tag == VALUE_LIST ? (int32_t)machine->snapshot.nodes.row[traces->bits].count : 0;
-    for (uint32_t at = wreck.first; at < wreck.end;) {
-        struct value *list = &machine->stack[at++];
-        value_refresh(machine, list);
-        if (!wreck_is_list(list))
-            continue;
-        uint32_t next = at; /* an event may wait for APPEND, without a mark */
-        while (next < wreck.end && !wreck_is_list(&machine->stack[next]))
-            next++;
-        uint32_t end = next == wreck.end ? wreck.events_end : next;
-        if (!wreck_events(machine, at, end, list) || !snapshot_append(&machine->snapshot, traces, list, 1))
-            return false;
-        at = next;
-        n_devices++;
-    }
-    machine->snapshot.first_cut_device = n_devices == 0 ? 0 : n_devices - 1;
-    return true;
-}
-
-/* A key and what the file has of its value, at stack[at]. */
-static bool wreck_pair(struct machine *machine, struct value *root, uint32_t at) {
-    struct value pair[2] = {machine->stack[at], {.tag = VALUE_NONE}};
-    uint32_t value_at = at + 1;
-    while (value_at < machine->n_stack && machine->stack[value_at].tag == VALUE_FUNCTION)
-        value_at++;
-    if (value_at == machine->n_stack || !snapshot_is_traces_key(&pair[0]))
-        return true;
-    pair[1] = machine->stack[value_at];
-    value_refresh(machine, &pair[1]);
-    if (pair[1].tag != VALUE_NEW_LIST && pair[1].tag != VALUE_LIST)
-        return true;
-    return wreck_join(machine, wreck_find(machine, value_at), &pair[1]) &&
-           (snapshot_dict_add(&machine->snapshot, root, pair, 1) || snapshot_failed(machine));
-}
-
-/* Makes a root of what was read before the cut. False: there is none, or an error. */
-static bool wreck_root(struct machine *machine, struct value *root) {
-    uint32_t at = 0;
-    while (at < machine->n_stack && machine->stack[at].tag == VALUE_FUNCTION)
-        at++;
-    if (at == machine->n_stack)
-        return false;
-    *root = machine->stack[at++];
-    value_refresh(machine, root);
-    if (root->tag != VALUE_NEW_DICT && root->tag != VALUE_DICT)
-        return false;
-    uint32_t open = mark_from(machine, at + 1);
-    for (; at < machine->n_stack && machine->stack[at].tag == VALUE_STRING; at += 2) {
-        bool complete = at + 2 < open && machine->stack[at + 2].tag == VALUE_STRING;
-        if (!complete)
-            return wreck_pair(machine, root, at);
-        if (!values_settle(machine, at, 2) ||
-            !snapshot_dict_add(&machine->snapshot, root, &machine->stack[at], 1))
-            return false;
-    }
-    return true;
-}
-
 /* Uses what a truncated pickle holds, if it holds events at all; otherwise the error stays. */
-static bool wreck_read(struct machine *machine) {
+static bool cut_read(struct machine *machine) {
     struct read_error *error = machine->cursor->error, truncated = *error;
     struct value root;
     error->code = READ_OK;
-    bool found = wreck_root(machine, &root);
+    bool found = cut_root(machine, &root);
     machine_release(machine);
     bool done = found && snapshot_finish(&machine->snapshot, root) &&
                 snapshot_diagnose_cut(&machine->snapshot, truncated.offset);
@@ -1320,17 +875,16 @@ static bool wreck_read(struct machine *machine) {
         *error = truncated;
     return done || cursor_fail(machine->cursor, error->code, error->offset, "%s", "");
 }
-
 bool pickle_read(struct cursor *cursor, struct trace *trace) {
     struct machine machine = {.cursor = cursor, .arena = &trace->arena};
     struct value root;
-    bool done = snapshot_init(&machine.snapshot, trace, cursor->error) || snapshot_failed(&machine);
+    bool done = snapshot_init(&machine.snapshot, trace, cursor->error) || machine_fail_snapshot(&machine);
     done = done && machine_run(&machine) && root_take(&machine, &root);
     if (!done && cursor->error->code == READ_TRUNCATED) {
-        done = wreck_read(&machine);
+        done = cut_read(&machine);
     } else {
         machine_release(&machine); /* the memo is large: gone before the columns are joined */
-        done = done && (snapshot_finish(&machine.snapshot, root) || snapshot_failed(&machine));
+        done = done && (snapshot_finish(&machine.snapshot, root) || machine_fail_snapshot(&machine));
     }
     snapshot_release(&machine.snapshot);
     return done;

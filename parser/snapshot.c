@@ -228,11 +228,8 @@ static bool event_slot(struct snapshot *snapshot, uint32_t *index) {
     return true;
 }
 
-static bool shape_event(struct snapshot *snapshot, struct value *result) {
-    uint32_t index;
-    if (!event_slot(snapshot, &index))
-        return false;
-    struct event *event = &snapshot->events.row[index];
+/* The dict that is being looked at, as an event. */
+static bool event_of_keys(struct snapshot *snapshot, struct event *event) {
     event->action = action_of(key_string(snapshot, KEY_ACTION));
     event->address = key_uint(snapshot, event->action == ACTION_OOM ? KEY_DEVICE_FREE : KEY_ADDR);
     event->size = key_size(snapshot, KEY_SIZE);
@@ -242,8 +239,13 @@ static bool shape_event(struct snapshot *snapshot, struct value *result) {
     event->time_us = (int64_t)key_uint(snapshot, KEY_TIME_US);
     event->pool = key_pool(snapshot, KEY_POOL_ID, &event->has_pool);
     event->context = 0;
-    if ((event->action == ACTION_ALLOC || event->action == ACTION_ANNOTATE) &&
-        !key_context(snapshot, &event->context))
+    return (event->action != ACTION_ALLOC && event->action != ACTION_ANNOTATE) ||
+           key_context(snapshot, &event->context);
+}
+
+static bool shape_event(struct snapshot *snapshot, struct value *result) {
+    uint32_t index;
+    if (!event_slot(snapshot, &index) || !event_of_keys(snapshot, &snapshot->events.row[index]))
         return false;
     *result = (struct value){.tag = VALUE_EVENT, .bits = index};
     return true;
@@ -262,16 +264,27 @@ static bool recorder_of_list(struct snapshot *snapshot, struct value *list) {
     return true;
 }
 
-static bool append_event(struct snapshot *snapshot, struct value *list, const struct value *item) {
-    struct event *event = &snapshot->events.row[item->bits];
+static bool event_record(struct snapshot *snapshot, struct value *list, const struct event *event) {
     if (!recorder_of_list(snapshot, list))
         return false;
     if (!recorder_event(&snapshot->recorders.row[list->bits], event))
         return fail_memory(snapshot);
-    event->stack = snapshot->free_event;
-    snapshot->free_event = (uint32_t)item->bits + 1;
     snapshot->n_events++;
     return true;
+}
+
+static bool append_event(struct snapshot *snapshot, struct value *list, const struct value *item) {
+    struct event *event = &snapshot->events.row[item->bits];
+    if (!event_record(snapshot, list, event))
+        return false;
+    event->stack = snapshot->free_event;
+    snapshot->free_event = (uint32_t)item->bits + 1;
+    return true;
+}
+
+bool snapshot_append_dict(struct snapshot *snapshot, struct value *list) {
+    struct event event;
+    return event_of_keys(snapshot, &event) && event_record(snapshot, list, &event);
 }
 
 /* ---- blocks and segments ---- */

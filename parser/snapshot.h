@@ -132,6 +132,9 @@ bool snapshot_dict(struct snapshot *snapshot, const struct value *pairs, uint32_
  * shape stays one. */
 bool snapshot_shape(struct snapshot *snapshot, struct value *dict);
 
+/* The dict in key_value and key_mask is an event: adds it to a VALUE_NEW_LIST or VALUE_EVENTS at once. */
+bool snapshot_append_dict(struct snapshot *snapshot, struct value *list);
+
 /* Adds to a dict that is not complete; VALUE_NEW_DICT becomes VALUE_DICT. */
 bool snapshot_dict_add(struct snapshot *snapshot, struct value *dict, const struct value *pairs,
                        uint32_t n_pairs);

@@ -1,0 +1,186 @@
+/*
+ * The state of the pickle machine, shared by the files that execute opcodes: pickle.c (all of them, one by one),
+ * pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of references) and pickle_cut.c (what a truncated
+ * pickle leaves). Private to them.
+ */
+#ifndef STRATA_PARSER_PICKLE_MACHINE_H
+#define STRATA_PARSER_PICKLE_MACHINE_H
+
+#include "parser/cursor.h"
+#include "parser/snapshot.h"
+
+/*
+ * The memo. An entry packs a value into 8 bytes:   | tag 8 | bits 56 |
+ * What does not fit (large integers, floats) goes to `boxed`. VALUE_UNSET as tag means "never put".
+ */
+enum { VALUE_UNSET = 0xFF, VALUE_BOXED = 0xFE };
+
+struct memo {
+    uint64_t *entry;
+    uint32_t count, capacity;
+    uint64_t *boxed; /* pairs: tag, bits */
+    uint32_t n_boxed, boxed_capacity;
+};
+
+/*
+ * Lists that are nothing but memo references to frames, by their raw bytes. Memo entries do not change, so equal bytes
+ * are equal stacks, and nearly every stack of a real file is met again this way without being decoded. A training loop
+ * repeats itself: the list that came next the last time is tried before any other.
+ */
+struct list_cache {
+    struct list_entry {
+        uint64_t hash;   /* of the raw bytes without the APPENDS behind them */
+        uint32_t offset; /* of the raw bytes in `bytes`, with the APPENDS */
+        uint32_t nbytes; /* without it */
+        uint32_t stack;
+        uint32_t next; /* the entry that came after this one the last time */
+    } * entry;         /* entry 0 stands for "none" */
+    uint32_t count, capacity;
+    uint32_t *slot; /* index of an entry; 0: empty */
+    uint32_t mask;
+    uint32_t last; /* the entry that came last */
+    uint8_t *bytes;
+    uint32_t n_bytes, bytes_capacity;
+};
+
+enum { MAX_DICT_PAIRS = 24 };
+
+/*
+ * The keys of the dict before, as their opcodes stand in the file. The dicts of a list have the same keys in the same
+ * order, so each next key is recognised by one comparison.
+ */
+struct dict_recipe {
+    struct dict_step {
+        uint64_t opcode, opcode_mask; /* BINGET or LONG_BINGET with its argument: 2 or 5 bytes */
+        uint8_t nbytes;
+        uint8_t key; /* enum key */
+    } step[MAX_DICT_PAIRS];
+    uint32_t count;
+};
+
+/* Texts of up to 8 bytes that come anew with every event, such as "N/A", by their bytes. */
+enum { SHORT_TEXTS = 64 };
+struct short_text {
+    uint64_t bytes;
+    uint32_t nbytes; /* 0: empty */
+    uint32_t string;
+};
+
+struct machine {
+    struct cursor *cursor;
+    struct arena *arena;
+    struct snapshot snapshot;
+    struct value *stack;
+    uint32_t n_stack, stack_capacity;
+    uint32_t *mark;
+    uint32_t n_marks, mark_capacity;
+    struct memo memo;
+    struct list_cache lists;
+    struct dict_recipe recipe;
+    struct short_text short_text[SHORT_TEXTS];
+    uint64_t opcode_offset; /* of the opcode that is being executed */
+    bool stopped;
+};
+
+/* Little-endian numbers, unaligned. */
+static inline uint32_t load_u32(const uint8_t *p) {
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t load_u64(const uint8_t *p) {
+    return load_u32(p) | (uint64_t)load_u32(p + 4) << 32;
+}
+
+/* ---- errors: each notes the first one and returns false ---- */
+
+bool machine_fail(struct machine *machine, enum read_code code, const char *message);
+bool machine_fail_memory(struct machine *machine);
+
+/* The snapshot has set code and message; the place is the machine's. */
+bool machine_fail_snapshot(struct machine *machine);
+
+/* ---- stack ---- */
+
+bool machine_push_slow(struct machine *machine, struct value value);
+bool machine_mark(struct machine *machine);
+
+static inline bool machine_push(struct machine *machine, struct value value) {
+    if (machine->n_stack == machine->stack_capacity)
+        return machine_push_slow(machine, value);
+    machine->stack[machine->n_stack++] = value;
+    return true;
+}
+
+static inline bool machine_push_bits(struct machine *machine, enum value_tag tag, uint64_t bits) {
+    return machine_push(machine, (struct value){.tag = (uint8_t)tag, .bits = bits});
+}
+
+static inline struct value *machine_top(struct machine *machine) {
+    return &machine->stack[machine->n_stack - 1];
+}
+
+/* ---- memo ---- */
+
+static inline uint64_t memo_entry(enum value_tag tag, uint64_t bits) {
+    return (uint64_t)tag << 56 | bits;
+}
+
+bool memo_append_slow(struct machine *machine, uint64_t entry);
+
+/* MEMOIZE. The count cannot lead the number of bytes: each memo opcode is one. */
+static inline bool memo_append(struct machine *machine, enum value_tag tag, uint64_t bits) {
+    struct memo *memo = &machine->memo;
+    if (memo->count == memo->capacity)
+        return memo_append_slow(machine, memo_entry(tag, bits));
+    memo->entry[memo->count++] = memo_entry(tag, bits);
+    return true;
+}
+
+/* A container has changed its nature (it was empty, now it is a stack): the memo must say so too. */
+bool memo_update(struct machine *machine, const struct value *value);
+
+/* A container on the stack may have been filled through another reference: the memo knows better. */
+void value_refresh(const struct machine *machine, struct value *value);
+
+/* Makes stack[first .. first + count) ready to be put into a container: complete dicts get their shape. */
+bool values_settle(struct machine *machine, uint32_t first, uint32_t count);
+
+/* ---- containers ---- */
+
+/* True if the next opcode puts the top of the stack into the memo, as the C++ pickler does with what is complete. */
+static inline bool memo_is_next(const struct machine *machine) {
+    const struct cursor *cursor = machine->cursor;
+    return cursor->p < cursor->end &&
+           (*cursor->p == 'q' || *cursor->p == 'r' || *cursor->p == 'p' || *cursor->p == 0x94);
+}
+
+/* An event whose list is open right below goes there at once, so that a batch of millions needs no stack. */
+bool event_pass_on(struct machine *machine);
+
+/* ---- pickle_list.c ---- */
+
+/*
+ * `p` is behind a MARK. If a run of references to frames and an APPENDS follow: sets `stack` and returns where the
+ * APPENDS ends. NULL: something else, or an error (then the cursor's error is set). O(bytes of the list).
+ */
+const uint8_t *list_take(struct machine *machine, const uint8_t *p, uint32_t *stack);
+
+/* A memo entry was overwritten: equal bytes need not be equal stacks any more. */
+void list_cache_forget(struct machine *machine);
+void list_cache_release(struct machine *machine);
+
+/* ---- pickle_dict.c ---- */
+
+/*
+ * The cursor is at the MARK of a dict that was just begun (on top of the stack, not in the memo or put there). Known keys
+ * with small values are taken without the stack; where something else comes, all is handed to the machine as if it had
+ * read it itself. Then follow, as long as it goes, the other events of the same list. False: an error.
+ */
+bool dict_take(struct machine *machine);
+
+/* ---- pickle_cut.c ---- */
+
+/* The root of what a truncated pickle holds, for snapshot_finish. False: there is none, or an error. */
+bool cut_root(struct machine *machine, struct value *root);
+
+#endif
