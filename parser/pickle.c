@@ -266,7 +266,7 @@ static bool op_appends(struct machine *machine) {
 
 bool event_pass_on(struct machine *machine) {
     struct value *event = &machine->stack[machine->n_stack - 1];
-    if (event->tag == VALUE_EVENT && memo_is_next(machine))
+    if (event->tag == VALUE_EVENT && top_is_next(machine))
         return true;
     if (event->tag != VALUE_EVENT || machine->n_marks == 0 ||
         machine->mark[machine->n_marks - 1] != machine->n_stack - 1 || machine->n_stack < 2)

@@ -171,7 +171,7 @@ static bool pairs_push(struct machine *machine, uint32_t n_pairs) {
 /* The list of events that is open right below the top of the stack, or NULL. */
 static struct value *events_below(struct machine *machine) {
     if (machine->n_marks == 0 || machine->n_stack < 2 ||
-        machine->mark[machine->n_marks - 1] != machine->n_stack - 1 || memo_is_next(machine))
+        machine->mark[machine->n_marks - 1] != machine->n_stack - 1 || top_is_next(machine))
         return NULL;
     struct value *list = machine_top(machine) - 1;
     value_refresh(machine, list);

@@ -147,11 +147,12 @@ bool values_settle(struct machine *machine, uint32_t first, uint32_t count);
 
 /* ---- containers ---- */
 
-/* True if the next opcode puts the top of the stack into the memo, as the C++ pickler does with what is complete. */
-static inline bool memo_is_next(const struct machine *machine) {
+/* True if the next opcode is about the top of the stack: it puts it into the memo, as the C++ pickler does with what is
+ * complete, doubles it or drops it. */
+static inline bool top_is_next(const struct machine *machine) {
     const struct cursor *cursor = machine->cursor;
-    return cursor->p < cursor->end &&
-           (*cursor->p == 'q' || *cursor->p == 'r' || *cursor->p == 'p' || *cursor->p == 0x94);
+    return cursor->p < cursor->end && (*cursor->p == 'q' || *cursor->p == 'r' || *cursor->p == 'p' ||
+                                       *cursor->p == 0x94 || *cursor->p == '2' || *cursor->p == '0');
 }
 
 /* An event whose list is open right below goes there at once, so that a batch of millions needs no stack. */

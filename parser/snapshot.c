@@ -216,15 +216,16 @@ static bool key_context(struct snapshot *snapshot, uint32_t *id) {
     return intern_context(&snapshot->interner, context, id) || fail_memory(snapshot);
 }
 
-static bool event_slot(struct snapshot *snapshot, uint32_t *index) {
+static bool event_row(struct snapshot *snapshot, uint32_t *index) {
     if (snapshot->free_event != 0) {
         *index = snapshot->free_event - 1;
-        snapshot->free_event = snapshot->events.row[*index].stack;
+        snapshot->free_event = snapshot->events.row[*index].next_free;
         return true;
     }
     if (!rows_reserve(snapshot, &snapshot->events))
         return false;
     *index = snapshot->events.count++;
+    snapshot->events.row[*index].turn = 0;
     return true;
 }
 
@@ -245,9 +246,10 @@ static bool event_of_keys(struct snapshot *snapshot, struct event *event) {
 
 static bool shape_event(struct snapshot *snapshot, struct value *result) {
     uint32_t index;
-    if (!event_slot(snapshot, &index) || !event_of_keys(snapshot, &snapshot->events.row[index]))
+    if (!event_row(snapshot, &index) || !event_of_keys(snapshot, &snapshot->events.row[index].event))
         return false;
-    *result = (struct value){.tag = VALUE_EVENT, .bits = index};
+    *result =
+        (struct value){.tag = VALUE_EVENT, .bits = index | (uint64_t)snapshot->events.row[index].turn << 32};
     return true;
 }
 
@@ -274,11 +276,15 @@ static bool event_record(struct snapshot *snapshot, struct value *list, const st
 }
 
 static bool append_event(struct snapshot *snapshot, struct value *list, const struct value *item) {
-    struct event *event = &snapshot->events.row[item->bits];
-    if (!event_record(snapshot, list, event))
+    uint32_t index = (uint32_t)item->bits;
+    struct waiting_event *row = &snapshot->events.row[index];
+    if (row->turn != item->bits >> 32)
+        return true;
+    if (!event_record(snapshot, list, &row->event))
         return false;
-    event->stack = snapshot->free_event;
-    snapshot->free_event = (uint32_t)item->bits + 1;
+    row->turn = (row->turn + 1) & 0xFFFFFF;
+    row->next_free = snapshot->free_event;
+    snapshot->free_event = index + 1;
     return true;
 }
 
@@ -378,11 +384,12 @@ static bool append_row(struct snapshot *snapshot, struct value *list, const stru
         return false;
     struct chain *chain = &snapshot->chains.row[list->bits];
     uint32_t row = (uint32_t)item->bits;
-    uint32_t *next = is_block ? &snapshot->blocks.row[row].next : &snapshot->segments.row[row].next;
-    if (*next != 0 || chain->last == row + 1) { /* one dict in two places: it counts once */
+    bool *taken = is_block ? &snapshot->blocks.row[row].taken : &snapshot->segments.row[row].taken;
+    if (*taken) {
         snapshot->n_misplaced++;
         return true;
     }
+    *taken = true;
     if (chain->last == 0)
         chain->first = row + 1;
     else if (is_block)

@@ -29,7 +29,7 @@ enum value_tag {
     VALUE_PAIR,   /* bits: index of a tuple of two integers */
     VALUE_FRAME,  /* bits: frame id */
     VALUE_STACK,  /* bits: stack id */
-    VALUE_EVENT,  /* bits: index of a waiting event */
+    VALUE_EVENT,  /* bits: index of a waiting event, and its turn above 32 bits */
     VALUE_EVENTS, /* bits: index of a recorder */
     VALUE_BLOCK,  /* bits: index of a staged block */
     VALUE_BLOCKS, /* bits: index of a chain */
@@ -65,9 +65,17 @@ struct chain {
     uint32_t count;
 };
 
+/* One dict may stand in two lists, or twice in one: what it says counts once. */
+
+struct waiting_event {
+    struct event event;
+    uint32_t turn; /* events that waited in this row before; 24 bits. A value of another turn is spent. */
+    uint32_t next_free; /* + 1; 0: the last */
+};
+
 struct staged_block {
     struct block block;
-    bool has_address;
+    bool has_address, taken;
     uint32_t next;
 };
 
@@ -77,6 +85,7 @@ struct staged_segment {
     uint64_t stream;
     struct pool_id pool;
     struct chain blocks;
+    bool taken;
     uint32_t next;
 };
 
@@ -95,8 +104,8 @@ struct snapshot {
     struct read_error *error; /* code and message are set here, the offset by the reader */
 
     ROWS(struct recorder) recorders;
-    ROWS(struct event) events; /* waiting for their list */
-    uint32_t free_event;       /* chain of unused rows, + 1 */
+    ROWS(struct waiting_event) events; /* waiting for their list */
+    uint32_t free_event;               /* chain of unused rows, + 1 */
     ROWS(struct pool_id) pairs;
     ROWS(struct staged_block) blocks;
     ROWS(struct staged_segment) segments;

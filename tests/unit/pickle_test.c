@@ -202,6 +202,15 @@ static void test_a_root_that_is_filled_through_the_memo(void **state) {
           "0h\0(" TEXT("\x0d", "device_traces") "](](" ALLOC FREE FINISH);
 }
 
+/* It counts once, wherever it stands; what waits in its place later is another event. */
+static void test_an_event_in_two_places(void **state) {
+    (void)state;
+    SMALL(BEGIN ALLOC "q\7h\7h\7" FREE "h\7" FINISH);
+    SMALL(BEGIN ALLOC "2" FREE FINISH);
+    SMALL(BEGIN FREE "0" ALLOC FREE FINISH);
+    SMALL("\x80\2}(" TEXT("\x0d", "device_traces") "](](" ALLOC "q\7" FREE "e](h\7h\7eeu.");
+}
+
 /* ---- the C++ pickler ---- */
 
 #define TAGGED(value) "ctorch.jit._pickle\nrestore_type_tag\n" value TEXT("\x0e", "Dict[Any, Any]") "\x86R"
@@ -431,6 +440,7 @@ int main(void) {
         cmocka_unit_test(test_frames_are_skipped),
         cmocka_unit_test(test_memo),
         cmocka_unit_test(test_a_root_that_is_filled_through_the_memo),
+        cmocka_unit_test(test_an_event_in_two_places),
         cmocka_unit_test(test_type_tags),
         cmocka_unit_test(test_memo_after_completion),
         cmocka_unit_test(test_roots),

@@ -1,0 +1,294 @@
+/*
+ * Whole dicts and lists are read by a fast way of their own (parser/pickle_dict.c, pickle_list.c). Random pickles are
+ * written twice: with the opcodes that take it, and with text opcodes (GET, PUT) that never do. Both must say the same.
+ */
+#include "memory_input.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+enum { PICKLES = 3000, EVENTS = 24, PADDING = 2048 };
+
+/* ---- dice ---- */
+
+static uint64_t seed;
+
+static uint32_t below(uint32_t n) {
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((seed >> 33) % n);
+}
+
+/* ---- writer ---- */
+
+struct writer {
+    struct bytes bytes;
+    bool slow;
+    uint32_t memo; /* entries so far */
+};
+
+static void put_u8(struct writer *writer, uint32_t byte) {
+    uint8_t b = (uint8_t)byte;
+    bytes_add(&writer->bytes, &b, 1);
+}
+
+static void put_u32(struct writer *writer, uint32_t word) {
+    for (unsigned i = 0; i < 4; i++)
+        put_u8(writer, word >> 8 * i & 0xFF);
+}
+
+static void put_line(struct writer *writer, char opcode, uint32_t index) {
+    char line[16];
+    int length = snprintf(line, sizeof line, "%c%u\n", opcode, index);
+    bytes_add(&writer->bytes, line, (size_t)length);
+}
+
+static void get(struct writer *writer, uint32_t index) {
+    if (writer->slow) {
+        put_line(writer, 'g', index);
+    } else if (index < 256 && seed >> 40 & 3) {
+        put_u8(writer, 'h');
+        put_u8(writer, index);
+    } else {
+        put_u8(writer, 'j');
+        put_u32(writer, index);
+    }
+}
+
+static uint32_t memoize(struct writer *writer) {
+    if (writer->slow)
+        put_line(writer, 'p', writer->memo);
+    else
+        put_u8(writer, 0x94);
+    return writer->memo++;
+}
+
+static void text(struct writer *writer, const char *characters) {
+    put_u8(writer, 0x8c);
+    put_u8(writer, (uint32_t)strlen(characters));
+    bytes_add_text(&writer->bytes, characters);
+}
+
+/* ---- the plan, the same for both ---- */
+
+static const char *const words[] = {
+    "action",         "addr",          "size",     "stream", "frames", "time_us",    "compile_context",
+    "pool_id",        "name",          "filename", "line",   "state",  "total_size", "no key of ours",
+    "device_free",    "user_metadata", "alloc",    "oom",    "aloha",  "N/A",        "free_requested",
+    "free_completed", "segment_alloc", "snapshot",
+};
+enum { N_WORDS = sizeof words / sizeof words[0], N_KEYS = 16, N_ACTIONS = 8, N_FRAMES = 6 };
+
+static void integer(struct writer *writer) {
+    uint32_t kind = below(5), value = below(3) == 0 ? below(UINT32_MAX) : below(6) * 512;
+    if (kind == 0) {
+        put_u8(writer, 'K');
+        put_u8(writer, value & 0xFF);
+    } else if (kind == 1) {
+        put_u8(writer, 'M');
+        put_u8(writer, value & 0xFF);
+        put_u8(writer, value >> 8 & 0xFF);
+    } else if (kind == 2) {
+        put_u8(writer, 'J');
+        put_u32(writer, value);
+    } else {
+        uint32_t nbytes = 1 + below(9);
+        put_u8(writer, 0x8a);
+        put_u8(writer, nbytes);
+        for (uint32_t i = 0; i < nbytes; i++)
+            put_u8(writer, i < 4 ? value >> 8 * i & 0xFF : below(4) == 0 ? 0xFF : 0);
+    }
+}
+
+static void frame(struct writer *writer, uint32_t line) {
+    put_u8(writer, '}');
+    memoize(writer);
+    put_u8(writer, '(');
+    get(writer, 9);
+    text(writer, line % 2 != 0 ? "a.py" : "a_longer_name.py");
+    memoize(writer);
+    get(writer, 8);
+    text(writer, "f");
+    memoize(writer);
+    get(writer, 10);
+    put_u8(writer, 'K');
+    put_u8(writer, line);
+    put_u8(writer, 'u');
+}
+
+/* A list of frames: one of a few by far most of the time. `first` is the memo index of the first frame. */
+static void frames(struct writer *writer, uint32_t first) {
+    uint32_t which = below(4), n = below(12) == 0 ? below(3) : 2 + which;
+    put_u8(writer, ']');
+    memoize(writer);
+    if (n == 0)
+        return;
+    put_u8(writer, '(');
+    for (uint32_t i = 0; i < n; i++)
+        get(writer, below(60) == 0 ? below(writer->memo) : first + 3 * ((i * which + i) % N_FRAMES));
+    put_u8(writer, 'e');
+}
+
+static void value(struct writer *writer, uint32_t key, uint32_t first_frame) {
+    if (below(40) == 0) {
+        put_u8(writer, (uint8_t) "N\x88}]"[below(4)]);
+    } else if (below(40) == 0) {
+        get(writer, below(writer->memo));
+    } else if (key == 0) {
+        get(writer, N_KEYS + below(N_ACTIONS));
+    } else if (key == 4) {
+        frames(writer, first_frame);
+    } else if (key == 7) {
+        put_u8(writer, 'K');
+        put_u8(writer, below(2));
+        put_u8(writer, 'K');
+        put_u8(writer, below(3));
+        put_u8(writer, 0x86);
+        memoize(writer);
+    } else if (key == 6 || key == 15) {
+        text(writer, below(3) == 0 ? "N/A" : below(2) == 0 ? "0/0" : "a text of more than eight bytes");
+        if (below(8) != 0)
+            memoize(writer);
+    } else {
+        integer(writer);
+    }
+}
+
+/* Entry `to` of the memo becomes what `from` is. */
+static void overwrite(struct writer *writer, uint32_t from, uint32_t to) {
+    get(writer, from);
+    if (writer->slow) {
+        put_line(writer, 'p', to);
+    } else {
+        put_u8(writer, 'r');
+        put_u32(writer, to);
+    }
+    put_u8(writer, '0');
+}
+
+static void event(struct writer *writer, uint32_t first_frame) {
+    static const uint8_t usual[] = {0, 1, 2, 3, 5, 6, 7, 4};
+    put_u8(writer, '}');
+    if (below(10) != 0)
+        memoize(writer);
+    put_u8(writer, '(');
+    for (uint32_t i = 0; i < sizeof usual; i++) {
+        uint32_t key = below(50) == 0 ? below(N_KEYS) : usual[i];
+        if (below(60) == 0)
+            continue;
+        get(writer, key);
+        value(writer, key, first_frame);
+    }
+    put_u8(writer, 'u');
+    if (below(20) == 0)
+        memoize(writer);
+    if (below(20) == 0)
+        overwrite(writer, below(writer->memo), below(2) == 0 ? below(N_KEYS) : first_frame + below(12));
+}
+
+/* {"device_traces": [[EVENTS]]}, after every word was put into the memo. */
+static void pickle_write(struct writer *writer) {
+    BYTES(&writer->bytes, "\x80\4");
+    for (uint32_t i = 0; i < N_WORDS; i++) {
+        text(writer, words[i]);
+        memoize(writer);
+        put_u8(writer, '0');
+    }
+    uint32_t first_frame = writer->memo;
+    for (uint32_t i = 0; i < N_FRAMES; i++) {
+        frame(writer, i);
+        put_u8(writer, '0');
+    }
+    put_u8(writer, '}');
+    text(writer, "device_traces");
+    BYTES(&writer->bytes, "](](");
+    for (uint32_t i = 0; i < EVENTS; i++)
+        event(writer, first_frame);
+    BYTES(&writer->bytes, "ees.");
+    for (uint32_t i = 0; i < PADDING; i++)
+        put_u8(writer, 0);
+}
+
+/* ---- what was read, as text ---- */
+
+static void say(struct bytes *to, const char *format, ...) {
+    char line[256];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    bytes_add(to, line, (size_t)length);
+}
+
+static void say_string(struct bytes *to, const struct trace *trace, uint32_t string) {
+    uint32_t nbytes;
+    const uint8_t *at = trace_string(trace, string, &nbytes);
+    bytes_add(to, at, nbytes);
+    say(to, "|");
+}
+
+static void say_lives(struct bytes *to, const struct trace *trace, const struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++) {
+        say(to, "\n%u-%u-%u %llu at %llu, %u %u %x:", lives->birth[i], lives->request[i], lives->death[i],
+            (unsigned long long)lives->size[i], (unsigned long long)lives->address[i], lives->stream[i],
+            lives->pool[i], lives->flags[i]);
+        for (uint32_t at = lives->stack[i]; at != 0; at = trace->stacks.stack[at].parent) {
+            const struct frame *frame = &trace->frames.frame[trace->stacks.stack[at].frame];
+            say(to, " %u ", frame->line);
+            say_string(to, trace, frame->file);
+        }
+        if (lives->context[i] == 0)
+            continue;
+        const struct context *context = &trace->contexts.context[lives->context[i]];
+        say_string(to, trace, context->compile_context);
+        say_string(to, trace, context->user_metadata);
+    }
+}
+
+static struct bytes outcome(const struct writer *writer) {
+    struct trace trace;
+    struct read_error error;
+    struct bytes text = {0};
+    bool done = memory_input_trace(&trace, writer->bytes.at, writer->bytes.nbytes, 0, SIZE_MAX, &error);
+    say(&text, "%s", done ? "read" : read_code_name(error.code));
+    for (uint32_t d = 0; done && d < trace.n_devices; d++) {
+        const struct device_trace *device = &trace.devices[d];
+        say(&text, "\n%u events, %u streams, %u pools, %u ooms, %u segment events", device->n_events,
+            device->n_streams, device->n_pools, device->n_ooms, device->n_segment_events);
+        for (uint32_t i = 0; device->time_us != NULL && i < device->n_events; i++)
+            say(&text, " %lld", (long long)device->time_us[i]);
+        say_lives(&text, &trace, &device->lives);
+    }
+    bytes_add(&text, "", 1);
+    trace_release(&trace);
+    return text;
+}
+
+static void test_both_ways_say_the_same(void **state) {
+    (void)state;
+    uint32_t n_read = 0;
+    for (uint32_t i = 0; i < PICKLES; i++) {
+        struct bytes said[2];
+        for (unsigned slow = 0; slow < 2; slow++) {
+            struct writer writer = {.slow = slow != 0};
+            seed = i;
+            pickle_write(&writer);
+            said[slow] = outcome(&writer);
+            bytes_release(&writer.bytes);
+        }
+        if (strcmp((const char *)said[0].at, (const char *)said[1].at) != 0)
+            fail_msg("pickle %u:\n%s\n--- but by text opcodes ---\n%s", i, (const char *)said[0].at,
+                     (const char *)said[1].at);
+        n_read += memcmp(said[0].at, "read", 4) == 0;
+        bytes_release(&said[0]);
+        bytes_release(&said[1]);
+    }
+    assert_in_range(n_read, PICKLES / 2, PICKLES); /* most are good, or the test would say little */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_both_ways_say_the_same)};
+    return cmocka_run_group_tests_name("pickle_fast", tests, NULL, NULL);
+}
