@@ -372,8 +372,8 @@ describe("figures", { skip }, () => {
 });
 
 /** Top of the y axis in bytes, from the program that asks the layout code itself. */
-function headroom(/** @type {number} */ ordinal) {
-    const output = run(String(process.env.STATE_DUMP), "--pick", recording, ordinal, 10, 10, -1, 1, "0,0").toString();
+function headroom(/** @type {number} */ ordinal, input = recording) {
+    const output = run(String(process.env.STATE_DUMP), "--pick", input, ordinal, 10, 10, -1, 1, "0,0").toString();
     return Number(/^top (\d+)$/m.exec(output)?.[1]);
 }
 
@@ -387,18 +387,18 @@ function randomPoints(/** @type {number} */ count, /** @type {number} */ width, 
     return Array.from({ length: count }, () => [next(width), next(height)]);
 }
 
-/** @param {import("playwright-core").Page} page @param {number} ordinal @param {{from: number, to: number}} view @param {number} count */
-async function checkPicks(page, ordinal, view, count) {
+/** @param {import("playwright-core").Page} page @param {number} ordinal @param {{from: number, to: number}} view @param {number} count @param {string} [input] */
+async function checkPicks(page, ordinal, view, count, input = recording) {
     const box = await plotBox(page);
     const [width, height] = [Math.round(box.width), Math.round(box.height)];
-    const top = headroom(ordinal);
+    const top = headroom(ordinal, input);
     // Most points below the highest total of the window: above it there is nothing to find.
-    const { live } = replay("--curves", recording, ordinal);
-    const highest = Math.max(...live.slice(Math.max(view.from, 0), view.to + 1));
+    const { live } = replay("--curves", input, ordinal);
+    const highest = live.slice(Math.max(view.from, 0), view.to + 1).reduce((/** @type {number} */ most, /** @type {number} */ bytes) => Math.max(most, bytes), 0);
     const used = Math.min(height, Math.ceil((1.2 * height * highest) / top));
     const points = randomPoints(count, width, used).map(([x, y]) => [x, y + height - used]);
     const got = await page.evaluate((points) => points.map(([x, y]) => window.strata.pick(x, y)), points);
-    const wanted = replay("--pick", recording, ordinal, width, height, view.from, view.to, 0, top,
+    const wanted = replay("--pick", input, ordinal, width, height, view.from, view.to, 0, top,
                           ...points.map((point) => point.join(","))); // prettier-ignore
     let hits = 0;
     points.forEach((point, i) => {
@@ -1079,6 +1079,92 @@ describe("fluid", { skip }, () => {
             const stats = await ask(page, "strata.stats()");
             assert.ok(stats.memoryBytes >= 65536 && stats.memoryBytes % 65536 === 0);
             assert.ok(await page.evaluate(() => document.querySelectorAll("*").length) < 2500, "elements do not grow with allocations");
+        });
+    });
+});
+
+describe("a million events", { skip }, () => {
+    /** More than this no page needs, whatever it shows. */
+    const ELEMENTS_MOST = 700;
+
+    test("open, hover, pick, zoom, pan, search and list", async () => {
+        const file = path.join(folder, "million.pickle");
+        run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 1_000_000, "-o", file);
+        const [device] = report(file).devices;
+        assert.ok(device.events >= 1_000_000);
+        await withPage(writePage(file), async (page) => {
+            const stats = () => ask(page, "strata.stats()");
+            const view = () => ask(page, "strata.view()");
+            const elements = async () => {
+                const count = await page.evaluate(() => document.querySelectorAll("*").length);
+                assert.ok(count < ELEMENTS_MOST, `${count} elements`);
+            };
+            assert.equal((await stats()).allocations, device.allocations);
+            assert.equal((await ask(page, "strata.summary()")).peak_bytes, device.peak_bytes);
+            assert.ok(colorsOf((await canvasPixels(page)).rgba) > 20, "the picture is not empty");
+            await elements();
+            await checkPicks(page, device.device, await view(), 60, file);
+
+            // The pointer: what it says is what pick() finds, and the stack is not drawn again.
+            const box = await plotBox(page);
+            const { draws } = await stats();
+            let named = 0;
+            for (const [x, y] of randomPoints(30, Math.round(box.width), Math.round(box.height))) {
+                await page.mouse.move(box.x + x + 0.5, box.y + y + 0.5);
+                await settle(page);
+                const pick = await page.evaluate(([x, y]) => window.strata.pick(x, y), [x, y]);
+                assert.equal(await page.locator("#tip").isVisible(), pick !== null);
+                if (!pick) continue;
+                named++;
+                const site = (await page.locator("#tip .tip-site").innerText()).replace(/^\S+:\d+ /, "");
+                const size = await page.locator("#tip .tip-head").evaluate((head) => head.firstChild?.textContent ?? "");
+                const [number, unit] = size.split(" ");
+                const bytes = Number(number) * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(unit);
+                assert.ok(Math.abs(bytes - pick.bytes) <= pick.bytes * 0.05, `${size} for ${pick.bytes} bytes`);
+                // C++ functions are named without their arguments.
+                assert.ok(pick.stack.some((/** @type {any} */ frame) => frame.name.startsWith(site)), site);
+            }
+            assert.ok(named > 10, `${named} of 30 points hit an allocation`);
+            assert.equal((await stats()).draws, draws, "hovering draws no stack");
+
+            // The wheel, then a drag: what is under the cursor stays there.
+            const at = (/** @type {any} */ each) => each.from + (each.to - each.from) / 3;
+            const whole = await view();
+            await page.mouse.move(box.x + box.width / 3, box.y + box.height / 2);
+            for (let i = 0; i < 6; i++) await page.mouse.wheel(0, -300);
+            const near = await until(async () => {
+                const now = await view();
+                return now.to - now.from < (whole.to - whole.from) / 30 && now;
+            }, "the wheel zooms");
+            assert.ok(Math.abs(at(near) - at(whole)) < (near.to - near.from) * 0.02, JSON.stringify(near));
+            await page.mouse.down();
+            await page.mouse.move(box.x + box.width / 3 - 100, box.y + box.height / 2, { steps: 5 });
+            await page.mouse.up();
+            await settle(page);
+            const panned = await view();
+            assert.ok(Math.abs((panned.from - near.from) / (near.to - near.from) - 100 / box.width) < 0.01, JSON.stringify(panned));
+            await checkPicks(page, device.device, await setView(page, { from: 500_000, to: 500_600 }), 60, file);
+
+            // Search counts all of them, wherever the window is.
+            await page.keyboard.press("/");
+            await page.keyboard.type("attention.py");
+            const wanted = replay("--search", file, device.device, "attention.py");
+            await until(async () => (await page.locator("#found").innerText()).startsWith(`${wanted.allocations.toLocaleString("en-US")} allocation`), "the count");
+            assert.deepEqual(await ask(page, 'strata.search("attention.py")'), wanted);
+            await page.keyboard.press("Enter");
+            await settle(page);
+            const { selected } = await view();
+            const found = await page.evaluate((life) => window.strata.allocation(Number(life)), selected);
+            assert.ok(found.stack.some((/** @type {any} */ frame) => frame.file.includes("attention.py")));
+
+            // Every stack of the run in one list.
+            await page.keyboard.press("Escape");
+            await page.locator("#group-stack").click();
+            await setView(page, { selected: null, range: { from: 0, to: device.events } });
+            const rows = Number(await page.locator("#list-scroll").getAttribute("aria-rowcount")) - 1;
+            assert.ok(rows > 1000, `${rows} rows`);
+            assert.ok((await page.locator("#list > .row").count()) < 80);
+            await elements();
         });
     });
 });
