@@ -27,7 +27,6 @@ static struct chart_options chart_options_of(const struct recording *recording,
         .axis = settings->axis,
         .color_by = recording_color_by(recording, settings),
         .hide_internal = settings->hide_internal,
-        .rules = recording_rules(recording),
         .legend_moment = UINT32_MAX,
     };
 }

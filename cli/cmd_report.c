@@ -16,7 +16,6 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .group = settings->group,
         .top = settings->top,
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
-        .rules = recording_rules(recording),
     };
     struct arena scratch;
     recording_scratch(recording, &scratch);

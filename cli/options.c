@@ -271,7 +271,7 @@ static const struct option options[] = {
      "site (default), size, age, stream, pool or category\n(default for memory timelines)"},
     {0, VERB_PNG | SHAPES, "hide-internal", NULL, apply_hide_internal,
      "fade allocations that no line of your own code made,\nand sum them up in the legend"},
-    {0, VERB_PNG | VERB_REPORT, "rules", "FILE", apply_rules,
+    {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
     {0, VERB_PICTURE | VERB_REPORT | SHAPES, "redact", NULL, apply_redact,
      "base names instead of paths, and none of the user's\nmetadata"},
@@ -343,6 +343,12 @@ static void flags_note(struct settings *settings, const struct option *option, c
         settings->flags[used] = '\0';
 }
 
+/* A result tells the name of a file that shaped it, not where that lies. */
+static const char *flag_value(const struct option *option, const char *value) {
+    const char *slash = option->apply == apply_rules ? strrchr(value, '/') : NULL;
+    return slash != NULL ? slash + 1 : value;
+}
+
 static enum options_result option_apply(struct parse *parse, const struct option *option, const char *value) {
     if (option->letter == 'h')
         return OPTIONS_HELP;
@@ -354,7 +360,7 @@ static enum options_result option_apply(struct parse *parse, const struct option
         return wrong(parse->verb);
     }
     if ((option->where & SHAPES) != 0)
-        flags_note(parse->settings, option, value);
+        flags_note(parse->settings, option, flag_value(option, value));
     return OPTIONS_RUN;
 }
 

@@ -73,16 +73,12 @@ static void note_details(const struct recording *recording) {
 
 /* Rules look at paths, so they come before these are redacted. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
-    if (settings->rules != NULL && !rules_apply(&recording->rules, settings->rules, &recording->trace))
+    if (settings->rules != NULL && !rules_apply(settings->rules, &recording->trace))
         return false;
     if (!settings->redact || trace_redact(&recording->trace))
         return true;
     recording_print_no_memory(recording, recording->trace.arena.limit_hit);
     return false;
-}
-
-const struct category_rules *recording_rules(const struct recording *recording) {
-    return recording->rules.category != NULL ? &recording->rules : NULL;
 }
 
 bool recording_read(struct recording *recording, const struct settings *settings) {

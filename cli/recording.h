@@ -4,12 +4,10 @@
 
 #include "cli/input.h"
 #include "cli/options.h"
-#include "layout/category.h"
 
 struct recording {
     struct input input;
     struct trace trace;
-    struct category_rules rules; /* of --rules */
     char sha256[INPUT_DIGEST_CHARACTERS + 1];
     struct read_error error; /* of recording_read, where the trace could not be read */
 };
@@ -40,9 +38,6 @@ bool recording_check_device(const struct recording *recording, const struct sett
 enum color_by recording_color_by(const struct recording *recording, const struct settings *settings);
 uint64_t recording_capacity(const struct recording *recording, const struct settings *settings,
                             uint32_t device);
-
-/* The rules of --rules; NULL: none were given. */
-const struct category_rules *recording_rules(const struct recording *recording);
 
 /* "snapshot", "kineto" or "memory_timeline" */
 const char *recording_kind(const struct recording *recording);

@@ -1,6 +1,7 @@
 #include "cli/rules.h"
 
 #include "cli/terminal.h"
+#include "layout/category.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -156,26 +157,87 @@ static bool stacks_match(const struct rule_list *list, const struct trace *trace
     return true;
 }
 
-static bool rules_match(struct category_rules *rules, const struct rule_list *list, struct trace *trace) {
-    uint32_t *of_stack = arena_alloc(&trace->arena, ((size_t)trace->stacks.count + 1) * sizeof *of_stack);
-    uint32_t *of_context =
-        arena_alloc(&trace->arena, ((size_t)trace->contexts.count + 1) * sizeof *of_context);
-    uint8_t *category = arena_alloc(&trace->arena, (size_t)list->count + 1);
-    if (of_stack == NULL || of_context == NULL || category == NULL || !stacks_match(list, trace, of_stack)) {
-        terminal_error(list->path, "no memory");
+/* ---- noting ---- */
+
+/* What the rules say of the trace, index of the first rule that is met; UINT32_MAX: none. */
+struct verdict {
+    uint32_t *of_stack;   /* [stacks.count] */
+    uint32_t *of_context; /* [n_contexts] */
+    uint32_t n_contexts;  /* those of the file; what is noted adds others */
+    uint32_t *noted;      /* [n_contexts][CATEGORY_COUNT] the context with that category; 0: not yet made */
+    uint32_t name[CATEGORY_COUNT]; /* strings; 0: not yet added */
+};
+
+static bool verdict_find(struct verdict *verdict, const struct rule_list *list, const struct trace *trace) {
+    size_t n = trace->contexts.count;
+    *verdict =
+        (struct verdict){.of_stack = malloc((trace->stacks.count + (size_t)1) * sizeof *verdict->of_stack),
+                         .of_context = malloc((n + 1) * sizeof *verdict->of_context),
+                         .n_contexts = trace->contexts.count,
+                         .noted = calloc(n + 1, CATEGORY_COUNT * sizeof *verdict->noted)};
+    if (verdict->of_stack == NULL || verdict->of_context == NULL || verdict->noted == NULL ||
+        !stacks_match(list, trace, verdict->of_stack))
         return false;
-    }
-    for (uint32_t i = 0; i < trace->contexts.count; i++)
-        of_context[i] = first_rule_of_context(list, trace, i);
-    for (uint32_t i = 0; i < list->count; i++)
-        category[i] = (uint8_t)list->rule[i].category;
-    *rules = (struct category_rules){of_stack, of_context, category};
+    for (uint32_t i = 0; i < verdict->n_contexts; i++)
+        verdict->of_context[i] = first_rule_of_context(list, trace, i);
     return true;
 }
 
-bool rules_apply(struct category_rules *rules, const char *path, struct trace *trace) {
+static void verdict_release(struct verdict *verdict) {
+    free(verdict->of_stack);
+    free(verdict->of_context);
+    free(verdict->noted);
+}
+
+/* The context with another category. 0: no memory. */
+static uint32_t context_noting(struct verdict *verdict, struct trace *trace, uint32_t context,
+                               enum category category) {
+    uint32_t *noted = &verdict->noted[(size_t)context * CATEGORY_COUNT + category];
+    const char *name = category_name(category);
+    void *rows = trace->contexts.context;
+    if (*noted != 0)
+        return *noted;
+    if (verdict->name[category] == 0)
+        verdict->name[category] = trace_string_add(trace, name, strlen(name));
+    if (verdict->name[category] == 0 ||
+        !arena_grow(&trace->arena, &rows, &trace->contexts.capacity, (uint64_t)trace->contexts.count + 1,
+                    sizeof *trace->contexts.context))
+        return 0;
+    trace->contexts.context = rows;
+    *noted = trace->contexts.count++;
+    trace->contexts.context[*noted] = trace->contexts.context[context];
+    trace->contexts.context[*noted].category = verdict->name[category];
+    return *noted;
+}
+
+static bool lives_note(struct verdict *verdict, const struct rule_list *list, struct trace *trace,
+                       const struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint32_t own = verdict->of_stack[lives->stack[i]], noted = verdict->of_context[lives->context[i]];
+        uint32_t first = own < noted ? own : noted;
+        if (first == UINT32_MAX)
+            continue;
+        lives->context[i] = context_noting(verdict, trace, lives->context[i], list->rule[first].category);
+        if (lives->context[i] == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool rules_note(const struct rule_list *list, struct trace *trace) {
+    struct verdict verdict;
+    bool done = verdict_find(&verdict, list, trace);
+    for (uint32_t i = 0; done && i < trace->n_devices; i++)
+        done = lives_note(&verdict, list, trace, &trace->devices[i].lives);
+    verdict_release(&verdict);
+    if (!done)
+        terminal_error(list->path, "no memory");
+    return done;
+}
+
+bool rules_apply(const char *path, struct trace *trace) {
     struct rule_list list = {.path = path};
-    bool done = rules_read(&list) && rules_match(rules, &list, trace);
+    bool done = rules_read(&list) && rules_note(&list, trace);
     rules_release(&list);
     return done;
 }

@@ -11,10 +11,11 @@
 #ifndef STRATA_CLI_RULES_H
 #define STRATA_CLI_RULES_H
 
-#include "layout/category.h"
+#include "trace/trace.h"
 
-/* Reads a file of rules and matches it with everything in `trace`; the result lives in the trace's arena. False: printed.
- * O(rules * (frames + contexts) + stacks). */
-bool rules_apply(struct category_rules *rules, const char *path, struct trace *trace);
+/* Reads a file of rules and notes the category in the context of every allocation that one meets, as a profiler would have
+ * done: so picture, report and page show it, and a page keeps it. False: printed. O(rules * (frames + contexts) + stacks +
+ * lives). */
+bool rules_apply(const char *path, struct trace *trace);
 
 #endif

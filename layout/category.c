@@ -7,6 +7,7 @@ static const char *const names[CATEGORY_COUNT] = {
     [CATEGORY_GRADIENT] = "gradient",     [CATEGORY_OPTIMIZER_STATE] = "optimizer_state",
     [CATEGORY_ACTIVATION] = "activation", [CATEGORY_TEMPORARY] = "temporary",
     [CATEGORY_INPUT] = "input",           [CATEGORY_AUTOGRAD_DETAIL] = "autograd_detail",
+    [CATEGORY_UNKNOWN] = "unknown",
 };
 
 const char *category_name(enum category category) {
@@ -177,8 +178,8 @@ static enum category category_inferred(const struct lives *lives, uint32_t life,
     return traits & STACK_DATA ? CATEGORY_INPUT : forward_category(lives, life, ahead);
 }
 
-/* CATEGORY_COUNT: the event does not say. */
-static enum category category_of_event(const struct trace *trace, uint32_t context) {
+/* CATEGORY_COUNT: it does not say. */
+static enum category category_of_context(const struct trace *trace, uint32_t context) {
     struct text text = text_of(trace, trace->contexts.context[context].category);
     if (text.nbytes == 0)
         return CATEGORY_COUNT;
@@ -186,28 +187,17 @@ static enum category category_of_event(const struct trace *trace, uint32_t conte
     return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
 }
 
-/* CATEGORY_COUNT: no rule speaks of it. */
-static enum category category_by_rule(const struct category_rules *rules, uint32_t stack, uint32_t context) {
-    if (rules == NULL)
-        return CATEGORY_COUNT;
-    uint32_t a = rules->stack_rule[stack], b = rules->context_rule[context], first = a < b ? a : b;
-    return first == UINT32_MAX ? CATEGORY_COUNT : (enum category)rules->category[first];
-}
-
 /* From the last to the first, so that what comes after an allocation is known. */
-static void lives_categorise(const struct timeline *timeline, const struct category_rules *rules,
-                             const uint8_t *traits, uint8_t *category) {
+static void lives_categorise(const struct timeline *timeline, const uint8_t *traits, uint8_t *category) {
     const struct lives *lives = &timeline->device->lives;
     const struct device_trace *device = timeline->device;
     struct ahead ahead = {{UINT32_MAX, UINT32_MAX, UINT32_MAX}, device->n_events + 1};
     uint32_t n_ooms = device->n_ooms;
     for (uint32_t i = lives->count; i-- > 0;) {
-        uint32_t stack = lives->stack[i], context = lives->context[i];
+        uint32_t stack = lives->stack[i];
         while (n_ooms > 0 && device->ooms[n_ooms - 1].event >= lives->birth[i])
             ahead.failure = device->ooms[--n_ooms].event + 1;
-        enum category own = category_by_rule(rules, stack, context);
-        if (own == CATEGORY_COUNT)
-            own = category_of_event(timeline->trace, context);
+        enum category own = category_of_context(timeline->trace, lives->context[i]);
         if (own == CATEGORY_COUNT)
             own = category_inferred(lives, i, traits[stack], &ahead);
         category[i] = (uint8_t)own;
@@ -237,12 +227,11 @@ static bool open_ones_settle(const struct timeline *timeline, uint8_t *category,
     return true;
 }
 
-bool categories_find(const struct timeline *timeline, const struct category_rules *rules, uint8_t *category,
-                     struct arena *arena) {
+bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
     uint8_t *traits = column(arena, timeline->trace->stacks.count, sizeof *traits);
     if (traits == NULL || !stack_traits(timeline->trace, traits, arena))
         return false;
-    lives_categorise(timeline, rules, traits, category);
+    lives_categorise(timeline, traits, category);
     arena_drop(arena, (void **)&traits);
     return open_ones_settle(timeline, category, arena);
 }

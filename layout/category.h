@@ -1,6 +1,6 @@
 /*
- * What an allocation is for. The event says it where a profiler wrote the file; otherwise it is inferred from the stack
- * and from what the allocation outlives. docs/report.md, "Categories", states the rules for people. Freestanding.
+ * What an allocation is for. Its context says it where a profiler wrote the file or where a rule of the user's met it;
+ * otherwise it is inferred from the stack and from what the allocation outlives. docs/report.md, "Categories", states the rules for people. Freestanding.
  */
 #ifndef STRATA_LAYOUT_CATEGORY_H
 #define STRATA_LAYOUT_CATEGORY_H
@@ -16,6 +16,7 @@ enum category {
     CATEGORY_TEMPORARY,
     CATEGORY_INPUT,
     CATEGORY_AUTOGRAD_DETAIL, /* only a profiler knows these */
+    CATEGORY_UNKNOWN,         /* a profiler's own word for what it could not tell */
     CATEGORY_COUNT
 };
 
@@ -24,14 +25,6 @@ const char *category_name(enum category category);
 
 /* The category with this name; CATEGORY_COUNT: none has it. */
 enum category category_by_name(const uint8_t *name, uint32_t nbytes);
-
-/* Rules of the user's, already matched: the first rule that an allocation's stack or context meets decides. */
-struct category_rules {
-    const uint32_t
-        *stack_rule; /* [stacks.count] index of the first rule that the stack meets, UINT32_MAX: none */
-    const uint32_t *context_rule; /* [contexts.count] */
-    const uint8_t *category;      /* of each rule, enum category */
-};
 
 /* What a stack says, as flags. */
 enum stack_trait {
@@ -45,9 +38,8 @@ enum stack_trait {
 /* Traits of every stack into `traits[stacks.count]`. O(stacks + length of all names). False: no memory. */
 bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *arena);
 
-/* Category of every life of the timeline's device into `category[lives.count]`. `rules` may be NULL. O(lives + stacks +
- * length of all names). False: no memory. */
-bool categories_find(const struct timeline *timeline, const struct category_rules *rules, uint8_t *category,
-                     struct arena *arena);
+/* Category of every life of the timeline's device into `category[lives.count]`. O(lives + stacks + length of all names).
+ * False: no memory. */
+bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena);
 
 #endif

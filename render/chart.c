@@ -146,7 +146,7 @@ static bool style_fill(struct raster_style *style, const struct chart_input *inp
     uint8_t *category = NULL, *mask = NULL;
     if (options->color_by == COLOR_BY_CATEGORY) {
         category = arena_alloc(scratch, (size_t)timeline->device->lives.count + 1);
-        if (category == NULL || !categories_find(timeline, options->rules, category, scratch))
+        if (category == NULL || !categories_find(timeline, category, scratch))
             return false;
     }
     if (options->hide_internal) {

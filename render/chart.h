@@ -20,9 +20,8 @@ struct chart_options {
     uint64_t top_bytes;       /* upper end of the y axis; 0: chosen */
     enum color_by color_by;
     uint64_t capacity_bytes; /* a line; 0: none */
-    bool hide_internal; /* fade allocations without a line of the user's own code, and list them as one */
-    const struct category_rules *rules; /* of COLOR_BY_CATEGORY; NULL: none */
-    uint32_t legend_moment;             /* the legend's sums are of this moment; UINT32_MAX: the peak */
+    bool hide_internal;     /* fade allocations without a line of the user's own code, and list them as one */
+    uint32_t legend_moment; /* the legend's sums are of this moment; UINT32_MAX: the peak */
 };
 
 enum chart_error {

@@ -693,7 +693,7 @@ static const uint8_t *categories_now(void) {
     page.category_of = 0;
     if (!arena_grow(&page.arena, (void **)&page.category, &page.category_capacity,
                     (uint64_t)timeline->device->lives.count + 1, 1) ||
-        !categories_find(timeline, NULL, page.category, &page.arena))
+        !categories_find(timeline, page.category, &page.arena))
         return NULL;
     page.category_of = page.current + 1;
     return page.category;

@@ -7,7 +7,7 @@ static bool categories_sum(struct report_device *report) {
     if (!arena_grow(report->arena, &column, &capacity, (uint64_t)lives->count + 1, 1))
         return false;
     uint8_t *category = column;
-    if (!categories_find(&report->timeline, report->options->rules, category, report->arena))
+    if (!categories_find(&report->timeline, category, report->arena))
         return false;
     for (uint32_t i = 0; i < lives->count; i++) {
         if (lives->birth[i] > moment || lives->death[i] <= moment)

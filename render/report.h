@@ -18,7 +18,6 @@ struct report_options {
     enum group_by group;
     uint32_t top;                       /* groups shown; 0: all */
     int32_t device;                     /* ordinal, or REPORT_ALL_DEVICES */
-    const struct category_rules *rules; /* NULL: none */
 };
 
 /* Appends the report to `out`. Builds the timelines it needs in `scratch`. False: no memory. */

@@ -113,6 +113,7 @@ static const char *category_text(enum category category) {
         [CATEGORY_TEMPORARY] = "temporaries",
         [CATEGORY_INPUT] = "input",
         [CATEGORY_AUTOGRAD_DETAIL] = "autograd detail",
+        [CATEGORY_UNKNOWN] = "unknown",
     };
     return texts[category];
 }

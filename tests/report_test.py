@@ -439,6 +439,36 @@ class Options(unittest.TestCase):
         rules.write_text("input metadata .\n")
         self.assertEqual(plain, self.categories("--rules", rules))
 
+    def test_all_verbs_take_rules(self):
+        sample, rules, page = SAMPLES / "train.pickle", self.folder / "my_rules", self.folder / "page.html"
+        rules.write_text("input file /train/main\\.py$\nother function .\n")
+        wanted = self.categories("--rules", rules)
+        self.assertEqual({"input", "other"}, set(wanted))
+        run("html", "--rules", rules, "-o", page, sample)
+        device = report(page)["devices"][0]  # what the page carries
+        self.assertEqual(wanted, {each["category"]: each["bytes"] for each in device["categories_at_peak"]})
+        self.assertFalse(device["categories_inferred"])
+        run("batch", "--rules", rules, "-o", self.folder / "batch", sample)
+        sidecar = json.loads((self.folder / "batch" / "train.strata.json").read_text())
+        self.assertEqual(device["categories_at_peak"], sidecar["devices"][0]["categories_at_peak"])
+        plain = draw("train", ("--color-by", "category"))
+        ruled = draw("train", ("--color-by", "category", "--rules", str(rules)))
+        self.assertTrue(Picture(ruled).texts["strata:flags"].endswith("--color-by category --rules my_rules"))
+        self.assertIsNotNone(pictures_differ(Picture(plain), Picture(ruled)))
+
+    def test_a_redacted_page_keeps_what_rules_on_paths_said(self):
+        rules, page = self.folder / "rules", self.folder / "page.html"
+        rules.write_text("input file ^/home/\n")
+        run("html", "--rules", rules, "--redact", "-o", page, SAMPLES / "user_metadata_annotate.pickle")
+        device = report(page)["devices"][0]
+        self.assertIn("input", {each["category"] for each in device["categories_at_peak"]})
+
+    @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
+    def test_a_profiler_may_not_know_either(self):
+        path = pathlib.Path(CORPUS, "memory_timeline_adam.raw.json.gz")
+        self.assertIn("unknown", {each["category"] for each in report(path)["devices"][0]["categories_at_peak"]})
+        self.assertIn(" unknown\n", run("report", path).stdout.decode())
+
     def test_wrong_rules_are_refused(self):
         rules = self.folder / "rules"
         for text, words in (("weights file x", b"no category"), ("input path x", b"no field"), ("input file", b"expression"),
