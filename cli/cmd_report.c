@@ -14,6 +14,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .sha256 = recording->sha256,
         .kind = recording_kind(recording),
         .group = settings->group,
+        .hide_internal = settings->hide_internal,
         .top = settings->top,
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
     };

@@ -269,6 +269,8 @@ static const struct option options[] = {
      "what runs along the picture (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
      "site (default), size, age, stream, pool or category\n(default for memory timelines)"},
+    {0, VERB_REPORT, "hide-internal", NULL, apply_hide_internal,
+     "what no line of your own code allocated is one group"},
     {0, VERB_PNG | SHAPES, "hide-internal", NULL, apply_hide_internal,
      "fade allocations that no line of your own code made,\nand sum them up in the legend"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,

@@ -1,5 +1,6 @@
 #include "layout/groups.h"
 
+#include "layout/site.h"
 #include "trace/bytes.h"
 #include "trace/sort.h"
 
@@ -109,4 +110,24 @@ bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by b
     bool done = groups_of(timeline, alive, n_alive, by, arena, groups, n_groups);
     arena_drop(arena, (void **)&alive);
     return done;
+}
+
+void groups_hide_internal(const struct timeline *timeline, struct group *groups, uint32_t *n_groups) {
+    struct group internal = {.site = GROUP_INTERNAL};
+    uint32_t n = 0, at;
+    for (uint32_t i = 0; i < *n_groups; i++) {
+        if (frame_kind_of(timeline->trace, groups[i].site) == FRAME_USER) {
+            groups[n++] = groups[i];
+            continue;
+        }
+        internal.bytes += groups[i].bytes;
+        internal.count += groups[i].count;
+    }
+    *n_groups = n;
+    if (internal.count == 0)
+        return;
+    for (at = n; at > 0 && groups[at - 1].bytes < internal.bytes; at--)
+        groups[at] = groups[at - 1];
+    groups[at] = internal;
+    ++*n_groups;
 }

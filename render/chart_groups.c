@@ -13,27 +13,6 @@ static bool site_is_internal(const struct timeline *timeline, uint32_t site) {
     return frame_kind_of(timeline->trace, site) != FRAME_USER;
 }
 
-/* Folds what is not the user's code into one group; the others keep their order, and it takes its place among them. */
-static void internal_fold(const struct timeline *timeline, struct group *groups, uint32_t *n_groups) {
-    struct group internal = {.site = CHART_INTERNAL};
-    uint32_t n = 0, at;
-    for (uint32_t i = 0; i < *n_groups; i++) {
-        if (!site_is_internal(timeline, groups[i].site)) {
-            groups[n++] = groups[i];
-            continue;
-        }
-        internal.bytes += groups[i].bytes;
-        internal.count += groups[i].count;
-    }
-    *n_groups = n;
-    if (internal.count == 0)
-        return;
-    for (at = n; at > 0 && groups[at - 1].bytes < internal.bytes; at--)
-        groups[at] = groups[at - 1];
-    groups[at] = internal;
-    ++*n_groups;
-}
-
 static uint32_t keys_count(const struct device_trace *device, enum color_by by) {
     return by == COLOR_BY_STREAM ? device->n_streams : by == COLOR_BY_POOL ? device->n_pools : RASTER_KEYS;
 }
@@ -86,7 +65,7 @@ bool chart_groups_find(const struct timeline *timeline, uint32_t moment, const s
     if (!groups_at(timeline, moment, GROUP_BY_SITE, arena, groups, n_groups))
         return false;
     if (hide_internal)
-        internal_fold(timeline, *groups, n_groups);
+        groups_hide_internal(timeline, *groups, n_groups);
     return true;
 }
 
@@ -138,7 +117,7 @@ void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_
                       uint32_t capacity) {
     switch (by) {
     case COLOR_BY_SITE:
-        if (key == CHART_INTERNAL)
+        if (key == GROUP_INTERNAL)
             snprintf(text, capacity, "internal");
         else
             site_text(timeline->trace, key, text, capacity);

@@ -5,12 +5,9 @@
 #include "layout/groups.h"
 #include "render/raster.h"
 
-/* Stands for the site of allocations whose call site is no line of the user's own code. */
-enum { CHART_INTERNAL = 0x7fffffff };
-
 /*
  * Groups of what is alive at `moment`: by call site, by falling bytes, with `hide_internal` those without a line of
- * the user's own code as one (CHART_INTERNAL); for other colourings by raster_key, which is then the group's `site`.
+ * the user's own code as one (GROUP_INTERNAL); for other colourings by raster_key, which is then the group's `site`.
  * False: no memory.
  */
 bool chart_groups_find(const struct timeline *timeline, uint32_t moment, const struct raster_style *style,

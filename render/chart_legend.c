@@ -319,7 +319,7 @@ static uint32_t group_color(const struct chart_maker *maker, const struct group 
     const struct chart_options *options = maker->in->options;
     if (options->color_by != COLOR_BY_SITE)
         return raster_key_color(options->color_by, group->site, options->dark);
-    if (group->site == CHART_INTERNAL)
+    if (group->site == GROUP_INTERNAL)
         return maker->out->colors.line;
     return raster_site_color(maker->in->timeline->trace, group->site, options->dark);
 }

@@ -20,14 +20,23 @@ static bool categories_sum(struct report_device *report) {
     return true;
 }
 
+bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
+                      struct group **groups, uint32_t *n_groups) {
+    if (!groups_at(&report->timeline, moment, by, report->arena, groups, n_groups))
+        return false;
+    if (report->options->hide_internal)
+        groups_hide_internal(&report->timeline, *groups, n_groups);
+    return true;
+}
+
 static bool report_device_init(struct report_device *report, const struct trace *trace, uint32_t index,
                                const struct report_options *options, struct arena *arena) {
     *report = (struct report_device){
         .trace = trace, .device = &trace->devices[index], .options = options, .arena = arena};
     if (!timeline_init(&report->timeline, trace, index, arena))
         return false;
-    if (!groups_at(&report->timeline, report->timeline.peak_moment, options->group, arena, &report->groups,
-                   &report->n_groups))
+    if (!report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
+                          &report->n_groups))
         return false;
     if (!categories_sum(report) || !holes_find(&report->holes, report->device, arena) ||
         !growth_find(&report->growth, &report->timeline, arena))

@@ -16,8 +16,9 @@ struct report_options {
     const char *sha256; /* of the input, 64 hex digits */
     const char *kind;   /* "snapshot", "kineto" or "memory_timeline" */
     enum group_by group;
-    uint32_t top;                       /* groups shown; 0: all */
-    int32_t device;                     /* ordinal, or REPORT_ALL_DEVICES */
+    bool hide_internal; /* allocations without a line of the user's own code are one group */
+    uint32_t top;       /* groups shown; 0: all */
+    int32_t device;     /* ordinal, or REPORT_ALL_DEVICES */
 };
 
 /* Appends the report to `out`. Builds the timelines it needs in `scratch`. False: no memory. */

@@ -58,6 +58,8 @@ enum { MAX_STACK_TEXT_NBYTES = 1 << 20 };
 
 static cJSON *site_item(const struct trace *trace, uint32_t site) {
     char none[1];
+    if (site == GROUP_INTERNAL)
+        return cJSON_CreateString("internal");
     uint32_t length = site_text(trace, site, none, sizeof none);
     if (length > MAX_STACK_TEXT_NBYTES)
         length = MAX_STACK_TEXT_NBYTES;

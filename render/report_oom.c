@@ -337,8 +337,7 @@ static void holders_table(struct sheet *sheet, const struct report_device *repor
                           const struct report_oom *oom) {
     struct group *groups;
     uint32_t n_groups;
-    if (!groups_at(&report->timeline, oom->moment, report->options->group, report->arena, &groups,
-                   &n_groups)) {
+    if (!report_groups_at(report, oom->moment, report->options->group, &groups, &n_groups)) {
         sheet->out->failed = true;
         return;
     }

@@ -38,6 +38,10 @@ static inline int64_t report_event(uint32_t moment) {
     return (int64_t)moment - 1;
 }
 
+/* groups_at, with what is hidden as one group (GROUP_INTERNAL). False: no memory. */
+bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
+                      struct group **groups, uint32_t *n_groups);
+
 /* What can be said of an out-of-memory event besides what it says itself; its holes are in the report's arena. */
 struct report_oom {
     const struct oom_event *event;

@@ -136,7 +136,7 @@ static void stacks_write(struct sheet *sheet, const struct report_device *report
     uint32_t n_groups;
     if (report->options->group == GROUP_BY_STACK)
         return;
-    if (!groups_at(timeline, timeline->peak_moment, GROUP_BY_STACK, report->arena, &groups, &n_groups)) {
+    if (!report_groups_at(report, timeline->peak_moment, GROUP_BY_STACK, &groups, &n_groups)) {
         sheet->out->failed = true;
         return;
     }
@@ -206,7 +206,7 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
             "%s in %s are known from their frees: their size is exact, and the stack shown is the one "
             "of the free.",
             format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"));
-    if (!groups_at(timeline, 0, report->options->group, report->arena, &groups, &n_groups)) {
+    if (!report_groups_at(report, 0, report->options->group, &groups, &n_groups)) {
         sheet->out->failed = true;
         return;
     }
