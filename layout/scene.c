@@ -34,13 +34,32 @@ void view_fit(struct view *view, const struct timeline *timeline) {
     view->to_q16 = moment_q16(timeline, view->axis, timeline->n_moments);
 }
 
-uint64_t timeline_headroom(const struct timeline *timeline) {
-    uint64_t highest = timeline->peak_bytes;
-    if (timeline->reserved_peak > highest)
-        highest = timeline->reserved_peak;
+static uint64_t reserved_peak_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
+    uint64_t most = timeline_reserved_at(timeline, first);
+    if (first == 0 && end == timeline->n_moments)
+        return timeline->reserved_peak;
+    for (uint32_t i = 0; i < timeline->n_reserved && timeline->reserved_moment[i] < end; i++)
+        if (timeline->reserved_moment[i] >= first && timeline->reserved_bytes[i] > most)
+            most = timeline->reserved_bytes[i];
+    return most;
+}
+
+uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
+                              uint64_t capacity_bytes) {
+    uint64_t highest = timeline->live[timeline_peak_in(timeline, first, end)];
+    uint64_t reserved = reserved_peak_in(timeline, first, end);
+    if (reserved > highest)
+        highest = reserved;
     if (highest > UINT64_MAX / 2)
         return UINT64_MAX;
-    return highest < 16 ? 16 : highest + highest / 24;
+    uint64_t top = highest < 16 ? 16 : highest + highest / 24;
+    if (capacity_bytes > top - top / 32 && capacity_bytes / 3 <= top)
+        return capacity_bytes < UINT64_MAX / 2 ? capacity_bytes + capacity_bytes / 32 : UINT64_MAX;
+    return top;
+}
+
+uint64_t timeline_headroom(const struct timeline *timeline) {
+    return timeline_headroom_in(timeline, 0, timeline->n_moments, 0);
 }
 
 /* Left edge of a column. Quotient and remainder apart: the product of both would not fit 64 bits. */

@@ -67,8 +67,13 @@ void scene_release(struct scene *scene);
 /* The whole run on the given axis: sets from_q16 and to_q16. */
 void view_fit(struct view *view, const struct timeline *timeline);
 
-/* Rounds the highest total (reserved included) up to a little more than what is seen: a good top_bytes for
- * the whole run. */
+/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. The capacity
+ * (0: none) belongs into the picture unless it would squeeze all else into a third. O(64 + moments / 64 + changes of
+ * reserved bytes), of the whole run O(1). */
+uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
+                              uint64_t capacity_bytes);
+
+/* The same for the whole run, without a capacity. */
 uint64_t timeline_headroom(const struct timeline *timeline);
 
 /* The moment that each of `width` columns shows, into `moment`. O(width * log). */

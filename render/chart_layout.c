@@ -81,31 +81,12 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
     return window;
 }
 
-static uint64_t window_reserved_peak(const struct timeline *timeline, const struct chart_window *window) {
-    uint64_t most = timeline_reserved_at(timeline, window->first_moment);
-    for (uint32_t i = 0; i < timeline->n_reserved; i++)
-        if (timeline->reserved_moment[i] >= window->first_moment &&
-            timeline->reserved_moment[i] < window->end_moment && timeline->reserved_bytes[i] > most)
-            most = timeline->reserved_bytes[i];
-    return most;
-}
-
-/* The upper end of the y axis. The capacity belongs into the picture unless it would squeeze all else into a
- * third. */
 static uint64_t window_top(const struct chart_input *in) {
-    const struct timeline *timeline = in->timeline;
+    const struct chart_window *window = &in->window;
     if (in->options->top_bytes != 0)
         return in->options->top_bytes;
-    uint64_t top = timeline_headroom(timeline), capacity = in->options->capacity_bytes;
-    if (!in->window.whole) {
-        uint64_t live = timeline->live[in->window.peak_moment];
-        uint64_t reserved = window_reserved_peak(timeline, &in->window);
-        top = live > reserved ? live : reserved;
-        top += top / 16;
-    }
-    if (capacity > top - top / 32 && capacity / 3 <= top)
-        top = capacity + capacity / 32;
-    return top == 0 ? 1 : top;
+    return timeline_headroom_in(in->timeline, window->first_moment, window->end_moment,
+                                in->options->capacity_bytes);
 }
 
 /* ---- head ---- */

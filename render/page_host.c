@@ -425,10 +425,6 @@ EXPORT(page_reserved_shift) double page_reserved_shift(void) {
     return (double)timeline_now()->reserved_shift;
 }
 
-EXPORT(page_headroom) double page_headroom(void) {
-    return (double)timeline_headroom(timeline_now());
-}
-
 EXPORT(page_has_time) int32_t page_has_time(void) {
     return timeline_now()->start_us != NULL;
 }
@@ -668,6 +664,12 @@ static int64_t q16_of(double position) {
 
 static uint64_t bytes_of(double bytes) {
     return !(bytes > 0) ? 0 : bytes >= 18446744073709549568.0 ? UINT64_MAX : (uint64_t)bytes;
+}
+
+EXPORT(page_headroom) double page_headroom(double from, double to, double capacity_bytes) {
+    uint32_t first = moment_of(from), end = moment_end_of(to);
+    return (double)timeline_headroom_in(timeline_now(), first, end > first ? end : first + 1,
+                                        bytes_of(capacity_bytes));
 }
 
 static bool view_of(struct view *view, int32_t axis, double from, double to, uint32_t width,

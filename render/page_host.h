@@ -78,7 +78,8 @@ double page_reserved_start(void);
 double page_reserved_peak(void);
 double page_reserved_end(void);
 double page_reserved_shift(void); /* added to every reserved figure: see layout/timeline.h */
-double page_headroom(void);       /* a good top of the y axis for the whole run, bytes */
+/* a good top of the y axis for the events [from, to), bytes; capacity 0: none */
+double page_headroom(double from, double to, double capacity_bytes);
 int32_t page_has_time(void);
 double page_first_us(void);         /* Unix time of event 0, microseconds */
 double page_fit_from(int32_t axis); /* the whole run (view_fit of layout/scene.h), events or microseconds */

@@ -89,7 +89,7 @@ function applyFilter() {
     kept.allocations = host.c.page_kept();
     kept.bytesAtPeak = host.c.page_kept_peak_bytes();
     const highest = host.c.page_kept_highest();
-    if (highest > 0 && highest * 3 < host.c.page_headroom()) kept.top = Math.ceil((highest * 17) / 16);
+    if (highest > 0 && highest * 3 < host.c.page_headroom(-1, host.c.page_events(), 0)) kept.top = Math.ceil((highest * 17) / 16);
 }
 
 /** @param {Partial<PageFilter>} change */

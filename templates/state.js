@@ -123,13 +123,9 @@ function wholeRange() {
     return { from: host.c.page_fit_from(axisNumber()), to: host.c.page_fit_to(axisNumber()) };
 }
 
-/** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. The capacity belongs into the picture unless it would squeeze all else into a third; the PNG has the same rule. */
+/** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
 function mostBytes() {
-    if (kept.top) return kept.top;
-    const most = host.c.page_headroom();
-    const capacity = capacityBytes();
-    const shown = capacity > most - Math.floor(most / 32) && Math.floor(capacity / 3) <= most;
-    return shown ? capacity + Math.floor(capacity / 32) : most;
+    return kept.top || host.c.page_headroom(-1, host.c.page_events(), capacityBytes());
 }
 
 function topBytes() {
@@ -190,14 +186,13 @@ function setBytes(bottom, top) {
     invalidate(TIMELINE | OVERLAY);
 }
 
-/** `v`: the bytes up to the highest moment of the window, or all of them again. */
+/** `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again. */
 function fitBytes() {
     const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
-    const live = host.c.page_live_at(host.c.page_peak_in(first, end));
-    const highest = kept.active ? Math.max(...host.curve(axisNumber(), state.from, state.to, plot.timeline.width, true)) : live;
     if (state.top) setBytes(0, mostBytes());
-    else setBytes(0, highest + highest / 16);
+    else if (kept.active) setBytes(0, Math.max(...host.curve(axisNumber(), state.from, state.to, plot.timeline.width, true)) * 25 / 24);
+    else setBytes(0, host.c.page_headroom(first, end, capacityBytes()));
 }
 
 /** @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */

@@ -60,7 +60,7 @@ interface HostExports {
     page_reserved_peak(): number;
     page_reserved_end(): number;
     page_reserved_shift(): number;
-    page_headroom(): number;
+    page_headroom(from: number, to: number, capacityBytes: number): number;
     page_has_time(): number;
     page_first_us(): number;
     page_fit_from(axis: number): number;

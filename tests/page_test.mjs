@@ -279,7 +279,7 @@ function windowOf(/** @type {number} */ ordinal, /** @type {number} */ nEvents) 
     for (let distance = 0; distance < middle; distance++) {
         for (const from of [middle - distance, middle + distance]) {
             const most = highest(from, from + nEvents);
-            const top = most + Math.floor(most / 16);
+            const top = most + Math.floor(most / 24);
             if (top < headroom(ordinal) && frees(from) > nEvents / 5) return { from, to: from + nEvents, top };
         }
     }
