@@ -95,9 +95,12 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
     const struct timeline *timeline = maker->in->timeline;
     const struct chart_window *window = &maker->in->window;
     uint32_t n_events = timeline->device->n_events;
-    char name[32] = "CPU";
+    char name[96] = "CPU";
+    uint32_t nbytes;
+    const uint8_t *model = trace_string(timeline->trace, timeline->device->name, &nbytes);
     if (timeline->device->ordinal != ORDINAL_CPU)
-        snprintf(name, sizeof name, "GPU %d", (int)timeline->device->ordinal);
+        snprintf(name, sizeof name, "GPU %d%s%.*s", (int)timeline->device->ordinal,
+                 nbytes != 0 ? " \xc2\xb7 " : "", nbytes < 60 ? (int)nbytes : 60, (const char *)model);
     int used = snprintf(text, capacity, "%s \xc2\xb7 %s event%s", name, format_count(n_events).text,
                         n_events == 1 ? "" : "s");
     if (timeline->start_us && n_events > 1)

@@ -2,13 +2,8 @@
 #ifndef STRATA_RENDER_CHART_MAKER_H
 #define STRATA_RENDER_CHART_MAKER_H
 
+#include "layout/phases.h"
 #include "render/chart_layout.h"
-
-struct chart_phase {
-    int64_t start_us, end_us; /* since the first event */
-    uint32_t name;            /* string */
-    uint32_t depth;           /* 0: not inside of another one */
-};
 
 struct chart_maker {
     const struct chart_input *in;
@@ -17,9 +12,8 @@ struct chart_maker {
     int32_t width, height, scale; /* of the picture, final pixels */
     int32_t em;                   /* size of the text, the unit of all distances */
     struct font_style title, body, bold, small;
-    struct chart_phase *phases; /* those that the window shows, by start */
-    uint32_t n_phases;
-    bool failed; /* no memory */
+    struct phases phases; /* those that the window shows */
+    bool failed;          /* no memory */
 };
 
 enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
