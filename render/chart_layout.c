@@ -220,7 +220,7 @@ struct parts {
 
 static struct parts parts_beside(struct chart_maker *maker, struct rect area) {
     int32_t gap = maker->em * 3 / 2;
-    int32_t most = area.width * 9 / 25 < 32 * maker->em ? area.width * 9 / 25 : 32 * maker->em;
+    int32_t most = area.width * 2 / 5 < 32 * maker->em ? area.width * 2 / 5 : 32 * maker->em;
     int32_t width = chart_legend_width(maker, 16 * maker->em, most);
     struct parts parts = {area, area};
     parts.chart.width -= width + gap;
