@@ -1,14 +1,8 @@
+#include "cli/convert.h"
 #include "cli/exit_code.h"
-#include "cli/memory.h"
-#include "cli/output.h"
-#include "cli/recording.h"
 #include "cli/render.h"
-#include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "render/html.h"
-#include "trace/format.h"
-
-#include <inttypes.h>
 
 bool page_render(struct buffer *page, struct recording *recording, const struct settings *settings,
                  uint32_t device) {
@@ -27,36 +21,13 @@ bool page_render(struct buffer *page, struct recording *recording, const struct 
     return false;
 }
 
-static int page_write(struct recording *recording, const struct settings *settings,
-                      const struct output *output) {
-    uint32_t device;
-    int code;
-    if (!recording_read(recording, settings))
-        return EXIT_CODE_FAILED;
-    if (!recording_choose_device(recording, settings, &device, &code))
-        return code;
-    struct buffer page = {0};
-    bool done =
-        page_render(&page, recording, settings, device) && output_write(output, page.bytes, page.nbytes);
-    if (done && !output->in_place)
-        terminal_note(output->shown, "written, %s", format_bytes(page.nbytes).text);
-    buffer_release(&page);
-    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+static int html_render_page(struct buffer *out, struct recording *recording, const struct settings *settings,
+                            uint32_t device) {
+    return page_render(out, recording, settings, device) ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
 static int html_run(const struct settings *settings) {
-    struct recording recording;
-    struct output output;
-    struct output_request request = {settings->output, ".html", settings->force, true};
-    if (!recording_open(&recording, settings))
-        return EXIT_CODE_FAILED;
-    int code = EXIT_CODE_FAILED;
-    if (output_choose(&output, &request, &recording.input)) {
-        code = page_write(&recording, settings, &output);
-        output_release(&output);
-    }
-    recording_release(&recording);
-    return code;
+    return convert_run(settings, ".html", html_render_page);
 }
 
 const struct verb verb_html = {

@@ -1,13 +1,11 @@
+#include "cli/convert.h"
 #include "cli/exit_code.h"
-#include "cli/output.h"
-#include "cli/recording.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/window.h"
 #include "render/chart.h"
-#include "trace/format.h"
 
 #include <string.h>
 
@@ -86,37 +84,13 @@ int picture_render(struct buffer *picture, const struct recording *recording, co
     return code;
 }
 
-static int picture_write(struct recording *recording, const struct settings *settings,
-                         const struct output *output) {
-    uint32_t device;
-    int code;
-    if (!recording_read(recording, settings))
-        return EXIT_CODE_FAILED;
-    if (!recording_choose_device(recording, settings, &device, &code))
-        return code;
-    struct buffer picture = {0};
-    code = picture_render(&picture, recording, settings, device);
-    if (code == EXIT_CODE_DONE && !output_write(output, picture.bytes, picture.nbytes))
-        code = EXIT_CODE_FAILED;
-    if (code == EXIT_CODE_DONE && !output->in_place)
-        terminal_note(output->shown, "written, %s", format_bytes(picture.nbytes).text);
-    buffer_release(&picture);
-    return code;
+static int png_render_picture(struct buffer *out, struct recording *recording,
+                              const struct settings *settings, uint32_t device) {
+    return picture_render(out, recording, settings, device);
 }
 
 static int png_run(const struct settings *settings) {
-    struct recording recording;
-    struct output output;
-    struct output_request request = {settings->output, ".png", settings->force, true};
-    if (!recording_open(&recording, settings))
-        return EXIT_CODE_FAILED;
-    int code = EXIT_CODE_FAILED;
-    if (output_choose(&output, &request, &recording.input)) {
-        code = picture_write(&recording, settings, &output);
-        output_release(&output);
-    }
-    recording_release(&recording);
-    return code;
+    return convert_run(settings, ".png", png_render_picture);
 }
 
 const struct verb verb_png = {
