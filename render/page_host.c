@@ -263,6 +263,26 @@ EXPORT(page_frame_kind) int32_t page_frame_kind(uint32_t frame) {
     return (int32_t)frame_kind_of(&page.trace, frame);
 }
 
+EXPORT(page_frame_fx) uint32_t page_frame_fx(uint32_t frame) {
+    return page.trace.frames.frame[frame].fx;
+}
+
+EXPORT(page_fx_op) uint32_t page_fx_op(uint32_t fx) {
+    return page.trace.fx.fx[fx].op;
+}
+
+EXPORT(page_fx_name) uint32_t page_fx_name(uint32_t fx) {
+    return page.trace.fx.fx[fx].name;
+}
+
+EXPORT(page_fx_target) uint32_t page_fx_target(uint32_t fx) {
+    return page.trace.fx.fx[fx].target;
+}
+
+EXPORT(page_fx_original) uint32_t page_fx_original(uint32_t fx) {
+    return page.trace.fx.fx[fx].original_trace;
+}
+
 EXPORT(page_stack_site) uint32_t page_stack_site(uint32_t stack) {
     return timeline_now()->site[stack];
 }
@@ -560,6 +580,10 @@ EXPORT(page_phase_start_us) double page_phase_start_us(uint32_t phase) {
 EXPORT(page_phase_end_us) double page_phase_end_us(uint32_t phase) {
     int64_t end_us = page.phases[page.current].phase[phase].end_us;
     return end_us == INT64_MAX ? -1 : (double)end_us;
+}
+
+EXPORT(page_phase_internal) int32_t page_phase_internal(uint32_t phase) {
+    return page.phases[page.current].phase[phase].internal;
 }
 
 /* What JavaScript reads for one band of the lane. */

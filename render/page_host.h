@@ -39,6 +39,11 @@ uint32_t page_frame_name(uint32_t frame);     /* string id */
 uint32_t page_frame_line(uint32_t frame);     /* 0: none */
 int32_t
 page_frame_kind(uint32_t frame); /* enum frame_kind of layout/site.h: 0 noise, 1 native, 2 library, 3 user */
+uint32_t page_frame_fx(uint32_t frame); /* what torch.fx noted with a frame of generated code; 0: nothing */
+uint32_t page_fx_op(uint32_t fx);       /* string ids */
+uint32_t page_fx_name(uint32_t fx);
+uint32_t page_fx_target(uint32_t fx);
+uint32_t page_fx_original(uint32_t fx);     /* lines of the model's code that it was generated from */
 uint32_t page_stack_site(uint32_t stack);   /* frame id of the call site; 0: no stack */
 uint32_t page_stack_frames(uint32_t stack); /* offset of u32 frame ids, innermost first; length: */
 uint32_t page_stack_depth(uint32_t stack);
@@ -110,6 +115,7 @@ uint32_t page_phase_rows(int32_t internal);  /* depth of the nesting, with or wi
 uint32_t page_phase_name(uint32_t phase);    /* string id */
 double page_phase_start_us(uint32_t phase);  /* since the first event */
 double page_phase_end_us(uint32_t phase);    /* -1: it goes on to the end */
+int32_t page_phase_internal(uint32_t phase); /* a timer of the compiler and the like */
 /* Bands in the window of the last draw, in rows below most_rows: returns their number. page_phase_mark_rows(): offset of f64
  * {phase, row, from, to}, pixels. At most two per pixel and row. */
 uint32_t page_phase_marks(int32_t internal, uint32_t most_rows);

@@ -45,9 +45,9 @@ function filterIsEmpty(filter) {
 /** Bytes of "20 MiB", "4k" or "512"; null: no size; NaN: not understood. @param {string} text @returns {number | null} */
 function sizeOfText(text) {
     if (text.trim() === "") return null;
-    const parts = /^\s*(\d+(?:\.\d+)?)\s*([bkmgtp]?)(i?b)?\s*$/i.exec(text);
+    const parts = /^\s*(\d+(?:\.\d+)?)\s*((?:[kmgtp]i?)?)b?\s*$/i.exec(text);
     if (!parts) return NaN;
-    return Math.round(Number(parts[1]) * 1024 ** Math.max(0, SIZE_UNITS.indexOf(parts[2].toUpperCase())));
+    return Math.round(Number(parts[1]) * 1024 ** Math.max(0, SIZE_UNITS.indexOf(parts[2].charAt(0).toUpperCase() || "B")));
 }
 
 /** Events of "500", or microseconds of "2 ms". @param {string} text @returns {{value: number, us: boolean} | null} */
@@ -168,7 +168,7 @@ function drawFilter() {
     filterUi.pool.value = String(filter.pool);
     filterUi.atPeak.checked = filter.atPeak;
     filterUi.atEnd.checked = filter.atEnd;
-    filterUi.open.classList.toggle("filter-active", active);
+    filterUi.open.classList.toggle("filter-active", kept.active);
     filterUi.strip.hidden = !kept.active;
     setText(filterUi.open, kept.active ? `Filter: ${formatCount(kept.allocations)}` : "Filter");
     if (!active) setText(filterUi.count, "");

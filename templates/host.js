@@ -109,6 +109,15 @@ class Host {
         };
     }
 
+    /** @param {number} frame @returns {FxNode | null} */
+    frameFx(frame) {
+        const fx = this.c.page_frame_fx(frame) >>> 0;
+        if (fx === 0) return null;
+        const [name, op, target] = [this.c.page_fx_name(fx), this.c.page_fx_op(fx), this.c.page_fx_target(fx)].map((id) => this.string(id >>> 0));
+        const node = [op, target].filter(Boolean).join(" ");
+        return { text: [name, node].filter(Boolean).join(": "), original: this.string(this.c.page_fx_original(fx) >>> 0).trimEnd() };
+    }
+
     /** Frame ids of a stack, innermost first. @param {number} stack */
     stackFrames(stack) {
         const depth = this.c.page_stack_depth(stack);

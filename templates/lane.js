@@ -24,9 +24,24 @@ function laneRows() {
     return Math.min(rows, state.internals ? LANE_ROWS_ALL : LANE_ROWS_PLAIN);
 }
 
+/** Whether anything happened in the recorded time; of the device with the index. @type {{device: number, any: boolean}} */
+const lanePhases = { device: -1, any: false };
+
+function hasPhases() {
+    if (lanePhases.device !== state.device) {
+        const end = host.c.page_event_us(host.c.page_events() - 1);
+        lanePhases.device = state.device;
+        lanePhases.any = phaseIds().some((phase) => {
+            const until = host.c.page_phase_end_us(phase);
+            return host.c.page_phase_start_us(phase) <= end && (until === -1 || until > 0);
+        });
+    }
+    return lanePhases.any;
+}
+
 /** Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its button. */
 function laneHeight() {
-    if (host.c.page_events() < 2) return 0;
+    if (host.c.page_events() < 2 || !hasPhases()) return 0;
     const folded = host.c.page_phase_count(1) > 0;
     const rows = Math.max(laneRows(), folded ? 1 : 0);
     return rows === 0 ? 0 : rows * LANE_ROW + 4;
@@ -129,6 +144,20 @@ function phaseLines(phase) {
         when: end < 0 ? `from ${formatDuration(start)} on; its end was not recorded` : `${formatDuration(end - start)}, from ${formatDuration(start)} to ${formatDuration(end)}`,
         events: `${formatPlural(last - first, "event")} \u00b7 highest ${formatBytes(peak)}`,
     };
+}
+
+/** Names of the program's phases around an event, the outermost first. @param {number} event */
+function phasesOfEvent(event) {
+    const c = host.c;
+    if (event < 0 || !c.page_has_time()) return [];
+    const us = c.page_event_us(event);
+    return phaseIds()
+        .filter((phase) => !c.page_phase_internal(phase) && c.page_phase_start_us(phase) <= us && !(c.page_phase_end_us(phase) <= us && c.page_phase_end_us(phase) >= 0))
+        .map((phase) => host.string(c.page_phase_name(phase) >>> 0));
+}
+
+function phaseIds() {
+    return Array.from({ length: (host.c.page_phase_count(0) >>> 0) + (host.c.page_phase_count(1) >>> 0) }, (_, phase) => phase);
 }
 
 /** A click on a phase selects its range. @param {PhaseMark} mark */

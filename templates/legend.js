@@ -44,13 +44,13 @@ function namedItems(by, names) {
     // More than a menu's worth of streams are in the order of their numbers: sums of each would cost a walk over all.
     const known = names.slice(0, 64).map((name, key) => ({ name, key, bytes: host.c.page_key_bytes(by, key, peak) }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
-    const shown = known.filter(({ bytes }, i) => bytes > 0 || (by !== 5 && i < LEGEND_MOST)).slice(0, LEGEND_MOST);
+    // What nobody has at the peak is named all the same, but for categories and the pool that stands for "unknown".
+    const shown = known.filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0)).slice(0, LEGEND_MOST);
     const items = shown.map(({ name, key, bytes }) =>
         legendItem(bytes ? `${name} ${formatBytes(bytes)}` : name, keyColor(by, key), `${formatExactBytes(bytes)} at the peak`));
     const rest = names.length - shown.length;
-    if (rest > 0 && by !== 5) items.push(make("li", "legend-more", `and ${formatCount(rest)} more`));
-    if (items.length) items.push(make("li", "legend-more", "bytes at the peak"));
-    return items;
+    if (rest > 0 && shown.length === LEGEND_MOST) items.push(make("li", "legend-more", `and ${formatCount(rest)} more`));
+    return items.length ? [make("li", "legend-more", "At the peak:"), ...items] : [];
 }
 
 /** "optimizer_state" as people write it. */
@@ -70,7 +70,7 @@ function colorItems() {
         case "size": return [scaleItem(1, formatBytes)];
         case "age": return [scaleItem(2, (events) => formatPlural(events, "event"))];
         case "stream": return namedItems(3, numbers(host.c.page_stream_count()).map((i) => `stream ${streamText(i)}`));
-        case "pool": return namedItems(4, numbers(host.c.page_pool_count()).map((i) => `${poolName(i)} pool`));
+        case "pool": return namedItems(4, numbers(host.c.page_pool_count()).map((i) => (poolName(i).startsWith("(") ? `pool ${poolName(i)}` : `${poolName(i)} pool`)));
         case "category": return namedItems(5, categoryNames());
         default: return [];
     }

@@ -36,6 +36,7 @@ class VirtualList {
         scroll.addEventListener("focus", () => this.focus());
         scroll.addEventListener("blur", use.redraw);
         body.addEventListener("click", (event) => this.click(event));
+        this.measure();
         new ResizeObserver(() => {
             this.measure();
             use.redraw();

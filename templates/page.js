@@ -167,15 +167,16 @@ function draw() {
     cancelAnimationFrame(frame.request);
     frame.request = 0;
     frame.parts = 0;
+    // What can change the room that is left for the timeline comes before it.
     if (parts & HEADER) drawHeader();
-    if (parts & (TIMELINE | HEADER)) layoutPlot();
+    if (parts & LEGEND) drawLegend();
+    if (parts & (TIMELINE | HEADER | LEGEND)) layoutPlot();
     if (parts & TIMELINE) {
         drawTimeline();
         drawDrawn();
         placeBrush();
         describeTimeline();
     }
-    if (parts & LEGEND) drawLegend();
     if (parts & MINIMAP) {
         drawMinimap();
         placeBrush();
@@ -420,6 +421,7 @@ function pressKey(event) {
 function setPrinting(begins) {
     printing = begins;
     document.documentElement.classList.toggle("printing", begins);
+    panel.list?.measure();
     frame.parts |= EVERYTHING;
     draw();
 }

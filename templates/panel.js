@@ -149,7 +149,8 @@ function drawList() {
     drawRangeTabs();
     setText(panel.listTitle, title);
     setText(panel.listWhat, listsCategories() ? "Category" : bySite ? "Call site" : "Stack");
-    setText(panel.listTotal, text);
+    // A line may end with the dot, and not begin with it.
+    setText(panel.listTotal, text.replaceAll(" \u00b7", "\u00a0\u00b7"));
     panel.listTotal.title = formatExactBytes(groups.bytes);
     // Every row is a grid of its own, so the widest count says how wide all of them are.
     panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
@@ -187,8 +188,16 @@ function makeFrame(run, site) {
     item.append(head);
     const folder = file.slice(0, file.length - baseName(file).length);
     if (folder && user) item.append(make("p", "frame-folder", folder));
+    const fx = host.frameFx(run.id);
+    if (fx) item.append(...makeFx(fx));
     item.title = `${file}${line ? `:${line}` : ""} ${name}`;
     return item;
+}
+
+/** The node of generated code, and the lines of the model behind it. @param {FxNode} fx */
+function makeFx(fx) {
+    const parts = fx.text ? [make("p", "frame-fx", fx.text)] : [];
+    return fx.original ? [...parts, make("pre", "frame-fx", fx.original)] : parts;
 }
 
 /** @param {{id: number, times: number}[]} runs */
@@ -241,7 +250,11 @@ function makeStack(stack) {
 
 /** A stack as text, one frame a line, innermost first. @param {number} stack */
 function stackAsText(stack) {
-    return host.stack(stack).map(({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`.trim()).join("\n");
+    return host.stackFrames(stack).map((id) => {
+        const { file, line, name } = host.frame(id);
+        const fx = host.frameFx(id);
+        return `${file}${line ? `:${line}` : ""} ${name}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
+    }).join("\n");
 }
 
 /* ---- what is pinned ---- */
@@ -284,7 +297,8 @@ function lifeFacts(life) {
     addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
     addLifetime(life, facts);
     addFact(facts, "Stream", c.page_life_stream(life) === 0 ? "0 (default)" : String(c.page_life_stream(life)));
-    addFact(facts, "Pool", poolText(life).replace(/^pool /, ""));
+    addFact(facts, "During", phasesOfEvent(c.page_life_birth(life)).map(phaseText).join(" \u203a "));
+    if (c.page_life_pool_first(life) >= 0) addFact(facts, "Pool", poolText(life).replace(/^pool /, ""));
     addFact(facts, "Address", host.address(life));
     const context = c.page_life_context(life) >>> 0;
     addFact(facts, "Compiled in", host.string(c.page_context_compile(context) >>> 0));

@@ -29,6 +29,8 @@ const plot = {
     draws: 0,
     /** Highlight that the module's mask holds, if it is not the search's. */
     focusMask: "",
+    /** Labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
+    labels: [],
     /** What the last overlay found under the pointer. @type {{life: number | null, event: number} | null} */
     hover: null,
 };
@@ -231,8 +233,10 @@ function alongTicks(context, label) {
 function drawAlongAxis(context) {
     const time = state.axis === "time";
     const unit = Math.max(Math.abs(state.from), Math.abs(state.to)) < 1e5 ? 1e3 : 1e6;
-    const ticks = alongTicks(context, (value, step) => (time ? timeLabel(value, step, unit) : formatCount(value)));
+    const eventLabel = (/** @type {number} */ event) => (event < 0 ? "before" : formatCount(event));
+    const ticks = host.c.page_events() === 0 ? [] : alongTicks(context, (value, step) => (time ? timeLabel(value, step, unit) : eventLabel(value)));
     const base = plot.height + lane.height;
+    plot.labels = [];
     context.textAlign = "center";
     context.textBaseline = "top";
     for (const { value, text } of ticks) {
@@ -241,9 +245,11 @@ function drawAlongAxis(context) {
         strokeLine(context, x, base, x, base + 5);
         context.fillStyle = themeColor("--dim");
         const half = context.measureText(text).width / 2;
-        context.fillText(text, Math.min(x, plot.width + GUTTER.right - half - 1), base + 8);
+        const middle = Math.min(x, plot.width + GUTTER.right - half - 1);
+        context.fillText(text, middle, base + 8);
+        plot.labels.push({ from: middle - half, to: middle + half });
     }
-    const title = time ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event` : "event";
+    const title = host.c.page_events() === 0 ? "the state when the snapshot was taken" : time ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event` : "event";
     context.fillStyle = themeColor("--text");
     context.fillText(title, plot.width / 2, base + 28);
 }
@@ -252,21 +258,26 @@ function drawAlongAxis(context) {
 function nameLines(context) {
     const capacity = capacityBytes();
     const end = eventOfAxis(state.to);
-    const lines = host.c.page_reserved_peak() > 0 ? [{ text: "reserved", bytes: host.c.page_reserved_at(Math.ceil(end) - 1) }] : [];
-    if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity });
+    const lines = host.c.page_reserved_peak() > 0 ? [{ text: "reserved", bytes: host.c.page_reserved_at(Math.ceil(end) - 1), reserved: true }] : [];
+    if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
     const placed = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) })).filter(({ y }) => y > 0 && y < plot.height);
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
+    const marks = visibleMarkers().map(({ x }) => x).sort((a, b) => b - a);
     context.textAlign = "right";
     context.lineJoin = "round";
-    placed.forEach(({ text, y }, i) => {
+    placed.forEach(({ text, y: atEnd, reserved }, i) => {
+        // Clear of the markers' lines, too.
+        const width = context.measureText(text).width;
+        const right = marks.reduce((at, x) => (x < at + 4 && x > at - width - 4 ? x - 6 : at), plot.width - 6);
+        const y = reserved && right < plot.width - 6 ? yOfBytes(host.c.page_reserved_at(host.c.page_event_of_x((right - 2) * plot.ratio))) : atEnd;
         // The lower one of two that are near goes below its line.
         const below = y < 18 || (near && i === 0);
         context.textBaseline = below ? "top" : "bottom";
         context.lineWidth = 3;
         context.strokeStyle = themeColor("--surface");
-        context.strokeText(text, plot.width - 6, below ? y + 4 : y - 3);
+        context.strokeText(text, right, below ? y + 4 : y - 3);
         context.fillStyle = themeColor("--text");
-        context.fillText(text, plot.width - 6, below ? y + 4 : y - 3);
+        context.fillText(text, right, below ? y + 4 : y - 3);
     });
     context.lineWidth = 1 / plot.ratio;
 }
@@ -418,10 +429,18 @@ function outlineLife(context, life, color) {
     context.restore();
 }
 
+/** A plate over the axis hides whole labels: half of a number would be another number. @param {CanvasRenderingContext2D} context @param {number} from @param {number} to @param {number} y */
+function hideLabels(context, from, to, y) {
+    context.fillStyle = themeColor("--surface");
+    for (const label of plot.labels)
+        if (label.to > from && label.from < to) context.fillRect(label.from - 1, y, label.to - label.from + 2, 19);
+}
+
 /** A small label on a plate. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x its middle @param {number} y its top */
 function drawPlate(context, text, x, y) {
     const half = context.measureText(text).width / 2 + 7;
     const middle = Math.min(Math.max(x, half), plot.width + GUTTER.right - half);
+    if (y > plot.height) hideLabels(context, middle - half, middle + half, y);
     context.fillStyle = themeColor("--text");
     context.beginPath();
     context.roundRect(middle - half, y, half * 2, 19, 4);
@@ -505,7 +524,7 @@ function tipLines(life, event) {
         share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
         site: host.siteText(site),
         life: lifetimeText(life),
-        place: `stream ${c.page_life_stream(life)} \u00b7 ${poolText(life)}`,
+        place: [`stream ${c.page_life_stream(life)}`, c.page_life_pool_first(life) < 0 ? "" : poolText(life)].filter(Boolean).join(" \u00b7 "),
     };
 }
 

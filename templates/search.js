@@ -1,6 +1,6 @@
 // Search over all allocations, not only the visible ones. A frame matches when its text "file:line function" holds what
-// was typed (capitals make no difference) or matches a /regular expression/; so do the texts noted with an allocation:
-// compile context, metadata, category. An allocation matches when a frame of its stack does, or one of its texts.
+// was typed (capitals make no difference) or matches a /regular expression/, and so does what torch.fx noted with it, and
+// the texts noted with an allocation: compile context, metadata, category. An allocation matches when a frame of its stack does, or one of its texts.
 "use strict";
 
 const search = {
@@ -25,7 +25,8 @@ const search = {
 function frameTexts() {
     search.frameTexts ??= Array.from({ length: host.c.page_frame_count() }, (_, id) => {
         const { file, line, name } = host.frame(id);
-        return `${file}${line ? `:${line}` : ""} ${name}`;
+        const fx = host.frameFx(id);
+        return `${file}${line ? `:${line}` : ""} ${name}${fx ? `\n${fx.text}\n${fx.original}` : ""}`;
     });
     return search.frameTexts;
 }

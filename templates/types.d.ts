@@ -25,6 +25,11 @@ interface HostExports {
     page_frame_name(frame: number): number;
     page_frame_line(frame: number): number;
     page_frame_kind(frame: number): number;
+    page_frame_fx(frame: number): number;
+    page_fx_op(fx: number): number;
+    page_fx_name(fx: number): number;
+    page_fx_target(fx: number): number;
+    page_fx_original(fx: number): number;
     page_stack_site(stack: number): number;
     page_stack_frames(stack: number): number;
     page_stack_depth(stack: number): number;
@@ -90,6 +95,7 @@ interface HostExports {
     page_phase_name(phase: number): number;
     page_phase_start_us(phase: number): number;
     page_phase_end_us(phase: number): number;
+    page_phase_internal(phase: number): number;
     page_phase_marks(internal: number, most_rows: number): number;
     page_phase_mark_rows(): number;
 
@@ -206,6 +212,14 @@ interface PageView {
     filter: PageFilter;
     /** Selected events [from, to). */
     range: { from: number; to: number } | null;
+}
+
+/** What torch.fx noted with a frame of generated code. */
+interface FxNode {
+    /** "linear: call_function torch.nn.functional.linear". */
+    text: string;
+    /** The model's code that it was generated from. */
+    original: string;
 }
 
 interface PagePick {

@@ -856,6 +856,58 @@ describe("what a filter leaves", { skip }, () => {
     });
 });
 
+describe("what is known of an allocation", { skip }, () => {
+    test("phase, compiled region, metadata and generated code are shown and found", async () => {
+        await withPage(writePage(path.join(samples, "user_metadata_annotate.pickle")), async (page) => {
+            const wanted = JSON.parse(run("python3", "-c", `
+import json, pickle, sys
+snapshot = pickle.load(open(sys.argv[1], "rb"))
+events = snapshot["device_traces"][0]
+index = next(i for i, e in enumerate(events) if e["action"] == "alloc" and any("fx_node_name" in f for f in e["frames"]) and e.get("user_metadata"))
+event = events[index]
+open_phases = []
+for mark in snapshot["external_annotations"]:
+    if mark["time_us"] <= event["time_us"]:
+        if mark["stage"] == "START": open_phases.append(mark["name"])
+        else: open_phases.remove(mark["name"])
+json.dump({"event": index, "frame": next(f for f in event["frames"] if "fx_node_name" in f), "phases": open_phases,
+           "context": event.get("compile_context", ""), "metadata": event["user_metadata"]}, sys.stdout, default=str)`, path.join(samples, "user_metadata_annotate.pickle")).toString());
+            const life = await ask(page, `${ALL}.find(({ birth }) => birth === ${wanted.event}).allocation`);
+            await setView(page, { selected: life });
+            const detail = await page.locator("#detail").innerText();
+            const { fx_node_name: name, fx_node_op: op, fx_original_trace: original } = wanted.frame;
+            assert.ok(detail.includes(`${name}: ${op}`), detail);
+            for (const line of original.trim().split("\n")) assert.ok(detail.includes(line.trim()), line);
+            assert.ok(wanted.phases.length > 0 && detail.includes(wanted.phases.join(" \u203a ")), `${wanted.phases} in ${detail}`);
+            assert.ok(detail.includes(wanted.context) && detail.includes("Metadata"));
+            await page.evaluate(() => { window.copied = ""; navigator.clipboard.writeText = async (text) => void (window.copied = text); });
+            await page.locator("#detail-copy").click();
+            const copied = String(await until(() => page.evaluate("copied"), "the copy"));
+            assert.ok(copied.includes(`[${name}: ${op}`), copied);
+            const found = await ask(page, `strata.search(${JSON.stringify(original.trim().split("\n").at(-1).trim())})`);
+            assert.ok(found.allocations > 0, "the model's code behind generated code is found");
+        });
+    });
+
+    test("what the file does not say is left out", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+            await setView(page, { selected: 5 });
+            const names = await page.locator("#detail dt").allInnerTexts();
+            assert.ok(names.includes("Stream") && !names.includes("Pool") && !names.includes("Metadata"), String(names));
+        });
+        const timeline = corpus("memory_timeline_adam.raw.json.gz");
+        if (!timeline) return;
+        await withPage(writePage(timeline), async (page) => {
+            assert.equal(await page.locator("#reserved").isVisible(), false);
+            assert.equal(await page.locator("#group-by").isVisible(), false);
+            assert.equal(await page.locator("#list-what").innerText(), "Category");
+            const swatches = await page.locator("#list > .row:not([hidden]) .swatch").evaluateAll((all) => all.map((each) => getComputedStyle(each).backgroundColor));
+            const legend = await page.locator("#legend .swatch").evaluateAll((all) => all.map((each) => getComputedStyle(each).backgroundColor));
+            assert.ok(swatches.length > 3 && swatches.every((color) => legend.includes(color)), `${swatches} in ${legend}`);
+        });
+    });
+});
+
 describe("long lists", { skip }, () => {
     const nSites = 200_000;
 
