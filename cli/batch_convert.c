@@ -29,9 +29,10 @@ static enum convert_code convert_page(const struct batch *batch, const struct ba
                                       struct recording *recording, const struct settings *settings,
                                       const char *staging, uint32_t device) {
     struct buffer page = {0};
-    enum convert_code code = CONVERT_NO_MEMORY;
-    if (page_render(&page, recording, settings, device))
-        code = part_write(batch, file, staging, ".html", &page) ? CONVERT_DONE : CONVERT_FAILED;
+    enum html_result result = page_render(&page, recording, settings, device);
+    enum convert_code code = result == HTML_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
+    if (result == HTML_DONE && part_write(batch, file, staging, ".html", &page))
+        code = CONVERT_DONE;
     buffer_release(&page);
     return code;
 }

@@ -82,6 +82,10 @@ static bool apply_capacity(struct settings *settings, const char *value) {
     return size_parse(value, &settings->capacity_bytes) && settings->capacity_bytes != 0;
 }
 
+static bool apply_max_html_size(struct settings *settings, const char *value) {
+    return size_parse(value, &settings->max_html_nbytes) && settings->max_html_nbytes != 0;
+}
+
 static bool apply_number(uint32_t *setting, const char *value, uint32_t low, uint32_t high) {
     uint64_t number;
     if (!number_parse(value, low, high, &number))
@@ -256,6 +260,8 @@ static const struct option options[] = {
      "colours of the picture (default: auto, which is light)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
      "draw a line at the device's capacity, such as 80GiB"},
+    {0, VERB_HTML | VERB_BATCH | SHAPES, "max-html-size", "SIZE", apply_max_html_size,
+     "merge the smallest allocations until the page fits\n(default: 100MiB)"},
     {0, VERB_PNG | VERB_BATCH | SHAPES, "width", "PIXELS", apply_width, "320 to 7680 (default: 1600)"},
     {0, VERB_PNG | VERB_BATCH | SHAPES, "height", "PIXELS", apply_height, "240 to 4320 (default: 900)"},
     {0, VERB_PNG | VERB_BATCH | SHAPES, "scale", "N", apply_scale,
@@ -438,7 +444,12 @@ static enum options_result parse_word(struct parse *parse) {
 
 enum options_result options_parse(const struct verb *verb, int n_words, char **words,
                                   struct settings *settings) {
-    *settings = (struct settings){.theme = "auto", .width = 1600, .height = 900, .scale = 1, .top = 20};
+    *settings = (struct settings){.theme = "auto",
+                                  .max_html_nbytes = UINT64_C(100) << 20,
+                                  .width = 1600,
+                                  .height = 900,
+                                  .scale = 1,
+                                  .top = 20};
     struct parse parse = {.verb = verb, .settings = settings, .words = words, .n_words = n_words};
     while (parse.at < parse.n_words) {
         enum options_result result = parse_word(&parse);

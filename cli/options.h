@@ -27,6 +27,7 @@ struct settings {
     const char *title;
     const char *theme; /* "auto" at first */
     uint64_t capacity_bytes;
+    uint64_t max_html_nbytes; /* of a page; 100 MiB at first */
 
     uint32_t width, height, scale; /* 1600, 900, 1 at first */
     enum axis axis;

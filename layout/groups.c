@@ -22,7 +22,7 @@ static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *aliv
             group_of[stack] = n_groups;
         }
         groups[group_of[stack] - 1].bytes += lives->size[alive[i]];
-        groups[group_of[stack] - 1].count++;
+        groups[group_of[stack] - 1].count += life_allocations(lives, alive[i]);
     }
     return n_groups;
 }

@@ -58,8 +58,8 @@ static bool peaks_build(struct timeline *timeline, struct arena *arena) {
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
     const struct lives *lives = &timeline->device->lives;
     for (uint32_t i = 0; i < lives->count; i++)
-        timeline->live_at_peak +=
-            lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i];
+        if (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i])
+            timeline->live_at_peak += life_allocations(lives, i);
     return true;
 }
 

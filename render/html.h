@@ -13,11 +13,23 @@ struct html_options {
     const char *color;  /* what the colours show first: "site", "category", ...; NULL: the page's default */
     int32_t device;     /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
-    unsigned threads;        /* for deflate; 0: one per core */
+    uint64_t
+        max_nbytes; /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */
+    unsigned threads; /* for deflate; 0: one per core */
 };
 
-/* Appends the page to `out`. Sets trace->meta (adds one string), otherwise only reads. The same input gives the same
- * bytes, whatever `threads` is. False: no memory. */
-bool html_render(struct buffer *out, struct trace *trace, const struct html_options *options);
+enum html_result { HTML_DONE, HTML_NO_MEMORY, HTML_TOO_LARGE };
+
+/* What max_nbytes took. */
+struct html_outcome {
+    uint64_t n_lives, n_merged, n_bands,
+        n_hidden;          /* as in layout/merge.h; 0 where the page fitted as it was */
+    uint64_t least_nbytes; /* HTML_TOO_LARGE: what the page would need */
+};
+
+/* Appends the page to `out`. Sets trace->meta (adds strings), otherwise only reads; `outcome` may be NULL. The same input
+ * gives the same bytes, whatever `threads` is. O(size of the trace), with max_nbytes some ten times that. */
+enum html_result html_render(struct buffer *out, struct trace *trace, const struct html_options *options,
+                             struct html_outcome *outcome);
 
 #endif

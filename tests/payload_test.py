@@ -113,6 +113,7 @@ TABLES = {
              "address": next_after("total_size"), "active_size": below("total_size"), "allocated_size": below("active_size"),
              "requested_size": below("allocated_size"), "stack": plain, "stream": plain, "pool": plain, "flags": plain}),
     43: (0, {"size": plain, "address": next_after("size"), "requested_size": below("size"), "stack": plain, "state": plain}),
+    44: (0, {"more": plain}),
 }
 
 

@@ -52,6 +52,7 @@ enum section_type {
     SECTION_SNAPSHOTS = 41,
     SECTION_SEGMENTS = 42,
     SECTION_BLOCKS = 43,
+    SECTION_MERGED = 44,
     SECTION_END
 };
 

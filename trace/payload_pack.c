@@ -626,6 +626,20 @@ static void addresses_pack(struct packer *packer, const struct lives *lives, uin
     section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, lives->count);
 }
 
+/* How many more allocations than one each row stands for. */
+static void merged_pack(struct packer *packer, const struct lives *lives, uint32_t number) {
+    if (lives->merged == NULL || lives->count == 0 || !packer_values(packer, lives->count))
+        return;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        packer->value[i] = lives->merged[i] - 1;
+        if (lives->merged[i] == 0)
+            packer_fail(packer, PAYLOAD_BAD_VALUE);
+    }
+    section_begin(packer);
+    section_add_column(packer, lives->count, 1);
+    section_end(packer, SECTION_MERGED, SECTION_OPTIONAL, number, lives->count);
+}
+
 /* Times as differences from the event before; the first is in the device's row. */
 static void times_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
     if (device->time_us == NULL || device->n_events == 0 || !packer_values(packer, device->n_events))
@@ -665,6 +679,7 @@ static void device_pack(struct packer *packer, const struct device_trace *device
     table_pack(packer, &payload_snapshot_table, number, device->snapshots, device->n_snapshots, NULL);
     table_pack(packer, &payload_segment_table, number, device->segments, device->n_segments, NULL);
     table_pack(packer, &payload_block_table, number, device->blocks, device->n_blocks, NULL);
+    merged_pack(packer, &device->lives, number);
 }
 
 static void device_rows_pack(struct packer *packer) {

@@ -632,6 +632,28 @@ static void addresses_read(struct reader *reader, struct lives *lives, uint32_t 
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
+/* Optional: without it every row is one allocation. */
+static void merged_read(struct reader *reader, struct lives *lives, uint32_t number) {
+    const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, number);
+    bool ok = true;
+    if (section == NULL || reader->error != PAYLOAD_OK)
+        return;
+    if (section->count != lives->count) {
+        reader_fail(reader, PAYLOAD_BAD_SECTION);
+        return;
+    }
+    lives->merged = column_alloc(reader, section->count, sizeof *lives->merged);
+    if (lives->merged == NULL || !section_open(reader, section, 1, NULL))
+        return;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t more = column_next(&reader->column[0]);
+        ok &= more < UINT32_MAX;
+        lives->merged[i] = (uint32_t)(more + 1);
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
 /* ---- reading: times and the other events of a device ---- */
 
 static void times_read(struct reader *reader, struct device_trace *device, uint32_t number,
@@ -720,6 +742,7 @@ static void device_read(struct reader *reader, uint32_t index, const struct devi
     addresses_read(reader, &device->lives, index + 1);
     times_read(reader, device, index + 1, (uint64_t)row->first_us);
     segments_read(reader, device, index + 1);
+    merged_read(reader, &device->lives, index + 1);
 }
 
 static void devices_read(struct reader *reader) {

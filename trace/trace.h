@@ -95,7 +95,14 @@ struct lives {
     uint16_t *stream; /* index into streams */
     uint16_t *pool;   /* index into pools */
     uint8_t *flags;   /* enum life_flag */
+    uint32_t *merged; /* how many allocations a row stands for, in a recording that was made smaller
+                         (layout/merge.h); NULL: one each */
 };
+
+/* How many allocations a row stands for. */
+static inline uint32_t life_allocations(const struct lives *lives, uint32_t life) {
+    return lives->merged != NULL ? lives->merged[life] : 1;
+}
 
 enum segment_change { SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP };
 

@@ -355,7 +355,7 @@ static void test_reading_our_own_pages(void **state) {
         struct trace trace;
         struct buffer page = {0};
         sample_trace(&trace, names[i]);
-        assert_true(html_render(&page, &trace, &options));
+        assert_int_equal(html_render(&page, &trace, &options, NULL), HTML_DONE);
         trace_release(&trace);
         fail_reading(literal((char *)page.bytes, page.nbytes), 30);
         buffer_release(&page);
