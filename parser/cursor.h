@@ -25,6 +25,7 @@ struct cursor {
     const struct read_progress *progress;
     uint64_t next_report;
     uint64_t n_events; /* for the progress report; kept up to date by the reader */
+    uint64_t n_steps;  /* opcodes that the pickle machine ran one by one: work, for tests to count */
     struct arena *arena;
     struct read_error *error;
 };

@@ -839,6 +839,7 @@ static bool machine_run(struct machine *machine) {
         if (cursor->p == cursor->end)
             return cursor_fail(cursor, READ_TRUNCATED, machine->opcode_offset,
                                "the file ends before the pickle does");
+        cursor->n_steps++;
         if (!opcode_run(machine, *cursor->p++) || cursor->error->code != READ_OK)
             return false;
     }
