@@ -51,11 +51,14 @@ static enum convert_code convert_picture(const struct batch *batch, const struct
 static enum convert_code convert_sidecar(const struct batch *batch, const struct batch_file *file,
                                          const struct recording *recording, const char *staging,
                                          uint32_t device) {
-    struct buffer sidecar = {0};
+    struct arena scratch;
+    recording_scratch(recording, &scratch);
+    struct buffer sidecar = {.host = arena_share(&scratch)};
     enum convert_code code = CONVERT_NO_MEMORY;
-    if (sidecar_build(&sidecar, recording, batch, file, device))
+    if (sidecar_build(&sidecar, recording, batch, file, device, &scratch))
         code = part_write(batch, file, staging, ".strata.json", &sidecar) ? CONVERT_DONE : CONVERT_FAILED;
     buffer_release(&sidecar);
+    arena_release(&scratch);
     return code;
 }
 

@@ -59,21 +59,22 @@ static bool add_sites(struct buffer *out, const struct timeline *timeline, struc
     return true;
 }
 
-static bool add_device(struct buffer *out, const struct recording *recording, uint32_t device) {
-    struct arena scratch;
+static bool add_device(struct buffer *out, const struct recording *recording, uint32_t device,
+                       struct arena *scratch) {
+    struct arena arena;
     struct timeline timeline;
-    recording_scratch(recording, &scratch);
-    bool done = timeline_init(&timeline, &recording->trace, device, &scratch);
+    arena_init(&arena, arena_share(scratch), SIZE_MAX);
+    bool done = timeline_init(&timeline, &recording->trace, device, &arena);
     if (done) {
         buffer_printf(out, "%s\n      {\"device\": %" PRId32 ", ", device != 0 ? "," : "",
                       recording->trace.devices[device].ordinal);
         add_curve(out, &timeline);
-        done = add_sites(out, &timeline, &scratch);
+        done = add_sites(out, &timeline, &arena);
         buffer_add_text(out, "}");
     }
     if (!done || out->failed)
-        recording_print_no_memory(recording, scratch.limit_hit);
-    arena_release(&scratch);
+        recording_print_no_memory(recording, scratch->limit_hit);
+    arena_release(&arena);
     return done && !out->failed;
 }
 
@@ -113,12 +114,12 @@ static void add_origin(struct buffer *out, const struct recording *recording, co
 }
 
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
-                   const struct batch_file *file, uint32_t device) {
+                   const struct batch_file *file, uint32_t device, struct arena *scratch) {
     static const char end[] = "\n}\n";
     struct settings settings = *batch->settings;
     settings.format = REPORT_JSON;
     settings.has_device = false; /* what the index shows is one device, what a program reads is the whole */
-    if (!report_build(out, recording, &settings))
+    if (!report_build(out, recording, &settings, scratch))
         return false;
     /* The report is an object: what follows goes before its end. */
     out->nbytes -= strlen(end);
@@ -127,12 +128,12 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
     buffer_printf(out, ",\n    \"device\": %" PRId32 ",\n    \"devices\": [",
                   recording->trace.devices[device].ordinal);
     for (uint32_t i = 0; i < recording->trace.n_devices; i++)
-        if (!add_device(out, recording, i))
+        if (!add_device(out, recording, i, scratch))
             return false;
     buffer_add_text(out, "\n    ]\n  }\n}\n");
     if (!out->failed)
         return true;
-    recording_print_no_memory(recording, false);
+    recording_print_no_memory(recording, scratch->limit_hit);
     return false;
 }
 

@@ -11,9 +11,9 @@
 #include "render/buffer.h"
 #include "render/index.h"
 
-/* Appends the sidecar; `device` is an index into trace.devices. False: printed. */
+/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. False: printed. */
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
-                   const struct batch_file *file, uint32_t device);
+                   const struct batch_file *file, uint32_t device, struct arena *scratch);
 
 struct sidecar {
     struct index_row row;

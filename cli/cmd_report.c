@@ -1,5 +1,4 @@
 #include "cli/exit_code.h"
-#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/recording.h"
 #include "cli/render.h"
@@ -7,7 +6,8 @@
 #include "cli/verbs.h"
 #include "render/report.h"
 
-bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings) {
+bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
+                  struct arena *scratch) {
     struct report_options options = {
         .format = settings->format,
         .file = recording->input.name,
@@ -18,13 +18,10 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .top = settings->top,
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
     };
-    struct arena scratch;
-    recording_scratch(recording, &scratch);
-    bool done = report_render(report, &recording->trace, &options, &scratch);
-    if (!done)
-        recording_print_no_memory(recording, scratch.limit_hit);
-    arena_release(&scratch);
-    return done;
+    if (report_render(report, &recording->trace, &options, scratch))
+        return true;
+    recording_print_no_memory(recording, scratch->limit_hit);
+    return false;
 }
 
 static int report_write(struct recording *recording, const struct settings *settings,
@@ -33,10 +30,13 @@ static int report_write(struct recording *recording, const struct settings *sett
         return EXIT_CODE_FAILED;
     if (!recording_check_device(recording, settings))
         return EXIT_CODE_USAGE;
-    struct buffer report = {0};
-    bool done =
-        report_build(&report, recording, settings) && output_write(output, report.bytes, report.nbytes);
+    struct arena scratch;
+    recording_scratch(recording, &scratch);
+    struct buffer report = {.host = arena_share(&scratch)};
+    bool done = report_build(&report, recording, settings, &scratch) &&
+                output_write(output, report.bytes, report.nbytes);
     buffer_release(&report);
+    arena_release(&scratch);
     return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 

@@ -14,7 +14,9 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
                    uint32_t device);
 
-/* Appends the report that settings->format asks for. False: printed. In cmd_report.c. */
-bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings);
+/* Appends the report that settings->format asks for; works in `scratch`, whose limit holds for `report` too if it shares
+ * it. False: printed. In cmd_report.c. */
+bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
+                  struct arena *scratch);
 
 #endif

@@ -136,8 +136,26 @@ static bool row_intern(struct trace *trace, struct intern_index *index, row_hash
     return true;
 }
 
+/* What is too long for a frame's text: a file keeps its end, where its own name stands, a name its begin. */
+static bool frame_text_cut(struct interner *interner, uint32_t *string, bool keep_end) {
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    enum { N_ELLIPSIS = sizeof ellipsis - 1, N_KEPT = FRAME_TEXT_MAX_NBYTES - N_ELLIPSIS };
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(interner->trace, *string, &nbytes);
+    if (nbytes <= FRAME_TEXT_MAX_NBYTES)
+        return true;
+    uint8_t text[FRAME_TEXT_MAX_NBYTES];
+    bytes_copy(text, keep_end ? (const uint8_t *)ellipsis : bytes, keep_end ? N_ELLIPSIS : N_KEPT);
+    bytes_copy(text + (keep_end ? N_ELLIPSIS : N_KEPT),
+               keep_end ? bytes + nbytes - N_KEPT : (const uint8_t *)ellipsis,
+               keep_end ? N_KEPT : N_ELLIPSIS);
+    return intern_string(interner, text, sizeof text, string);
+}
+
 bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id) {
     struct frame_table *table = &interner->trace->frames;
+    if (!frame_text_cut(interner, &frame.file, true) || !frame_text_cut(interner, &frame.name, false))
+        return false;
     return row_intern(interner->trace, &interner->frames, frame_hash, (void **)&table->frame, &table->count,
                       &table->capacity, &frame, sizeof frame, id);
 }

@@ -22,7 +22,7 @@ void interner_init(struct interner *interner, struct trace *trace);
 void interner_release(struct interner *interner);
 
 /* Each: the id of an equal row, added if there is none. O(1) on average. `*id` is 0 for "none" (an empty
- * string, all fields 0). False: no memory. */
+ * string, all fields 0). The file and name of a frame are cut to FRAME_TEXT_MAX_NBYTES. False: no memory. */
 bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, uint32_t *id);
 bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id);
 bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id);

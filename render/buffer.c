@@ -7,9 +7,19 @@
 
 enum { BUFFER_FIRST_NBYTES = 4096 };
 
-void buffer_release(struct buffer *buffer) {
+static void *bytes_resize(struct buffer *buffer, size_t capacity) {
+    if (buffer->host.resize != NULL)
+        return buffer->host.resize(buffer->host.context, buffer->bytes, buffer->capacity, capacity);
+    if (capacity != 0)
+        return realloc(buffer->bytes, capacity);
     free(buffer->bytes);
-    *buffer = (struct buffer){0};
+    return NULL;
+}
+
+void buffer_release(struct buffer *buffer) {
+    if (buffer->bytes != NULL)
+        bytes_resize(buffer, 0);
+    *buffer = (struct buffer){.host = buffer->host};
 }
 
 /* Grows by half, so that n additions cost O(n) copies. False: no memory, and `failed` is set. */
@@ -26,7 +36,9 @@ static bool buffer_reserve(struct buffer *buffer, size_t nbytes) {
         capacity = BUFFER_FIRST_NBYTES;
     if (capacity < needed)
         capacity = needed;
-    uint8_t *bytes = realloc(buffer->bytes, capacity);
+    uint8_t *bytes = bytes_resize(buffer, capacity);
+    if (!bytes && capacity > needed) /* near a limit, what is needed may be there */
+        bytes = bytes_resize(buffer, capacity = needed);
     if (!bytes) {
         buffer->failed = true;
         return false;

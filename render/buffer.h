@@ -2,18 +2,18 @@
 #ifndef STRATA_RENDER_BUFFER_H
 #define STRATA_RENDER_BUFFER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "trace/arena.h"
 
-/* Starts as {0}. After a failed addition (no memory) `failed` is set and later additions do nothing, so only the end
+/* Starts as {0}, or with the host that its memory is to come from: an arena's, whose limit then holds. After a failed addition (no memory) `failed` is set and later additions do nothing, so only the end
  * needs a check. */
 struct buffer {
     uint8_t *bytes;
     size_t nbytes, capacity;
     bool failed;
+    struct arena_host host; /* `resize` NULL: the C library's memory */
 };
 
+/* Frees the bytes; what is left is empty and may be used again. */
 void buffer_release(struct buffer *buffer);
 void buffer_add(struct buffer *buffer, const void *bytes, size_t nbytes);
 void buffer_add_text(struct buffer *buffer, const char *text);

@@ -52,10 +52,8 @@ static bool report_one_device(struct buffer *out, const struct trace *trace, uin
                               report_device_writer *write) {
     struct arena arena;
     struct report_device device;
-    size_t left = scratch->limit_nbytes == SIZE_MAX ? SIZE_MAX : scratch->limit_nbytes - scratch->used_nbytes;
-    arena_init(&arena, scratch->host, left);
+    arena_init(&arena, arena_share(scratch), SIZE_MAX);
     bool done = report_device_init(&device, trace, index, options, &arena) && write(out, &device, nth);
-    scratch->limit_hit = scratch->limit_hit || arena.limit_hit;
     arena_release(&arena);
     return done;
 }

@@ -53,16 +53,11 @@ static cJSON *integer_item(uint64_t number) {
     return cJSON_CreateRaw(text);
 }
 
-/* A real stack has some 20 KB of text. A hostile one names a long string a thousand times over. */
-enum { MAX_STACK_TEXT_NBYTES = 1 << 20 };
-
 static cJSON *site_item(const struct trace *trace, uint32_t site) {
     char none[1];
     if (site == GROUP_INTERNAL)
         return cJSON_CreateString("internal");
     uint32_t length = site_text(trace, site, none, sizeof none);
-    if (length > MAX_STACK_TEXT_NBYTES)
-        length = MAX_STACK_TEXT_NBYTES;
     char *text = malloc((size_t)length + 1);
     if (text == NULL)
         return NULL;
@@ -90,6 +85,9 @@ static cJSON *frame_item(const struct trace *trace, uint32_t id) {
     cJSON_Delete(object);
     return NULL;
 }
+
+/* A real stack has some 20 KB of text. A hostile one names a long string a thousand times over. */
+enum { MAX_STACK_TEXT_NBYTES = 1 << 20 };
 
 static uint64_t frame_text_nbytes(const struct trace *trace, uint32_t id) {
     const struct frame *frame = &trace->frames.frame[id];

@@ -257,6 +257,21 @@ class ShapeTest(InputsTest):
         for content in (pickle.dumps(value), jit_pickle(copy.deepcopy(value))):
             self.assertEqual(wanted, self.report(self.write(content))["devices"])
 
+    def test_names_without_end(self):
+        """Of a name the begin is kept, of a file the end, and neither costs more with every frame that has it."""
+        value = pickle.loads((SAMPLES / "one_event.pickle").read_bytes())
+        frames = [{"filename": "d" * MIB + f"/{i}.py", "line": 1, "name": "f" + "n" * MIB} for i in range(100)]
+        for segment in value["segments"]:
+            for block in segment["blocks"]:
+                block["frames"] = frames
+        path = self.write(pickle.dumps(value))
+        page = self.folder / "page.html"
+        self.assertEqual(0, self.run_strata("html", path, "-o", page).returncode)
+        for each in (path, page):
+            stack = self.report(each)["devices"][0]["top_at_peak"][0]["stack"]
+            self.assertEqual("…" + ("d" * (1 << 14) + "/0.py")[-(1 << 14) + 3:], stack[0]["file"])
+            self.assertEqual(("f" + "n" * (1 << 14))[:(1 << 14) - 3] + "…", stack[0]["name"])
+
     def test_unknown_keys_and_actions(self):
         value = pickle.loads((SAMPLES / "train.pickle").read_bytes())
         wanted = self.report(SAMPLES / "train.pickle")["devices"][0]
@@ -347,6 +362,19 @@ class RefusalTest(InputsTest):
             done = self.run_within(200 * MIB, "report", "--max-memory", "32MiB", path)
             self.assertEqual(1, done.returncode)
             self.assertIn(b"--max-memory", done.stderr)
+
+    def test_reports_much_longer_than_their_input(self):
+        """Long names that are met again in every stack: some 100 MB of JSON from a file of some 100 KB."""
+        outer = [{"filename": "f" * 16000, "name": "n" * 16000, "line": line} for line in range(40)]
+        events = [{"action": "alloc", "addr": 512 * i, "size": 512, "stream": 0,
+                   "frames": [{"filename": "a.py", "name": "f", "line": i}, *outer]} for i in range(100)]
+        path = self.write(pickle.dumps({"segments": [], "device_traces": [events]}, protocol=4))
+        arguments = ("report", "--json", "--top", "0", "--group", "stack")
+        self.refused(path, "--max-memory", *arguments[1:], "--max-memory", "48MiB")
+        self.assertEqual(1, self.run_within(160 * MIB, *arguments, "--max-memory", "48MiB", path).returncode)
+        done = self.run_strata(*arguments, "--max-memory", "1GiB", path)
+        self.assertEqual(100, len(json.loads(done.stdout)["devices"][0]["top_at_peak"]))
+        self.assertLess(90 * MIB, len(done.stdout))
 
     def run_within(self, nbytes, *arguments):
         """With so much address space. A program with sanitizers cannot even start in it, and runs without."""

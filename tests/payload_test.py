@@ -333,8 +333,14 @@ def line_of(frame):
     return line if 0 < line < 1 << 31 else 0
 
 
+def name_of(frame):
+    """Names are cut to 16 KiB; the longer ones of the samples are ASCII."""
+    name = frame["name"]
+    return name if len(name) <= 1 << 14 else name[:(1 << 14) - 3] + "…"
+
+
 def frames_of(frames):
-    return [(frame["filename"], line_of(frame), frame["name"]) for frame in frames]
+    return [(frame["filename"], line_of(frame), name_of(frame)) for frame in frames]
 
 
 def expected_lives(device):

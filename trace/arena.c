@@ -44,6 +44,14 @@ static void *host_resize(struct arena *arena, void *ptr, size_t old_nbytes, size
     return moved;
 }
 
+static void *share_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    return host_resize(context, ptr, old_nbytes, new_nbytes);
+}
+
+struct arena_host arena_share(struct arena *arena) {
+    return (struct arena_host){share_resize, arena};
+}
+
 void arena_release(struct arena *arena) {
     while (arena->chunks != NULL) {
         struct arena_chunk *next = arena->chunks->next;

@@ -36,6 +36,12 @@ struct arena {
 /* Starts an empty arena. Takes nothing from the host yet. */
 void arena_init(struct arena *arena, struct arena_host host, size_t limit_nbytes);
 
+/*
+ * A host for what is to share an arena's limit: it gives memory of the arena's own host and counts it as the
+ * arena's, without freeing it with the arena. Valid as long as the arena, and to be used up before it is released.
+ */
+struct arena_host arena_share(struct arena *arena);
+
 /* Frees everything that was allocated from the arena; it can be used again afterwards. */
 void arena_release(struct arena *arena);
 

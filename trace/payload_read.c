@@ -375,6 +375,17 @@ static void none_table_read(struct reader *reader, const struct table *table, en
     reader->limit[domain] = *count;
 }
 
+static void frame_texts_check(struct reader *reader) {
+    const struct trace *trace = reader->trace;
+    uint32_t n_file, n_name;
+    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < trace->frames.count; i++) {
+        trace_string(trace, trace->frames.frame[i].file, &n_file);
+        trace_string(trace, trace->frames.frame[i].name, &n_name);
+        if (n_file > FRAME_TEXT_MAX_NBYTES || n_name > FRAME_TEXT_MAX_NBYTES)
+            reader_fail(reader, PAYLOAD_BAD_VALUE);
+    }
+}
+
 static void interned_read(struct reader *reader) {
     struct trace *trace = reader->trace;
     void *rows = trace->fx.fx;
@@ -384,6 +395,7 @@ static void interned_read(struct reader *reader) {
     none_table_read(reader, &payload_frame_table, OF_FRAMES, &rows, &trace->frames.count,
                     &trace->frames.capacity);
     trace->frames.frame = rows;
+    frame_texts_check(reader);
     rows = trace->stacks.stack;
     none_table_read(reader, &payload_stack_table, OF_STACKS, &rows, &trace->stacks.count,
                     &trace->stacks.capacity);

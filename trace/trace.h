@@ -32,6 +32,10 @@ struct string_table {
     uint32_t start_capacity, bytes_capacity;
 };
 
+/* Files and names of frames are read again for every frame that has them, so a reader cuts them. Real names of C++ have
+ * some 3,000 bytes. */
+enum { FRAME_TEXT_MAX_NBYTES = 16 << 10 };
+
 /* Frame id 0 is "none". Two frames of equal content have one id. */
 struct frame_table {
     uint32_t count, capacity; /* id 0 included */
@@ -227,6 +231,15 @@ uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes)
 static inline const uint8_t *trace_string(const struct trace *trace, uint32_t id, uint32_t *nbytes) {
     *nbytes = trace->strings.start[id + 1] - trace->strings.start[id];
     return trace->strings.bytes + trace->strings.start[id];
+}
+
+/* Equal strings may have different ids. O(nbytes). */
+static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, uint32_t b) {
+    uint32_t a_nbytes, b_nbytes, i = 0;
+    const uint8_t *a_bytes = trace_string(trace, a, &a_nbytes), *b_bytes = trace_string(trace, b, &b_nbytes);
+    while (i < a_nbytes && i < b_nbytes && a_bytes[i] == b_bytes[i])
+        i++;
+    return a == b || (a_nbytes == b_nbytes && i == a_nbytes);
 }
 
 /* Notes a diagnostic. `code` and `message` are NUL terminated. False: no memory. */

@@ -278,9 +278,9 @@ static void examine_report(const struct trace *trace) {
                                            .group = GROUP_BY_SITE,
                                            .top = 3,
                                            .device = REPORT_ALL_DEVICES};
-    struct buffer out = {0};
     struct arena scratch;
     arena_init(&scratch, fuzz_host, FUZZ_LAYOUT_NBYTES);
+    struct buffer out = {.host = arena_share(&scratch)};
     if (report_render(&out, trace, &options, &scratch)) {
         cJSON *report = cJSON_ParseWithLength((const char *)out.bytes, out.nbytes);
         CHECK(report != NULL);

@@ -7,6 +7,7 @@
 
 #include "render/buffer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void assert_holds(const struct buffer *buffer, const char *text) {
@@ -96,6 +97,43 @@ static void failure_sticks(void **state) {
     assert_false(buffer.failed);
 }
 
+/* ---- memory that has a limit ---- */
+
+static void *counted_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    size_t *taken = context;
+    *taken += new_nbytes - old_nbytes;
+    if (new_nbytes != 0)
+        return realloc(ptr, new_nbytes);
+    free(ptr);
+    return NULL;
+}
+
+/* Two buffers and the arena's own things together keep to its limit. */
+static void shares_the_limit_of_an_arena(void **state) {
+    (void)state;
+    enum { LIMIT_NBYTES = 1 << 20 };
+    size_t taken = 0;
+    struct arena arena;
+    arena_init(&arena, (struct arena_host){counted_resize, &taken}, LIMIT_NBYTES);
+    assert_non_null(arena_alloc(&arena, 300 << 10));
+    struct buffer first = {.host = arena_share(&arena)}, second = {.host = arena_share(&arena)};
+    assert_non_null(buffer_extend(&first, 300 << 10));
+    assert_false(arena.limit_hit);
+    while (!second.failed)
+        buffer_add_text(&second, "sixteen bytes...");
+    assert_true(arena.limit_hit);
+    assert_true(taken <= LIMIT_NBYTES && taken > LIMIT_NBYTES / 4 * 3);
+    assert_int_equal(arena.used_nbytes, taken);
+
+    buffer_release(&second); /* and its memory is the others' */
+    assert_non_null(buffer_extend(&first, 200 << 10));
+    assert_non_null(buffer_extend(&second, 100 << 10));
+    buffer_release(&first);
+    buffer_release(&second);
+    arena_release(&arena);
+    assert_int_equal(taken, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_empty_and_can_be_released),
@@ -105,6 +143,7 @@ int main(void) {
         cmocka_unit_test(prints_with_a_format),
         cmocka_unit_test(prints_at_every_distance_from_the_end),
         cmocka_unit_test(failure_sticks),
+        cmocka_unit_test(shares_the_limit_of_an_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
