@@ -37,19 +37,6 @@ static bool name_is_internal(struct text name) {
     return name.nbytes > 0 && name.at[0] == '_';
 }
 
-/* Equal names may have different ids, because strings are not unique. */
-static bool names_equal(const struct trace *trace, uint32_t a, uint32_t b) {
-    if (a == b)
-        return true;
-    struct text x = text_of(trace, a), y = text_of(trace, b);
-    if (x.nbytes != y.nbytes)
-        return false;
-    for (uint32_t i = 0; i < x.nbytes; i++)
-        if (x.at[i] != y.at[i])
-            return false;
-    return true;
-}
-
 /* ---- nesting ---- */
 
 struct phase_stack {
@@ -91,7 +78,8 @@ static void phase_start(struct phases *phases, struct phase_stack *stack, const 
 static void phase_end(struct phases *phases, struct phase_stack *stack, const struct timeline *timeline,
                       const struct annotation *annotation) {
     uint32_t at = stack->depth;
-    while (at > 0 && !names_equal(timeline->trace, phases->phase[stack->open[at - 1]].name, annotation->name))
+    while (at > 0 &&
+           !trace_strings_equal(timeline->trace, phases->phase[stack->open[at - 1]].name, annotation->name))
         at--;
     for (; at > 0 && stack->depth >= at; stack->depth--) {
         struct phase *phase = &phases->phase[stack->open[stack->depth - 1]];

@@ -109,7 +109,7 @@ static uint32_t optimizer_name(const struct trace *trace, uint32_t *most) {
         if (trace->annotations[i].stage != ANNOTATION_END ||
             !name_begins(trace, name, "Optimizer.step#", &rest, &nbytes))
             continue;
-        while (k < n_seen && seen[k] != name)
+        while (k < n_seen && !trace_strings_equal(trace, seen[k], name))
             k++;
         if (k == n_seen && n_seen < 8) {
             seen[n_seen] = name;
@@ -128,7 +128,8 @@ static void steps_of_optimizer(struct steps *steps, const struct timeline *timel
     uint32_t n_ends, name = optimizer_name(trace, &n_ends);
     marks->count = 0;
     for (uint32_t i = 0; i < trace->n_annotations && n_ends != 0; i++)
-        if (trace->annotations[i].name == name && trace->annotations[i].stage == ANNOTATION_END)
+        if (trace->annotations[i].stage == ANNOTATION_END &&
+            trace_strings_equal(trace, trace->annotations[i].name, name))
             marks_add(marks, timeline, moment_after(timeline, trace->annotations[i].time_us));
     marks_settle(steps, marks, STEPS_OPTIMIZER);
 }

@@ -1,0 +1,139 @@
+/* What an allocation is for, from its stack and from what it outlives. */
+#include "recording.h"
+
+#include "layout/category.h"
+
+#define TORCH "/usr/lib/python3/site-packages/torch/"
+
+struct places {
+    uint32_t forward, backward, accumulate, optimizer, load, data;
+};
+
+static struct places places_make(struct recording *recording) {
+    uint32_t main_ = recording_stack(recording, 0, "/home/u/train.py", "main");
+    uint32_t engine = recording_stack(recording, main_, TORCH "autograd/graph.py", "_engine_run_backward");
+    return (struct places){
+        .forward = recording_stack(recording, main_, "/home/u/model.py", "forward"),
+        .backward = engine,
+        .accumulate = recording_stack(recording, engine, "", "torch::autograd::AccumulateGrad::apply"),
+        .optimizer = recording_stack(recording, main_, TORCH "optim/adamw.py", "step"),
+        .load = recording_stack(recording, main_, TORCH "nn/modules/module.py", "to"),
+        .data = recording_stack(recording, main_, TORCH "utils/data/dataloader.py", "__next__"),
+    };
+}
+
+static const uint8_t *categories_of(struct recording *recording, uint32_t n_events) {
+    static uint8_t category[RECORDING_LIVES];
+    struct timeline *timeline = recording_settle(recording, n_events);
+    assert_true(categories_find(timeline, category, &recording->arena));
+    return category;
+}
+
+/* load, forward, backward, optimizer; then the next forward. */
+static void test_a_step(void **state) {
+    (void)state;
+    static const enum category wanted[] = {
+        CATEGORY_OTHER,           /* from before the recording, without a stack */
+        CATEGORY_PARAMETER,       /* moved to the device */
+        CATEGORY_INPUT,           /* a loader's */
+        CATEGORY_ACTIVATION,      /* alive when the backward pass allocates */
+        CATEGORY_TEMPORARY,       /* gone before */
+        CATEGORY_GRADIENT,        /* alive when the optimizer allocates */
+        CATEGORY_TEMPORARY,       /* gone before */
+        CATEGORY_GRADIENT,        /* stored by autograd */
+        CATEGORY_OPTIMIZER_STATE, /* alive in the next forward pass */
+        CATEGORY_TEMPORARY,       /* gone before */
+    };
+    struct recording *recording = recording_open();
+    struct places places = places_make(recording);
+    recording_life(recording, 0, STAYS, 512, 0);
+    recording_life(recording, 1, STAYS, 512, places.load);
+    recording_life(recording, 2, 20, 512, places.data);
+    recording_life(recording, 3, 14, 512, places.forward);
+    recording_life(recording, 4, 5, 512, places.forward);
+    recording_life(recording, 10, 40, 512, places.backward);
+    recording_life(recording, 11, 13, 512, places.backward);
+    recording_life(recording, 12, 13, 512, places.accumulate);
+    recording_life(recording, 20, STAYS, 512, places.optimizer);
+    recording_life(recording, 21, 22, 512, places.optimizer);
+    recording_life(recording, 30, 41, 512, places.forward);
+    recording_life(recording, 40, 42, 512, places.backward);
+    const uint8_t *category = categories_of(recording, 50);
+    for (uint32_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        assert_int_equal(category[i], wanted[i]);
+    recording_close(recording);
+}
+
+static void test_a_free_s_stack_tells_nothing(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct places places = places_make(recording);
+    uint32_t life = recording_life(recording, 0, 10, 512, places.optimizer);
+    recording->flags[life] = LIFE_STACK_OF_FREE;
+    assert_int_equal(categories_of(recording, 20)[life], CATEGORY_OTHER);
+    recording_close(recording);
+}
+
+/* What a profiler or a rule says is not inferred, and a word of their own is neither. */
+static void test_a_context_decides(void **state) {
+    (void)state;
+    static const struct {
+        const char *word;
+        enum category category;
+    } cases[] = {{"input", CATEGORY_INPUT},
+                 {"autograd_detail", CATEGORY_AUTOGRAD_DETAIL},
+                 {"unknown", CATEGORY_UNKNOWN},
+                 {"optimizer_stat", CATEGORY_OTHER},
+                 {"optimizer_states", CATEGORY_OTHER}};
+    enum { CASES = sizeof cases / sizeof *cases };
+    struct recording *recording = recording_open();
+    struct places places = places_make(recording);
+    for (uint32_t i = 0; i < CASES; i++)
+        recording->context[recording_life(recording, i + 1, STAYS, 512, places.load)] =
+            recording_context(recording, cases[i].word);
+    const uint8_t *category = categories_of(recording, 20);
+    for (uint32_t i = 0; i < CASES; i++)
+        assert_int_equal(category[i], cases[i].category);
+    recording_close(recording);
+}
+
+/* Cut off in the forward pass of the second step: what most of the same stack were decides. */
+static void test_what_the_end_leaves_open(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct places places = places_make(recording);
+    uint32_t once = recording_stack(recording, 0, "/home/u/model.py", "only_once");
+    recording_life(recording, 1, 15, 512, places.forward);
+    recording_life(recording, 10, 16, 512, places.backward);
+    uint32_t like_before = recording_life(recording, 20, STAYS, 512, places.forward),
+             like_nothing = recording_life(recording, 21, STAYS, 512, once),
+             brief = recording_life(recording, 22, 24, 512, once);
+    recording->ooms[0] = (struct oom_event){.event = 30};
+    recording->device.n_ooms = 1;
+    const uint8_t *category = categories_of(recording, 40);
+    assert_int_equal(category[like_before], CATEGORY_ACTIVATION);
+    assert_int_equal(category[like_nothing], CATEGORY_TEMPORARY); /* as the brief one of the same stack */
+    assert_int_equal(category[brief], CATEGORY_TEMPORARY);
+    recording_close(recording);
+}
+
+static void test_names(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        const char *name = category_name((enum category)i);
+        assert_int_equal(category_by_name((const uint8_t *)name, (uint32_t)strlen(name)), i);
+    }
+    assert_int_equal(category_by_name((const uint8_t *)"", 0), CATEGORY_COUNT);
+    assert_int_equal(category_by_name((const uint8_t *)"inputs", 6), CATEGORY_COUNT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_step),
+        cmocka_unit_test(test_a_free_s_stack_tells_nothing),
+        cmocka_unit_test(test_a_context_decides),
+        cmocka_unit_test(test_what_the_end_leaves_open),
+        cmocka_unit_test(test_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

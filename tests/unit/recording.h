@@ -1,0 +1,197 @@
+/*
+ * Small recordings, written down life by life, for tests of what is computed from them.
+ *
+ *     struct recording *recording = recording_open();
+ *     uint32_t stack = recording_stack(recording, 0, "/home/u/train.py", "step");
+ *     recording_life(recording, 1, STAYS, 512, stack);        in order of birth
+ *     struct timeline *timeline = recording_settle(recording, 100);
+ *     ...
+ *     recording_close(recording);
+ */
+#ifndef STRATA_TESTS_UNIT_RECORDING_H
+#define STRATA_TESTS_UNIT_RECORDING_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "layout/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RECORDING_LIVES = 512,
+    RECORDING_EVENTS = 1024,
+    RECORDING_ANNOTATIONS = 64,
+    RECORDING_SEGMENTS = 16,
+    RECORDING_BLOCKS = 64
+};
+#define STAYS UINT32_MAX /* a death: still there at the end */
+
+struct recording {
+    struct trace trace;
+    struct device_trace device;
+    struct arena arena; /* of the timeline, and for the test's own use */
+    struct timeline timeline;
+    uint32_t birth[RECORDING_LIVES], death[RECORDING_LIVES], request[RECORDING_LIVES], stack[RECORDING_LIVES],
+        context[RECORDING_LIVES];
+    uint64_t size[RECORDING_LIVES], address[RECORDING_LIVES], streams[4];
+    uint16_t stream[RECORDING_LIVES], pool[RECORDING_LIVES];
+    uint8_t flags[RECORDING_LIVES];
+    int64_t time_us[RECORDING_EVENTS];
+    struct pool_id pools[4];
+    struct annotation annotations[RECORDING_ANNOTATIONS];
+    struct segment segments[RECORDING_SEGMENTS];
+    struct block blocks[RECORDING_BLOCKS];
+    struct segment_event segment_events[RECORDING_SEGMENTS];
+    struct oom_event ooms[4];
+};
+
+static inline void *recording_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    (void)context;
+    (void)old_nbytes;
+    if (new_nbytes == 0) {
+        free(ptr);
+        return NULL;
+    }
+    return realloc(ptr, new_nbytes);
+}
+
+static inline struct recording *recording_open(void) {
+    struct arena_host host = {.resize = recording_resize};
+    struct recording *recording = calloc(1, sizeof *recording);
+    assert_non_null(recording);
+    assert_true(trace_init(&recording->trace, host, SIZE_MAX));
+    arena_init(&recording->arena, host, SIZE_MAX);
+    struct device_trace *device = &recording->device;
+    recording->trace.devices = device;
+    recording->trace.n_devices = 1;
+    recording->trace.annotations = recording->annotations;
+    *device = (struct device_trace){.pools = recording->pools,
+                                    .n_pools = 2,
+                                    .streams = recording->streams,
+                                    .n_streams = 1,
+                                    .segments = recording->segments,
+                                    .blocks = recording->blocks,
+                                    .segment_events = recording->segment_events,
+                                    .ooms = recording->ooms};
+    device->lives = (struct lives){.birth = recording->birth,
+                                   .death = recording->death,
+                                   .request = recording->request,
+                                   .size = recording->size,
+                                   .address = recording->address,
+                                   .stack = recording->stack,
+                                   .context = recording->context,
+                                   .stream = recording->stream,
+                                   .pool = recording->pool,
+                                   .flags = recording->flags};
+    return recording;
+}
+
+static inline void recording_close(struct recording *recording) {
+    arena_release(&recording->arena);
+    trace_release(&recording->trace);
+    free(recording);
+}
+
+static inline uint32_t recording_text(struct recording *recording, const char *text) {
+    return trace_string_add(&recording->trace, text, strlen(text));
+}
+
+/* A stack: `caller` (0: none) with one more frame inside of it. */
+static inline uint32_t recording_stack(struct recording *recording, uint32_t caller, const char *file,
+                                       const char *name) {
+    struct trace *trace = &recording->trace;
+    void *frames = trace->frames.frame, *stacks = trace->stacks.stack;
+    struct frame frame = {recording_text(recording, file), recording_text(recording, name),
+                          trace->frames.count, 0};
+    assert_true(arena_grow(&trace->arena, &frames, &trace->frames.capacity, (uint64_t)trace->frames.count + 1,
+                           sizeof frame));
+    assert_true(arena_grow(&trace->arena, &stacks, &trace->stacks.capacity, (uint64_t)trace->stacks.count + 1,
+                           sizeof(struct stack)));
+    trace->frames.frame = frames;
+    trace->stacks.stack = stacks;
+    trace->frames.frame[trace->frames.count] = frame;
+    trace->stacks.stack[trace->stacks.count] = (struct stack){caller, trace->frames.count++};
+    return trace->stacks.count++;
+}
+
+/* A context that names a category, as a profiler does. */
+static inline uint32_t recording_context(struct recording *recording, const char *category) {
+    struct trace *trace = &recording->trace;
+    void *contexts = trace->contexts.context;
+    assert_true(arena_grow(&trace->arena, &contexts, &trace->contexts.capacity,
+                           (uint64_t)trace->contexts.count + 1, sizeof(struct context)));
+    trace->contexts.context = contexts;
+    trace->contexts.context[trace->contexts.count] =
+        (struct context){.category = recording_text(recording, category)};
+    return trace->contexts.count++;
+}
+
+/* A life, in order of birth. Returns its id. */
+static inline uint32_t recording_life(struct recording *recording, uint32_t birth, uint32_t death,
+                                      uint64_t size, uint32_t stack) {
+    struct lives *lives = &recording->device.lives;
+    uint32_t id = lives->count++;
+    assert_true(id < RECORDING_LIVES && (id == 0 || birth >= recording->birth[id - 1]));
+    recording->birth[id] = birth;
+    recording->death[id] = recording->request[id] = death;
+    recording->size[id] = size;
+    recording->stack[id] = stack;
+    recording->pool[id] = 1;
+    lives->preexisting += birth == 0;
+    return id;
+}
+
+/* Annotation at the time of an event. */
+static inline void recording_annotation(struct recording *recording, uint32_t event, const char *name,
+                                        enum annotation_stage stage) {
+    struct trace *trace = &recording->trace;
+    assert_true(trace->n_annotations < RECORDING_ANNOTATIONS);
+    recording->annotations[trace->n_annotations++] = (struct annotation){
+        1000000 + (int64_t)event * 10, recording_text(recording, name), 0, (uint8_t)stage};
+}
+
+/* A segment with blocks of the given sizes: positive ones are in use, negative ones free. 0 ends the list. */
+static inline void recording_segment(struct recording *recording, uint64_t address, uint8_t flags,
+                                     uint16_t pool, const int64_t *blocks) {
+    struct device_trace *device = &recording->device;
+    struct segment segment = {
+        .address = address, .pool = pool, .flags = flags, .first_block = device->n_blocks};
+    for (; *blocks != 0; blocks++) {
+        uint64_t size = (uint64_t)(*blocks < 0 ? -*blocks : *blocks);
+        assert_true(device->n_blocks < RECORDING_BLOCKS);
+        recording->blocks[device->n_blocks++] =
+            (struct block){.address = address + segment.total_size,
+                           .size = size,
+                           .requested_size = *blocks < 0 ? 0 : size,
+                           .state = *blocks < 0 ? BLOCK_INACTIVE : BLOCK_ALLOCATED};
+        segment.total_size += size;
+        segment.block_count++;
+    }
+    assert_true(device->n_segments < RECORDING_SEGMENTS);
+    recording->segments[device->n_segments++] = segment;
+}
+
+/* Ends a recording of n_events, ten microseconds apart, and builds its timeline. */
+static inline struct timeline *recording_settle(struct recording *recording, uint32_t n_events) {
+    struct device_trace *device = &recording->device;
+    assert_true(n_events <= RECORDING_EVENTS);
+    device->n_events = n_events;
+    device->time_us = recording->time_us;
+    for (uint32_t i = 0; i < n_events; i++)
+        recording->time_us[i] = 1000000 + (int64_t)i * 10;
+    for (uint32_t i = 0; i < device->lives.count; i++) {
+        bool requested = recording->request[i] != recording->death[i];
+        recording->death[i] = recording->death[i] == STAYS ? n_events + 1 : recording->death[i];
+        recording->request[i] = requested ? recording->request[i] : recording->death[i];
+    }
+    assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
+    return &recording->timeline;
+}
+
+#endif
