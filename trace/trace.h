@@ -242,15 +242,6 @@ static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, ui
     return a == b || (a_nbytes == b_nbytes && i == a_nbytes);
 }
 
-/* Equal strings may have different ids. O(nbytes). */
-static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, uint32_t b) {
-    uint32_t a_nbytes, b_nbytes, i = 0;
-    const uint8_t *a_bytes = trace_string(trace, a, &a_nbytes), *b_bytes = trace_string(trace, b, &b_nbytes);
-    while (i < a_nbytes && i < b_nbytes && a_bytes[i] == b_bytes[i])
-        i++;
-    return a == b || (a_nbytes == b_nbytes && i == a_nbytes);
-}
-
 /* Notes a diagnostic. `code` and `message` are NUL terminated. False: no memory. */
 bool trace_diagnose(struct trace *trace, const char *code, const char *message, int32_t device);
 
