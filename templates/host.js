@@ -7,6 +7,7 @@ const FRAME_NATIVE = 1;
 const FRAME_LIBRARY = 2;
 const FRAME_USER = 3;
 const KIND_MEMORY_TIMELINE = 2;
+const WHOLE_FILE = -(2 ** 31); // where a diagnostic names its device; the CPU is -1
 const LIFE_STACK_OF_FREE = 1;
 const LIFE_FROM_BLOCK = 2;
 const LIFE_REOPENED = 4;

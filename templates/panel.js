@@ -368,7 +368,7 @@ function drawFocus(focus) {
     const stack = pinnedStack();
     setText(panel.detailTitle, focus.by === "site" ? "Call site" : "Stack");
     panel.siteLine = make("p", "site-line");
-    const which = focus.by === "site" ? [make("p", "flag-note", "Its stack with the most bytes at that moment:")] : [];
+    const which = focus.by === "site" ? [make("p", "site-line", "Its stack with the most bytes at that moment:")] : [];
     panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, ...(stack ? which : []), makeStack(stack));
 }
 

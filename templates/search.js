@@ -84,16 +84,19 @@ function updateSearch() {
         search.mask = maskOfMatches(matches);
         search.contexts = contextsOfMatches(matches);
     } catch (error) {
-        search.error = error instanceof SyntaxError ? error.message : String(error);
+        // Browsers repeat the expression, which stands beside it.
+        const reason = error instanceof Error ? error.message.replace(/^Invalid regular expression: (\/.*\/\w*: )?/s, "") : String(error);
+        search.error = `No regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
         search.mask = new Uint8Array(host.c.page_stack_count());
         search.contexts = new Uint8Array(host.c.page_context_count());
     }
 }
 
-/** Hands the mask to the module; false if nothing is searched for. */
+/** Hands the mask to the module; false if nothing is searched for, or nothing that can be understood. */
 function applySearchMask() {
     if (!state.search) return false;
     updateSearch();
+    if (search.error) return false;
     if (search.applied) return true;
     host.bytes(host.c.page_mask(), search.mask.length).set(search.mask);
     host.bytes(host.c.page_context_mask(), search.contexts.length).set(search.contexts);
@@ -121,8 +124,7 @@ function setSearch(text) {
 
 /** Pins the next match after the pinned allocation (or the one before it), in order of birth. @param {1 | -1} direction */
 function goToMatch(direction) {
-    if (!state.search) return;
-    applySearchMask();
+    if (!applySearchMask()) return;
     const life = host.c.page_next_match(state.selected ?? (direction === 1 ? -1 : host.c.page_lives()), direction);
     if (life < 0) return;
     state.selected = life;

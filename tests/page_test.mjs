@@ -952,7 +952,7 @@ describe("long lists", { skip }, () => {
             assert.equal(await press("ArrowUp"), nSites - 2);
             await page.keyboard.press("Enter");
             await settle(page);
-            assert.equal(await page.locator("#list > .row[aria-selected=true]").getAttribute("aria-rowindex"), String(nSites));
+            assert.equal(await page.locator("#list > .row:not([hidden])[aria-selected=true]").getAttribute("aria-rowindex"), String(nSites));
             assert.match(await page.locator("#detail").innerText(), new RegExp(`site\\.py:${nSites - 1}\\b`));
             assert.equal(await press("Home"), 0);
             // Any place can be reached with the scroll bar, and what lies there is whole and in order.
@@ -967,13 +967,29 @@ describe("long lists", { skip }, () => {
             const middle = (await seen())[2];
             await page.locator(`#list > .row[aria-rowindex="${middle.index + 2}"]`).click();
             await settle(page);
-            assert.equal(await page.locator("#list > .row[aria-selected=true] .row-text").innerText(), middle.name);
+            assert.equal(await page.locator("#list > .row:not([hidden])[aria-selected=true] .row-text").innerText(), middle.name);
             assert.ok(box && (await elements()) - before < 120, `${before} elements, then ${await elements()}`);
         }, { viewport: { width: 1200, height: 800 } });
     });
 });
 
 describe("search in what was noted with allocations", { skip }, () => {
+    test("an expression that is none says why, and fades nothing", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const before = await canvasPixels(page);
+            await page.locator("#search").fill("/forward(/");
+            await until(async () => /^No regular expression: \S/.test(await page.locator("#found").innerText()), "the reason");
+            await settle(page);
+            assert.equal(await page.locator("#search").getAttribute("aria-invalid"), "true");
+            assert.equal(await page.locator("#search-next").isVisible(), false);
+            assert.deepEqual((await canvasPixels(page)).rgba, before.rgba);
+            await page.locator("#search").fill("/forward$/");
+            await until(async () => /^\d+ allocations/.test(await page.locator("#found").innerText()), "the count");
+            await settle(page);
+            assert.notDeepEqual((await canvasPixels(page)).rgba, before.rgba);
+        });
+    });
+
     test("metadata and compile context match", async (t) => {
         const inputs = [[path.join(samples, "user_metadata_annotate.pickle"), "user_metadata"], [corpus("streams_compile_context.pickle"), "compile_context"]];
         for (const [file, field] of inputs) {
