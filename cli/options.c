@@ -36,11 +36,12 @@ static bool apply_output(struct settings *settings, const char *value) {
 }
 
 static bool apply_device(struct settings *settings, const char *value) {
-    uint64_t number;
-    if (!number_parse(value, 0, INT32_MAX, &number))
+    uint64_t number = 0;
+    bool cpu = strcmp(value, "-1") == 0; /* as reports number it */
+    if (!cpu && !number_parse(value, 0, INT32_MAX, &number))
         return false;
     settings->has_device = true;
-    settings->device = (int32_t)number;
+    settings->device = cpu ? ORDINAL_CPU : (int32_t)number;
     return true;
 }
 

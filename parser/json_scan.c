@@ -377,7 +377,8 @@ bool json_scan_item(struct json_scan *scan) {
 /* ---- the end ---- */
 
 static bool diagnose(struct json_scan *scan, struct trace *trace, const char *code, const char *message) {
-    return trace_diagnose(trace, code, message, -1) || cursor_fail_memory(scan->cursor, scan->stop_offset);
+    return trace_diagnose(trace, code, message, ORDINAL_NONE) ||
+           cursor_fail_memory(scan->cursor, scan->stop_offset);
 }
 
 static bool stop_diagnose(struct json_scan *scan, struct trace *trace, uint64_t n_events) {

@@ -102,7 +102,7 @@ static bool envelope_check(struct cursor *cursor, struct trace *trace, enum sour
     snprintf(message, sizeof message,
              "The %s is cut off at byte %s, behind the recording: nothing is missing.", what,
              format_count(cursor_offset(cursor)).text);
-    return trace_diagnose(trace, "truncated", message, -1) ||
+    return trace_diagnose(trace, "truncated", message, ORDINAL_NONE) ||
            cursor_fail_memory(cursor, cursor_offset(cursor));
 }
 

@@ -735,7 +735,7 @@ static bool misplaced_diagnose(struct snapshot *snapshot) {
     snprintf(message, sizeof message,
              "%llu list elements are of another kind than their neighbours and are left out.",
              (unsigned long long)snapshot->n_misplaced);
-    return trace_diagnose(snapshot->trace, "misplaced", message, -1) || fail_memory(snapshot);
+    return trace_diagnose(snapshot->trace, "misplaced", message, ORDINAL_NONE) || fail_memory(snapshot);
 }
 
 bool snapshot_is_traces_key(const struct value *key) {
@@ -760,7 +760,7 @@ bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
              "The file is cut off at byte %s: the %s event%s before that %s shown.%s",
              format_count(offset).text, format_count(n_events).text, n_events == 1 ? "" : "s",
              n_events == 1 ? "is" : "are", segments);
-    return trace_diagnose(snapshot->trace, "truncated", message, -1) || fail_memory(snapshot);
+    return trace_diagnose(snapshot->trace, "truncated", message, ORDINAL_NONE) || fail_memory(snapshot);
 }
 
 static bool root_is_snapshot(const struct snapshot *snapshot, const struct value *root) {

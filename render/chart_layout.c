@@ -160,7 +160,7 @@ static uint32_t notes_most(const struct chart_maker *maker) {
 }
 
 static bool note_is_ours(const struct chart_maker *maker, const struct diagnostic *note) {
-    return note->device == -1 || note->device == maker->in->timeline->device->ordinal;
+    return diagnostic_concerns(note, maker->in->timeline->device->ordinal);
 }
 
 static uint32_t notes_count(const struct chart_maker *maker) {

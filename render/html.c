@@ -156,7 +156,7 @@ static bool merge_explain(struct merge *merge, struct trace *trace, const struct
         return false;
     for (uint32_t i = 0; i < n; i++)
         diagnostics[i] = trace->diagnostics[i];
-    diagnostics[n] = (struct diagnostic){.code = code, .message = text, .device = -1};
+    diagnostics[n] = (struct diagnostic){.code = code, .message = text, .device = ORDINAL_NONE};
     merge->trace.diagnostics = diagnostics;
     merge->trace.n_diagnostics = n + 1;
     merge->trace.strings = trace->strings;

@@ -33,7 +33,7 @@ uint32_t page_settings(void); /* string id of allocator_settings as JSON; 0: non
 uint32_t page_diagnostic_count(void);
 uint32_t page_diagnostic_code(uint32_t i);    /* string id */
 uint32_t page_diagnostic_message(uint32_t i); /* string id */
-int32_t page_diagnostic_device(uint32_t i);   /* device ordinal, -1: the file */
+int32_t page_diagnostic_device(uint32_t i);   /* its ordinal; the lowest number of all: the file */
 uint32_t page_frame_file(uint32_t frame);     /* string id */
 uint32_t page_frame_name(uint32_t frame);     /* string id */
 uint32_t page_frame_line(uint32_t frame);     /* 0: none */

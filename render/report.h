@@ -8,7 +8,7 @@
 
 enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_MARKDOWN };
 
-enum { REPORT_ALL_DEVICES = -1 };
+enum { REPORT_ALL_DEVICES = ORDINAL_NONE };
 
 struct report_options {
     enum report_format format;

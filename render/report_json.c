@@ -302,8 +302,8 @@ static cJSON *diagnostic_item(const struct trace *trace, const struct diagnostic
     cJSON *object = cJSON_CreateObject();
     bool done = member_add(object, "code", trace_string_item(trace, diagnostic->code)) &&
                 member_add(object, "message", trace_string_item(trace, diagnostic->message));
-    if (done && diagnostic->device >= 0)
-        done = member_add(object, "device", integer_item((uint64_t)diagnostic->device));
+    if (done && diagnostic->device != ORDINAL_NONE)
+        done = member_add(object, "device", cJSON_CreateNumber(diagnostic->device));
     if (done)
         return object;
     cJSON_Delete(object);
@@ -446,16 +446,11 @@ static void add_text_member(struct buffer *out, const char *name, const char *te
     buffer_add_text(out, ",\n");
 }
 
-/* A diagnostic of another device than the one asked for says nothing about it. */
-static bool diagnostic_concerns(const struct diagnostic *diagnostic, int32_t device) {
-    return device == REPORT_ALL_DEVICES || diagnostic->device < 0 || diagnostic->device == device;
-}
-
 static void add_diagnostics(struct buffer *out, const struct trace *trace, int32_t device) {
     uint32_t count = 0;
     buffer_add_text(out, "  \"diagnostics\": [");
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
-        if (!diagnostic_concerns(&trace->diagnostics[i], device))
+        if (device != REPORT_ALL_DEVICES && !diagnostic_concerns(&trace->diagnostics[i], device))
             continue;
         element_begin(out, 4, count++);
         add_item(out, diagnostic_item(trace, &trace->diagnostics[i]));

@@ -269,9 +269,8 @@ static void rounding_write(struct sheet *sheet, const struct device_trace *devic
 
 static void trust_write(struct sheet *sheet, const struct report_device *report) {
     sheet_heading(sheet, 3, "Trust");
-    diagnostics_write(sheet, report->trace, -1);
-    if (report->device->ordinal != ORDINAL_CPU) /* whose diagnostics are numbered like the file's */
-        diagnostics_write(sheet, report->trace, report->device->ordinal);
+    diagnostics_write(sheet, report->trace, ORDINAL_NONE);
+    diagnostics_write(sheet, report->trace, report->device->ordinal);
     reconciliation_write(sheet, report);
     reserved_shift_write(sheet, report);
     rounding_write(sheet, report->device);
@@ -314,7 +313,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
     sheet_say(&sheet, "SHA-256 %s", options->sha256);
     if (trace->n_devices == 0) {
         sheet_say(&sheet, "The file shows no device with events, blocks or segments: nothing was recorded.");
-        diagnostics_write(&sheet, trace, -1);
+        diagnostics_write(&sheet, trace, ORDINAL_NONE);
     }
     return report_each_device(out, trace, options, scratch, device_write) && !out->failed;
 }

@@ -445,6 +445,22 @@ class KinetoTest(JsonTest):
         report = self.report(self.write({"traceEvents": events}))
         self.assertEqual([(-1, 8), (1, 512), (1001, 1024)], [(device["device"], device["peak_bytes"]) for device in report["devices"]])
 
+    def test_what_is_said_of_the_cpu_is_not_said_of_the_file(self):
+        """The CPU is device -1. What concerns it is shown with it alone, what concerns the file with every device."""
+        events = [memory(1, 64, 8, 8, 0, (0, -1)), memory(2, 128, 8, 80, 0, (0, -1)),
+                  memory(3, 512, 512, 512, 2048, (1, 1)), memory(4, 1024, 512, 1024, 2048, (1, 1))]
+        path = self.write(json.dumps({"traceEvents": events})[:-2])  # cut off behind the last event
+        both, cpu, gpu = (self.report(path, *options) for options in ((), ("-d", "-1"), ("-d", "1")))
+        self.assertEqual({("lost_events", -1), ("truncated", None)}, {(each["code"], each.get("device")) for each in both["diagnostics"]})
+        self.assertEqual(both["diagnostics"], cpu["diagnostics"])
+        self.assertEqual({"truncated"}, self.codes(gpu))
+        self.assertEqual(([-1, 1], [-1], [1]), tuple([device["device"] for device in each["devices"]] for each in (both, cpu, gpu)))
+        page = self.folder / "page.html"
+        self.assertEqual(0, self.run_strata("html", path, "-o", page).returncode)
+        self.assertEqual(both["diagnostics"], self.report(page)["diagnostics"])
+        trust = self.run_strata("report", path).stdout.decode().split("Device 1")
+        self.assertEqual([True, False], ["Events are missing" in text for text in trust], trust)
+
     def test_python_stacks_of_older_operators(self):
         events = [span(10, 50, "aten::empty", "Operator", **{"Call stack": "lib.py(3): inner;train.py(9): outer"}), memory(20, 512, 512, 512)]
         group = self.report(self.write({"traceEvents": events}))["devices"][0]["top_at_peak"][0]

@@ -157,7 +157,10 @@ struct pool_id {
 
 enum { POOL_UNKNOWN = 0 }; /* index into pools; 1 is the default pool */
 
-enum { ORDINAL_CPU = -1 }; /* what a profiler says of the CPU's memory */
+enum {
+    ORDINAL_CPU = -1,          /* what a profiler says of the CPU's memory */
+    ORDINAL_NONE = -2147483648 /* no device in particular: the file, or all of them */
+};
 
 struct device_trace {
     int32_t ordinal;         /* as in the file: the index inside the process; ORDINAL_CPU */
@@ -190,7 +193,7 @@ struct annotation {
 struct diagnostic {
     uint32_t code;    /* string, e.g. "orphan_frees" */
     uint32_t message; /* string, one plain sentence */
-    int32_t device;   /* -1: the file */
+    int32_t device;   /* ordinal; ORDINAL_NONE: it is about the file */
 };
 
 enum trace_kind { TRACE_SNAPSHOT, TRACE_KINETO, TRACE_MEMORY_TIMELINE };
@@ -240,6 +243,11 @@ static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, ui
     while (i < a_nbytes && i < b_nbytes && a_bytes[i] == b_bytes[i])
         i++;
     return a == b || (a_nbytes == b_nbytes && i == a_nbytes);
+}
+
+/* True if a diagnostic is about the device with this ordinal, or about the whole file. */
+static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int32_t ordinal) {
+    return diagnostic->device == ORDINAL_NONE || diagnostic->device == ordinal;
 }
 
 /* Notes a diagnostic. `code` and `message` are NUL terminated. False: no memory. */
