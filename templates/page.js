@@ -91,7 +91,8 @@ function drawSearch() {
     ui.search.setAttribute("aria-invalid", String(searching && search.error !== ""));
     const text = searching && search.error ? search.error : `${formatPlural(result.allocations, "allocation")} \u00b7 ${formatBytes(result.bytesAtPeak)} at the peak`;
     setText(ui.found, searching ? text : "");
-    ui.found.title = searching ? formatExactBytes(result.bytesAtPeak) : "";
+    ui.found.title = searching ? search.error || formatExactBytes(result.bytesAtPeak) : "";
+    ui.found.classList.toggle("found-wrong", searching && search.error !== "");
 }
 
 /** @param {string} id @param {boolean} pressed */
