@@ -47,26 +47,32 @@ static void steps_table(struct sheet *sheet, const struct report_device *report)
                   format_count(count - STEPS_SHOWN).text);
 }
 
+static void site_row(struct sheet *sheet, const struct report_device *report,
+                     const struct growth_site *site) {
+    const struct growth *growth = &report->growth;
+    if (site->kind != GROWTH_KEPT)
+        sheet_cell(sheet, "%s", format_bytes_change((int64_t)site->slope_bytes).text);
+    sheet_cell(sheet, "%s", format_bytes(site->risen_bytes).text);
+    sheet_cell(sheet, "%s", format_count(site->count).text);
+    sheet_cell(sheet, site->n_steps > 1 ? "%s to %s" : "%s", step_name(sheet, growth, site->first_step),
+               step_name(sheet, growth, site->first_step + site->n_steps - 1));
+    sheet_cell(sheet, "%s%s%s", words_site(sheet, report->trace, site->site),
+               site->optimizer ? " (optimizer state)" : "",
+               site->replaced ? " (replaced by more in every step)" : "");
+}
+
+/* What is kept has no slope. */
 static void sites_table(struct sheet *sheet, const struct report_device *report, enum growth_kind kind,
                         uint32_t most) {
     static const char *const headings[] = {"Per step", "In all", "Count", "Steps", "Call site", NULL};
     const struct growth *growth = &report->growth;
     uint32_t shown = 0;
-    sheet_table(sheet, headings, "rrrll");
+    sheet_table(sheet, kind == GROWTH_KEPT ? headings + 1 : headings, kind == GROWTH_KEPT ? "rrll" : "rrrll");
     for (uint32_t i = 0; i < growth->n_sites && shown < most; i++) {
-        const struct growth_site *site = &growth->sites[i];
-        if (site->kind != kind)
+        if (growth->sites[i].kind != kind)
             continue;
         shown++;
-        sheet_cell(sheet, "%s",
-                   site->slope_bytes != 0 ? format_bytes_change((int64_t)site->slope_bytes).text : "");
-        sheet_cell(sheet, "%s", format_bytes(site->risen_bytes).text);
-        sheet_cell(sheet, "%s", format_count(site->count).text);
-        sheet_cell(sheet, site->n_steps > 1 ? "%s to %s" : "%s", step_name(sheet, growth, site->first_step),
-                   step_name(sheet, growth, site->first_step + site->n_steps - 1));
-        sheet_cell(sheet, "%s%s%s", words_site(sheet, report->trace, site->site),
-                   site->optimizer ? " (optimizer state)" : "",
-                   site->replaced ? " (replaced by more in every step)" : "");
+        site_row(sheet, report, &growth->sites[i]);
     }
     sheet_table_end(sheet);
 }

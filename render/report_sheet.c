@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_CHARACTERS = 160, LINE_COLUMNS = 100 /* of sentences; a table takes what it needs */ };
+enum { NAME_CHARACTERS = 100, LINE_COLUMNS = 100 /* of sentences; a table takes what it needs */ };
 
 /* ---- texts ---- */
 
@@ -281,9 +281,21 @@ static void add_text_table(struct sheet *sheet) {
         add_text_row(sheet, sheet->cells + i, width);
 }
 
+/* A figure and its unit stay in one line, however narrow the column is. */
+static void add_markdown_figure(struct sheet *sheet, const char *text) {
+    for (; *text != '\0'; text++)
+        buffer_printf(sheet->out, *text == ' ' ? "\xc2\xa0" : "%c", *text);
+}
+
 static void add_markdown_row(struct sheet *sheet, const char *const *cells) {
-    for (uint32_t i = 0; i < sheet->n_columns; i++)
-        add_line(sheet, "| ", cells[i], " ");
+    for (uint32_t i = 0; i < sheet->n_columns; i++) {
+        buffer_add_text(sheet->out, "| ");
+        if (sheet->align[i] == 'r')
+            add_markdown_figure(sheet, cells[i]);
+        else
+            buffer_add_text(sheet->out, cells[i]);
+        buffer_add_text(sheet->out, " ");
+    }
     buffer_add_text(sheet->out, "|\n");
 }
 
@@ -296,11 +308,23 @@ static void add_markdown_table(struct sheet *sheet) {
         add_markdown_row(sheet, sheet->cells + i);
 }
 
+/* A table cannot do without its head there, so names and their values are a list. */
+static void add_markdown_pairs(struct sheet *sheet) {
+    for (uint32_t i = 0; i + 2 <= sheet->n_cells; i += 2)
+        buffer_printf(sheet->out, "- **%s:** %s\n", sheet->cells[i], sheet->cells[i + 1]);
+}
+
+static bool table_is_pairs(const struct sheet *sheet) {
+    return sheet->n_columns == 2 && *sheet->headings[0] == '\0' && *sheet->headings[1] == '\0';
+}
+
 void sheet_table_end(struct sheet *sheet) {
     if (sheet->out->failed || sheet->n_columns == 0)
         return;
     part_begin(sheet, SHEET_TABLE);
-    if (sheet->markdown)
+    if (sheet->markdown && table_is_pairs(sheet))
+        add_markdown_pairs(sheet);
+    else if (sheet->markdown)
         add_markdown_table(sheet);
     else
         add_text_table(sheet);

@@ -34,8 +34,8 @@ void sheet_heading(struct sheet *sheet, int level, const char *text);
 void sheet_say(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_point(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A table: its cells row by row, then the end, which writes it. `headings` ends with NULL; one whose texts
- * are all empty is left out where the format allows. */
+/* A table: its cells row by row, then the end, which writes it. `headings` ends with NULL; where all are empty, none are
+ * written, and in Markdown such a table of two columns is a list. */
 void sheet_table(struct sheet *sheet, const char *const *headings, const char *align);
 void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_table_end(struct sheet *sheet);
@@ -43,7 +43,7 @@ void sheet_table_end(struct sheet *sheet);
 /* A formatted text in the arena; "" without memory. */
 const char *sheet_format(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A name of a file or function for a cell: as it is, in Markdown as code. Cut after 160 characters. */
+/* A name of a file or function for a cell: as it is, in Markdown as code. Cut after 100 characters. */
 const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes);
 
 /* A sentence from the trace, without markup. */
