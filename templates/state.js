@@ -123,9 +123,16 @@ function wholeRange() {
     return { from: host.c.page_fit_from(axisNumber()), to: host.c.page_fit_to(axisNumber()) };
 }
 
+/** Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all moments. */
+const headroom = { device: -1, bytes: 1 };
+
 /** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
 function mostBytes() {
-    return kept.top || host.c.page_headroom(-1, host.c.page_events(), capacityBytes());
+    if (headroom.device !== state.device) {
+        headroom.device = state.device;
+        headroom.bytes = host.c.page_headroom(-1, host.c.page_events(), capacityBytes());
+    }
+    return kept.top || headroom.bytes;
 }
 
 function topBytes() {
