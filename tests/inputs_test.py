@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """One recording in every encoding and every version's shape, and files that are none.
 
-    STRATA=path/to/strata [STRATA_CORPUS=folder with MANIFEST.json] inputs_test.py
+    STRATA=path/to/strata STATE_DUMP=path/to/state_dump [STRATA_CORPUS=folder with MANIFEST.json] inputs_test.py
 
 Encodings must give the same report as the sample itself, shapes the figures of an independent replay (replay.py).
 """
@@ -31,6 +31,7 @@ sys.path.insert(0, str(SAMPLES))
 from simulator.pickler import JitPickler  # noqa: E402
 
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+STATE_DUMP = os.environ.get("STATE_DUMP", str(ROOT / "build" / "release" / "tests" / "state_dump"))
 CORPUS = os.environ.get("STRATA_CORPUS")
 TIMEOUT_S = 120
 MIB = 1 << 20
@@ -505,6 +506,28 @@ class ChangingFileTest(InputsTest):
                         self.assertEqual(1, code)
                         self.assertRegex(stderr, rf'^strata: ".*": .*\(offset {cut}\)\n$')
                     self.assertEqual([path.name], os.listdir(self.folder))
+
+
+class MemoryTest(InputsTest):
+    """Bytes that were taken, counted: not what the system says of the process."""
+
+    def counts(self, n_events):
+        path = self.folder / f"{n_events}.pickle"
+        command = [sys.executable, SAMPLES / "generate.py", "--story", "train", "--events", str(n_events), "-o", path]
+        subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT_S)
+        done = subprocess.run([STATE_DUMP, "--memory", path], check=True, capture_output=True, timeout=TIMEOUT_S)
+        events, columns, peak = map(int, done.stdout.split())
+        self.assertAlmostEqual(n_events, events, delta=10)
+        return events, columns, peak
+
+    def test_columns_and_peak(self):
+        few, many = self.counts(100_000), self.counts(300_000)
+        for events, columns, _ in (few, many):
+            self.assertLessEqual(columns / events, 40)
+            self.assertGreater(columns / events, 8)  # the time alone
+        (few_events, few_columns, few_peak), (many_events, many_columns, many_peak) = few, many
+        self.assertLessEqual(many_columns / few_columns, 1.05 * many_events / few_events)
+        self.assertLessEqual(many_peak / few_peak, many_events / few_events)
 
 
 @unittest.skipUnless(CORPUS, "STRATA_CORPUS is not set")

@@ -2,10 +2,13 @@
  * Prints what the libraries answer about a file, for tests that compare it with an independent reader:
  *
  *     state_dump FILE DEVICE EVENT...
- *         for each event (-1: before the first) a line "event E N" and N lines "address size offset", bottom
- * first state_dump --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y... the window [FROM, TO) in events (fractions
- * allowed) on a grid of pixels: a line "top BYTES", then for each point "event address size offset", or
- * "event -" where nothing lies
+ *         for each event (-1: before the first) a line "event E N" and N lines "address size offset", bottom first
+ *     state_dump --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y...
+ *         the window [FROM, TO) in events (fractions allowed) on a grid of pixels: a line "top BYTES", then for each
+ *         point "event address size offset", or "event -" where nothing lies
+ *     state_dump --memory FILE
+ *         a line "events columns peak": how many there are, the bytes that the finished recording holds for them (all
+ *         but strings, frames, stacks and contexts, which events share), and the most that reading took at one time
  *
  * DEVICE is the ordinal in the file.
  */
@@ -136,10 +139,34 @@ static void dump_picks(const struct timeline *timeline, char **arguments) {
     scene_release(&scene);
 }
 
+static uint64_t shared_nbytes(const struct trace *trace) {
+    return trace->strings.bytes_capacity +
+           (uint64_t)trace->strings.start_capacity * sizeof *trace->strings.start +
+           (uint64_t)trace->frames.capacity * sizeof *trace->frames.frame +
+           (uint64_t)trace->stacks.capacity * sizeof *trace->stacks.stack +
+           (uint64_t)trace->fx.capacity * sizeof *trace->fx.fx +
+           (uint64_t)trace->contexts.capacity * sizeof *trace->contexts.context;
+}
+
+static int dump_memory(const char *path) {
+    struct trace trace;
+    uint64_t n_events = 0;
+    read_file(&trace, path);
+    for (uint32_t i = 0; i < trace.n_devices; i++)
+        n_events += trace.devices[i].n_events;
+    printf("%" PRIu64 " %" PRIu64 " %zu\n", n_events, trace.arena.used_nbytes - shared_nbytes(&trace),
+           trace.arena.peak_nbytes);
+    trace_release(&trace);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--memory") == 0)
+        return dump_memory(argv[2]);
     const bool pick = argc > 1 && strcmp(argv[1], "--pick") == 0;
     if (argc < (pick ? 8 : 3))
-        fail("usage", "state_dump FILE DEVICE EVENT... | --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y...");
+        fail("usage", "state_dump FILE DEVICE EVENT... | --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y... | "
+                      "--memory FILE");
     char **arguments = argv + (pick ? 2 : 1);
     struct trace trace;
     read_file(&trace, arguments[0]);
