@@ -152,25 +152,35 @@ static bool holes_matter(const struct report_oom *oom) {
     return oom->unused_bytes > lacking_bytes(oom) && oom->unused_bytes * 10 >= oom->event->size;
 }
 
+/* What expandable segments would have helped: enough, or what they leave lacking. */
+static const char *expandable_hope(const struct report_oom *oom, char text[160]) {
+    if (lacking_bytes(oom) == 0)
+        return "is the first thing to try";
+    snprintf(text, 160, "makes nearly all of that usable, and %s would have been left to save elsewhere",
+             format_bytes(lacking_bytes(oom)).text);
+    return text;
+}
+
 static void advise_expandable(struct advisor *advisor) {
     struct figure unused = format_bytes(advisor->oom->unused_bytes);
+    char text[160];
+    const char *hope = expandable_hope(advisor->oom, text);
     if (!holes_matter(advisor->oom))
         return;
     if (advisor->allocator.expandable == OFF)
         advise(advisor, "enable_expandable_segments",
                "Expandable segments are off, and %s were reserved but not in use: "
-               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True is the first thing to try.",
-               unused.text);
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s.",
+               unused.text, hope);
     if (advisor->allocator.expandable == UNKNOWN)
         advise(advisor, "enable_expandable_segments",
                "%s were reserved but not in use. If expandable segments are off (the file does not say), "
-               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True is the first thing to try.",
-               unused.text);
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s.",
+               unused.text, hope);
     if (advisor->allocator.expandable == ON)
         advise(advisor, "expandable_segments_on",
                "Expandable segments are on already; the %s that were reserved but not in use are what other "
-               "streams "
-               "or private pools keep, and rounding.",
+               "streams or private pools keep, and rounding.",
                unused.text);
 }
 

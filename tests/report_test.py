@@ -176,6 +176,26 @@ class GoldenFiles(unittest.TestCase):
             self.assertEqual(pictures_differ(golden, other) is not None, row > y)
 
 
+class Readme(unittest.TestCase):
+    """What it shows is what the program makes today."""
+
+    def test_the_excerpt(self):
+        readme = (HERE.parent / "README.md").read_text("utf-8").split("\n")
+        first = readme.index("    OOM")
+        excerpt = [line[4:] for line in readme[first : readme.index("", first + 18)] if line]
+        golden = iter((GOLDEN / "oom.txt").read_text("utf-8").split("\n"))
+        for line in excerpt:  # in this order; what is too wide for the README is cut off
+            self.assertTrue(any(each.startswith(line) for each in golden), line)
+        self.assertGreater(len(excerpt), 10)
+
+    def test_the_picture(self):
+        (line,) = [line for line in (HERE.parent / "scripts" / "pictures").read_text().split("\n") if "samples/oom" in line]
+        words = line.split()
+        options = words[words.index("samples/oom.pickle") + 1 : words.index("-o")]
+        shown = Picture((HERE.parent / "docs" / "images" / "picture.png").read_bytes())
+        self.assertIsNone(pictures_differ(shown, Picture(draw("oom", options))))
+
+
 # ---- sections against the replay ----
 
 
