@@ -299,15 +299,17 @@ static bool extent_join(struct extent *extent, const struct extent *next) {
 static struct sort_row *alive_sorted(const struct device_trace *device, uint32_t moment, struct arena *arena,
                                      uint32_t *count) {
     const struct lives *lives = &device->lives;
-    struct sort_row *rows = arena_alloc(arena, ((size_t)lives->count + 1) * sizeof *rows),
-                    *spare = arena_alloc(arena, ((size_t)lives->count + 1) * sizeof *spare);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        n += alive_at(lives, i, moment);
+    struct sort_row *rows = arena_alloc(arena, ((size_t)n + 1) * 2 * sizeof *rows);
     *count = 0;
-    if (rows == NULL || spare == NULL)
+    if (rows == NULL)
         return NULL;
     for (uint32_t i = 0; i < lives->count; i++)
         if (alive_at(lives, i, moment))
             rows[(*count)++] = (struct sort_row){lives->address[i], i};
-    sort_rows(rows, spare, *count);
+    sort_rows(rows, rows + n, n);
     return rows;
 }
 
