@@ -163,6 +163,9 @@ function drawList() {
 
 /* ---- the stack ---- */
 
+/** Frames and folds of a stack that are there at once; what is left of a deeper one is a last fold. */
+const FRAMES_MOST = 200;
+
 /** Runs of the same frame, one after the other. @param {number[]} frames @returns {{id: number, times: number}[]} */
 function elideRepeats(frames) {
     /** @type {{id: number, times: number}[]} */
@@ -209,7 +212,9 @@ function foldLabel(runs) {
         kinds.has(FRAME_LIBRARY) ? "library" : "",
         kinds.has(FRAME_NOISE) ? "interpreter" : "",
     ].filter(Boolean);
-    return `${formatCount(count)} ${names.join(", ")} frame${count === 1 ? "" : "s"}`;
+    // A person's own frames are folded only where a stack is very deep.
+    const which = kinds.has(FRAME_USER) ? "further" : names.join(", ");
+    return `${formatCount(count)} ${which} frame${count === 1 ? "" : "s"}`;
 }
 
 /** Frames that are folded away until somebody asks. @param {{id: number, times: number}[]} runs @param {number} site */
@@ -237,7 +242,8 @@ function makeStack(stack) {
         folded = [];
     };
     for (const run of elideRepeats(host.stackFrames(stack))) {
-        if (run.id !== site && host.c.page_frame_kind(run.id) !== FRAME_USER) {
+        const shown = run.id === site || host.c.page_frame_kind(run.id) === FRAME_USER;
+        if (!shown || list.childElementCount >= FRAMES_MOST) {
             folded.push(run);
             continue;
         }

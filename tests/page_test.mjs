@@ -1151,6 +1151,20 @@ describe("fluid", { skip }, () => {
     });
 });
 
+describe("deep stacks", { skip }, () => {
+    test("thousands of frames are folded, and unfold", async () => {
+        const file = writeSnapshot("deep.pickle", `{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 512, "stream": 0, "time_us": 1700000000000000, "frames": [{"filename": "tree.py", "line": 10 + i % 7, "name": f"walk_{i}"} for i in range(3000)]}, {"action": "free_completed", "addr": 4096, "size": 512, "stream": 0, "time_us": 1700000000000001, "frames": []}]]}`);
+        await withPage(writePage(file), async (page) => {
+            await setView(page, { selected: 0 });
+            assert.ok(await page.evaluate(() => document.querySelectorAll("*").length) < 1500);
+            const detail = page.locator("#detail");
+            assert.match(await detail.innerText(), /walk_0\b[^]*2,800 further frames/);
+            await detail.locator("summary").last().click();
+            await until(async () => /walk_2999\b/.test(await detail.innerText()), "the outermost frame");
+        });
+    });
+});
+
 describe("a million events", { skip }, () => {
     /** More than this no page needs, whatever it shows. */
     const ELEMENTS_MOST = 700;
