@@ -36,8 +36,6 @@ void view_fit(struct view *view, const struct timeline *timeline) {
 
 static uint64_t reserved_peak_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
     uint64_t most = timeline_reserved_at(timeline, first);
-    if (first == 0 && end == timeline->n_moments)
-        return timeline->reserved_peak;
     for (uint32_t i = 0; i < timeline->n_reserved && timeline->reserved_moment[i] < end; i++)
         if (timeline->reserved_moment[i] >= first && timeline->reserved_bytes[i] > most)
             most = timeline->reserved_bytes[i];
@@ -46,8 +44,9 @@ static uint64_t reserved_peak_in(const struct timeline *timeline, uint32_t first
 
 uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
                               uint64_t capacity_bytes) {
-    uint64_t highest = timeline->live[timeline_peak_in(timeline, first, end)];
-    uint64_t reserved = reserved_peak_in(timeline, first, end);
+    bool whole = first == 0 && end == timeline->n_moments;
+    uint64_t highest = whole ? timeline->peak_bytes : timeline->live[timeline_peak_in(timeline, first, end)];
+    uint64_t reserved = whole ? timeline->reserved_peak : reserved_peak_in(timeline, first, end);
     if (reserved > highest)
         highest = reserved;
     if (highest > UINT64_MAX / 2)
