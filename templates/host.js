@@ -123,7 +123,9 @@ class Host {
     stackFrames(stack) {
         const depth = this.c.page_stack_depth(stack);
         if (depth === 0) return [];
-        return Array.from(new Uint32Array(this.c.memory.buffer, this.c.page_stack_frames(stack) >>> 0, depth));
+        // The memory may move to make room for them, so they are asked for before it is looked at.
+        const at = this.c.page_stack_frames(stack) >>> 0;
+        return Array.from(new Uint32Array(this.c.memory.buffer, at, depth));
     }
 
     /** @param {number} stack @returns {Frame[]} */

@@ -64,6 +64,7 @@ class VirtualList {
         const paper = printing ? Math.min(count, ROWS_PRINTED) : count;
         const total = paper * this.rowHeight;
         this.body.style.height = `${Math.min(total, SCROLL_MOST)}px`;
+        this.body.hidden = count === 0;
         this.scroll.setAttribute("aria-rowcount", String(count + 1));
         const top = printing ? 0 : this.topOf(total);
         this.first = printing ? 0 : Math.max(0, Math.floor(top / this.rowHeight) - ROWS_BEYOND);

@@ -37,7 +37,7 @@ function drawFigures() {
     ui.reserved.title = `The allocator held ${formatExactBytes(c.page_reserved_peak())} of the device at most. Show the whole run`;
     const ooms = c.page_oom_count();
     ui.oom.hidden = ooms === 0;
-    if (ooms) fillFigure(ui.oom, "Out of memory", formatBytes(c.page_oom_size(0)), ooms > 1 ? `asked for, and ${formatPlural(ooms - 1, "more time")}` : "asked for");
+    if (ooms) fillFigure(ui.oom, "OOM asked for", formatBytes(c.page_oom_size(0)), ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "");
 }
 
 /** Diagnostics of the current device and of the file. */
