@@ -249,10 +249,8 @@ static void once_add(const struct curve *curve, uint32_t n_steps) {
 static bool site_judge(struct growth_site *site, const struct curve *curve, uint32_t n_steps) {
     uint32_t from, to, replaced;
     curve_run(curve, n_steps, &from, &to);
-    bool run = to - from >= GROWTH_MIN_STEPS;
-    if (run && to == n_steps)
-        run_describe(site, curve, from, to, n_steps);
-    else if (curve_is_replaced(curve, n_steps, &replaced))
+    bool run = to - from >= GROWTH_MIN_STEPS, rises = run && to == n_steps;
+    if (!rises && curve_is_replaced(curve, n_steps, &replaced))
         replaced_describe(site, curve, replaced, n_steps);
     else if (run)
         run_describe(site, curve, from, to, n_steps);
