@@ -14,13 +14,13 @@
 extern const unsigned char asset_page_html[], asset_base_css[], asset_page_css[], asset_strata_wasm[];
 extern const size_t asset_page_html_nbytes, asset_base_css_nbytes, asset_page_css_nbytes,
     asset_strata_wasm_nbytes;
-extern const unsigned char asset_text_js[], asset_host_js[], asset_state_js[], asset_filter_js[],
-    asset_lane_js[], asset_plot_js[], asset_minimap_js[], asset_search_js[], asset_legend_js[],
-    asset_list_js[], asset_panel_js[], asset_picture_js[], asset_page_js[];
-extern const size_t asset_text_js_nbytes, asset_host_js_nbytes, asset_state_js_nbytes, asset_filter_js_nbytes,
-    asset_lane_js_nbytes, asset_plot_js_nbytes, asset_minimap_js_nbytes, asset_search_js_nbytes,
-    asset_legend_js_nbytes, asset_list_js_nbytes, asset_panel_js_nbytes, asset_picture_js_nbytes,
-    asset_page_js_nbytes;
+extern const unsigned char asset_boot_js[], asset_text_js[], asset_host_js[], asset_state_js[],
+    asset_filter_js[], asset_lane_js[], asset_plot_js[], asset_minimap_js[], asset_search_js[],
+    asset_legend_js[], asset_list_js[], asset_panel_js[], asset_picture_js[], asset_page_js[];
+extern const size_t asset_boot_js_nbytes, asset_text_js_nbytes, asset_host_js_nbytes, asset_state_js_nbytes,
+    asset_filter_js_nbytes, asset_lane_js_nbytes, asset_plot_js_nbytes, asset_minimap_js_nbytes,
+    asset_search_js_nbytes, asset_legend_js_nbytes, asset_list_js_nbytes, asset_panel_js_nbytes,
+    asset_picture_js_nbytes, asset_page_js_nbytes;
 
 /* In the order of the <script> elements of templates/page.html: each file uses only what stands before it. */
 static const struct template_asset scripts[] = {
@@ -36,7 +36,9 @@ static const struct template_asset scripts[] = {
 /* What is filled into the template. */
 struct page_parts {
     const struct html_options *options;
-    struct buffer script, style, payload;
+    struct buffer script[2]; /* what unpacks the program, and the program */
+    struct buffer style, payload;
+    struct payload_piece program, module; /* packed */
 };
 
 static const char *title_of(const struct html_options *options) {
@@ -50,7 +52,7 @@ static void fill_title(struct buffer *out, const void *context) {
 
 static void fill_policy(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
-    template_add_policy(out, &parts->script, &parts->style, " 'wasm-unsafe-eval'");
+    template_add_policy(out, parts->script, 2, &parts->style, " 'wasm-unsafe-eval'");
 }
 
 static void fill_style(struct buffer *out, const void *context) {
@@ -60,12 +62,13 @@ static void fill_style(struct buffer *out, const void *context) {
 
 static void fill_script(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
-    template_add_script(out, &parts->script);
+    template_add_inert(out, "program", parts->program.packed, parts->program.packed_nbytes);
+    template_add_script(out, &parts->script[0]);
 }
 
 static void fill_module(struct buffer *out, const void *context) {
-    (void)context;
-    template_add_inert(out, "module", asset_strata_wasm, asset_strata_wasm_nbytes);
+    const struct page_parts *parts = context;
+    template_add_inert(out, "module", parts->module.packed, parts->module.packed_nbytes);
 }
 
 static void fill_payload(struct buffer *out, const void *context) {
@@ -223,11 +226,32 @@ static enum html_result level_find(struct fitting *fitting) {
 
 /* ---- the page ---- */
 
+/* What is the same in every page: styles as they are, so that nothing is shown without them, the rest packed. */
 static bool frame_make(struct page_parts *parts) {
-    template_join_scripts(&parts->script, scripts, sizeof scripts / sizeof *scripts);
+    struct payload_piece pieces[2] = {{0}};
+    buffer_add(&parts->script[0], asset_boot_js, asset_boot_js_nbytes);
+    template_join_scripts(&parts->script[1], scripts, sizeof scripts / sizeof *scripts);
     buffer_add(&parts->style, asset_base_css, asset_base_css_nbytes);
     buffer_add(&parts->style, asset_page_css, asset_page_css_nbytes);
-    return !parts->script.failed && !parts->style.failed;
+    if (parts->script[0].failed || parts->script[1].failed || parts->style.failed)
+        return false;
+    pieces[0].raw = parts->script[1].bytes;
+    pieces[0].raw_nbytes = (uint32_t)parts->script[1].nbytes;
+    pieces[1].raw = asset_strata_wasm;
+    pieces[1].raw_nbytes = (uint32_t)asset_strata_wasm_nbytes;
+    bool done = deflate_pieces(pieces, 2, parts->options->threads);
+    parts->program = pieces[0];
+    parts->module = pieces[1];
+    return done;
+}
+
+static void parts_release(struct page_parts *parts) {
+    for (size_t i = 0; i < 2; i++)
+        buffer_release(&parts->script[i]);
+    buffer_release(&parts->style);
+    buffer_release(&parts->payload);
+    deflate_release(&parts->program, 1);
+    deflate_release(&parts->module, 1);
 }
 
 static void page_fill(struct buffer *out, const struct page_parts *parts) {
@@ -266,8 +290,6 @@ enum html_result html_render(struct buffer *out, struct trace *trace, const stru
         result = payload_fit(&parts, trace, outcome);
     if (result == HTML_DONE)
         page_fill(out, &parts);
-    buffer_release(&parts.script);
-    buffer_release(&parts.style);
-    buffer_release(&parts.payload);
+    parts_release(&parts);
     return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;
 }

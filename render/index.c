@@ -288,7 +288,7 @@ struct index_parts {
 
 static void fill_policy(struct buffer *out, const void *context) {
     const struct index_parts *parts = context;
-    template_add_policy(out, &parts->script, &parts->style, "");
+    template_add_policy(out, &parts->script, 1, &parts->style, "");
 }
 
 static void fill_style(struct buffer *out, const void *context) {

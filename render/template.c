@@ -51,11 +51,14 @@ void template_add_title(struct buffer *out, const char *title) {
     buffer_add_text(out, " - Strata</title>");
 }
 
-void template_add_policy(struct buffer *out, const struct buffer *script, const struct buffer *style,
-                         const char *extra) {
+void template_add_policy(struct buffer *out, const struct buffer *scripts, size_t n_scripts,
+                         const struct buffer *style, const char *extra) {
     buffer_add_text(out,
-                    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src ");
-    add_source_hash(out, script);
+                    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src");
+    for (size_t i = 0; i < n_scripts; i++) {
+        buffer_add_text(out, " ");
+        add_source_hash(out, &scripts[i]);
+    }
     buffer_add_text(out, extra);
     buffer_add_text(out, "; style-src ");
     add_source_hash(out, style);

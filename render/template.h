@@ -35,10 +35,10 @@ void template_add_escaped(struct buffer *out, const char *text);
 /* <title>TITLE - Strata</title> */
 void template_add_title(struct buffer *out, const char *title);
 
-/* The Content-Security-Policy that allows this script and this style and nothing else; `extra` is added to the
+/* The Content-Security-Policy that allows these scripts and this style and nothing else; `extra` is added to the
  * sources of scripts ("" or " 'wasm-unsafe-eval'"). */
-void template_add_policy(struct buffer *out, const struct buffer *script, const struct buffer *style,
-                         const char *extra);
+void template_add_policy(struct buffer *out, const struct buffer *scripts, size_t n_scripts,
+                         const struct buffer *style, const char *extra);
 
 void template_add_style(struct buffer *out, const struct buffer *style);
 void template_add_script(struct buffer *out, const struct buffer *script);

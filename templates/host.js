@@ -228,10 +228,7 @@ function checkPayload(code, step) {
 
 /** Starts the module. @returns {Promise<HostExports>} */
 async function loadModule() {
-    const text = carriedText("module");
-    const bytes = new Uint8Array(base64Length(text));
-    decodeBase64(text, bytes, 0);
-    const { instance } = await WebAssembly.instantiate(bytes);
+    const { instance } = await WebAssembly.instantiate(await unpack("module"));
     return /** @type {HostExports} */ (/** @type {unknown} */ (instance.exports));
 }
 
@@ -274,8 +271,6 @@ async function inflatePieces(c, report) {
 function missingFeature() {
     if (typeof WebAssembly !== "object")
         return "This browser has no WebAssembly (or it is switched off), which computes the picture. A current Chrome, Firefox or Safari shows this page.";
-    if (typeof DecompressionStream !== "function")
-        return "This browser has no DecompressionStream, which unpacks the data. Chrome 80, Firefox 113, Safari 16.4 or newer shows this page.";
     return "";
 }
 
