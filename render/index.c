@@ -9,12 +9,13 @@
 #include <string.h>
 
 extern const unsigned char asset_index_html[], asset_base_css[], asset_index_css[], asset_index_js[],
-    asset_text_js[];
+    asset_text_js[], asset_list_js[];
 extern const size_t asset_index_html_nbytes, asset_base_css_nbytes, asset_index_css_nbytes,
-    asset_index_js_nbytes, asset_text_js_nbytes;
+    asset_index_js_nbytes, asset_text_js_nbytes, asset_list_js_nbytes;
 
 static const struct template_asset scripts[] = {
     {asset_text_js, &asset_text_js_nbytes},
+    {asset_list_js, &asset_list_js_nbytes},
     {asset_index_js, &asset_index_js_nbytes},
 };
 

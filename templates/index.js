@@ -1,4 +1,4 @@
-// The index of a batch: which rank is different, and why. Uses text.js. Everything from file names enters the document as
+// The index of a batch: which rank is different, and why. Uses text.js and list.js. Everything from file names enters the document as
 // text (make, setText); names of pages are checked by the writer to hold letters, digits, '.', '_' and '-' only.
 "use strict";
 
@@ -16,7 +16,6 @@
  * @typedef {"rank" | "step" | "peak" | "end" | "events" | "oom" | "file"} SortKey
  */
 
-const ROW_HEIGHT = 30;
 const SAMPLE_MOST = 65535;
 const FINDINGS_SHOWN = 12;
 const LEGEND_SHOWN = 16;
@@ -464,12 +463,8 @@ function sortTable() {
     state.order = rows.map((_, i) => i).filter((i) => passes(rows[i]));
     state.order.sort(compareRows);
     setText(element("shown", HTMLElement), state.order.length === rows.length ? "" : `${formatCount(state.order.length)} of ${formatCount(rows.length)}`);
-    element("spacer", HTMLElement).style.height = `${state.order.length * ROW_HEIGHT}px`;
-    element("scroll", HTMLElement).style.height = `${Math.max(1, state.order.length) * ROW_HEIGHT + 1}px`;
-    element("table", HTMLElement).setAttribute("aria-rowcount", String(state.order.length + 1));
     showHead();
-    forgetLines();
-    drawTable();
+    renewTable();
 }
 
 /** @param {SortKey} key */
@@ -505,18 +500,26 @@ function showHead() {
     if (focused) /** @type {HTMLElement | null} */ (head.querySelector(`[data-key="${focused}"]`))?.focus();
 }
 
-/** Lines in the document, by place in the list. @type {Map<number, HTMLElement>} */
-const lines = new Map();
+/** @typedef {{element: HTMLElement, index: number, version: number}} Line */
 
-function forgetLines() {
-    for (const line of lines.values()) line.remove();
-    lines.clear();
+/** The list of recordings, once it is in the document. @type {VirtualList<Line> | null} */
+let table = null;
+/** Lines that were filled before the last change of order, choice or theme are filled again. */
+let tableVersion = 0;
+
+function drawTable() {
+    table?.draw(state.order.length);
+}
+
+function renewTable() {
+    tableVersion++;
+    drawTable();
 }
 
 /** @param {string} text @param {string} [className] */
 function makeCell(text, className = "") {
     const cell = make("div", `cell ${className}`, text);
-    cell.setAttribute("role", "cell");
+    cell.setAttribute("role", "gridcell");
     return cell;
 }
 
@@ -551,22 +554,30 @@ function makeLinks(row) {
     return cell;
 }
 
-/** @param {number} place */
-function makeLine(place) {
+/** @returns {Line} */
+function makeLine() {
+    const line = { element: make("div", "row"), index: -1, version: -1 };
+    line.element.addEventListener("pointerenter", () => hover(line.index));
+    line.element.addEventListener("pointerleave", () => hover(-1));
+    return line;
+}
+
+/** @param {Line} line @param {number} place */
+function fillLine(line, place) {
     const index = state.order[place];
+    if (line.index === index && line.version === tableVersion) return;
+    line.index = index;
+    line.version = tableVersion;
     const row = rows[index];
-    const line = make("div", index === state.chosen ? "row chosen" : "row");
-    line.setAttribute("role", "row");
-    line.setAttribute("aria-rowindex", String(place + 2));
-    line.style.top = `${place * ROW_HEIGHT}px`;
-    line.style.height = `${ROW_HEIGHT}px`;
+    line.element.classList.toggle("chosen", index === state.chosen);
+    line.element.setAttribute("aria-selected", String(index === state.chosen));
     const file = makeCell(row.input);
     file.title = row.input;
     const peak = makeCell(formatBytes(row.peak_bytes), row.odd.includes("peak") ? "number far" : "number");
     peak.title = formatExactBytes(row.peak_bytes);
     const end = makeCell(formatBytes(row.end_bytes), row.odd.includes("end") ? "number far" : "number");
     end.title = formatExactBytes(row.end_bytes);
-    line.append(
+    line.element.replaceChildren(
         makeCell(row.rank === null ? "\u2013" : String(row.rank), "number"),
         makeCell(row.step === null ? "\u2013" : String(row.step), "number"),
         peak,
@@ -577,30 +588,15 @@ function makeLine(place) {
         file,
         makeLinks(row),
     );
-    line.addEventListener("click", (event) => {
-        if (!(event.target instanceof HTMLAnchorElement)) choose(index, false);
-    });
-    line.addEventListener("pointerenter", () => hover(index));
-    line.addEventListener("pointerleave", () => hover(-1));
-    return line;
 }
 
-/** Puts the lines that are in sight into the document and takes out the others. */
-function drawTable() {
-    const scroll = element("scroll", HTMLElement);
-    const first = Math.max(0, Math.floor(scroll.scrollTop / ROW_HEIGHT) - 4);
-    const last = Math.min(state.order.length, Math.ceil((scroll.scrollTop + scroll.clientHeight) / ROW_HEIGHT) + 4);
-    for (const [place, line] of lines)
-        if (place < first || place >= last) {
-            line.remove();
-            lines.delete(place);
-        }
-    for (let place = first; place < last; place++) {
-        if (lines.has(place)) continue;
-        const line = makeLine(place);
-        lines.set(place, line);
-        scroll.append(line);
-    }
+function startTable() {
+    table = new VirtualList(element("table", HTMLElement), element("lines", HTMLElement), {
+        make: makeLine,
+        fill: fillLine,
+        choose: (place) => choose(state.order[place], false),
+        redraw: drawTable,
+    });
 }
 
 /* ---- choosing one ---- */
@@ -616,12 +612,8 @@ function hover(index) {
 function choose(index, reveal) {
     state.chosen = state.chosen === index && !reveal ? -1 : index;
     const place = state.order.indexOf(index);
-    if (reveal && place >= 0) {
-        const scroll = element("scroll", HTMLElement);
-        scroll.scrollTop = place * ROW_HEIGHT - scroll.clientHeight / 2;
-    }
-    forgetLines();
-    drawTable();
+    if (reveal && place >= 0) table?.reveal(place);
+    renewTable();
     drawCurves();
     showDetail();
 }
@@ -686,8 +678,7 @@ function applyTheme() {
 function drawAll() {
     drawCurves();
     drawHeat();
-    forgetLines();
-    drawTable();
+    renewTable();
     showLegend();
 }
 
@@ -726,7 +717,11 @@ function watch() {
         state.filter = /** @type {HTMLInputElement} */ (event.target).value;
         sortTable();
     });
-    element("scroll", HTMLElement).addEventListener("scroll", drawTable, { passive: true });
+    for (const [event, begins] of /** @type {const} */ ([["beforeprint", true], ["afterprint", false]]))
+        addEventListener(event, () => {
+            if (table) table.paper = begins;
+            drawTable();
+        });
     watchPointer(element("curves", HTMLCanvasElement), element("plot-tip", HTMLElement), nearestCurve);
     watchPointer(element("heat", HTMLCanvasElement), element("heat-tip", HTMLElement), heatAt);
     new ResizeObserver(drawAll).observe(element("plot", HTMLElement));
@@ -740,6 +735,7 @@ function start() {
     showRefusals("failed", data.failed);
     showRefusals("skipped", data.skipped);
     showHeatScale();
+    startTable();
     sortTable();
     applyTheme();
     watch();

@@ -1,4 +1,5 @@
-// A list of any length: rows of one height, of which only those in sight are in the document. The focus stays on the list
+// A list of any length, for the page and for the index of a batch: rows of one height, of which only those in sight are in
+// the document. The focus stays on the list
 // and the keyboard moves an active row (aria-activedescendant), so rows may come and go while somebody reads them.
 "use strict";
 
@@ -31,6 +32,8 @@ class VirtualList {
         this.first = 0;
         this.rowHeight = 28;
         this.viewHeight = 0;
+        /** On paper nothing scrolls: the first rows are there. */
+        this.paper = false;
         scroll.addEventListener("scroll", use.redraw, { passive: true });
         scroll.addEventListener("keydown", (event) => this.pressKey(event));
         scroll.addEventListener("focus", () => this.focus());
@@ -61,16 +64,16 @@ class VirtualList {
     draw(count) {
         this.count = count;
         this.active = Math.min(this.active, count - 1);
-        const paper = printing ? Math.min(count, ROWS_PRINTED) : count;
-        const total = paper * this.rowHeight;
+        const drawn = this.paper ? Math.min(count, ROWS_PRINTED) : count;
+        const total = drawn * this.rowHeight;
         this.body.style.height = `${Math.min(total, SCROLL_MOST)}px`;
         this.body.hidden = count === 0;
         this.scroll.setAttribute("aria-rowcount", String(count + 1));
-        const top = printing ? 0 : this.topOf(total);
-        this.first = printing ? 0 : Math.max(0, Math.floor(top / this.rowHeight) - ROWS_BEYOND);
-        const end = printing ? paper : Math.min(count, Math.ceil((top + this.viewHeight) / this.rowHeight) + ROWS_BEYOND);
+        const top = this.paper ? 0 : this.topOf(total);
+        this.first = this.paper ? 0 : Math.max(0, Math.floor(top / this.rowHeight) - ROWS_BEYOND);
+        const end = this.paper ? drawn : Math.min(count, Math.ceil((top + this.viewHeight) / this.rowHeight) + ROWS_BEYOND);
         // Rows lie where the scroll bar is, which is elsewhere than `top` where the list is longer than browsers can scroll.
-        const shift = printing ? 0 : this.scroll.scrollTop - top;
+        const shift = this.paper ? 0 : this.scroll.scrollTop - top;
         for (let i = this.rows.length; i < end - this.first; i++) this.addRow(i);
         this.rows.forEach((row, i) => this.place(row, this.first + i, end, shift));
         this.markActive(end);
@@ -125,7 +128,8 @@ class VirtualList {
 
     /** @param {KeyboardEvent} event */
     pressKey(event) {
-        if (event.ctrlKey || event.metaKey || event.altKey || this.count === 0) return;
+        // Buttons and links inside of it have keys of their own.
+        if (event.target !== this.scroll || event.ctrlKey || event.metaKey || event.altKey || this.count === 0) return;
         const page = Math.max(1, Math.floor(this.viewHeight / this.rowHeight) - 1);
         const at = this.active < 0 ? this.firstSeen() - 1 : this.active;
         /** @type {Record<string, number>} */
@@ -141,6 +145,7 @@ class VirtualList {
 
     /** @param {MouseEvent} event */
     click(event) {
+        if (event.target instanceof Element && event.target.closest("a, button")) return;
         const hit = this.rows.findIndex(({ element }) => event.target instanceof Node && element.contains(event.target));
         if (hit < 0) return;
         this.active = this.first + hit;

@@ -422,7 +422,10 @@ function pressKey(event) {
 function setPrinting(begins) {
     printing = begins;
     document.documentElement.classList.toggle("printing", begins);
-    panel.list?.measure();
+    if (panel.list) {
+        panel.list.paper = begins;
+        panel.list.measure();
+    }
     frame.parts |= EVERYTHING;
     draw();
 }
