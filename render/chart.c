@@ -170,8 +170,7 @@ static enum chart_error chart_with_groups(struct buffer *out, struct chart_input
                                           struct raster_style *style, struct arena *scratch) {
     struct group *groups;
     if (!style_fill(style, input, scratch) ||
-        !chart_groups_find(input->timeline, input->moment, style, input->options->hide_internal, scratch,
-                           &groups, &input->n_groups))
+        !chart_groups_find(input, style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
     input->style = style;

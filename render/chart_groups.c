@@ -22,13 +22,13 @@ static bool goes_before(enum color_by by, const struct group *a, const struct gr
     return by == COLOR_BY_SIZE || by == COLOR_BY_AGE ? a->site > b->site : a->bytes > b->bytes;
 }
 
-/* Those with allocations, in order, to the front. Few keys, but for streams: real files have tens at most. */
-static uint32_t keys_sort(struct group *groups, uint32_t n_keys, enum color_by by) {
+/* Those that were seen, in order, to the front. Few keys, but for streams: real files have tens at most. */
+static uint32_t keys_sort(struct group *groups, const bool *seen, uint32_t n_keys, enum color_by by) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_keys; i++) {
         struct group own = groups[i];
         uint32_t at = n;
-        if (own.count == 0)
+        if (!seen[i])
             continue;
         for (; at > 0 && goes_before(by, &own, &groups[at - 1]); at--)
             groups[at] = groups[at - 1];
@@ -38,34 +38,42 @@ static uint32_t keys_sort(struct group *groups, uint32_t n_keys, enum color_by b
     return n;
 }
 
-static bool keys_sum(const struct timeline *timeline, uint32_t moment, const struct raster_style *style,
-                     struct arena *arena, struct group **groups, uint32_t *n_groups) {
+/* A colour that the window shows is explained, also where nothing of it is alive at the legend's moment. */
+static bool keys_sum(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
+                     struct group **groups, uint32_t *n_groups) {
+    const struct timeline *timeline = input->timeline;
     const struct lives *lives = &timeline->device->lives;
     uint32_t n_keys = keys_count(timeline->device, style->color_by);
     *groups = arena_alloc(arena, ((size_t)n_keys + 1) * sizeof **groups);
-    if (*groups == NULL)
+    bool *seen = arena_alloc(arena, (size_t)n_keys + 1);
+    if (*groups == NULL || seen == NULL)
         return false;
     for (uint32_t i = 0; i < n_keys; i++)
-        (*groups)[i].site = i;
+        (*groups)[i] = (struct group){.site = i};
+    bytes_zero(seen, n_keys);
     for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > moment || lives->death[i] <= moment)
+        bool alive = lives->birth[i] <= input->moment && lives->death[i] > input->moment;
+        bool shown =
+            lives->birth[i] < input->window.end_moment && lives->death[i] > input->window.first_moment;
+        if (lives->size[i] == 0 || !(alive || shown))
             continue;
-        struct group *group = &(*groups)[raster_key(timeline, style, i)];
-        group->bytes += lives->size[i];
-        group->count++;
+        uint32_t key = raster_key(timeline, style, i);
+        seen[key] = true;
+        (*groups)[key].bytes += alive ? lives->size[i] : 0;
+        (*groups)[key].count += alive;
     }
-    *n_groups = keys_sort(*groups, n_keys, style->color_by);
+    *n_groups = keys_sort(*groups, seen, n_keys, style->color_by);
     return true;
 }
 
-bool chart_groups_find(const struct timeline *timeline, uint32_t moment, const struct raster_style *style,
-                       bool hide_internal, struct arena *arena, struct group **groups, uint32_t *n_groups) {
+bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
+                       struct group **groups, uint32_t *n_groups) {
     if (style->color_by != COLOR_BY_SITE)
-        return keys_sum(timeline, moment, style, arena, groups, n_groups);
-    if (!groups_at(timeline, moment, GROUP_BY_SITE, arena, groups, n_groups))
+        return keys_sum(input, style, arena, groups, n_groups);
+    if (!groups_at(input->timeline, input->moment, GROUP_BY_SITE, arena, groups, n_groups))
         return false;
-    if (hide_internal)
-        groups_hide_internal(timeline, *groups, n_groups);
+    if (input->options->hide_internal)
+        groups_hide_internal(input->timeline, *groups, n_groups);
     return true;
 }
 

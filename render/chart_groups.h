@@ -3,15 +3,16 @@
 #define STRATA_RENDER_CHART_GROUPS_H
 
 #include "layout/groups.h"
+#include "render/chart_layout.h"
 #include "render/raster.h"
 
 /*
- * Groups of what is alive at `moment`: by call site, by falling bytes, with `hide_internal` those without a line of
- * the user's own code as one (GROUP_INTERNAL); for other colourings by raster_key, which is then the group's `site`.
- * False: no memory.
+ * Groups of what is alive at the input's moment: by call site, by falling bytes, with --hide-internal those without a line
+ * of the user's own code as one (GROUP_INTERNAL); for other colourings by raster_key, which is then the group's `site`, and
+ * every key that the window shows, also those of 0 bytes at the moment. Reads no groups of the input. False: no memory.
  */
-bool chart_groups_find(const struct timeline *timeline, uint32_t moment, const struct raster_style *style,
-                       bool hide_internal, struct arena *arena, struct group **groups, uint32_t *n_groups);
+bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
+                       struct group **groups, uint32_t *n_groups);
 
 /* Marks the stacks with a line of the user's own code: `mask[stacks.count]`. False: no memory. */
 bool chart_internal_mask(const struct timeline *timeline, uint8_t *mask, struct arena *arena);

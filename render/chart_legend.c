@@ -162,9 +162,11 @@ static int32_t columns_width(const struct chart_maker *maker, const struct colum
            3 * legend_gap(maker);
 }
 
-/* Beyond the first few, what is below a thousandth of the whole only adds noise; its sum is shown. */
+/* Beyond the first few, what is below a thousandth of the whole only adds noise; its sum is shown. But colours that the
+ * legend has to explain are all listed. */
 static uint32_t legend_rows_wanted(const struct chart_maker *maker) {
-    uint64_t least = maker->in->timeline->live[maker->in->moment] / 1000;
+    bool sites = maker->in->options->color_by == COLOR_BY_SITE;
+    uint64_t least = sites ? maker->in->timeline->live[maker->in->moment] / 1000 : 0;
     uint32_t n = 0;
     while (n < maker->in->n_groups && n < LEGEND_ROWS_MAX &&
            (n < LEGEND_ROWS_MIN || maker->in->groups[n].bytes >= least))
@@ -339,7 +341,7 @@ static void table_put(struct chart_maker *maker, struct rect area) {
     for (uint32_t i = 0; i < n_rows; i++, at.y += height) {
         row_of_group(maker, &in->groups[i], &row);
         chart_put(maker, CHART_SWATCH, swatch_rect(maker, at, 0), group_color(maker, &in->groups[i]));
-        row_put(maker, &row, &columns, at, false);
+        row_put(maker, &row, &columns, at, in->groups[i].count == 0);
     }
     if (n_rows < in->n_groups && room > 0) {
         row_of_rest(maker, n_rows, &row);

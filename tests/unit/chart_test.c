@@ -213,8 +213,7 @@ static void layout_check(struct recording *recording, const struct chart_options
     input.moment = options->legend_moment == UINT32_MAX ? input.window.peak_moment : options->legend_moment;
     arena_init(&scratch, host, SIZE_MAX);
     struct raster_style style = {.color_by = options->color_by};
-    assert_true(chart_groups_find(&recording->timeline, input.moment, &style, options->hide_internal,
-                                  &scratch, &groups, &input.n_groups));
+    assert_true(chart_groups_find(&input, &style, &scratch, &groups, &input.n_groups));
     input.groups = groups;
     struct chart_layout layout;
     assert_int_equal(chart_layout_make(&layout, &input, font, host), CHART_OK);
@@ -350,6 +349,37 @@ static void flags_never_collide(void **state) {
             layout_check(recording, &options, font);
         }
     font_close(font);
+    recording_close(recording);
+}
+
+/* By lifetime, at the end, when only the long ones are alive: the colours that the window shows are all there. */
+static void every_colour_is_explained(void **state) {
+    (void)state;
+    struct recording *recording = recording_open(true);
+    struct chart_options options = options_of(320, 240, 1);
+    options.color_by = COLOR_BY_AGE;
+    struct chart_input input = {.timeline = &recording->timeline,
+                                .options = &options,
+                                .window = chart_window_of(&recording->timeline, &options),
+                                .moment = EVENTS};
+    struct raster_style style = {.color_by = options.color_by};
+    struct arena scratch;
+    struct group *groups;
+    uint32_t n_groups, n_alive = 0;
+    bool shown[RASTER_KEYS] = {false};
+    uint64_t bytes = 0;
+    arena_init(&scratch, host, SIZE_MAX);
+    assert_true(chart_groups_find(&input, &style, &scratch, &groups, &n_groups));
+    for (uint32_t i = 0; i < n_groups; i++) {
+        shown[groups[i].site] = true;
+        bytes += groups[i].bytes;
+        n_alive += groups[i].count != 0;
+    }
+    for (uint32_t i = 0; i < LIVES; i++)
+        assert_true(shown[raster_key(&recording->timeline, &style, i)]);
+    assert_int_equal(bytes, recording->timeline.live[EVENTS]);
+    assert_true(n_alive > 0 && n_alive < n_groups);
+    arena_release(&scratch);
     recording_close(recording);
 }
 
@@ -520,6 +550,7 @@ int main(void) {
         cmocka_unit_test(nothing_overlaps_at_any_size),
         cmocka_unit_test(nothing_overlaps_with_random_texts),
         cmocka_unit_test(flags_never_collide),
+        cmocka_unit_test(every_colour_is_explained),
         cmocka_unit_test(an_empty_recording_says_why),
         cmocka_unit_test(a_window_has_its_own_peak),
         cmocka_unit_test(the_plot_is_exactly_the_rasters),
