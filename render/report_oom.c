@@ -277,7 +277,7 @@ static void advise_growth(struct advisor *advisor) {
     }
     if (growth->judged && risen * 20 >= advisor->oom->live_bytes && risen != 0)
         advise(advisor, "growth",
-               "%s were carried over from step to step and never freed, %s more in every step: see Growth.",
+               "What is carried over from step to step has risen by %s, %s more in every step: see Growth.",
                format_bytes(risen).text, format_bytes(slope).text);
 }
 
