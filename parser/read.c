@@ -173,7 +173,9 @@ static bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned
 
 static bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     if (!cursor_fill(cursor, 1))
-        return cursor->error->code == READ_OK && cursor_fail(cursor, READ_EMPTY, 0, "the file is empty");
+        return cursor->error->code == READ_OK &&
+               cursor_fail(cursor, READ_EMPTY, 0,
+                           depth == 0 ? "the file is empty" : "what is packed in the file is empty");
     (void)cursor_fill(cursor, SNIFF_NBYTES);
     if (cursor->error->code != READ_OK)
         return false;

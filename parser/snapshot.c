@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* A process sees some 16 devices. Each is compared with every other one, and gets a timeline of its own. */
+enum { MAX_DEVICES = 1024 };
+
 _Static_assert((int)KEY_LAST_KEY < (int)MAX_KEYS, "a dict's keys are bits of one word");
 
 static bool fail(struct snapshot *snapshot, enum read_code code, const char *message) {
@@ -253,16 +256,25 @@ static bool shape_event(struct snapshot *snapshot, struct value *result) {
     return true;
 }
 
+static bool recorder_add(struct snapshot *snapshot, int32_t ordinal) {
+    if (snapshot->recorders.count == MAX_DEVICES)
+        return fail(snapshot, READ_LIMIT, "there are more than 1,024 devices or lists of events");
+    if (!rows_reserve(snapshot, &snapshot->recorders))
+        return false;
+    if (!recorder_init(&snapshot->recorders.row[snapshot->recorders.count], &snapshot->interner, ordinal))
+        return fail_memory(snapshot);
+    snapshot->recorders.count++;
+    return true;
+}
+
 /* Every list of events has a recorder of its own; which device it is shows only when the root is complete. */
 static bool recorder_of_list(struct snapshot *snapshot, struct value *list) {
     if (list->tag == VALUE_EVENTS)
         return true;
-    if (!rows_reserve(snapshot, &snapshot->recorders))
+    if (!recorder_add(snapshot, ORDINAL_NONE))
         return false;
-    if (!recorder_init(&snapshot->recorders.row[snapshot->recorders.count], &snapshot->interner, -1))
-        return fail_memory(snapshot);
     list->tag = VALUE_EVENTS;
-    list->bits = snapshot->recorders.count++;
+    list->bits = snapshot->recorders.count - 1;
     return true;
 }
 
@@ -622,12 +634,9 @@ static bool recorder_of_device(struct snapshot *snapshot, int32_t ordinal, struc
         if ((*recorder)->device.ordinal == ordinal)
             return true;
     }
-    if (!rows_reserve(snapshot, &snapshot->recorders))
+    if (!recorder_add(snapshot, ordinal))
         return false;
-    *recorder = &snapshot->recorders.row[snapshot->recorders.count];
-    if (!recorder_init(*recorder, &snapshot->interner, ordinal))
-        return fail_memory(snapshot);
-    snapshot->recorders.count++;
+    *recorder = &snapshot->recorders.row[snapshot->recorders.count - 1];
     return true;
 }
 

@@ -35,19 +35,22 @@ static uint64_t number_at(const uint8_t *p, unsigned nbytes) {
     return value;
 }
 
-/* The packed size in the field for zip64: behind the unpacked size, if that is there too. 0: not there. */
-static uint64_t zip64_packed(const uint8_t *extra, size_t nbytes, bool has_raw) {
+/* The packed size in the field for zip64: behind the unpacked size, if that is there too. False: not there. */
+static bool zip64_packed(const uint8_t *extra, size_t nbytes, bool has_raw, uint64_t *packed_nbytes) {
+    *packed_nbytes = 0;
     while (nbytes >= 4) {
         size_t id = (size_t)number_at(extra, 2), length = (size_t)number_at(extra + 2, 2);
         if (length > nbytes - 4)
             break;
         size_t at = has_raw ? 8 : 0;
-        if (id == EXTRA_ZIP64 && length >= at + 8)
-            return number_at(extra + 4 + at, 8);
+        if (id == EXTRA_ZIP64 && length >= at + 8) {
+            *packed_nbytes = number_at(extra + 4 + at, 8);
+            return true;
+        }
         extra += 4 + length;
         nbytes -= 4 + length;
     }
-    return 0;
+    return false;
 }
 
 /* The cursor is behind the signature of a local header. */
@@ -64,9 +67,12 @@ static bool member_read(struct cursor *cursor, struct member *member) {
     if (!cursor_need(cursor, name_nbytes + extra_nbytes))
         return false;
     member->wanted = is_data_pkl(cursor->p, name_nbytes);
-    if (member->packed_nbytes == SIZE_IN_EXTRA)
-        member->packed_nbytes =
-            zip64_packed(cursor->p + name_nbytes, extra_nbytes, raw_nbytes == SIZE_IN_EXTRA);
+    if (member->packed_nbytes == SIZE_IN_EXTRA &&
+        !zip64_packed(cursor->p + name_nbytes, extra_nbytes, raw_nbytes == SIZE_IN_EXTRA,
+                      &member->packed_nbytes) &&
+        (member->flags & FLAG_DESCRIPTOR) == 0)
+        return cursor_fail(cursor, READ_CORRUPT, member->offset,
+                           "the zip does not say how long its member is");
     cursor->p += name_nbytes + extra_nbytes;
     return true;
 }

@@ -269,6 +269,34 @@ static void test_zip_refusals(void **state) {
     bytes_release(&bytes);
 }
 
+/* Sizes that are not there, or lie. */
+static void test_zip_sizes(void **state) {
+    (void)state;
+    static const char name[] = "data.pkl";
+    for (int extra = 0; extra < 2; extra++) {
+        struct bytes bytes = {0};
+        BYTES(&bytes, "PK\3\4\x2d\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        add_number(&bytes, UINT64_MAX, 8);
+        add_number(&bytes, sizeof name - 1, 2);
+        add_number(&bytes, extra != 0 ? 20 : 0, 2);
+        BYTES(&bytes, name);
+        if (extra != 0) {
+            BYTES(&bytes, "\1\0\x10\0");
+            add_number(&bytes, UINT64_MAX, 8);
+            add_number(&bytes, UINT64_MAX, 8);
+        }
+        bytes_add(&bytes, snapshot, SNAPSHOT_NBYTES);
+        if (extra == 0) {
+            expect_refused(&bytes, READ_CORRUPT);
+            assert_int_equal(error.offset, 0);
+        } else {
+            expect_snapshot(&bytes, 0); /* all that there is */
+            assert_true(trace_has_diagnostic(&trace, "truncated"));
+        }
+        bytes_release(&bytes);
+    }
+}
+
 static void test_zip_cuts(void **state) {
     (void)state;
     for (uint32_t method = 0; method <= 8; method += 8) {
@@ -380,6 +408,7 @@ int main(void) {
         cmocka_unit_test(test_layers_are_limited),
         cmocka_unit_test(test_zip),
         cmocka_unit_test(test_zip_refusals),
+        cmocka_unit_test(test_zip_sizes),
         cmocka_unit_test(test_zip_cuts),
         cmocka_unit_test(test_memory_viz_pages),
         cmocka_unit_test(test_page_refusals),
