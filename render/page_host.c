@@ -628,6 +628,10 @@ EXPORT(page_life_bytes) double page_life_bytes(uint32_t life) {
     return (double)lives_now()->size[life];
 }
 
+EXPORT(page_life_allocations) uint32_t page_life_allocations(uint32_t life) {
+    return life_allocations(lives_now(), life);
+}
+
 EXPORT(page_life_birth) double page_life_birth(uint32_t life) {
     return (double)lives_now()->birth[life] - 1;
 }

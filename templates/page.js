@@ -157,7 +157,9 @@ function drawDrawn() {
     const drawn = host.c.page_drawn() >>> 0;
     const merged = host.c.page_merged() >>> 0;
     const hidden = kept.active ? "The filter hides the others." : "Nothing is left out.";
-    setText(ui.drawn, `${formatCount(drawn + merged)} of ${formatPlural(host.c.page_lives() >>> 0, "allocation")} in view`);
+    const bands = host.c.page_lives() >>> 0;
+    const all = typeof meta.allocations === "number" ? `${formatPlural(bands, "band")} of ${formatPlural(meta.allocations, "allocation")}` : formatPlural(bands, "allocation");
+    setText(ui.drawn, `${formatCount(drawn + merged)} of ${all} in view`);
     ui.drawn.title = `${formatCount(drawn)} with bands of their own; ${formatCount(merged)} thinner than a pixel, drawn as exact sums. ${hidden}`;
 }
 

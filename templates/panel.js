@@ -300,12 +300,14 @@ function lifeFacts(life) {
     const c = host.c;
     const facts = make("dl", "facts");
     const bytes = c.page_life_bytes(life);
+    const allocations = c.page_life_allocations(life) >>> 0;
     addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
+    if (allocations > 1) addFact(facts, "Merged", `${formatPlural(allocations, "allocation")} of this stack and time, to keep the page small`);
     addLifetime(life, facts);
     addFact(facts, "Stream", c.page_life_stream(life) === 0 ? "0 (default)" : String(c.page_life_stream(life)));
     addFact(facts, "During", phasesOfEvent(c.page_life_birth(life)).map(phaseText).join(" \u203a "));
     if (c.page_life_pool_first(life) >= 0) addFact(facts, "Pool", poolText(life).replace(/^pool /, ""));
-    addFact(facts, "Address", host.address(life));
+    if (allocations === 1) addFact(facts, "Address", host.address(life));
     const context = c.page_life_context(life) >>> 0;
     addFact(facts, "Compiled in", host.string(c.page_context_compile(context) >>> 0));
     addFact(facts, "Metadata", host.string(c.page_context_metadata(context) >>> 0));

@@ -524,7 +524,7 @@ function tipLines(life, event) {
         share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
         site: host.siteText(site),
         life: lifetimeText(life),
-        place: [`stream ${c.page_life_stream(life)}`, c.page_life_pool_first(life) < 0 ? "" : poolText(life)].filter(Boolean).join(" \u00b7 "),
+        place: [c.page_life_allocations(life) === 1 ? "" : `${formatPlural(c.page_life_allocations(life) >>> 0, "allocation")} merged`, `stream ${c.page_life_stream(life)}`, c.page_life_pool_first(life) < 0 ? "" : poolText(life)].filter(Boolean).join(" \u00b7 "),
     };
 }
 

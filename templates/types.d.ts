@@ -100,6 +100,8 @@ interface HostExports {
     page_phase_mark_rows(): number;
 
     page_life_bytes(life: number): number;
+    /** How many allocations the band stands for: more than 1 only in a page that was made smaller. */
+    page_life_allocations(life: number): number;
     page_life_birth(life: number): number;
     page_life_death(life: number): number;
     page_life_request(life: number): number;
