@@ -54,12 +54,16 @@ static uint32_t boundary_from(const struct steps *steps, uint32_t moment) {
     return low;
 }
 
-/* False: alive at no boundary. */
-static bool carried_of(const struct steps *steps, const struct lives *lives, uint32_t life,
+/* Most lives come and go within a step, so that is found out first. `born` is that of the life before: births never fall.
+ * False: alive at no boundary. */
+static bool carried_of(const struct steps *steps, const struct lives *lives, uint32_t life, uint32_t *born,
                        struct carried *carried) {
-    uint32_t born = boundary_from(steps, lives->birth[life]), end = boundary_from(steps, lives->death[life]);
-    *carried = (struct carried){life, born, end - 1};
-    return end > born;
+    while (*born <= steps->count && boundary_moment(steps, *born) < lives->birth[life])
+        ++*born;
+    if (*born > steps->count || lives->death[life] <= boundary_moment(steps, *born))
+        return false;
+    *carried = (struct carried){life, *born, boundary_from(steps, lives->death[life]) - 1};
+    return true;
 }
 
 /* Rows in order of birth, and their order by site. */
@@ -73,16 +77,17 @@ static bool carried_find(struct carried_list *list, const struct steps *steps,
                          const struct timeline *timeline, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
     struct carried carried;
-    uint32_t n = 0;
+    uint32_t n = 0, born = 0;
     for (uint32_t i = 0; i < lives->count; i++)
-        n += carried_of(steps, lives, i, &carried);
+        n += carried_of(steps, lives, i, &born, &carried);
     struct sort_row *spare = column(arena, n, sizeof *spare);
     *list =
         (struct carried_list){column(arena, n, sizeof *list->row), column(arena, n, sizeof *list->order), 0};
     if (spare == NULL || list->row == NULL || list->order == NULL)
         return false;
+    born = 0;
     for (uint32_t i = 0; i < lives->count; i++) {
-        if (!carried_of(steps, lives, i, &carried))
+        if (!carried_of(steps, lives, i, &born, &carried))
             continue;
         list->order[list->count] = (struct sort_row){timeline->site[lives->stack[i]], list->count};
         list->row[list->count++] = carried;
