@@ -260,7 +260,7 @@ static const struct option options[] = {
     {0, VERB_PNG | SHAPES, "theme", "light|dark|auto", apply_theme,
      "colours of the picture (default: auto, which is light)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
-     "draw a line at the device's capacity, such as 80GiB"},
+     "draw a line at the device's capacity, such as 80GiB\n(default: the file's, where it names one)"},
     {0, VERB_HTML | VERB_BATCH | SHAPES, "max-html-size", "SIZE", apply_max_html_size,
      "merge the smallest allocations until the page fits\n(default: 100MiB)"},
     {0, VERB_PNG | VERB_BATCH | SHAPES, "width", "PIXELS", apply_width, "320 to 7680 (default: 1600)"},
