@@ -263,7 +263,8 @@ static bool times_read(struct reader *reader) {
 
 /* ---- which of the two ---- */
 
-/* The second item is at hand. True: it begins with a row, as only a coalesced timeline does. */
+/* The second item is at hand. True: it begins with a row, as only a coalesced timeline does, or the file ends where it
+ * begins and the first item is none of a raw timeline. */
 static bool rows_follow(struct reader *reader) {
     struct cursor *cursor = reader->scan->cursor;
     if (*cursor->p != '[')
@@ -272,7 +273,9 @@ static bool rows_follow(struct reader *reader) {
     const uint8_t *p = cursor->p + 1;
     while (p < cursor->end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
         p++;
-    return p < cursor->end && (*p == '[' || (*p == ']' && reader->n_times != 4));
+    if (p < cursor->end && *p == '[')
+        return true;
+    return (p == cursor->end || *p == ']') && reader->n_times != 4;
 }
 
 static bool first_change_add(struct reader *reader) {
@@ -288,13 +291,21 @@ static bool first_change_add(struct reader *reader) {
     return true;
 }
 
+/* To the end of the document, so that a missing one is noticed. */
+static bool rest_skip(struct reader *reader) {
+    while (json_scan_is_sound(reader->scan) && json_scan_item(reader->scan))
+        if (!json_scan_skip(reader->scan))
+            break;
+    return reader->scan->cursor->error->code == READ_OK;
+}
+
 static bool items_read(struct reader *reader) {
     struct json_scan *scan = reader->scan;
     if (!json_scan_enter(scan, '[') || !times_read(reader))
         return scan->cursor->error->code == READ_OK;
     bool more = json_scan_is_sound(scan) && json_scan_item(scan);
     if (more && rows_follow(reader))
-        return json_scan_enter(scan, '[') && rows_read(reader);
+        return json_scan_enter(scan, '[') && rows_read(reader) && rest_skip(reader);
     if (scan->cursor->error->code != READ_OK || (reader->n_times != 4 && json_scan_is_sound(scan)))
         return cursor_fail(
             scan->cursor, READ_BAD_SHAPE, 0,
