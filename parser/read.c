@@ -198,11 +198,21 @@ static bool input_read(struct cursor *cursor, struct trace *trace, unsigned dept
         "this is not a memory snapshot: it is neither a pickle nor JSON, a page, a zip or gzip");
 }
 
+/* Memory is not what was missing. */
+static void full_blame(struct read_error *error) {
+    error->code = READ_LIMIT;
+    snprintf(error->message, sizeof error->message,
+             "the recording has more than 4 GiB of text, or more than 4,294,967,291 events or other things "
+             "of a kind");
+}
+
 bool trace_read(struct trace *trace, const struct read_source *source, const struct read_progress *progress,
                 struct read_error *error) {
     struct cursor cursor;
     *error = (struct read_error){.code = READ_OK};
     bool done = cursor_init(&cursor, source, progress, &trace->arena, error) && input_read(&cursor, trace, 0);
     cursor_release(&cursor);
+    if (error->code == READ_NO_MEMORY && trace->arena.full)
+        full_blame(error);
     return done;
 }

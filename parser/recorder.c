@@ -406,8 +406,10 @@ static bool record_action(struct recorder *recorder, const struct event *event) 
 
 bool recorder_event(struct recorder *recorder, const struct event *event) {
     /* Moments are 32-bit and two above the last event must still be numbers. */
-    if (recorder->device.n_events >= UINT32_MAX - 4)
+    if (recorder->device.n_events >= UINT32_MAX - 4) {
+        recorder->interner->trace->arena.full = true;
         return false;
+    }
     if (!record_time(recorder, event) || !record_action(recorder, event))
         return false;
     recorder->n_of_action[event->action]++;

@@ -113,8 +113,10 @@ static bool column_resize(struct arena *arena, void **column, size_t item_nbytes
 bool arena_grow(struct arena *arena, void **column, uint32_t *capacity, uint64_t count, size_t item_nbytes) {
     if (count <= *capacity)
         return true;
-    if (count > UINT32_MAX)
+    if (count > UINT32_MAX) {
+        arena->full = true;
         return false;
+    }
     uint64_t wanted = (uint64_t)*capacity + *capacity / 2;
     if (wanted < FIRST_CAPACITY)
         wanted = FIRST_CAPACITY;

@@ -31,6 +31,7 @@ struct arena {
     size_t peak_nbytes;           /* highest used_nbytes so far */
     size_t limit_nbytes;          /* SIZE_MAX: none */
     bool limit_hit;               /* an allocation failed because of limit_nbytes, not because of the host */
+    bool full; /* an allocation failed because rows are numbered in 32 bits, whatever memory there is */
 };
 
 /* Starts an empty arena. Takes nothing from the host yet. */

@@ -38,8 +38,12 @@ void trace_release(struct trace *trace) {
 uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes) {
     struct string_table *strings = &trace->strings;
     uint32_t end = strings->start[strings->count];
-    if (nbytes == 0 || nbytes > UINT32_MAX - end)
+    if (nbytes == 0)
         return 0;
+    if (nbytes > UINT32_MAX - end) {
+        trace->arena.full = true;
+        return 0;
+    }
     if (!arena_grow(&trace->arena, (void **)&strings->bytes, &strings->bytes_capacity, (uint64_t)end + nbytes,
                     1) ||
         !arena_grow(&trace->arena, (void **)&strings->start, &strings->start_capacity,

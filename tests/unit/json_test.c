@@ -172,11 +172,32 @@ static void test_the_memory_limit(void **state) {
     free(skipped);
 }
 
+/* Rows and text are numbered in 32 bits. A table that is nearly full is made here by its numbers alone. */
+static void test_full_tables(void **state) {
+    (void)state;
+    struct memory_input input = {.at = (const uint8_t *)snapshot, .nbytes = sizeof snapshot - 1};
+    const struct read_source source = {.read = memory_input_read, .context = &input};
+    trace_release(&trace);
+    assert_true(trace_init(&trace, (struct arena_host){memory_resize, NULL}, SIZE_MAX));
+    trace.strings.start[trace.strings.count] = UINT32_MAX - 2;
+    assert_false(trace_read(&trace, &source, NULL, &error));
+    assert_int_equal(error.code, READ_LIMIT);
+    assert_non_null(strstr(error.message, "4 GiB of text"));
+
+    void *column = NULL;
+    uint32_t capacity = 0;
+    trace.arena.full = false;
+    assert_false(arena_grow(&trace.arena, &column, &capacity, (uint64_t)UINT32_MAX + 1, 1));
+    assert_true(trace.arena.full);
+    assert_false(trace.arena.limit_hit);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_files), cmocka_unit_test(test_every_cut),
         cmocka_unit_test(test_structure),   cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_limits),      cmocka_unit_test(test_the_memory_limit),
+        cmocka_unit_test(test_full_tables),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, teardown);
 }
