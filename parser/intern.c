@@ -178,25 +178,41 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
                       &table->count, &table->capacity, &context, sizeof context, id);
 }
 
+static bool node_add(struct trace *trace, uint32_t parent, uint32_t frame, uint32_t *id) {
+    struct stack_table *table = &trace->stacks;
+    if (!arena_grow(&trace->arena, (void **)&table->stack, &table->capacity, (uint64_t)table->count + 1,
+                    sizeof(struct stack)))
+        return false;
+    table->stack[table->count] = (struct stack){.parent = parent, .frame = frame};
+    *id = table->count++;
+    return true;
+}
+
+/* Stacks that are new are chains of new nodes, each the first child of the one before and right behind it. Such a child is
+ * found there and is not in the index, which holds what branches off: a file where no two stacks begin alike makes no use
+ * of it at all. */
 static bool node_intern(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id) {
     struct trace *trace = interner->trace;
-    struct stack_table *table = &trace->stacks;
     struct intern_index *index = &interner->stacks;
+    if (parent + 1 == trace->stacks.count)
+        return node_add(trace, parent, frame, id);
+    const struct stack *first = &trace->stacks.stack[parent + 1];
+    *id = parent + 1;
+    if (first->parent == parent && first->frame == frame)
+        return true;
     if (!index_reserve(trace, index, stack_hash))
         return false;
     uint32_t at = (uint32_t)node_hash(parent, frame) & index->mask;
     for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
-        const struct stack *other = &table->stack[index->slot[at]];
+        const struct stack *other = &trace->stacks.stack[index->slot[at]];
         if (other->parent == parent && other->frame == frame) {
             *id = index->slot[at];
             return true;
         }
     }
-    if (!arena_grow(&trace->arena, (void **)&table->stack, &table->capacity, (uint64_t)table->count + 1,
-                    sizeof(struct stack)))
+    if (!node_add(trace, parent, frame, id))
         return false;
-    table->stack[table->count] = (struct stack){.parent = parent, .frame = frame};
-    *id = index->slot[at] = table->count++;
+    index->slot[at] = *id;
     index->count++;
     return true;
 }
