@@ -101,6 +101,8 @@ function applySearchMask() {
     host.bytes(host.c.page_mask(), search.mask.length).set(search.mask);
     host.bytes(host.c.page_context_mask(), search.contexts.length).set(search.contexts);
     search.applied = true;
+    // The module has one mask: whatever was highlighted in it is gone.
+    plot.focusMask = "";
     return true;
 }
 

@@ -983,6 +983,20 @@ describe("search in what was noted with allocations", { skip }, () => {
             assert.equal(await page.locator("#search").getAttribute("aria-invalid"), "true");
             assert.equal(await page.locator("#search-next").isVisible(), false);
             assert.deepEqual((await canvasPixels(page)).rgba, before.rgba);
+            // A highlight from before comes back as it was, although another search was drawn in between.
+            const row = page.locator("#list > .row").first();
+            await page.locator("#search").fill("");
+            await until(async () => (await ask(page, "strata.view().search")) === "", "no search");
+            await row.click();
+            await settle(page);
+            const highlighted = await canvasPixels(page);
+            await page.locator("#search").fill("forward");
+            await until(async () => /^\d+ allocations/.test(await page.locator("#found").innerText()), "a count");
+            await page.locator("#search").fill("/forward(/");
+            await until(async () => /^No regular/.test(await page.locator("#found").innerText()), "the reason again");
+            await row.click();
+            await settle(page);
+            assert.deepEqual((await canvasPixels(page)).rgba, highlighted.rgba);
             await page.locator("#search").fill("/forward$/");
             await until(async () => /^\d+ allocations/.test(await page.locator("#found").innerText()), "the count");
             await settle(page);
@@ -1272,6 +1286,9 @@ describe("for everybody", { skip }, () => {
             const box = await plotBox(page);
             assert.ok(box.width > 250 && box.height > 100, `${box.width}x${box.height}`);
             assert.ok(colorsOf((await canvasPixels(page)).rgba) > 10);
+            await page.locator("#filter-open").click();
+            assert.ok(await page.locator("#filter-reset").isVisible());
+            assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 420, "nothing leaves the page");
         }, { viewport: { width: 420, height: 800 } }); // prettier-ignore
     });
 });
