@@ -181,6 +181,8 @@ static bool input_read(struct cursor *cursor, struct trace *trace, unsigned dept
         return false;
     const uint8_t *p = cursor->p;
     size_t nbytes = (size_t)(cursor->end - p);
+    if (nbytes > SNIFF_NBYTES)
+        nbytes = SNIFF_NBYTES; /* what is recognised does not depend on how much comes at once */
     if (is_pickle(p, nbytes))
         return pickle_read(cursor, trace);
     if (depth == MAX_LAYERS)
