@@ -37,6 +37,7 @@ function drawFigures() {
     ui.reserved.title = `The allocator held ${formatExactBytes(c.page_reserved_peak())} of the device at most. Show the whole run`;
     const ooms = c.page_oom_count();
     ui.oom.hidden = ooms === 0;
+    if (ooms) ui.oom.title = `${oomMarker(0).title}. Go there (o)`;
     if (ooms) fillFigure(ui.oom, "OOM asked for", formatBytes(c.page_oom_size(0)), ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "");
 }
 

@@ -102,9 +102,16 @@ function listsCategories() {
     return host.c.page_kind() === KIND_MEMORY_TIMELINE;
 }
 
+/** Which OOM an event is; -1: none. @param {number} event */
+function oomOfEvent(event) {
+    for (let i = 0; i < host.c.page_oom_count(); i++) if (host.c.page_oom_event(i) === event) return i;
+    return -1;
+}
+
 /** @param {number} moment */
 function listTitle(moment) {
     if (plot.hover) return "At the cursor";
+    if (oomOfEvent(moment) >= 0) return "When memory ran out";
     if (moment === host.c.page_peak_event()) return host.c.page_events() === 0 ? "Final state" : "At the peak";
     return "Marked moment";
 }
@@ -121,7 +128,9 @@ function makeContent(moment) {
     const at = range ? host.c.page_peak_in(range.first, range.end) : moment;
     const groups = host.groups(at, by);
     const live = host.c.page_live_at(at);
-    const place = host.c.page_events() === 0 ? "" : ` \u00b7 ${momentText(at)}`;
+    const oom = range ? -1 : oomOfEvent(at);
+    const asked = oom < 0 ? "" : ` \u00b7 asked for ${formatBytes(host.c.page_oom_size(oom))} with ${formatBytes(host.c.page_oom_free(oom))} free on the device`;
+    const place = host.c.page_events() === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);
     return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, "allocation")}${place}` };

@@ -560,6 +560,22 @@ describe("mouse and keys", { skip }, () => {
         assert.ok(now.from <= peak_event && peak_event <= now.to, "the peak is in the window");
     });
 
+    test("o goes to the moment without memory, and says what was missing", async () => {
+        const file = path.join(samples, "oom.pickle");
+        const [{ oom }] = report(file).devices;
+        await withPage(writePage(file), async (page) => {
+            await page.keyboard.press("o");
+            await settle(page);
+            assert.equal(await page.locator("#list-title").innerText(), "When memory ran out");
+            const text = (await page.locator("#list-total").innerText()).replace(/\u00a0/g, " ");
+            const gib = (/** @type {number} */ bytes) => String(Math.round((bytes / 2 ** 30) * 10) / 10);
+            assert.ok(text.includes(`event ${oom[0].event.toLocaleString("en-US")}`), text);
+            assert.ok(text.includes(`asked for ${gib(oom[0].requested_bytes)} GiB with ${oom[0].device_free_bytes / 2 ** 20} MiB free on the device`), text);
+            const { from, to } = await view(page);
+            assert.ok(from <= oom[0].event && oom[0].event <= to);
+        });
+    });
+
     onPage("/ searches, the matches are counted", async (page) => {
         await page.locator("#plot").focus();
         await page.keyboard.press("/");
