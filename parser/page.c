@@ -10,7 +10,7 @@ struct payload_bytes {
 };
 
 static bool scratch_failed(struct cursor *cursor, const struct arena *scratch) {
-    cursor->arena->limit_hit |= scratch->limit_hit;
+    cursor->arena->full |= scratch->full;
     return cursor_fail_memory(cursor, cursor_offset(cursor));
 }
 
@@ -67,18 +67,12 @@ static bool payload_read(struct cursor *cursor, struct arena *arena, struct trac
     if (!payload_check(cursor, arena, payload_open(&payload, bytes.bytes, bytes.nbytes, arena)) ||
         !pieces_inflate(cursor, arena, &payload))
         return false;
-    /* Both arenas together keep to the limit. */
-    size_t limit = trace->arena.limit_nbytes;
-    trace->arena.limit_nbytes = limit == SIZE_MAX ? SIZE_MAX : limit - arena->used_nbytes;
-    enum payload_error error = payload_unpack(&payload, trace);
-    trace->arena.limit_nbytes = limit;
-    return payload_check(cursor, arena, error);
+    return payload_check(cursor, arena, payload_unpack(&payload, trace));
 }
 
 bool page_read(struct cursor *cursor, struct trace *trace) {
     struct arena scratch;
-    size_t limit = trace->arena.limit_nbytes;
-    arena_init(&scratch, trace->arena.host, limit == SIZE_MAX ? SIZE_MAX : limit - trace->arena.used_nbytes);
+    arena_init(&scratch, arena_share(&trace->arena), SIZE_MAX);
     bool done = payload_read(cursor, &scratch, trace);
     arena_release(&scratch);
     trace->meta = 0;
