@@ -15,6 +15,7 @@ import os
 import pathlib
 import pickle
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,14 @@ class InputsTest(unittest.TestCase):
 
     def run_strata(self, *arguments, **keywords):
         return subprocess.run([STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S, **keywords)
+
+    def run_within(self, nbytes, *arguments, **keywords):
+        """With so much address space. A program with sanitizers cannot even start in it, and runs without."""
+        shell = f'ulimit -v {nbytes >> 10}; exec "$@"'
+        if subprocess.run(["sh", "-c", shell, "sh", STRATA, "--version"], capture_output=True).returncode != 0:
+            shell = 'exec "$@"'
+        command = ["sh", "-c", shell, "sh", STRATA, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, **keywords)
 
     def report(self, path, **keywords):
         done = self.run_strata("report", "--json", "--top", "0", path, **keywords)
@@ -379,12 +388,81 @@ class RefusalTest(InputsTest):
         self.assertEqual(100, len(json.loads(done.stdout)["devices"][0]["top_at_peak"]))
         self.assertLess(90 * MIB, len(done.stdout))
 
-    def run_within(self, nbytes, *arguments):
-        """With so much address space. A program with sanitizers cannot even start in it, and runs without."""
-        shell = f'ulimit -v {nbytes >> 10}; exec "$@"'
-        if subprocess.run(["sh", "-c", shell, "sh", STRATA, "--version"], capture_output=True).returncode != 0:
-            shell = 'exec "$@"'
-        return subprocess.run(["sh", "-c", shell, "sh", STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S)
+
+def traces(*events, **more):
+    return pickle.dumps({"segments": [], "device_traces": [list(events)], **more}, protocol=4)
+
+
+def alloc(address, size, **more):
+    return {"action": "alloc", "addr": address, "size": size, "stream": 0, **more}
+
+
+def zip_header(packed, raw, extra=b""):
+    return b"PK\3\4" + struct.pack("<HHHHHIIIHH", 45, 0, 0, 0, 0, 0, packed, raw, 8, len(extra)) + b"data.pkl" + extra
+
+
+MOST = (1 << 64) - 1
+NASTY = {
+    "brackets": b"[" * MIB,
+    "objects": b'{"a":' * MIB,
+    "deep, and skipped": b'{"zzz":' + b"[" * MIB + b"]" * MIB + b',"segments":[]}',
+    "a string without end": b'{"traceEvents":[{"name":"' + b"\\u12" * MIB,
+    "quotes in quotes": b'{"traceEvents":["' + b'" ' * MIB,
+    "keys without end": b"{" + b",".join(b'"k%d":1' % i for i in range(100_000)) + b"}",
+    "keys twice": b'{"segments":[],"segments":[],"device_traces":[[{"action":"alloc","action":"oom","addr":1,"addr":2,"size":3}]]}',
+    "no numbers": b'{"device_traces":[[{"action":"alloc","addr":-5,"size":NaN},{"action":"alloc","addr":1e400,"size":-7},'
+                  b'{"action":"alloc","addr":18446744073709551615,"size":99999999999999999999999,"stream":-1}]]}',
+    "a profiler's nonsense": b'[{"ph":"i","name":"[memory]","ts":NaN,"args":{"Bytes":1e308,"Addr":-1,"Device Type":1e30,"Device Id":-1e30}}]',
+    "a timeline's nonsense": b"[" + b"[1,1,-9223372036854775808,7],[2,1,9223372036854775807,7]," * 100 + b"[1,2,3,99]]",
+    "largest numbers": traces(*(alloc(MOST - i, MOST, stream=MOST, time_us=i - (1 << 63)) for i in range(9)), segments=[
+        {"device": 0, "address": -1, "total_size": MOST, "allocated_size": MOST, "active_size": -1, "stream": -1,
+         "blocks": [{"address": MOST, "size": MOST, "requested_size": MOST, "state": "active_allocated"}] * 3}] * 3),
+    "floats": traces(alloc(float("nan"), float("inf"), time_us=float("-inf"))),
+    "one address": traces(*(alloc(5, i) for i in range(50_000))),
+    "streams": traces(*(alloc(i, 1, stream=i) for i in range(70_000))),
+    "devices": traces(segments=[{"device": i, "address": i, "total_size": 512, "blocks": []} for i in range(50_000)]),
+    "lists of events": traces(device_traces=[[alloc(i, 1)] for i in range(50_000)]),
+    "out of memory": traces(*({"action": "oom", "size": MOST, "device_free": -1 - i} for i in range(2_000))),
+    "a device without anything": traces(),
+    "marks": b"\x80\x04" + b"(" * MIB,
+    "tuples": b"\x80\x04N" + b"\x85" * MIB + b".",
+    "pops": b"\x80\x04" + b"N0" * MIB + b".",
+    "a dict of one key": b"\x80\x04}(" + b"K\1K\1" * MIB + b"u.",
+    "a string that is not there": b"\x80\x04\x8d" + b"\xff" * 8 + b"abc",
+    "a frame that is not there": b"\x80\x04\x95" + b"\xff" * 8 + traces(alloc(1, 1))[11:],
+    "an integer that is not there": b"\x80\x04\x8b\xff\xff\xff\x7f" + b"\xff" * 100,
+    "a digit too many": b"(dp0\nI" + b"9" * MIB,
+    "a memo of two billion": b"\x80\x04Nr\xff\xff\xff\xff.",
+    "empty gzips": gzip.compress(b"") * 50_000,
+    "zeros": gzip.compress(b"\0" * (64 * MIB)),
+    "blanks": gzip.compress(b"[" + b" " * (64 * MIB)),
+    "a zip of all bytes": zip_header(MOST >> 32, MOST >> 32, struct.pack("<HHQQ", 1, 16, MOST, MOST)) + traces(alloc(1, 1)),
+    "a zip of some bytes": zip_header(MOST >> 32, MOST >> 32) + traces(alloc(1, 1)),
+    "a page of noise": b"<!doctype html>const local_files = [{\"base64\":\"" + base64.b64encode(bytes(range(1, 256)) * 9000),
+    "a page of ours, of noise": b'<!doctype html><script type="application/octet-stream" id="payload">'
+                                + base64.b64encode(b"STRATAP1" + bytes(range(256)) * 9000) + b"</script>",
+    "a page that only begins": b"<!doctype html>" + b"const local_files" * 100_000,
+}
+
+
+class NastyTest(InputsTest):
+    """Each is answered in little memory, with a result or with one line that says why not."""
+
+    def test_each(self):
+        for name, content in NASTY.items():
+            path = self.write(content)
+            for verb in (("report", "--json"), ("html", "-f", "-o", "out"), ("png", "-f", "-o", "out")):
+                with self.subTest(input=name, verb=verb[0]):
+                    done = self.run_within(400 * MIB, *verb, "--max-memory", "64MiB", path, cwd=self.folder)
+                    lines = done.stderr.decode(errors="replace").splitlines()
+                    self.assertIn(done.returncode, (0, 1), lines)
+                    if done.returncode == 1:
+                        self.assertEqual(1, len(lines), lines)
+                        self.assertRegex(lines[0], r'^strata: ".*": .{10,}')
+                        self.assertFalse((self.folder / "out").exists())
+                    elif verb[0] == "report":
+                        self.assertEqual(1, json.loads(done.stdout)["schema"])
+                    (self.folder / "out").unlink(missing_ok=True)
 
 
 def long_recording(nbytes):
