@@ -3,8 +3,9 @@
 #include "trace/bytes.h"
 
 enum {
-    BEND_MIN_PX = 6,  /* a moment narrower than this has no room for a bend */
-    BEND_MAX_PX = 24, /* wider bends would look like slow frees */
+    BEND_MIN_PX = 6,      /* a moment narrower than this has no room for a bend */
+    BEND_MAX_PX = 24,     /* wider bends would look like slow frees */
+    CELLS_PER_COLUMN = 4, /* of the table that finds columns: a search in a cell ends at once */
     Q16 = 65536
 };
 
@@ -125,24 +126,49 @@ void view_moments(const struct view *view, const struct timeline *timeline, uint
     }
 }
 
-static void columns_build(struct scene *scene) {
+/* For column_of: the first column of each of equally wide ranges of moments, as many as the columns need. */
+static void column_cells_build(struct scene *scene) {
+    const uint32_t *moment = scene->moment;
+    uint32_t width = scene->view.width, span = moment[width - 1] - moment[0], column = 0;
+    scene->cell_shift = 0;
+    while (span >> scene->cell_shift >= scene->cells_capacity - 1)
+        scene->cell_shift++;
+    uint32_t n_cells = (span >> scene->cell_shift) + 1;
+    for (uint32_t cell = 0; cell < n_cells; cell++) {
+        while (moment[column] - moment[0] < cell << scene->cell_shift)
+            column++;
+        scene->cells[cell] = (uint16_t)column;
+    }
+    scene->cells[n_cells] = (uint16_t)(width - 1);
+}
+
+static bool columns_build(struct scene *scene) {
+    uint32_t width = scene->view.width;
+    if (!arena_grow(&scene->arena, (void **)&scene->moment, &scene->moment_capacity, width,
+                    sizeof *scene->moment) ||
+        !arena_grow(&scene->arena, (void **)&scene->remains, &scene->remains_capacity, width,
+                    sizeof *scene->remains) ||
+        !arena_grow(&scene->arena, (void **)&scene->cells, &scene->cells_capacity,
+                    (uint64_t)width * CELLS_PER_COLUMN + 2, sizeof *scene->cells))
+        return false;
     view_moments(&scene->view, scene->timeline, scene->moment);
-    for (uint32_t column = 0; column < scene->view.width; column++)
+    for (uint32_t column = 0; column < width; column++)
         scene->remains[column] = bend_remains(scene, column);
+    column_cells_build(scene);
+    return true;
 }
 
 /* ---- visible lives ---- */
 
-/* First column from `from` on that shows a moment at or after `moment`. Gallops: it is mostly near. */
-static uint32_t column_of(const struct scene *scene, uint32_t from, uint32_t moment) {
-    uint32_t low = from, high = scene->view.width;
-    for (uint32_t step = 1; low + step < high; step *= 2) {
-        if (scene->moment[low + step] >= moment) {
-            high = low + step;
-            break;
-        }
-        low += step;
-    }
+/* First column that shows `moment` or a later one; the width if none does. */
+static uint32_t column_of(const struct scene *scene, uint32_t moment) {
+    uint32_t width = scene->view.width, first = scene->moment[0];
+    if (moment <= first)
+        return 0;
+    if (moment > scene->moment[width - 1])
+        return width;
+    uint32_t cell = (moment - first) >> scene->cell_shift;
+    uint32_t low = scene->cells[cell], high = scene->cells[cell + 1];
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (scene->moment[middle] < moment)
@@ -153,49 +179,119 @@ static uint32_t column_of(const struct scene *scene, uint32_t from, uint32_t mom
     return low;
 }
 
-/* A life that was born in time for column `start`; false if it is gone there already. */
-static bool band_of(const struct scene *scene, uint32_t life, uint32_t start, struct band *band) {
+/* Lives that die from here on are seen in a column: earlier ones are gone, and have shrunk away. */
+static uint32_t column_least_death(const struct scene *scene, uint32_t column) {
+    return scene->moment[column] + (scene->remains[column] == 0);
+}
+
+/* Completes the band of a life that is seen in column `start`, its first. */
+static void band_complete(const struct scene *scene, uint32_t start, struct band *band) {
     const struct lives *lives = &scene->timeline->device->lives;
-    uint32_t death = lives->death[life], end = column_of(scene, start, death), tail = end;
+    uint32_t death = lives->death[band->life], request = lives->request[band->life], end = start + 1;
+    if (end == scene->view.width || scene->moment[start] >= death || scene->moment[end] < death)
+        end = column_of(scene, death);
+    uint32_t tail = end, pending = end;
     while (tail < scene->view.width && scene->moment[tail] == death && scene->remains[tail] != 0)
         tail++;
-    if (start == tail)
+    if (request < death) {
+        pending = column_of(scene, request);
+        pending = pending < start ? start : pending < end ? pending : end;
+    }
+    band->start = (uint16_t)start;
+    band->pending = (uint16_t)pending;
+    band->end = (uint16_t)end;
+    band->tail = (uint16_t)tail;
+}
+
+static bool life_is_kept(const struct scene *scene, uint32_t life) {
+    return scene->keep == NULL || (scene->keep[life / 64] >> life % 64 & 1) != 0;
+}
+
+/* First position in a bucket whose life was born at or after `birth`. */
+static uint32_t bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
+    uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->device->lives.birth[timeline->by_lifetime[middle]] < birth)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/*
+ * Marks in the bitmap what is seen in the first column. In bucket k only births in the last 2^(k+1) - 1 moments
+ * can be alive (or have just died) at a moment.
+ */
+static void first_column_mark(struct scene *scene) {
+    const struct timeline *timeline = scene->timeline;
+    const struct lives *lives = &timeline->device->lives;
+    uint32_t moment = scene->moment[0], least = column_least_death(scene, 0);
+    for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
+        uint64_t reach = (UINT64_C(2) << bucket) - 1;
+        uint32_t end = timeline->bucket_start[bucket + 1];
+        for (uint32_t at = bucket_seek(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
+             at < end && lives->birth[timeline->by_lifetime[at]] <= moment; at++) {
+            uint32_t life = timeline->by_lifetime[at];
+            scene->rows_visited++;
+            if (lives->death[life] >= least && life_is_kept(scene, life)) {
+                scene->bitmap[life / 64] |= UINT64_C(1) << life % 64;
+                scene->n_bands++;
+            }
+        }
+    }
+}
+
+/* The marks become bands in the order of the stack, and are taken away: the next build finds none. */
+static void first_column_bands(struct scene *scene) {
+    struct band *band = scene->bands;
+    for (uint32_t word = 0; band != scene->bands + scene->n_bands; word++) {
+        for (uint64_t bits = scene->bitmap[word]; bits != 0; bits &= bits - 1) {
+            band->life = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            band_complete(scene, 0, band++);
+        }
+        scene->bitmap[word] = 0;
+    }
+}
+
+static bool bands_reserve(struct scene *scene, uint64_t more) {
+    return scene->n_bands + more <= scene->bands_capacity ||
+           arena_grow(&scene->arena, (void **)&scene->bands, &scene->bands_capacity, scene->n_bands + more,
+                      sizeof *scene->bands);
+}
+
+static bool first_column_build(struct scene *scene) {
+    uint32_t n_words = scene->timeline->device->lives.count / 64 + 1, had = scene->bitmap_capacity;
+    if (!arena_grow(&scene->arena, (void **)&scene->bitmap, &scene->bitmap_capacity, n_words,
+                    sizeof *scene->bitmap))
         return false;
-    uint32_t request = lives->request[life], pending = end;
-    if (request < death)
-        pending = column_of(scene, start, request);
-    *band = (struct band){.life = life,
-                          .start = (uint16_t)start,
-                          .pending = (uint16_t)(pending < end ? pending : end),
-                          .end = (uint16_t)end,
-                          .tail = (uint16_t)tail};
+    bytes_zero(scene->bitmap + had, (size_t)(scene->bitmap_capacity - had) * sizeof *scene->bitmap);
+    first_column_mark(scene);
+    uint32_t n_bands = scene->n_bands;
+    scene->n_bands = 0;
+    if (!bands_reserve(scene, n_bands)) {
+        bytes_zero(scene->bitmap, (size_t)n_words * sizeof *scene->bitmap);
+        return false;
+    }
+    scene->n_bands = n_bands;
+    first_column_bands(scene);
     return true;
 }
 
-static bool band_add(struct scene *scene, struct band **found, uint32_t *n_found, uint32_t *capacity,
-                     const struct band *band) {
-    if (*n_found == *capacity &&
-        !arena_grow(&scene->arena, (void **)found, capacity, (uint64_t)*n_found + 1, sizeof **found))
-        return false;
-    (*found)[(*n_found)++] = *band;
-    scene->bitmap[band->life / 64] |= UINT64_C(1) << band->life % 64;
-    return true;
-}
-
-/* First position at or after `at` in a bucket whose life was born at or after `birth`. */
-static uint32_t bucket_seek(const struct timeline *timeline, uint32_t at, uint32_t end, uint32_t birth) {
-    const uint32_t *births = timeline->device->lives.birth;
-    uint32_t high = end;
-    for (uint32_t step = 1; at + step < high; step *= 2) {
-        if (births[timeline->by_lifetime[at + step]] >= birth) {
-            high = at + step;
+/* First life at or after `at` that is born after `moment`. Gallops: it is mostly near. */
+static uint32_t birth_seek(const struct lives *lives, uint32_t at, uint32_t moment) {
+    uint32_t high = lives->count;
+    for (uint32_t step = 1; step < high - at; step *= 2) {
+        if (lives->birth[at + step - 1] > moment) {
+            high = at + step - 1;
             break;
         }
         at += step;
     }
     while (at < high) {
         uint32_t middle = at + (high - at) / 2;
-        if (births[timeline->by_lifetime[middle]] < birth)
+        if (lives->birth[middle] <= moment)
             at = middle + 1;
         else
             high = middle;
@@ -203,102 +299,71 @@ static uint32_t bucket_seek(const struct timeline *timeline, uint32_t at, uint32
     return at;
 }
 
-static bool life_is_kept(const struct scene *scene, uint32_t life) {
-    return scene->keep == NULL || (scene->keep[life / 64] >> life % 64 & 1) != 0;
-}
-
-/* In bucket k only births in the last 2^(k+1) - 1 moments can be alive (or have just died) at a moment. */
-static bool bucket_collect(struct scene *scene, unsigned bucket, struct band **found, uint32_t *n_found,
-                           uint32_t *capacity) {
-    const struct timeline *timeline = scene->timeline;
-    const uint32_t *births = timeline->device->lives.birth;
-    uint32_t at = timeline->bucket_start[bucket], end = timeline->bucket_start[bucket + 1];
-    uint64_t reach = (UINT64_C(2) << bucket) - 1;
-    for (uint32_t column = 0; column < scene->view.width && at < end; column++) {
-        uint32_t moment = scene->moment[column];
-        if (column != 0 && moment == scene->moment[column - 1])
+/*
+ * Adds the lives [from, to), which are seen first in `column` if at all. Most die before: which of them do not is
+ * found without a branch that would be guessed wrong every other time.
+ */
+static bool later_column_build(struct scene *scene, uint32_t column, uint32_t from, uint32_t to) {
+    const uint32_t *death = scene->timeline->device->lives.death;
+    uint32_t least = column_least_death(scene, column), first = scene->n_bands, last = first;
+    if (!bands_reserve(scene, to - from))
+        return false;
+    struct band *bands = scene->bands;
+    for (uint32_t life = from; life < to; life++) {
+        bands[last].life = life;
+        last += death[life] >= least;
+    }
+    uint32_t kept = first;
+    for (uint32_t i = first; i < last; i++) {
+        if (!life_is_kept(scene, bands[i].life))
             continue;
-        if (moment > reach && births[timeline->by_lifetime[at]] < moment - reach)
-            at = bucket_seek(timeline, at, end, (uint32_t)(moment - reach));
-        for (; at < end && births[timeline->by_lifetime[at]] <= moment; at++) {
-            struct band band;
-            scene->rows_visited++;
-            if (life_is_kept(scene, timeline->by_lifetime[at]) &&
-                band_of(scene, timeline->by_lifetime[at], column, &band) &&
-                !band_add(scene, found, n_found, capacity, &band))
-                return false;
-        }
+        bands[kept].life = bands[i].life;
+        band_complete(scene, column, &bands[kept++]);
     }
+    scene->n_bands = kept;
+    scene->rows_visited += to - from;
     return true;
 }
 
-/* Puts the bands that were found into stack order: a band's place is the number of visible lives below it. */
-static bool bands_order(struct scene *scene, const struct band *found, uint32_t n_found, uint32_t n_words) {
-    uint32_t *below = NULL, capacity = 0, count = 0;
-    if (!arena_grow(&scene->arena, (void **)&below, &capacity, n_words, sizeof *below) ||
-        !arena_grow(&scene->arena, (void **)&scene->bands, &scene->bands_capacity, (uint64_t)n_found + 1,
-                    sizeof *scene->bands)) {
-        arena_drop(&scene->arena, (void **)&below);
-        return false;
+/* What is born inside of the window stands in the order of the stack already. */
+static bool later_columns_build(struct scene *scene) {
+    const struct lives *lives = &scene->timeline->device->lives;
+    uint32_t at = birth_seek(lives, 0, scene->moment[0]);
+    for (uint32_t column = 1; column < scene->view.width && at < lives->count; column++) {
+        if (scene->moment[column] == scene->moment[column - 1])
+            continue;
+        uint32_t to = birth_seek(lives, at, scene->moment[column]);
+        if (!later_column_build(scene, column, at, to))
+            return false;
+        at = to;
     }
-    for (uint32_t word = 0; word < n_words; word++) {
-        below[word] = count;
-        count += (uint32_t)__builtin_popcountll(scene->bitmap[word]);
-    }
-    for (uint32_t i = 0; i < n_found; i++) {
-        uint32_t word = found[i].life / 64;
-        uint64_t before = scene->bitmap[word] & ((UINT64_C(1) << found[i].life % 64) - 1);
-        scene->bands[below[word] + (uint32_t)__builtin_popcountll(before)] = found[i];
-    }
-    scene->n_bands = n_found;
-    arena_drop(&scene->arena, (void **)&below);
     return true;
-}
-
-static bool bands_build(struct scene *scene) {
-    uint32_t n_words = scene->timeline->device->lives.count / 64 + 1;
-    if (!arena_grow(&scene->arena, (void **)&scene->bitmap, &scene->bitmap_capacity, n_words,
-                    sizeof *scene->bitmap))
-        return false;
-    bytes_zero(scene->bitmap, (size_t)n_words * sizeof *scene->bitmap);
-    struct band *found = NULL;
-    uint32_t n_found = 0, capacity = 0;
-    bool done = true;
-    for (unsigned bucket = 0; done && bucket < LIFETIME_BUCKETS; bucket++)
-        done = bucket_collect(scene, bucket, &found, &n_found, &capacity);
-    done = done && bands_order(scene, found, n_found, n_words);
-    arena_drop(&scene->arena, (void **)&found);
-    return done;
 }
 
 bool scene_build(struct scene *scene, const struct view *view) {
     scene->n_bands = 0;
     scene->rows_visited = 0;
     scene->view = *view;
-    if (!arena_grow(&scene->arena, (void **)&scene->moment, &scene->moment_capacity, view->width,
-                    sizeof *scene->moment) ||
-        !arena_grow(&scene->arena, (void **)&scene->remains, &scene->remains_capacity, view->width,
-                    sizeof *scene->remains)) {
-        scene->view.width = 0;
-        return false;
-    }
-    columns_build(scene);
-    return bands_build(scene);
+    if (columns_build(scene) && first_column_build(scene) && later_columns_build(scene))
+        return true;
+    scene->n_bands = 0;
+    scene->view.width = 0;
+    return false;
 }
 
 /* ---- heights ---- */
 
-/* The range is brought to 24 bits, a hundredth of 1/256 px, so that products fit 64 bits for any size a file
- * names. */
+/* 24 bits are a hundredth of 1/256 px in the highest picture. The quotient fits 32 bits: heights end at 2^22. */
 struct y_scale y_scale_of(const struct view *view) {
-    struct y_scale scale = {.bottom = view->bottom_bytes,
-                            .range = view->top_bytes - view->bottom_bytes,
-                            .limit_q8 = view->height * 256};
-    while (scale.range >> scale.shift >= 1u << 24)
+    const uint64_t least = 1u << 23;
+    uint64_t range = view->top_bytes - view->bottom_bytes;
+    struct y_scale scale = {.bottom = view->bottom_bytes, .limit_q8 = view->height * 256};
+    while (range >> scale.shift >= 2 * least)
         scale.shift++;
-    uint64_t units = scale.range >> scale.shift;
-    /* Few units (a range of some bytes) still fill the height: the factor has 32 binary places. */
-    scale.factor = ((uint64_t)scale.limit_q8 << 32) / (units == 0 ? 1 : units);
+    scale.units = range == 0 ? 1 : (uint32_t)(range >> scale.shift);
+    while ((uint64_t)scale.units << scale.widen < least)
+        scale.widen++;
+    scale.factor = (uint32_t)(((uint64_t)scale.limit_q8 << 32) / ((uint64_t)scale.units << scale.widen));
     return scale;
 }
 

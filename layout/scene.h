@@ -55,8 +55,10 @@ struct scene {
     struct band *bands;
 
     struct arena arena; /* memory of the arrays, kept from one build to the next */
-    uint64_t *bitmap;
-    uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity;
+    uint64_t *bitmap;   /* of lives, empty between builds */
+    uint16_t *cells;    /* first column at or after every 2^cell_shift moments from moment[0] on */
+    uint32_t cell_shift;
+    uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity, cells_capacity;
     uint64_t rows_visited; /* work done by the last build: lives looked at */
 };
 
@@ -109,24 +111,24 @@ uint64_t scene_band_bytes(const struct scene *scene, const struct band *band, ui
 
 /*
  * Bytes to pixels, shared by raster and pick: height above the lower edge in 1/256 px, clamped to [0, height
- * * 256].
+ * * 256]. Bytes are counted in units of 2^shift, and these are brought to 24 bits, so that a product with the
+ * 32-bit factor is all there is to do, for any size a file names.
  */
 struct y_scale {
-    uint64_t bottom, range;
-    uint64_t factor;
-    uint32_t shift;
+    uint64_t bottom;
+    uint32_t shift, widen; /* one of them is 0 */
+    uint32_t units;        /* of 2^shift bytes, in the whole height */
+    uint32_t factor;       /* 1/256 px per widened unit, with 32 binary places */
     uint32_t limit_q8;
 };
 struct y_scale y_scale_of(const struct view *view);
 static inline uint32_t y_scale_q8(const struct y_scale *scale, uint64_t bytes) {
     if (bytes <= scale->bottom)
         return 0;
-    uint64_t above = bytes - scale->bottom;
-    if (above >= scale->range)
+    uint64_t units = (bytes - scale->bottom) >> scale->shift;
+    if (units >= scale->units)
         return scale->limit_q8;
-    /* Below 2^54: the factor is limit_q8 * 2^32 / units, and there are at most `units` of them. */
-    uint64_t y = (above >> scale->shift) * scale->factor >> 32;
-    return y > scale->limit_q8 ? scale->limit_q8 : (uint32_t)y;
+    return (uint32_t)((units << scale->widen) * scale->factor >> 32);
 }
 
 #endif

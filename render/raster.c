@@ -2,20 +2,22 @@
 
 #include "layout/site.h"
 #include "layout/ticks.h"
+#include "render/lanes.h"
 #include "render/palette.h"
 #include "trace/bytes.h"
 
 /*
- * Pixels are written column by column into a transposed picture (a band is a vertical run) and turned at the
- * end. Colours are 0xRRGGBB; while a pixel is being filled they are "spread", one 16-bit lane each, so that
- * one multiplication by a coverage (0..256) does all three:   | 0 | B | G | R |
+ * The stack grows from the bottom, in all columns at once. Each column has one pixel that is partly covered; what is
+ * covered in full goes to the picture. Colours are 0xRRGGBB; while a pixel is being filled they are "spread", one
+ * 16-bit lane each, so that one multiplication by a coverage (0..256) does all of them:   | A | B | G | R |
  */
 
 enum {
     MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
     MIN_EDGE_COLUMNS = 4,      /* and, when so wide, one on the left */
     MIN_PATTERN_Q8 = 4 * 256,
-    TICK_PX = 70
+    TICK_PX = 70,
+    SHADES = 4 /* of a call site's colour */
 };
 
 struct theme {
@@ -38,7 +40,8 @@ static uint32_t mix(uint32_t a, uint32_t b, uint32_t share) {
 }
 
 static uint64_t spread(uint32_t rgb) {
-    return (uint64_t)(rgb & 255) << 32 | (uint64_t)(rgb >> 8 & 255) << 16 | (rgb >> 16 & 255);
+    return UINT64_C(255) << 48 | (uint64_t)(rgb & 255) << 32 | (uint64_t)(rgb >> 8 & 255) << 16 |
+           (rgb >> 16 & 255);
 }
 
 /* Lanes hold value * 256; the result is opaque, bytes R, G, B, A in memory order on a little-endian machine.
@@ -144,26 +147,39 @@ uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark) {
 
 /* ---- the picture while it is being filled ---- */
 
+/* Allocations that are thinner than a pixel, next to each other: they are drawn as one. */
+struct sum {
+    uint32_t from, to; /* columns */
+    uint32_t count;    /* allocations */
+    uint32_t now;      /* newest column: bands come with rising start */
+    uint64_t now_bytes;
+    /* What came last, all of it in the same columns: not yet among the changes. */
+    uint32_t run_from, run_to;
+    uint64_t run_bytes;
+    u32x4 run_color;
+    bool mixed; /* there are changes */
+    /* Changes at each column: bytes, and the weights of colours (1, red, green, blue, each times the weight). */
+    uint64_t *bytes;
+    u32x4 *color;
+    uint64_t *changed; /* bitmap of the columns with a change */
+};
+
 struct painter {
     const struct scene *scene;
     const struct raster_style *style;
     const struct theme *theme;
     struct y_scale scale;
+    u32x4 factor; /* the scale's, in every lane */
     uint32_t width, height;
     uint32_t pen;         /* pixels of a line: the style's scale */
-    uint32_t *site_color; /* [frames.count] computed on demand; 0: not yet */
+    uint32_t *site_color; /* [frames.count][SHADES] computed on demand; 0: not yet */
     uint64_t *base;       /* [width] bytes below what comes next */
     uint32_t *y;          /* [width] the same in 1/256 px above the lower edge */
     uint64_t *lanes;      /* [width] the pixel that is partly covered so far */
     uint32_t *pixels;     /* [height][width], rows from the top */
-    /* Changes of a sum of thin bands at each column. */
-    struct change {
-        uint64_t bytes;
-        uint32_t weight, red, green, blue;
-    } * change;
-    /* The sum: columns [from, to), what is alive in column `now`, and how many allocations. */
-    uint32_t from, to, now, count;
-    uint64_t now_bytes, pixel_bytes;
+    struct sum sum;
+    uint64_t pixel_bytes;  /* below this an allocation is thinner than a pixel */
+    uint64_t weight_bytes; /* that a colour in a sum gains weight by */
     uint32_t drawn, merged;
 };
 
@@ -210,22 +226,125 @@ static inline void column_paint(struct painter *painter, uint32_t column, uint32
     painter->lanes[column] = lanes * (y_q8 & 255);
 }
 
-/* ---- colour of an allocation ---- */
-
-static uint32_t site_color(struct painter *painter, uint32_t stack) {
-    uint32_t site = painter->scene->timeline->site[stack];
-    if (painter->site_color[site] == 0)
-        painter->site_color[site] =
-            raster_site_color(painter->scene->timeline->trace, site, painter->style->dark) | 0xFF000000u;
-    return painter->site_color[site] & 0xFFFFFFu;
+/* The heights of four columns: y_scale_q8, in 32-bit lanes as soon as the units are taken. */
+static inline u32x4 quad_y(const struct painter *painter, u64x2 a, u64x2 b) {
+    const struct y_scale *scale = &painter->scale;
+    a -= u64x2_all(scale->bottom);
+    b -= u64x2_all(scale->bottom);
+    u32x4 below = u64x2_high_halves(a, b) >> 31; /* 1: below the lower edge */
+    a = u64x2_shift(a, scale->shift);
+    b = u64x2_shift(b, scale->shift);
+    u32x4 units = u64x2_low_halves(a, b);
+    u32x4 above = (u32x4)(u64x2_high_halves(a, b) != 0) | (u32x4)(units >= scale->units);
+    u32x4 y = u32x4_high_product(units << scale->widen, painter->factor);
+    return u32x4_choose(above, u32x4_all(scale->limit_q8), y) & (below - 1);
 }
 
-static uint32_t plain_color(struct painter *painter, uint32_t life) {
-    const struct timeline *timeline = painter->scene->timeline;
+/* Four pixels while they are filled: those of the first two columns, and of the others. */
+struct quad {
+    u16x8 first, second;
+};
+
+/* A number of 16 bits of each column, to all lanes of its pixel. */
+static inline struct quad quad_of(u32x4 numbers) {
+    numbers |= numbers << 16;
+    return (struct quad){(u16x8)__builtin_shufflevector(numbers, numbers, 0, 0, 1, 1),
+                         (u16x8)__builtin_shufflevector(numbers, numbers, 2, 2, 3, 3)};
+}
+
+static inline u32x4 quad_gather(struct quad quad) {
+    return (u32x4)u16x8_narrow((quad.first + 128) >> 8, (quad.second + 128) >> 8);
+}
+
+/*
+ * Puts the pixels of four columns where they belong. Those that are not complete are written once more when they are:
+ * that costs less than asking, as the answer cannot be guessed.
+ */
+static inline void quad_store(struct painter *painter, uint32_t column, u32x4 rows, u32x4 pixels) {
+    if (!u32x4_any(rows ^ u32x4_all(rows[0]))) {
+        if (rows[0] < painter->height)
+            u32x4_store(pixel_at(painter, column, rows[0]), pixels);
+        return;
+    }
+    bool above = u32x4_any((u32x4)(rows >= painter->height));
+    for (uint32_t i = 0; i < 4; i++)
+        if (!above || rows[i] < painter->height)
+            *pixel_at(painter, column + i, rows[i]) = pixels[i];
+}
+
+/* Whole pixels between: there are seldom any. */
+static void quad_fill(struct painter *painter, uint32_t column, u32x4 rows, u32x4 lasts, uint32_t rgb) {
+    for (uint32_t i = 0; i < 4; i++)
+        if (rows[i] < lasts[i])
+            column_fill(painter, column + i, rows[i], lasts[i], rgb, PATTERN_NONE);
+}
+
+/* column_paint for [column, column + 4), which grow by the bytes in `a` and `b` in one colour. */
+static inline void quad_paint(struct painter *painter, uint32_t column, u64x2 a, u64x2 b, u16x8 color,
+                              uint32_t rgb) {
+    a += u64x2_load(painter->base + column);
+    b += u64x2_load(painter->base + column + 2);
+    u64x2_store(painter->base + column, a);
+    u64x2_store(painter->base + column + 2, b);
+    u32x4 from = u32x4_load(painter->y + column), to = quad_y(painter, a, b);
+    to = u32x4_choose((u32x4)(to > from), to, from);
+    u32x4_store(painter->y + column, to);
+    u32x4 rows = from >> 8, lasts = to >> 8, crossed = (u32x4)(rows != lasts);
+    struct quad share = quad_of(u32x4_choose(crossed, 256 - (from & 255), to - from));
+    u16x8 first = (u16x8)u64x2_load(painter->lanes + column) + color * share.first;
+    u16x8 second = (u16x8)u64x2_load(painter->lanes + column + 2) + color * share.second;
+    quad_store(painter, column, rows, quad_gather((struct quad){first, second}));
+    if (u32x4_any((u32x4)(lasts - rows > 1)))
+        quad_fill(painter, column, rows + 1, lasts, rgb);
+    struct quad rest = quad_of(to & 255), begun = quad_of(crossed & UINT16_MAX);
+    first = (color * rest.first & begun.first) | (first & ~begun.first);
+    second = (color * rest.second & begun.second) | (second & ~begun.second);
+    u64x2_store(painter->lanes + column, (u64x2)first);
+    u64x2_store(painter->lanes + column + 2, (u64x2)second);
+}
+
+/* Covers columns [from, to) by `bytes` more. */
+static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, uint64_t bytes, uint32_t rgb) {
+    u16x8 color = (u16x8)u64x2_all(spread(rgb));
+    uint32_t column = from;
+    for (; to - column >= 4; column += 4)
+        quad_paint(painter, column, u64x2_all(bytes), u64x2_all(bytes), color, rgb);
+    uint32_t rest = to - column;
+    if (rest > 1 && painter->width - column >= 4) { /* the others grow by nothing */
+        quad_paint(painter, column, u64x2_all(bytes), (u64x2){rest > 2 ? bytes : 0, 0}, color, rgb);
+        return;
+    }
+    for (; column < to; column++) {
+        painter->base[column] += bytes;
+        column_paint(painter, column, y_scale_q8(&painter->scale, painter->base[column]), rgb, PATTERN_NONE);
+    }
+}
+
+/* ---- colour of an allocation ---- */
+
+/* Every other allocation is a shade paler, so that a run from one call site still shows its parts; what is older than
+ * the recording is paler still. */
+static uint32_t shade(const struct painter *painter, uint32_t rgb, bool odd, bool old) {
+    if (odd)
+        rgb = mix(rgb, painter->theme->ground, 26);
+    return old ? mix(rgb, painter->theme->ground, 76) : rgb;
+}
+
+/* Computed once for each site and shade: the frames' table is small, the lives are many. */
+static uint32_t site_color(struct painter *painter, uint32_t stack, bool odd, bool old) {
+    uint32_t site = painter->scene->timeline->site[stack];
+    uint32_t *known = &painter->site_color[(size_t)site * SHADES + odd + 2 * old];
+    if (*known == 0) {
+        uint32_t rgb = raster_site_color(painter->scene->timeline->trace, site, painter->style->dark);
+        *known = shade(painter, rgb, odd, old) | 0xFF000000u;
+    }
+    return *known & 0xFFFFFFu;
+}
+
+static uint32_t key_color(const struct painter *painter, uint32_t life, bool odd, bool old) {
     const struct raster_style *style = painter->style;
-    if (style->color_by == COLOR_BY_SITE)
-        return site_color(painter, timeline->device->lives.stack[life]);
-    return raster_key_color(style->color_by, raster_key(timeline, style, life), style->dark);
+    uint32_t key = raster_key(painter->scene->timeline, style, life);
+    return shade(painter, raster_key_color(style->color_by, key, style->dark), odd, old);
 }
 
 static bool life_matches(const struct raster_style *style, const struct lives *lives, uint32_t life) {
@@ -233,15 +352,13 @@ static bool life_matches(const struct raster_style *style, const struct lives *l
            (style->context_mask != NULL && style->context_mask[lives->context[life]] != 0);
 }
 
-/* Every other allocation is a shade paler, so that a run from one call site still shows its parts; older than the
- * recording is paler still, and what does not match is nearly gone. */
+/* What does not match is nearly gone. */
 static uint32_t life_color(struct painter *painter, uint32_t life) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
-    uint32_t rgb = plain_color(painter, life);
-    if (life % 2 != 0)
-        rgb = mix(rgb, painter->theme->ground, 26);
-    if (lives->birth[life] == 0)
-        rgb = mix(rgb, painter->theme->ground, 76);
+    bool odd = life % 2 != 0, old = lives->birth[life] == 0;
+    uint32_t rgb = painter->style->color_by == COLOR_BY_SITE
+                       ? site_color(painter, lives->stack[life], odd, old)
+                       : key_color(painter, life, odd, old);
     if (painter->style->faded && !life_matches(painter->style, lives, life))
         rgb = mix(rgb, painter->theme->ground, 205);
     return rgb;
@@ -250,10 +367,10 @@ static uint32_t life_color(struct painter *painter, uint32_t life) {
 /* ---- bands of their own ---- */
 
 static void band_column(struct painter *painter, const struct band *band, uint32_t column, uint64_t bytes,
-                        uint32_t rgb, enum pattern pattern) {
+                        uint32_t rgb, uint32_t edge, enum pattern pattern) {
     painter->base[column] += bytes;
     uint32_t y = y_scale_q8(&painter->scale, painter->base[column]);
-    uint32_t height = y - painter->y[column], pen = painter->pen, edge = mix(rgb, painter->theme->edge, 120);
+    uint32_t height = y - painter->y[column], pen = painter->pen;
     if (height >= MIN_OUTLINED_Q8 * pen) {
         bool begins = column - band->start < pen && band->start != 0 &&
                       (uint32_t)(band->tail - band->start) >= MIN_EDGE_COLUMNS * pen;
@@ -267,99 +384,145 @@ static void band_column(struct painter *painter, const struct band *band, uint32
 static void band_draw(struct painter *painter, const struct band *band) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     uint64_t size = lives->size[band->life];
-    uint32_t rgb = life_color(painter, band->life);
+    uint32_t rgb = life_color(painter, band->life), edge = mix(rgb, painter->theme->edge, 120);
     enum pattern pattern = lives->birth[band->life] == 0 ? PATTERN_DOTS : PATTERN_NONE;
-    for (uint32_t column = band->start; column < band->pending; column++)
-        band_column(painter, band, column, size, rgb, pattern);
-    for (uint32_t column = band->pending; column < band->end; column++)
-        band_column(painter, band, column, size, rgb, PATTERN_HATCH);
-    for (uint32_t column = band->end; column < band->tail; column++)
-        band_column(painter, band, column, scene_band_bytes(painter->scene, band, column), rgb, PATTERN_NONE);
+    uint32_t column = band->start;
+    if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
+        columns_paint(painter, band->start, band->end, size, rgb);
+        column = band->end;
+    }
+    for (; column < band->pending; column++)
+        band_column(painter, band, column, size, rgb, edge, pattern);
+    for (; column < band->end; column++)
+        band_column(painter, band, column, size, rgb, edge, PATTERN_HATCH);
+    for (; column < band->tail; column++)
+        band_column(painter, band, column, scene_band_bytes(painter->scene, band, column), rgb, edge,
+                    PATTERN_NONE);
     painter->drawn++;
 }
 
 /* ---- sums of bands that are thinner than a pixel ---- */
 
-/* The mean, with one division for its three channels. */
-static uint32_t sum_color(const struct change *sum) {
-    uint64_t inverse = (UINT64_C(1) << 32) / sum->weight;
-    return (uint32_t)(sum->red * inverse >> 32) << 16 | (uint32_t)(sum->green * inverse >> 32) << 8 |
-           (uint32_t)(sum->blue * inverse >> 32);
+/* The mean, with one division for its three channels: 2^32 over the weight, of 32 bits because those are faster. */
+static uint32_t sum_color(u32x4 color) {
+    uint32_t weight = color[0];
+    uint64_t inverse = (uint64_t)(UINT32_MAX / weight) + ((weight & (weight - 1)) == 0);
+    return (uint32_t)(color[1] * inverse >> 32) << 16 | (uint32_t)(color[2] * inverse >> 32) << 8 |
+           (uint32_t)(color[3] * inverse >> 32);
 }
 
-static void sum_flush(struct painter *painter) {
-    struct change sum = {0};
-    uint32_t rgb = 0;
-    bool stale = true;
-    for (uint32_t column = painter->from; column < painter->to; column++) {
-        struct change *change = &painter->change[column];
-        if (change->weight != 0 || change->bytes != 0) {
-            sum.bytes += change->bytes;
-            sum.weight += change->weight;
-            sum.red += change->red;
-            sum.green += change->green;
-            sum.blue += change->blue;
-            *change = (struct change){0};
-            stale = true;
+/* First column in [column, to) with a change, `to`: none has. */
+static uint32_t sum_next(const struct sum *sum, uint32_t column, uint32_t to) {
+    for (; column < to; column = (column / 64 + 1) * 64) {
+        uint64_t bits = sum->changed[column / 64] >> column % 64;
+        if (bits != 0) {
+            column += (uint32_t)__builtin_ctzll(bits);
+            return column < to ? column : to;
         }
-        if (sum.weight == 0)
-            continue;
-        if (stale)
-            rgb = sum_color(&sum);
-        stale = false;
-        painter->base[column] += sum.bytes;
-        column_paint(painter, column, y_scale_q8(&painter->scale, painter->base[column]), rgb, PATTERN_NONE);
     }
-    painter->change[painter->to] = (struct change){0};
-    *(painter->count > 1 ? &painter->merged : &painter->drawn) += painter->count;
-    painter->from = painter->to = painter->count = 0;
-    painter->now_bytes = 0;
-}
-
-static void change_add(struct change *change, uint64_t bytes, uint32_t weight, uint32_t rgb) {
-    change->bytes += bytes;
-    change->weight += weight;
-    change->red += weight * (rgb >> 16 & 255);
-    change->green += weight * (rgb >> 8 & 255);
-    change->blue += weight * (rgb & 255);
+    return to;
 }
 
 /* Weights are wrapping 32-bit numbers, so taking away is adding the negative. */
-static void sum_span(struct painter *painter, uint32_t from, uint32_t to, uint64_t bytes, uint32_t weight,
-                     uint32_t rgb) {
-    change_add(&painter->change[from], bytes, weight, rgb);
-    change_add(&painter->change[to], 0 - bytes, 0 - weight, rgb);
+static void sum_span(struct sum *sum, uint32_t from, uint32_t to, uint64_t bytes, u32x4 color) {
+    sum->bytes[from] += bytes;
+    sum->bytes[to] -= bytes;
+    sum->color[from] += color;
+    sum->color[to] -= color;
+    sum->changed[from / 64] |= UINT64_C(1) << from % 64;
+    sum->changed[to / 64] |= UINT64_C(1) << to % 64;
+    sum->mixed = true;
 }
 
-/* Bands come with rising start, so what is alive in the newest column is known: that sum stays below a pixel.
- */
+/* What has been added in the same columns becomes part of the changes. */
+static void sum_settle(struct sum *sum) {
+    if (sum->run_to > sum->run_from)
+        sum_span(sum, sum->run_from, sum->run_to, sum->run_bytes, sum->run_color);
+    sum->run_from = sum->run_to = 0;
+    sum->run_bytes = 0;
+    sum->run_color = (u32x4){0};
+}
+
+/* Draws the changes, and takes them away. */
+static void sum_paint(struct painter *painter, struct sum *sum) {
+    uint64_t bytes = 0;
+    u32x4 color = {0};
+    for (uint32_t column = sum->from; column < sum->to;) {
+        bytes += sum->bytes[column];
+        color += sum->color[column];
+        sum->bytes[column] = 0;
+        sum->color[column] = (u32x4){0};
+        uint32_t next = sum_next(sum, column + 1, sum->to);
+        if (color[0] != 0)
+            columns_paint(painter, column, next, bytes, sum_color(color));
+        column = next;
+    }
+    sum->bytes[sum->to] = 0;
+    sum->color[sum->to] = (u32x4){0};
+    for (uint32_t word = sum->from / 64; word <= sum->to / 64; word++)
+        sum->changed[word] = 0;
+    sum->mixed = false;
+}
+
+static void sum_flush(struct painter *painter) {
+    struct sum *sum = &painter->sum;
+    if (!sum->mixed) {
+        /* All in the same columns, as nearly always where a column shows many moments. */
+        columns_paint(painter, sum->from, sum->to, sum->run_bytes, sum_color(sum->run_color));
+        sum->run_from = sum->run_to = 0;
+        sum->run_bytes = 0;
+        sum->run_color = (u32x4){0};
+    } else {
+        sum_settle(sum);
+        sum_paint(painter, sum);
+    }
+    *(sum->count > 1 ? &painter->merged : &painter->drawn) += sum->count;
+    sum->from = sum->to = sum->count = 0;
+    sum->now_bytes = 0;
+}
+
+/* Bands come with rising start, so what is alive in the newest column is known: that sum stays below a pixel. */
 static bool sum_fits(struct painter *painter, const struct band *band, uint64_t size) {
-    if (painter->count == 0)
+    struct sum *sum = &painter->sum;
+    if (sum->count == 0)
         return true;
-    for (; painter->now < band->start; painter->now++)
-        painter->now_bytes += painter->change[painter->now + 1].bytes;
-    return painter->now_bytes + size <= painter->pixel_bytes && painter->count < 60000;
+    if (sum->now < band->start)
+        sum_settle(sum);
+    for (; sum->now < band->start; sum->now++)
+        sum->now_bytes += sum->bytes[sum->now + 1];
+    return sum->now_bytes + size <= painter->pixel_bytes && sum->count < 60000;
+}
+
+/* 1/256 of a pixel's bytes, at least one; 60,000 of at most 256 times 255 stay below 2^32. */
+static u32x4 sum_weights(const struct painter *painter, uint64_t size, uint32_t rgb) {
+    uint32_t weight = (uint32_t)(size / painter->weight_bytes) + 1;
+    return weight * (u32x4){1, rgb >> 16 & 255, rgb >> 8 & 255, rgb & 255};
 }
 
 static void sum_add(struct painter *painter, const struct band *band) {
     uint64_t size = painter->scene->timeline->device->lives.size[band->life];
-    uint32_t rgb = life_color(painter, band->life);
+    u32x4 color = sum_weights(painter, size, life_color(painter, band->life));
     if (!sum_fits(painter, band, size))
         sum_flush(painter);
-    if (painter->count++ == 0) {
-        painter->from = painter->now = band->start;
-        painter->now_bytes = 0;
+    struct sum *sum = &painter->sum;
+    if (sum->count++ == 0) {
+        sum->from = sum->now = band->start;
+        sum->now_bytes = 0;
     }
-    /* 1/256 of a pixel's bytes, at least one; 60,000 of at most 256 times 255 stay below 2^32. */
-    uint32_t weight = (uint32_t)(size / (painter->pixel_bytes / 256 + 1)) + 1;
+    if (band->start != sum->run_from || band->end != sum->run_to) {
+        sum_settle(sum);
+        sum->run_from = band->start;
+        sum->run_to = band->end;
+    }
     if (band->end > band->start) {
-        sum_span(painter, band->start, band->end, size, weight, rgb);
-        painter->now_bytes += size;
+        sum->run_bytes += size;
+        sum->run_color += color;
+        sum->now_bytes += size;
     }
     for (uint32_t column = band->end; column < band->tail; column++)
-        sum_span(painter, column, column + 1, scene_band_bytes(painter->scene, band, column), weight, rgb);
-    if (band->tail > painter->to)
-        painter->to = band->tail;
+        sum_span(sum, column, column + 1, scene_band_bytes(painter->scene, band, column), color);
+    if (band->tail > sum->to)
+        sum->to = band->tail;
 }
 
 static void bands_draw(struct painter *painter) {
@@ -371,30 +534,35 @@ static void bands_draw(struct painter *painter) {
             sum_add(painter, band);
             continue;
         }
-        if (painter->count != 0)
+        if (painter->sum.count != 0)
             sum_flush(painter);
         band_draw(painter, band);
     }
-    if (painter->count != 0)
+    if (painter->sum.count != 0)
         sum_flush(painter);
 }
 
 /* ---- ground, grid and lines ---- */
 
 static void ground_draw(struct painter *painter) {
-    uint32_t ground = gather(spread(painter->theme->ground) << 8), lowest = painter->height;
+    uint32_t ground = gather(spread(painter->theme->ground) << 8), lowest = painter->height, highest = 0;
     for (uint32_t column = 0; column < painter->width; column++) {
         uint32_t y = painter->y[column], row = y >> 8;
         lowest = row < lowest ? row : lowest;
+        highest = row > highest ? row : highest;
         if (row < painter->height)
             *pixel_at(painter, column, row) =
                 gather(painter->lanes[column] + spread(painter->theme->ground) * (256 - (y & 255)));
     }
     for (uint32_t row = lowest + 1; row < painter->height; row++) {
         uint32_t *pixel = pixel_at(painter, 0, row);
-        for (uint32_t column = 0; column < painter->width; column++)
-            if (row > painter->y[column] >> 8)
+        const uint32_t *y = painter->y;
+        if (row > highest)
+            for (uint32_t column = 0; column < painter->width; column++)
                 pixel[column] = ground;
+        else
+            for (uint32_t column = 0; column < painter->width; column++)
+                pixel[column] = row > y[column] >> 8 ? ground : pixel[column];
     }
 }
 
@@ -477,9 +645,11 @@ static void *scratch_take(uint8_t **at, size_t nbytes) {
 }
 
 static bool painter_init(struct painter *painter, struct raster *raster, uint32_t n_frames) {
+    struct sum *sum = &painter->sum;
     size_t width = painter->width;
-    size_t nbytes = width * (8 + 4 + 8) + (width + 1) * sizeof(struct change) +
-                    (size_t)n_frames * sizeof(uint32_t) + 6 * 16;
+    size_t nbytes = width * (8 + 4 + 8) + (width + 1) * (sizeof *sum->bytes + sizeof *sum->color) +
+                    (width / 64 + 1) * sizeof *sum->changed + (size_t)n_frames * SHADES * sizeof(uint32_t) +
+                    8 * 16;
     if (nbytes > UINT32_MAX ||
         !arena_grow(&raster->arena, (void **)&raster->scratch, &raster->scratch_capacity, nbytes, 1))
         return false;
@@ -487,8 +657,10 @@ static bool painter_init(struct painter *painter, struct raster *raster, uint32_
     painter->base = scratch_take(&at, width * sizeof *painter->base);
     painter->lanes = scratch_take(&at, width * sizeof *painter->lanes);
     painter->y = scratch_take(&at, width * sizeof *painter->y);
-    painter->change = scratch_take(&at, (width + 1) * sizeof *painter->change);
-    painter->site_color = scratch_take(&at, (size_t)n_frames * sizeof *painter->site_color);
+    sum->bytes = scratch_take(&at, (width + 1) * sizeof *sum->bytes);
+    sum->color = scratch_take(&at, (width + 1) * sizeof *sum->color);
+    sum->changed = scratch_take(&at, (width / 64 + 1) * sizeof *sum->changed);
+    painter->site_color = scratch_take(&at, (size_t)n_frames * SHADES * sizeof *painter->site_color);
     bytes_zero(raster->scratch, (size_t)(at - raster->scratch));
     return true;
 }
@@ -505,6 +677,8 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
                               .pen = style->scale == 0 ? 1 : style->scale,
                               .pixels = (uint32_t *)(void *)rgba,
                               .pixel_bytes = (view->top_bytes - view->bottom_bytes) / view->height};
+    painter.weight_bytes = painter.pixel_bytes / 256 + 1;
+    painter.factor = u32x4_all(painter.scale.factor);
     if (!painter_init(&painter, raster, scene->timeline->trace->frames.count))
         return false;
     bands_draw(&painter);

@@ -228,7 +228,9 @@ function checkPayload(code, step) {
 
 /** Starts the module. @returns {Promise<HostExports>} */
 async function loadModule() {
-    const { instance } = await WebAssembly.instantiate(await unpack("module"));
+    const { instance } = await WebAssembly.instantiate(await unpack("module")).catch((error) => {
+        throw new Error(`This browser cannot run the program in this page, which needs WebAssembly with vectors: Chrome 91, Firefox 89, Safari 16.4 or newer. (${error instanceof Error ? error.message : error})`);
+    });
     return /** @type {HostExports} */ (/** @type {unknown} */ (instance.exports));
 }
 
