@@ -29,7 +29,7 @@ static enum convert_code convert_page(const struct batch *batch, const struct ba
                                       struct recording *recording, const struct settings *settings,
                                       const char *staging, uint32_t device) {
     struct buffer page = {0};
-    enum html_result result = page_render(&page, recording, settings, device);
+    enum html_result result = page_render(&page, recording, settings, device, NULL);
     enum convert_code code = result == HTML_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
     if (result == HTML_DONE && part_write(batch, file, staging, ".html", &page))
         code = CONVERT_DONE;

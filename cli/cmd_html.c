@@ -1,10 +1,17 @@
 #include "cli/convert.h"
 #include "cli/exit_code.h"
+#include "cli/memory.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "cli/window.h"
 #include "render/html.h"
 #include "trace/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { VIEW_CAPACITY = 256 };
 
 static void print_too_large(const struct recording *recording, const struct settings *settings,
                             uint64_t least) {
@@ -25,8 +32,58 @@ static void note_merged(const struct recording *recording, const struct html_out
             format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
 }
 
+/* What the page shows first, as it would write it into its address itself. An enum exit_code. */
+static int first_view(char *text, size_t capacity, const struct recording *recording,
+                      const struct settings *settings, const struct timeline *timeline) {
+    struct view view = {.axis = settings->axis, .width = 1, .height = 1};
+    const char *reason = NULL;
+    uint32_t moment;
+    int n = snprintf(text, capacity, "device=%" PRId32 "&axis=%s", timeline->device->ordinal,
+                     settings->axis == AXIS_TIME ? "time" : "events");
+    if (!window_resolve(&view, timeline, settings->from, settings->to, &reason)) {
+        terminal_error(recording->input.shown, "%s", reason);
+        return EXIT_CODE_USAGE;
+    }
+    if (settings->from.base != POSITION_NONE || settings->to.base != POSITION_NONE)
+        n += snprintf(text + n, capacity - (size_t)n, "&window=%.3f_%.3f", (double)view.from_q16 / 65536,
+                      (double)view.to_q16 / 65536);
+    if (settings->hide_internal)
+        n += snprintf(text + n, capacity - (size_t)n, "&filter=own%%3Dtrue");
+    if (settings->at.base == POSITION_NONE)
+        return EXIT_CODE_DONE;
+    if (!window_moment(timeline, settings->at, &moment, &reason)) {
+        terminal_error(recording->input.shown, "--at: %s", reason);
+        return EXIT_CODE_USAGE;
+    }
+    snprintf(text + n, capacity - (size_t)n, "&at=%" PRId64, (int64_t)moment - 1);
+    return EXIT_CODE_DONE;
+}
+
+static bool view_is_chosen(const struct settings *settings) {
+    return settings->from.base != POSITION_NONE || settings->to.base != POSITION_NONE ||
+           settings->at.base != POSITION_NONE || settings->axis != AXIS_EVENTS || settings->hide_internal;
+}
+
+/* `text` becomes "" where the command line says nothing about the view. An enum exit_code. */
+static int view_choose(char *text, size_t capacity, const struct recording *recording,
+                       const struct settings *settings, uint32_t device) {
+    struct arena scratch;
+    struct timeline timeline;
+    text[0] = '\0';
+    if (!view_is_chosen(settings))
+        return EXIT_CODE_DONE;
+    arena_init(&scratch, memory_host(), SIZE_MAX);
+    int code = EXIT_CODE_FAILED;
+    if (timeline_init(&timeline, &recording->trace, device, &scratch))
+        code = first_view(text, capacity, recording, settings, &timeline);
+    else
+        recording_print_no_memory(recording, scratch.limit_hit);
+    arena_release(&scratch);
+    return code;
+}
+
 enum html_result page_render(struct buffer *page, struct recording *recording,
-                             const struct settings *settings, uint32_t device) {
+                             const struct settings *settings, uint32_t device, const char *view) {
     struct html_options options = {
         .file = recording->input.name,
         .sha256 = recording->sha256,
@@ -34,6 +91,7 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
         .theme = settings->theme,
         .device = recording->trace.devices[device].ordinal,
         .color = options_color_name(recording_color_by(recording, settings)),
+        .view = view,
         .capacity_bytes = recording_capacity(recording, settings, device),
         .max_nbytes = settings->max_html_nbytes,
     };
@@ -50,7 +108,13 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
 
 static int html_render_page(struct buffer *out, struct recording *recording, const struct settings *settings,
                             uint32_t device) {
-    return page_render(out, recording, settings, device) == HTML_DONE ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+    char view[VIEW_CAPACITY];
+    int code = view_choose(view, sizeof view, recording, settings, device);
+    if (code != EXIT_CODE_DONE)
+        return code;
+    return page_render(out, recording, settings, device, view[0] != '\0' ? view : NULL) == HTML_DONE
+               ? EXIT_CODE_DONE
+               : EXIT_CODE_FAILED;
 }
 
 static int html_run(const struct settings *settings) {

@@ -6,9 +6,9 @@
 #include "render/buffer.h"
 #include "render/html.h"
 
-/* Appends the page to `page`; `device` is an index into trace.devices. What is not HTML_DONE is printed. In cmd_html.c. */
+/* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h. What is not HTML_DONE is printed. In cmd_html.c. */
 enum html_result page_render(struct buffer *page, struct recording *recording,
-                             const struct settings *settings, uint32_t device);
+                             const struct settings *settings, uint32_t device, const char *view);
 
 /* Appends the picture to `picture`. Returns an enum exit_code. In cmd_png.c. */
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,

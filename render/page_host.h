@@ -185,7 +185,8 @@ double page_site_bytes_at(uint32_t site, double event);
 /* ---- the filter: what it hides is neither drawn nor picked nor grouped; a new device has none ---- */
 /* Bounds are inclusive; ages in events or microseconds; stream and pool are indices, -1: all. 0 or an enum payload_error. */
 int32_t page_filter(double least_bytes, double most_bytes, double least_age, double most_age,
-                    int32_t age_in_us, int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end);
+                    int32_t age_in_us, int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end,
+                    int32_t own);
 void page_filter_off(void);
 double page_kept(void);            /* allocations that are left */
 double page_kept_peak_bytes(void); /* their bytes alive at the peak */

@@ -18,6 +18,7 @@ const filterUi = {
     pool: element("filter-pool", HTMLSelectElement),
     atPeak: element("filter-at-peak", HTMLInputElement),
     atEnd: element("filter-at-end", HTMLInputElement),
+    own: element("filter-own", HTMLInputElement),
     count: element("filter-count", HTMLOutputElement),
     strip: element("filtered", HTMLParagraphElement),
     stripText: element("filtered-text", HTMLSpanElement),
@@ -34,7 +35,7 @@ const kept = {
 
 /** @returns {PageFilter} */
 function emptyFilter() {
-    return { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false };
+    return { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false };
 }
 
 /** True if the filter takes nothing away. @param {PageFilter} filter */
@@ -83,7 +84,7 @@ function applyFilter() {
     }
     const code = host.c.page_filter(
         bounds.leastBytes, bounds.mostBytes, bounds.leastAge, bounds.mostAge, bounds.us ? 1 : 0,
-        filter.stream, filter.pool, filter.atPeak ? 1 : 0, filter.atEnd ? 1 : 0,
+        filter.stream, filter.pool, filter.atPeak ? 1 : 0, filter.atEnd ? 1 : 0, filter.own ? 1 : 0,
     );
     if (code !== 0) throw new Error("There is not enough memory in this tab for the filter.");
     kept.allocations = host.c.page_kept();
@@ -114,7 +115,7 @@ function filterOfText(text) {
     const parts = new URLSearchParams(text ?? "");
     for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"])) filter[name] = (parts.get(name) ?? "").slice(0, 40);
     for (const name of /** @type {const} */ (["stream", "pool"])) filter[name] = boundedInteger(parts.get(name), 0, 65536) ?? -1;
-    for (const name of /** @type {const} */ (["atPeak", "atEnd"])) filter[name] = parts.get(name) === "true";
+    for (const name of /** @type {const} */ (["atPeak", "atEnd", "own"])) filter[name] = parts.get(name) === "true";
     return filter;
 }
 
@@ -168,6 +169,7 @@ function drawFilter() {
     filterUi.pool.value = String(filter.pool);
     filterUi.atPeak.checked = filter.atPeak;
     filterUi.atEnd.checked = filter.atEnd;
+    filterUi.own.checked = filter.own;
     filterUi.open.classList.toggle("filter-active", kept.active);
     filterUi.strip.hidden = !kept.active;
     setText(filterUi.open, kept.active ? `Filter: ${formatCount(kept.allocations)}` : "Filter");
@@ -196,7 +198,7 @@ function startFilter() {
         filterUi[name].addEventListener("input", () => setFilter({ [name]: filterUi[name].value }));
     for (const name of /** @type {const} */ (["stream", "pool"]))
         filterUi[name].addEventListener("change", () => setFilter({ [name]: Number(filterUi[name].value) }));
-    for (const name of /** @type {const} */ (["atPeak", "atEnd"]))
+    for (const name of /** @type {const} */ (["atPeak", "atEnd", "own"]))
         filterUi[name].addEventListener("change", () => setFilter({ [name]: filterUi[name].checked }));
     for (const id of ["filter-reset", "filtered-reset"]) element(id, HTMLButtonElement).addEventListener("click", () => setFilter(emptyFilter()));
     element("filter-form", HTMLFormElement).addEventListener("submit", (event) => {

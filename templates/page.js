@@ -682,7 +682,7 @@ async function start() {
     fillDevices();
     element("loading", HTMLDivElement).hidden = true;
     element("app", HTMLDivElement).hidden = false;
-    readHash(location.hash);
+    readHash(location.hash || String(meta.view ?? ""));
     startPlot();
     startMinimap();
     startPanel();

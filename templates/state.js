@@ -47,7 +47,7 @@ const state = {
     /** What the list says about the selected range. @type {"born" | "freed" | "peak"} */
     rangeOf: "born",
     /** @type {PageFilter} */
-    filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false },
+    filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false },
     /** Internal phases are shown in the lane. */
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */

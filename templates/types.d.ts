@@ -165,6 +165,7 @@ interface HostExports {
         pool: number,
         at_peak: number,
         at_end: number,
+        own: number,
     ): number;
     page_filter_off(): void;
     page_kept(): number;
@@ -200,6 +201,8 @@ interface PageFilter {
     pool: number;
     atPeak: boolean;
     atEnd: boolean;
+    /** Made by a line of the user's own code. */
+    own: boolean;
 }
 
 /** The window and what is shown in it, as scripts see it. Events count from 0; -1 is before the first. */

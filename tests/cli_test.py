@@ -5,6 +5,7 @@ Environment: STRATA, path of the program (default: build/release/strata).
 Snapshots are written here with Python's own pickle; those of samples/ are used where they are needed.
 """
 
+import base64
 import contextlib
 import fcntl
 import gzip
@@ -26,6 +27,7 @@ import tempfile
 import termios
 import time
 import unittest
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
@@ -204,6 +206,30 @@ class Usage(Case):
         self.expect(2, "html", "x.pickle", "-o", says="--output needs a value")
         self.expect(2, "png", "x.pickle", "--width", says="--width needs a value")
         self.expect(2, "report", "--json=yes", "x.pickle", says="--json takes no value")
+
+    def test_a_page_opens_with_the_view_that_was_asked_for(self):
+        self.write("s.pickle", snapshot(events_of([1024] * 300)))
+        for words, view in ((("--from=10", "--to=20"), "axis=events&window=10.000_20.000"), (("--at=peak",), "&at=299"),
+                            (("--hide-internal",), "&filter=own%3Dtrue"), (("--axis=time",), "&axis=time"), ((), None)):
+            self.expect(0, "html", "-fo", "x.html", *words, "s.pickle")
+            payload = re.search(rb'id="payload">([^<]*)<', (self.path / "x.html").read_bytes()).group(1)
+            found = b'"view":"' in self.unpacked(base64.b64decode(payload))
+            self.assertEqual(found, view is not None, words)
+            if view:
+                self.assertIn(view.encode(), self.unpacked(base64.b64decode(payload)), words)
+        self.expect(2, "html", "-o", "y.html", "--from=7", "--to=7", "s.pickle", says="leave no events between them")
+        self.expect(2, "html", "-o", "y.html", "--at=oom", "s.pickle", says="--at: ")
+        self.assertNotIn("y.html", self.files())
+
+    @staticmethod
+    def unpacked(payload):
+        """All zlib streams of a payload, one after the other."""
+        out, at = b"", 16 + 16 * int.from_bytes(payload[8:12], "little") + 8 * int.from_bytes(payload[12:16], "little")
+        while at < len(payload):
+            stream = zlib.decompressobj()
+            out += stream.decompress(payload[at:])
+            at = len(payload) - len(stream.unused_data)
+        return out
 
     def test_values_out_of_range(self):
         for option, value in (
