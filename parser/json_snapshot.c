@@ -56,6 +56,11 @@ static bool push_number(struct walker *walker, const char *text) {
 
 static bool push_json(struct walker *walker, const cJSON *json);
 
+/* What was pushed from `first` on; nothing may have been pushed ever. */
+static const struct value *values_from(const struct walker *walker, uint32_t first) {
+    return first == walker->n_stack ? NULL : walker->stack + first;
+}
+
 /* Whether a container became a fact, so that nothing refers any more to the nodes below it. */
 static bool is_fact(enum value_tag tag) {
     return tag == VALUE_FRAME || tag == VALUE_EVENT || tag == VALUE_BLOCK || tag == VALUE_SEGMENT ||
@@ -66,7 +71,7 @@ static bool is_fact(enum value_tag tag) {
 static bool dict_close(struct walker *walker, uint32_t first, uint32_t n_nodes, uint32_t n_items) {
     struct value dict = {.tag = VALUE_NEW_DICT};
     struct snapshot *snapshot = &walker->snapshot;
-    if (!snapshot_dict(snapshot, walker->stack + first, (walker->n_stack - first) / 2, &dict))
+    if (!snapshot_dict(snapshot, values_from(walker, first), (walker->n_stack - first) / 2, &dict))
         return snapshot_failed(walker);
     if (is_fact(dict.tag)) {
         snapshot->nodes.count = n_nodes;
@@ -95,7 +100,7 @@ static bool push_array(struct walker *walker, const cJSON *json) {
             return false;
     }
     struct value list;
-    if (!snapshot_tuple(&walker->snapshot, walker->stack + first, walker->n_stack - first, &list))
+    if (!snapshot_tuple(&walker->snapshot, values_from(walker, first), walker->n_stack - first, &list))
         return snapshot_failed(walker);
     walker->n_stack = first;
     return push(walker, list);
