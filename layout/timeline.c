@@ -47,12 +47,14 @@ static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
 static bool peaks_build(struct timeline *timeline, struct arena *arena) {
     uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
     timeline->block_peak = column(arena, n_blocks, sizeof *timeline->block_peak);
-    if (timeline->block_peak == NULL)
+    timeline->block_bytes = column(arena, n_blocks, sizeof *timeline->block_bytes);
+    if (timeline->block_peak == NULL || timeline->block_bytes == NULL)
         return false;
     for (uint32_t b = 0; b < n_blocks; b++) {
         uint32_t from = b * PEAK_BLOCK;
         uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;
         timeline->block_peak[b] = peak_scan(timeline->live, from, to);
+        timeline->block_bytes[b] = timeline->live[timeline->block_peak[b]];
     }
     timeline->peak_moment = timeline_peak_in(timeline, 0, timeline->n_moments);
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
@@ -69,9 +71,9 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
     if (first >= last)
         return peak_scan(live, from, to);
     uint32_t peak = peak_scan(live, from, first * PEAK_BLOCK);
-    for (uint32_t b = first; b < last; b++)
-        if (live[timeline->block_peak[b]] > live[peak])
-            peak = timeline->block_peak[b];
+    uint32_t highest = peak_scan(timeline->block_bytes, first, last);
+    if (timeline->block_bytes[highest] > live[peak])
+        peak = timeline->block_peak[highest];
     if (last * PEAK_BLOCK < to) {
         uint32_t tail = peak_scan(live, last * PEAK_BLOCK, to);
         if (live[tail] > live[peak])

@@ -18,6 +18,7 @@ struct timeline {
 
     uint64_t *live;        /* [n_moments] requested bytes alive; exact at every moment */
     uint32_t *block_peak;  /* moment of the maximum of each 64 moments: range maximum without a scan */
+    uint64_t *block_bytes; /* their totals, side by side: a search reads them from end to end */
     uint32_t peak_moment;  /* first moment of the maximum */
     uint32_t live_at_peak; /* allocations alive then */
     uint64_t peak_bytes, start_bytes, end_bytes;
