@@ -11,11 +11,11 @@
 
 /*
  * The module's memory: what the compiler laid out, then one heap. Blocks are powers of two (in steps of a
- * quarter) from free lists, so that a freed block is found again without a search; linear memory can only
- * grow.
+ * quarter) from free lists, so that a freed block is found again without a search. Linear memory can only grow, so
+ * large blocks are cut from larger ones that are free, and the last one grows where it lies.
  */
 
-enum { PAGE_NBYTES = 65536, SIZE_CLASSES = 128, BLOCK_HEADER = 16 };
+enum { PAGE_NBYTES = 65536, SIZE_CLASSES = 128, BLOCK_HEADER = 16, CUT_LEAST = 4096 };
 
 extern uint8_t __heap_base;
 
@@ -59,23 +59,62 @@ static struct heap_block *heap_extend(uint64_t nbytes) {
     return block;
 }
 
+static void heap_give(void *ptr) {
+    struct heap_block *block = (struct heap_block *)ptr - 1;
+    block->next = heap.free[block->size_class];
+    heap.free[block->size_class] = block;
+}
+
+/* The largest class of at most `nbytes`, which are 64 or more. */
+static uint32_t size_class_within(uint64_t nbytes) {
+    uint32_t size_class = size_class_of(nbytes);
+    return size_of_class(size_class) > nbytes ? size_class - 1 : size_class;
+}
+
+/* Cuts a block of a class from a larger one that is free: what the payload leaves behind is large and few. */
+static struct heap_block *heap_cut(uint32_t size_class) {
+    uint32_t from = size_class + 1;
+    while (from < SIZE_CLASSES && heap.free[from] == NULL)
+        from++;
+    if (from == SIZE_CLASSES)
+        return NULL;
+    struct heap_block *block = heap.free[from];
+    heap.free[from] = block->next;
+    uint64_t nbytes = size_of_class(size_class), rest = size_of_class(from) - nbytes;
+    if (rest < CUT_LEAST) {
+        block->size_class = from;
+        return block;
+    }
+    struct heap_block *other = (struct heap_block *)((uintptr_t)block + (uintptr_t)nbytes);
+    other->size_class = size_class_within(rest);
+    heap_give(other + 1);
+    block->size_class = size_class;
+    return block;
+}
+
 static void *heap_take(size_t nbytes) {
     uint32_t size_class = size_class_of((uint64_t)nbytes + BLOCK_HEADER);
     struct heap_block *block = heap.free[size_class];
-    if (block != NULL)
+    if (block != NULL) {
         heap.free[size_class] = block->next;
-    else
-        block = heap_extend(size_of_class(size_class));
+        return block + 1;
+    }
+    if (size_of_class(size_class) >= CUT_LEAST && (block = heap_cut(size_class)) != NULL)
+        return block + 1;
+    block = heap_extend(size_of_class(size_class));
     if (block == NULL)
         return NULL;
     block->size_class = size_class;
     return block + 1;
 }
 
-static void heap_give(void *ptr) {
-    struct heap_block *block = (struct heap_block *)ptr - 1;
-    block->next = heap.free[block->size_class];
-    heap.free[block->size_class] = block;
+/* What lies last grows where it is. False: it does not lie last, or there is no more memory. */
+static bool heap_stretch(struct heap_block *block, uint64_t nbytes) {
+    uint64_t have = size_of_class(block->size_class), want = size_of_class(size_class_of(nbytes));
+    if ((uintptr_t)block + (uintptr_t)have != heap.top || want < have || heap_extend(want - have) == NULL)
+        return false;
+    block->size_class = size_class_of(nbytes);
+    return true;
 }
 
 static void *heap_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
@@ -87,7 +126,8 @@ static void *heap_resize(void *context, void *ptr, size_t old_nbytes, size_t new
         return NULL;
     }
     struct heap_block *block = (struct heap_block *)ptr - 1;
-    if (size_class_of((uint64_t)new_nbytes + BLOCK_HEADER) == block->size_class)
+    uint64_t nbytes = (uint64_t)new_nbytes + BLOCK_HEADER;
+    if (size_class_of(nbytes) == block->size_class || heap_stretch(block, nbytes))
         return ptr;
     void *moved = heap_take(new_nbytes);
     if (moved == NULL)
@@ -126,7 +166,8 @@ static struct {
     uint32_t *some;        /* ids of lives, while they are being grouped */
     struct phases *phases; /* [n_devices], valid where built */
     struct phase_mark *marks;
-    uint32_t marks_capacity;
+    struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
+    uint32_t marks_capacity, spans_capacity, spans_of;
     uint8_t *category; /* of the lives of device `category_of` - 1 */
     uint32_t category_of, category_capacity;
     uint32_t rgba_capacity, frames_capacity, curve_capacity;
@@ -592,22 +633,45 @@ struct phase_mark {
     double phase, row, from, to; /* pixels, fractions */
 };
 
+/* Where a phase lies along the axis, in 1/65536. */
+struct phase_span {
+    int64_t start, end;
+};
+
+/* Finding a time among the moments costs more than all else a lane does for a phase, and it stays where it is. */
+static const struct phase_span *phase_spans_now(enum axis axis) {
+    const struct phases *phases = &page.phases[page.current];
+    uint32_t wanted = (page.current + 1) * 2 + (axis == AXIS_TIME);
+    if (page.spans_of == wanted)
+        return page.spans;
+    page.spans_of = 0;
+    if (!arena_grow(&page.arena, (void **)&page.spans, &page.spans_capacity, (uint64_t)phases->count + 1,
+                    sizeof *page.spans))
+        return NULL;
+    for (uint32_t i = 0; i < phases->count; i++)
+        page.spans[i] = (struct phase_span){phase_q16(timeline_now(), axis, phases->phase[i].start_us),
+                                            phase_q16(timeline_now(), axis, phases->phase[i].end_us)};
+    page.spans_of = wanted;
+    return page.spans;
+}
+
 /* Bands that would lie within the last pixel of their row's band before are left out: it is painted already. */
 EXPORT(page_phase_marks) uint32_t page_phase_marks(int32_t internal, uint32_t most_rows) {
     const struct phases *phases = &page.phases[page.current];
     const struct view *view = &page.scene.view;
     double painted[PHASE_OPEN_MAX] = {0},
            scale = (double)view->width / (double)(view->to_q16 - view->from_q16);
+    const struct phase_span *spans = phase_spans_now(view->axis);
     uint32_t count = 0;
-    for (uint32_t i = 0; i < phases->count; i++) {
+    /* They start in order: from the first one behind the window on, none is seen. */
+    for (uint32_t i = 0; spans != NULL && i < phases->count && spans[i].start < view->to_q16; i++) {
         const struct phase *phase = &phases->phase[i];
         uint32_t row = internal ? phase->depth : phase->plain_depth;
         if ((phase->internal && !internal) || row >= most_rows || row >= PHASE_OPEN_MAX)
             continue;
-        int64_t start = phase_q16(timeline_now(), view->axis, phase->start_us),
-                end = phase_q16(timeline_now(), view->axis, phase->end_us);
+        int64_t start = spans[i].start, end = spans[i].end;
         double from = (double)(start - view->from_q16) * scale, to = (double)(end - view->from_q16) * scale;
-        if (start >= view->to_q16 || end <= view->from_q16 || to < painted[row])
+        if (end <= view->from_q16 || to < painted[row])
             continue;
         if (!arena_grow(&page.arena, (void **)&page.marks, &page.marks_capacity, (uint64_t)count + 1,
                         sizeof *page.marks))
@@ -974,6 +1038,8 @@ EXPORT(page_filter_off) void page_filter_off(void) {
 
 EXPORT(page_kept) double page_kept(void) {
     uint32_t count = 0, n_lives = lives_now()->count;
+    if (!page.filtered)
+        return n_lives;
     for (uint32_t i = 0; i < n_lives; i++)
         count += life_is_kept(i);
     return count;
