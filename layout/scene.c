@@ -418,9 +418,9 @@ bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *
     uint32_t target = (scene->view.height - 1 - y) * 256 + 128;
     uint64_t below = 0, drawn = 0; /* bytes below; `drawn` counts what shrinks away as well */
     *pick = (struct pick){.moment = scene->moment[x], .life = NO_LIFE};
-    for (uint32_t i = 0; i < scene->n_bands; i++) {
+    for (uint32_t i = 0; i < scene->n_bands && scene->bands[i].start <= x; i++) {
         const struct band *band = &scene->bands[i];
-        if (x < band->start || x >= band->tail)
+        if (x >= band->tail)
             continue;
         uint64_t size = sizes[band->life];
         drawn += scene_band_bytes(scene, band, x);

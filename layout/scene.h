@@ -51,7 +51,7 @@ struct scene {
     uint32_t *moment; /* [width] moment shown by each column; never falls */
     uint16_t *remains; /* [width] 0: no bend in this column; else 1..256, the share (in 1/256) that is left of
                           what died at this column's moment */
-    uint32_t n_bands;  /* visible lives, in stack order */
+    uint32_t n_bands;  /* visible lives, in stack order; their first columns rise */
     struct band *bands;
 
     struct arena arena; /* memory of the arrays, kept from one build to the next */
@@ -97,7 +97,8 @@ struct pick {
     uint64_t offset; /* bytes below the life at that moment (bends ignored) */
 };
 
-/* What is under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible lives). */
+/* What is under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible lives that begin
+ * left of it). */
 bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick);
 
 /* The band of a life, NULL: it is not visible. O(log bands). */

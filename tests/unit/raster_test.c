@@ -185,6 +185,7 @@ static void scene_check(const struct scene *scene) {
             continue;
         assert_true(found < scene->n_bands);
         assert_memory_equal(&scene->bands[found], &band, sizeof band);
+        assert_true(found == 0 || band.start >= scene->bands[found - 1].start);
         found++;
     }
     assert_int_equal(found, scene->n_bands);
@@ -204,6 +205,40 @@ static void test_bands_are_what_they_are_said_to_be(void **state) {
             recording->scene.keep = i % 3 == 0 ? keep : NULL;
             assert_true(scene_build(&recording->scene, &view));
             scene_check(&recording->scene);
+        }
+        recording_free(recording);
+    }
+}
+
+/* What scene.h says of a point: the lowest band that reaches above the pixel's centre. */
+static uint32_t life_expected(const struct scene *scene, uint32_t x, uint32_t y) {
+    struct y_scale scale = y_scale_of(&scene->view);
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
+        const struct band *band = &scene->bands[i];
+        if (x < band->start || x >= band->tail)
+            continue;
+        total += scene_band_bytes(scene, band, x);
+        if (y_scale_q8(&scale, total) > (scene->view.height - 1 - y) * 256 + 128)
+            return band->life;
+    }
+    return UINT32_MAX;
+}
+
+static void test_picks_are_what_lies_there(void **state) {
+    (void)state;
+    for (uint32_t round = 0; round < 30; round++) {
+        seed = 2000 + round;
+        struct recording *recording =
+            recording_random(100 + random_below(900), 50 + random_below(1500), 50000);
+        struct view view = view_random(&recording->timeline);
+        assert_true(scene_build(&recording->scene, &view));
+        for (uint32_t i = 0; i < 300; i++) {
+            struct pick pick;
+            uint32_t x = random_below(view.width), y = random_below(view.height);
+            assert_true(scene_pick(&recording->scene, x, y, &pick));
+            assert_int_equal(pick.life, life_expected(&recording->scene, x, y));
+            assert_int_equal(pick.moment, recording->scene.moment[x]);
         }
         recording_free(recording);
     }
@@ -390,6 +425,7 @@ static void test_a_scene_and_a_raster_can_be_used_again(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bands_are_what_they_are_said_to_be),
+        cmocka_unit_test(test_picks_are_what_lies_there),
         cmocka_unit_test(test_a_narrow_window_visits_little),
         cmocka_unit_test(test_colours_lie_between_their_neighbours),
         cmocka_unit_test(test_a_change_of_nothing_but_colour_stays_where_it_is),
