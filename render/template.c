@@ -83,12 +83,61 @@ void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes
     buffer_add_text(out, "</script>");
 }
 
+/* A line without its end, and without the blanks before it. */
+struct line {
+    const char *at;
+    size_t nbytes;
+};
+
+static struct line line_at(const char *at, const char *end) {
+    const char *stop = memchr(at, '\n', (size_t)(end - at));
+    struct line line = {at, (size_t)((stop != NULL ? stop : end) - at)};
+    while (line.nbytes != 0 && *line.at == ' ') {
+        line.at++;
+        line.nbytes--;
+    }
+    return line;
+}
+
+static bool line_begins(struct line line, const char *text) {
+    size_t length = strlen(text);
+    return line.nbytes >= length && memcmp(line.at, text, length) == 0;
+}
+
+static bool line_ends(struct line line, const char *text) {
+    size_t length = strlen(text);
+    return line.nbytes >= length && memcmp(line.at + line.nbytes - length, text, length) == 0;
+}
+
+static bool line_has(struct line line, const char *text) {
+    for (; line.nbytes != 0; line.at++, line.nbytes--)
+        if (line_begins(line, text))
+            return true;
+    return false;
+}
+
+/* A script without the lines that are nothing but comment and without indentation: a page is read by browsers. No string
+ * of ours goes over several lines, so a line is code or comment; what stands behind a comment is code. */
+static void add_code(struct buffer *out, const char *at, size_t nbytes) {
+    const char *end = at + nbytes;
+    bool in_comment = false;
+    while (at < end) {
+        struct line line = line_at(at, end);
+        at = line.at + line.nbytes + 1;
+        bool opens = !in_comment && line_begins(line, "/*") && !line_has(line, "*/");
+        bool alone = line_begins(line, "//") || (line_begins(line, "/*") && line_ends(line, "*/"));
+        if (!in_comment && !opens && !alone && line.nbytes != 0) {
+            buffer_add(out, line.at, line.nbytes);
+            buffer_add_text(out, "\n");
+        }
+        in_comment = opens || (in_comment && !line_ends(line, "*/"));
+    }
+}
+
 void template_join_scripts(struct buffer *script, const struct template_asset *assets, size_t n_assets) {
     buffer_add_text(script, "\"use strict\";\n{\n");
-    for (size_t i = 0; i < n_assets; i++) {
-        buffer_add(script, assets[i].bytes, *assets[i].nbytes);
-        buffer_add_text(script, "\n");
-    }
+    for (size_t i = 0; i < n_assets; i++)
+        add_code(script, (const char *)assets[i].bytes, *assets[i].nbytes);
     buffer_add_text(script, "}\n");
 }
 

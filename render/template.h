@@ -24,7 +24,8 @@ struct template_asset {
     const size_t *nbytes;
 };
 
-/* The scripts as one strict block, so that their names stay out of the page's global scope. */
+/* The scripts as one strict block, so that their names stay out of the page's global scope, without comments and
+ * indentation. */
 void template_join_scripts(struct buffer *script, const struct template_asset *assets, size_t n_assets);
 
 void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes);
