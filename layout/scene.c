@@ -245,11 +245,12 @@ static void first_column_mark(struct scene *scene) {
 
 /* The marks become bands in the order of the stack, and are taken away: the next build finds none. */
 static void first_column_bands(struct scene *scene) {
-    struct band *band = scene->bands;
-    for (uint32_t word = 0; band != scene->bands + scene->n_bands; word++) {
+    uint32_t n = 0;
+    for (uint32_t word = 0; n < scene->n_bands; word++) {
         for (uint64_t bits = scene->bitmap[word]; bits != 0; bits &= bits - 1) {
+            struct band *band = &scene->bands[n++];
             band->life = word * 64 + (uint32_t)__builtin_ctzll(bits);
-            band_complete(scene, 0, band++);
+            band_complete(scene, 0, band);
         }
         scene->bitmap[word] = 0;
     }
