@@ -794,6 +794,15 @@ static const uint8_t *categories_now(void) {
     return page.category;
 }
 
+/* Every drawing writes all of it: what was there need not move along, and a larger window takes no more than it needs. */
+static bool picture_reserve(uint64_t nbytes) {
+    if (nbytes > page.rgba_capacity) {
+        arena_drop(&page.arena, (void **)&page.rgba);
+        page.rgba_capacity = 0;
+    }
+    return arena_grow(&page.arena, (void **)&page.rgba, &page.rgba_capacity, nbytes, 1);
+}
+
 EXPORT(page_draw)
 uint32_t page_draw(int32_t axis, double from, double to, uint32_t width, uint32_t height, double bottom_bytes,
                    double top_bytes, uint32_t flags, uint32_t color_by, double capacity_bytes) {
@@ -812,8 +821,8 @@ uint32_t page_draw(int32_t axis, double from, double to, uint32_t width, uint32_
                                  .context_mask = page.context_mask};
     if (style.color_by == COLOR_BY_CATEGORY)
         style.category = categories_now();
-    if (!arena_grow(&page.arena, (void **)&page.rgba, &page.rgba_capacity, (uint64_t)width * height * 4, 1) ||
-        !scene_build(&page.scene, &view) || !raster_draw(&page.raster, &page.scene, &style, page.rgba))
+    if (!picture_reserve((uint64_t)width * height * 4) || !scene_build(&page.scene, &view) ||
+        !raster_draw(&page.raster, &page.scene, &style, page.rgba))
         return 0;
     return offset_of(page.rgba);
 }
