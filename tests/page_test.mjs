@@ -1281,6 +1281,65 @@ describe("a million events", { skip }, () => {
     });
 });
 
+/* ---- what the command line says ---- */
+
+describe("pages of a command line", { skip }, () => {
+    test("a page of limited size says what is merged", async () => {
+        const file = path.join(folder, "limited.pickle");
+        run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 40_000, "-o", file);
+        const whole = readFileSync(writePage(file)).length;
+        const [device] = report(file).devices;
+        await withPage(writePage(file, "--max-html-size", String(Math.round(whole * 0.9))), async (page) => {
+            await page.locator("#trust").click();
+            await until(async () => (await page.locator("#trust-body").innerText()).includes("To keep the page below"), "the note");
+            await page.keyboard.press("Escape");
+            assert.match(await page.locator("#drawn").innerText(), new RegExp(`bands of ${device.allocations.toLocaleString("en-US")} allocations in view`));
+            assert.equal((await ask(page, "strata.summary()")).peak_bytes, device.peak_bytes);
+            // Some band of many is found, pinned, and says so.
+            const bands = (await ask(page, "strata.stats()")).allocations;
+            let many = 0;
+            for (let life = 0; life < bands && !many; life += 7) {
+                await setView(page, { selected: life });
+                const facts = await page.locator("#detail").innerText();
+                if (/allocations of this stack and time/.test(facts)) many = life;
+            }
+            assert.ok(many, "a merged band");
+            assert.doesNotMatch(await page.locator("#detail").innerText(), /Address/);
+        });
+    });
+
+    test("a page opens with the view that was asked for", async () => {
+        const oom = path.join(samples, "oom.pickle");
+        const [device] = report(oom).devices;
+        await withPage(writePage(oom, "--from", "oom-300", "--to", "oom+10", "--hide-internal"), async (page) => {
+            const view = await ask(page, "strata.view()");
+            const { event } = device.oom[0];
+            assert.deepEqual([view.from, view.to], [event - 300, Math.min(event + 10, device.events)]);
+            assert.equal(view.filter.own, true);
+            assert.ok(await page.locator("#filter-own").isChecked());
+            const { kept, allocations } = await ask(page, "strata.stats()");
+            assert.ok(kept > 0 && kept < allocations, `${kept} of ${allocations}`);
+            await page.keyboard.press("0");
+            await settle(page);
+            assert.ok((await ask(page, "strata.view()")).from <= 0);
+        });
+    });
+
+    test("a browser that cannot unpack the page says so", async () => {
+        const context = await browser.newContext();
+        try {
+            const page = await context.newPage();
+            await page.addInitScript("delete window.DecompressionStream");
+            await page.goto(pathToFileURL(writePage(path.join(samples, "train.pickle"))).href);
+            await until(async () => (await page.locator("#failure").innerText()).includes("no DecompressionStream"), "the sentence");
+            assert.ok(await page.locator("#loading").isHidden());
+            assert.match(await page.evaluate("strata.ready.then(() => '', (error) => error.message)"), /no DecompressionStream/);
+        } finally {
+            await context.close();
+        }
+    });
+});
+
 /* ---- people and screens ---- */
 
 describe("for everybody", { skip }, () => {
