@@ -359,7 +359,7 @@ static void flags_note(struct settings *settings, const struct option *option, c
 
 /* A result tells the name of a file that shaped it, not where that lies. */
 static const char *flag_value(const struct option *option, const char *value) {
-    const char *slash = option->apply == apply_rules ? strrchr(value, '/') : NULL;
+    const char *slash = option->apply == apply_rules && value != NULL ? strrchr(value, '/') : NULL;
     return slash != NULL ? slash + 1 : value;
 }
 

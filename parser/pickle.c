@@ -55,6 +55,13 @@ bool machine_push_slow(struct machine *machine, struct value value) {
     return true;
 }
 
+/* There is a stack from the begin, so that places in it have addresses even where nothing was pushed yet. */
+static bool stack_begin(struct machine *machine) {
+    return arena_grow(machine->arena, (void **)&machine->stack, &machine->stack_capacity, 1,
+                      sizeof *machine->stack) ||
+           machine_fail_memory(machine);
+}
+
 /* Values above the last mark may be taken, those below not. */
 static inline uint32_t stack_floor(const struct machine *machine) {
     return machine->n_marks == 0 ? 0 : machine->mark[machine->n_marks - 1];
@@ -880,7 +887,7 @@ bool pickle_read(struct cursor *cursor, struct trace *trace) {
     struct machine machine = {.cursor = cursor, .arena = &trace->arena};
     struct value root;
     bool done = snapshot_init(&machine.snapshot, trace, cursor->error) || machine_fail_snapshot(&machine);
-    done = done && machine_run(&machine) && root_take(&machine, &root);
+    done = done && stack_begin(&machine) && machine_run(&machine) && root_take(&machine, &root);
     if (!done && cursor->error->code == READ_TRUNCATED) {
         done = cut_read(&machine);
     } else {
