@@ -207,19 +207,6 @@ static bool life_is_kept(const struct scene *scene, uint32_t life) {
     return scene->keep == NULL || (scene->keep[life / 64] >> life % 64 & 1) != 0;
 }
 
-/* First position in a bucket whose life was born at or after `birth`. */
-static uint32_t bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
-    uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline->device->lives.birth[timeline->by_lifetime[middle]] < birth)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /*
  * Marks in the bitmap what is seen in the first column. In bucket k only births in the last 2^(k+1) - 1 moments
  * can be alive (or have just died) at a moment.
@@ -231,7 +218,8 @@ static void first_column_mark(struct scene *scene) {
     for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
         uint64_t reach = (UINT64_C(2) << bucket) - 1;
         uint32_t end = timeline->bucket_start[bucket + 1];
-        for (uint32_t at = bucket_seek(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
+        for (uint32_t at =
+                 timeline_bucket_seek(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
              at < end && lives->birth[timeline->by_lifetime[at]] <= moment; at++) {
             uint32_t life = timeline->by_lifetime[at];
             scene->rows_visited++;

@@ -224,8 +224,7 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
            times_build(timeline, arena) && buckets_build(timeline, arena) && sites_build(timeline, arena);
 }
 
-/* First position in a bucket whose life was born at or after `birth`. */
-static uint32_t bucket_search(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
+uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
     uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -267,7 +266,7 @@ uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uin
     uint32_t count = 0;
     for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
         uint64_t reach = (UINT64_C(2) << bucket) - 1;
-        uint32_t at = bucket_search(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
+        uint32_t at = timeline_bucket_seek(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
         for (; at < timeline->bucket_start[bucket + 1]; at++) {
             uint32_t life = timeline->by_lifetime[at];
             if (lives->birth[life] > moment)

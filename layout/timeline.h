@@ -59,6 +59,9 @@ uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
  * n). */
 uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us);
 
+/* First place in by_lifetime, within a bucket, whose life was born at or after `birth`. O(log n). */
+uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth);
+
 /*
  * Lives that are alive at `moment`, in stack order (bottom first). Writes at most `capacity` ids and returns
  * how many there are. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets + sort of the

@@ -15,6 +15,7 @@
 #include "layout/scene.h"
 #include "layout/timeline.h"
 #include "parser/read.h"
+#include "unit/memory_host.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,18 +23,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_nbytes);
-}
-
-static const struct arena_host host = {host_resize, NULL};
 
 static _Noreturn void fail(const char *what, const char *detail) {
     (void)fprintf(stderr, "state_dump: %s: %s\n", what, detail);
@@ -47,7 +36,7 @@ static int64_t file_read(void *context, void *to, size_t nbytes) {
 }
 
 static void read_file(struct trace *trace, const char *path) {
-    if (!trace_init(trace, host, SIZE_MAX))
+    if (!trace_init(trace, plain_host, SIZE_MAX))
         fail(path, "no memory");
     FILE *file = fopen(path, "rb");
     if (!file)
@@ -131,7 +120,7 @@ static void dump_picks(const struct timeline *timeline, char **arguments) {
     view.top_bytes = timeline_headroom(timeline);
     printf("top %" PRIu64 "\n", view.top_bytes);
     struct scene scene;
-    scene_init(&scene, timeline, host);
+    scene_init(&scene, timeline, plain_host);
     if (!scene_build(&scene, &view))
         fail("scene_build", "no memory");
     for (char **point = arguments + 4; *point; point++)
@@ -171,7 +160,7 @@ int main(int argc, char **argv) {
     struct trace trace;
     read_file(&trace, arguments[0]);
     struct arena arena;
-    arena_init(&arena, host, SIZE_MAX);
+    arena_init(&arena, plain_host, SIZE_MAX);
     struct timeline timeline;
     if (!timeline_init(&timeline, &trace, device_index(&trace, arguments[1]), &arena))
         fail(arguments[0], "no memory");

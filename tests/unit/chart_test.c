@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "memory_host.h"
 #include "render/chart.h"
 #include "render/chart_groups.h"
 #include "render/chart_layout.h"
@@ -15,18 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void *resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_nbytes);
-}
-
-static const struct arena_host host = {.resize = resize};
 
 /* ---- a recording: LIVES allocations, each freed HELD events later ---- */
 
@@ -128,7 +117,7 @@ static void recording_add_events(struct recording *recording) {
 static struct recording *recording_open(bool with_events) {
     struct recording *recording = calloc(1, sizeof *recording);
     assert_non_null(recording);
-    assert_true(trace_init(&recording->trace, host, SIZE_MAX));
+    assert_true(trace_init(&recording->trace, plain_host, SIZE_MAX));
     recording->trace.devices = &recording->device;
     recording->trace.n_devices = 1;
     recording->pools[1] = (struct pool_id){0, 0};
@@ -146,7 +135,7 @@ static struct recording *recording_open(bool with_events) {
             "wide that picture may be, and therefore is cut at its end, as notes are when they are "
             "too long for one line of a picture.",
             i == 3 ? 5 : -1));
-    arena_init(&recording->arena, host, SIZE_MAX);
+    arena_init(&recording->arena, plain_host, SIZE_MAX);
     assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
     return recording;
 }
@@ -211,12 +200,12 @@ static void layout_check(struct recording *recording, const struct chart_options
                                 .options = options,
                                 .window = chart_window_of(&recording->timeline, options)};
     input.moment = options->legend_moment == UINT32_MAX ? input.window.peak_moment : options->legend_moment;
-    arena_init(&scratch, host, SIZE_MAX);
+    arena_init(&scratch, plain_host, SIZE_MAX);
     struct raster_style style = {.color_by = options->color_by};
     assert_true(chart_groups_find(&input, &style, &scratch, &groups, &input.n_groups));
     input.groups = groups;
     struct chart_layout layout;
-    assert_int_equal(chart_layout_make(&layout, &input, font, host), CHART_OK);
+    assert_int_equal(chart_layout_make(&layout, &input, font, plain_host), CHART_OK);
     assert_layout_is_sound(&layout, options);
     chart_layout_release(&layout);
     arena_release(&scratch);
@@ -368,7 +357,7 @@ static void every_colour_is_explained(void **state) {
     uint32_t n_groups, n_alive = 0;
     bool shown[RASTER_KEYS] = {false};
     uint64_t bytes = 0;
-    arena_init(&scratch, host, SIZE_MAX);
+    arena_init(&scratch, plain_host, SIZE_MAX);
     assert_true(chart_groups_find(&input, &style, &scratch, &groups, &n_groups));
     for (uint32_t i = 0; i < n_groups; i++) {
         shown[groups[i].site] = true;
@@ -395,7 +384,7 @@ static void an_empty_recording_says_why(void **state) {
                                     .window = chart_window_of(&recording->timeline, &options)};
         struct chart_layout layout;
         uint32_t n_inside = 0;
-        assert_int_equal(chart_layout_make(&layout, &input, font, host), CHART_OK);
+        assert_int_equal(chart_layout_make(&layout, &input, font, plain_host), CHART_OK);
         assert_layout_is_sound(&layout, &options);
         assert_true(layout.plot_is_text);
         for (uint32_t k = 0; k < layout.n_boxes; k++)
@@ -461,8 +450,8 @@ static void raster_expect(const struct timeline *timeline, const struct view *vi
     struct scene scene;
     struct raster raster;
     struct raster_style style = {.dark = options->dark, .reserved = true, .scale = options->scale};
-    scene_init(&scene, timeline, host);
-    raster_init(&raster, host);
+    scene_init(&scene, timeline, plain_host);
+    raster_init(&raster, plain_host);
     assert_true(scene_build(&scene, view));
     assert_true(raster_draw(&raster, &scene, &style, rgba));
     raster_release(&raster);

@@ -58,7 +58,7 @@ struct fixture {
 
 static void fixture_open(struct fixture *fixture, struct counting *counting, size_t limit_nbytes) {
     *fixture = (struct fixture){.source = {.read = counting_read, .context = counting}};
-    arena_init(&fixture->arena, (struct arena_host){memory_resize, NULL}, limit_nbytes);
+    arena_init(&fixture->arena, plain_host, limit_nbytes);
     assert_true(cursor_init(&fixture->cursor, &fixture->source, NULL, &fixture->arena, &fixture->error));
 }
 
@@ -176,7 +176,7 @@ static void test_a_decoder_that_fails(void **state) {
     struct fixture fixture = {0};
     struct failing_decoder decoder = {&fixture.error};
     fixture.source = (struct read_source){.read = decoder_read, .context = &decoder};
-    arena_init(&fixture.arena, (struct arena_host){memory_resize, NULL}, SIZE_MAX);
+    arena_init(&fixture.arena, plain_host, SIZE_MAX);
     assert_true(cursor_init(&fixture.cursor, &fixture.source, NULL, &fixture.arena, &fixture.error));
     assert_false(cursor_need(&fixture.cursor, 1));
     expect_stopped(&fixture, READ_CORRUPT, 99);
@@ -251,7 +251,7 @@ static void test_the_memory_limit(void **state) {
     fixture_close(&fixture);
 
     struct cursor cursor;
-    arena_init(&fixture.arena, (struct arena_host){memory_resize, NULL}, 1000);
+    arena_init(&fixture.arena, plain_host, 1000);
     fixture.error = (struct read_error){0};
     assert_false(cursor_init(&cursor, &fixture.source, NULL, &fixture.arena, &fixture.error));
     assert_int_equal(fixture.error.code, READ_NO_MEMORY);

@@ -178,7 +178,7 @@ static void test_full_tables(void **state) {
     struct memory_input input = {.at = (const uint8_t *)snapshot, .nbytes = sizeof snapshot - 1};
     const struct read_source source = {.read = memory_input_read, .context = &input};
     trace_release(&trace);
-    assert_true(trace_init(&trace, (struct arena_host){memory_resize, NULL}, SIZE_MAX));
+    assert_true(trace_init(&trace, plain_host, SIZE_MAX));
     trace.strings.start[trace.strings.count] = UINT32_MAX - 2;
     assert_false(trace_read(&trace, &source, NULL, &error));
     assert_int_equal(error.code, READ_LIMIT);

@@ -2,6 +2,7 @@
 #ifndef STRATA_TESTS_MEMORY_INPUT_H
 #define STRATA_TESTS_MEMORY_INPUT_H
 
+#include "memory_host.h"
 #include "parser/read.h"
 
 #include <stdlib.h>
@@ -55,23 +56,13 @@ static inline int64_t memory_input_read(void *context, void *to, size_t nbytes) 
     return (int64_t)n;
 }
 
-static inline void *memory_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes != 0)
-        return realloc(ptr, new_nbytes);
-    free(ptr);
-    return NULL;
-}
-
 /* Reads with at most `limit_nbytes` of memory. The trace is to be released in any case. */
 static inline bool memory_input_trace(struct trace *trace, const void *at, size_t nbytes, size_t step,
                                       size_t limit_nbytes, struct read_error *error) {
     struct memory_input input = {.at = at, .nbytes = nbytes, .step = step};
     struct read_source source = {.read = memory_input_read, .context = &input};
     *error = (struct read_error){.code = READ_NO_MEMORY};
-    return trace_init(trace, (struct arena_host){memory_resize, NULL}, limit_nbytes) &&
-           trace_read(trace, &source, NULL, error);
+    return trace_init(trace, plain_host, limit_nbytes) && trace_read(trace, &source, NULL, error);
 }
 
 /* True if the trace has a diagnostic with this code. */

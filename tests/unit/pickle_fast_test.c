@@ -337,7 +337,7 @@ static uint64_t steps_of(uint32_t n_events) {
     pickle_end(&writer);
     struct memory_input input = {.at = writer.bytes.at, .nbytes = writer.bytes.nbytes};
     struct read_source source = {.read = memory_input_read, .context = &input};
-    assert_true(trace_init(&trace, (struct arena_host){memory_resize, NULL}, SIZE_MAX));
+    assert_true(trace_init(&trace, plain_host, SIZE_MAX));
     assert_true(cursor_init(&cursor, &source, NULL, &trace.arena, &error));
     assert_true(pickle_read(&cursor, &trace));
     assert_int_equal(trace.devices[0].n_events, n_events);

@@ -8,22 +8,11 @@
 #include <cmocka.h>
 
 #include "layout/scene.h"
+#include "memory_host.h"
 #include "render/raster.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void *resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_nbytes);
-}
-
-static const struct arena_host host = {.resize = resize};
 
 /* ---- recordings ---- */
 
@@ -58,7 +47,7 @@ static uint32_t random_below(uint32_t most) {
 static struct recording *recording_new(uint32_t n_lives, uint32_t n_events) {
     struct recording *recording = calloc(1, sizeof *recording);
     assert_non_null(recording);
-    assert_true(trace_init(&recording->trace, host, SIZE_MAX));
+    assert_true(trace_init(&recording->trace, plain_host, SIZE_MAX));
     struct trace *trace = &recording->trace;
     uint32_t file = trace_string_add(trace, "train.py", 8);
     for (uint32_t i = 1; i <= SITES; i++) {
@@ -90,10 +79,10 @@ static struct recording *recording_new(uint32_t n_lives, uint32_t n_events) {
 }
 
 static void recording_start(struct recording *recording) {
-    arena_init(&recording->arena, host, SIZE_MAX);
+    arena_init(&recording->arena, plain_host, SIZE_MAX);
     assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
-    scene_init(&recording->scene, &recording->timeline, host);
-    raster_init(&recording->raster, host);
+    scene_init(&recording->scene, &recording->timeline, plain_host);
+    raster_init(&recording->raster, plain_host);
 }
 
 static void recording_free(struct recording *recording) {

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "layout/timeline.h"
+#include "memory_host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,22 +52,11 @@ struct recording {
     struct oom_event ooms[4];
 };
 
-static inline void *recording_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_nbytes);
-}
-
 static inline struct recording *recording_open(void) {
-    struct arena_host host = {.resize = recording_resize};
     struct recording *recording = calloc(1, sizeof *recording);
     assert_non_null(recording);
-    assert_true(trace_init(&recording->trace, host, SIZE_MAX));
-    arena_init(&recording->arena, host, SIZE_MAX);
+    assert_true(trace_init(&recording->trace, plain_host, SIZE_MAX));
+    arena_init(&recording->arena, plain_host, SIZE_MAX);
     struct device_trace *device = &recording->device;
     recording->trace.devices = device;
     recording->trace.n_devices = 1;

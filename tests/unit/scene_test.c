@@ -9,21 +9,10 @@
 #include "layout/groups.h"
 #include "layout/phases.h"
 #include "layout/scene.h"
+#include "memory_host.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void *resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_nbytes);
-}
-
-static const struct arena_host host = {.resize = resize};
 
 /* ---- a recording: life i is born by event i; the even ones die at the end ---- */
 
@@ -69,7 +58,7 @@ static void recording_add_lives(struct recording *recording) {
 static struct recording *recording_open(void) {
     struct recording *recording = calloc(1, sizeof *recording);
     assert_non_null(recording);
-    assert_true(trace_init(&recording->trace, host, SIZE_MAX));
+    assert_true(trace_init(&recording->trace, plain_host, SIZE_MAX));
     struct trace *trace = &recording->trace;
     trace->devices = &recording->device;
     trace->n_devices = 1;
@@ -84,7 +73,7 @@ static struct recording *recording_open(void) {
     recording->device.streams = recording->streams;
     recording->device.n_streams = 1;
     recording_add_lives(recording);
-    arena_init(&recording->arena, host, SIZE_MAX);
+    arena_init(&recording->arena, plain_host, SIZE_MAX);
     assert_true(timeline_init(&recording->timeline, trace, 0, &recording->arena));
     return recording;
 }
@@ -107,7 +96,7 @@ static void test_what_is_not_kept_is_not_there(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct scene scene;
-    scene_init(&scene, &recording->timeline, host);
+    scene_init(&scene, &recording->timeline, plain_host);
     struct view view = whole_view(&recording->timeline);
     assert_true(scene_build(&scene, &view));
     assert_int_equal(scene.n_bands, LIVES);
@@ -130,7 +119,7 @@ static void test_what_lies_above_moves_down(void **state) {
     struct recording *recording = recording_open();
     struct scene scene;
     struct pick pick;
-    scene_init(&scene, &recording->timeline, host);
+    scene_init(&scene, &recording->timeline, plain_host);
     struct view view = whole_view(&recording->timeline);
     uint64_t keep[LIVES / 64 + 1] = {1 << 6, 0};
     scene.keep = keep;

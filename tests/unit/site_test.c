@@ -1,5 +1,6 @@
 /* Which frame is "your code", what it is called, and what its colour is made of. */
 #include "layout/site.h"
+#include "memory_host.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,20 +9,11 @@
 
 #include <cmocka.h>
 
-static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes != 0)
-        return realloc(ptr, new_nbytes);
-    free(ptr);
-    return NULL;
-}
-
 static struct trace trace;
 
 static int setup(void **state) {
     (void)state;
-    return trace_init(&trace, (struct arena_host){host_resize, NULL}, SIZE_MAX) ? 0 : -1;
+    return trace_init(&trace, plain_host, SIZE_MAX) ? 0 : -1;
 }
 
 static int teardown(void **state) {
