@@ -1342,6 +1342,105 @@ describe("pages of a command line", { skip }, () => {
 
 /* ---- people and screens ---- */
 
+describe("overview, axes, theme and paper", { skip }, () => {
+    const sample = path.join(samples, "train.pickle");
+
+    test("a drag in the overview chooses the window", async () => {
+        await withPage(writePage(sample), async (page) => {
+            const whole = await ask(page, "strata.view()");
+            await page.keyboard.press("w"); // closer, so that there is a brush to be moved
+            await settle(page);
+            const near = await ask(page, "strata.view()");
+            assert.ok(near.to - near.from < whole.to - whole.from);
+            const box = await page.locator("#minimap-brush").boundingBox();
+            assert.ok(box);
+            await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+            await page.mouse.down();
+            await page.mouse.move(box.x + box.width / 2 + 40, box.y + box.height / 2, { steps: 4 });
+            await page.mouse.up();
+            await settle(page);
+            const moved = await ask(page, "strata.view()");
+            assert.ok(moved.from > near.from, `${moved.from} after ${near.from}`);
+            assert.ok(Math.abs(moved.to - moved.from - (near.to - near.from)) < 1, "as wide as before");
+        });
+    });
+
+    test("the seconds' button switches the axis and back", async () => {
+        await withPage(writePage(sample), async (page) => {
+            const events = await canvasPixels(page);
+            await page.locator("#axis-time").click();
+            await settle(page);
+            assert.equal((await ask(page, "strata.view()")).axis, "time");
+            assert.notDeepEqual((await canvasPixels(page)).rgba, events.rgba);
+            await page.locator("#axis-events").click();
+            await settle(page);
+            assert.deepEqual((await canvasPixels(page)).rgba, events.rgba);
+        });
+    });
+
+    test("the capacity is a line of its own", async () => {
+        const axis = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.getElementById("axes")).toDataURL());
+        /** @type {string[]} */ const pictures = [];
+        for (const flags of [[], ["--capacity", "1.1GiB"]])
+            await withPage(writePage(sample, ...flags), async (page) => {
+                pictures.push(await axis(page));
+                assert.equal(/capacity 1\.1 GiB/.test(await page.locator("#legend").innerText()), flags.length > 0);
+            });
+        assert.notEqual(pictures[0], pictures[1]);
+    });
+
+    test("the theme's button goes round, and the stack follows", async () => {
+        await withPage(writePage(sample), async (page) => {
+            const themes = [];
+            const stacks = new Set();
+            for (let i = 0; i < 3; i++) {
+                await page.locator("#theme").click();
+                await settle(page);
+                themes.push(await page.evaluate(() => document.documentElement.dataset.theme));
+                stacks.add(Buffer.from((await canvasPixels(page)).rgba).toString("latin1"));
+            }
+            assert.deepEqual(themes, ["light", "dark", "light"]);
+            assert.equal(stacks.size, 2);
+        }, { colorScheme: "light" }); // prettier-ignore
+    });
+
+    test("nothing moves by itself for who asks for that", async () => {
+        for (const reducedMotion of /** @type {const} */ (["reduce", "no-preference"]))
+            await withPage(writePage(sample), async (page) => {
+                const seconds = await page.evaluate(() => parseFloat(getComputedStyle(/** @type {Element} */ (document.getElementById("theme"))).transitionDuration));
+                assert.equal(seconds === 0, reducedMotion === "reduce");
+            }, { reducedMotion }); // prettier-ignore
+    });
+
+    test("paper gets the timeline and the list, and no buttons", async () => {
+        await withPage(writePage(sample), async (page) => {
+            await page.emulateMedia({ media: "print" });
+            await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+            await settle(page);
+            assert.ok(colorsOf((await canvasPixels(page)).rgba) > 10);
+            for (const id of ["timeline", "list"]) assert.ok(await page.locator(`#${id}`).isVisible(), id);
+            for (const id of ["theme", "minimap", "overlay"]) assert.ok(await page.locator(`#${id}`).isHidden(), id);
+            await page.emulateMedia({ media: "screen" });
+            await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+            await settle(page);
+            assert.ok(await page.locator("#theme").isVisible());
+        });
+    });
+
+    test("Tab goes through the header to the timeline and the list", async () => {
+        await withPage(writePage(sample), async (page) => {
+            /** @type {string[]} */ const order = [];
+            for (let i = 0; i < 40; i++) {
+                await page.keyboard.press("Tab");
+                order.push(await page.evaluate(() => document.activeElement?.id ?? ""));
+            }
+            const places = ["device", "theme", "color", "search", "list-scroll"].map((id) => order.indexOf(id));
+            assert.ok(places.every((place) => place >= 0), order.join(" "));
+            assert.deepEqual([...places].sort((a, b) => a - b), places, order.join(" "));
+        });
+    });
+});
+
 describe("for everybody", { skip }, () => {
     for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
         test(`no accessibility complaint, ${colorScheme}`, async () => {
