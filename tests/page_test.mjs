@@ -1352,7 +1352,7 @@ describe("overview, axes, theme and paper", { skip }, () => {
             await settle(page);
             const near = await ask(page, "strata.view()");
             assert.ok(near.to - near.from < whole.to - whole.from);
-            const box = await page.locator("#minimap-brush").boundingBox();
+            const box = await page.locator("#brush").boundingBox();
             assert.ok(box);
             await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
             await page.mouse.down();
