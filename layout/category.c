@@ -71,37 +71,61 @@ enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
 
 /* ---- stacks ---- */
 
-static bool frame_is_backward(struct text file, struct text name) {
+/* What a text says as a file and as the name of a function. */
+enum {
+    MARK_KNOWN = 1,
+    FILE_AUTOGRAD = 2,
+    FILE_MODULES = 4,
+    FILE_PARAMETER = 8,
+    FILE_OPTIMIZER = 16,
+    FILE_DATA = 32,
+    NAME_ENGINE = 64, /* of autograd */
+    NAME_BACKWARD = 128,
+    NAME_ACCUMULATES = 256,
+    NAME_OF_MODULE = 512, /* what of a module makes, fills or moves it */
+    NAME_LOADS = 1024
+};
+
+static unsigned file_marks(struct text file) {
+    static const char *const autograd[] = {"torch/autograd/__init__.py", "torch/autograd/graph.py",
+                                           "torch/_tensor.py"};
+    static const char *const optimizer[] = {"/optim/", "/optimizers/", "/ops/adam/"};
+    return (CONTAINS_ANY(file, autograd) ? FILE_AUTOGRAD : 0u) |
+           (text_contains(file, "torch/nn/modules/") ? FILE_MODULES : 0u) |
+           (text_contains(file, "torch/nn/parameter.py") ? FILE_PARAMETER : 0u) |
+           (CONTAINS_ANY(file, optimizer) ? FILE_OPTIMIZER : 0u) |
+           (text_contains(file, "torch/utils/data/") ? FILE_DATA : 0u);
+}
+
+static unsigned name_marks(struct text name) {
     static const char *const engine[] = {
         "torch::autograd::Engine::", "torch::autograd::python::PythonEngine::",
         "autograd::engine::evaluate_function"};
-    static const char *const functions[] = {"backward", "_engine_run_backward", "grad"};
-    static const char *const files[] = {"torch/autograd/__init__.py", "torch/autograd/graph.py",
-                                        "torch/_tensor.py"};
-    return CONTAINS_ANY(name, engine) || (IS_ANY(name, functions) && CONTAINS_ANY(file, files));
-}
-
-static bool frame_loads(struct text file, struct text name) {
-    static const char *const functions[] = {"_apply",   "convert",         "to", "cuda", "to_empty",
-                                            "__init__", "reset_parameters"};
-    static const char *const anywhere[] = {"load_state_dict", "_load_from_state_dict", "from_pretrained"};
-    return (IS_ANY(name, functions) && text_contains(file, "torch/nn/modules/")) || IS_ANY(name, anywhere) ||
-           text_contains(file, "torch/nn/parameter.py");
-}
-
-static uint8_t frame_traits(const struct trace *trace, const struct frame *frame) {
+    static const char *const backward[] = {"backward", "_engine_run_backward", "grad"};
     static const char *const accumulate[] = {"torch::autograd::AccumulateGrad",
                                              "autograd::utils::clone_obey_contract"};
-    static const char *const optimizer[] = {"/optim/", "/optimizers/", "/ops/adam/"};
-    static const char *const data[] = {"torch/utils/data/"};
-    struct text file = text_of(trace, frame->file), name = text_of(trace, frame->name);
-    uint8_t traits = 0;
-    traits |= frame_is_backward(file, name) ? STACK_BACKWARD : 0;
-    traits |= CONTAINS_ANY(name, accumulate) ? STACK_ACCUMULATES : 0;
-    traits |= CONTAINS_ANY(file, optimizer) ? STACK_OPTIMIZER : 0;
-    traits |= frame_loads(file, name) ? STACK_LOADS : 0;
-    traits |= CONTAINS_ANY(file, data) ? STACK_DATA : 0;
-    return traits;
+    static const char *const of_module[] = {"_apply",   "convert",         "to", "cuda", "to_empty",
+                                            "__init__", "reset_parameters"};
+    static const char *const loads[] = {"load_state_dict", "_load_from_state_dict", "from_pretrained"};
+    return (CONTAINS_ANY(name, engine) ? NAME_ENGINE : 0u) | (IS_ANY(name, backward) ? NAME_BACKWARD : 0u) |
+           (CONTAINS_ANY(name, accumulate) ? NAME_ACCUMULATES : 0u) |
+           (IS_ANY(name, of_module) ? NAME_OF_MODULE : 0u) | (IS_ANY(name, loads) ? NAME_LOADS : 0u);
+}
+
+static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_t string) {
+    struct text text = text_of(trace, string);
+    if (marks[string] == 0)
+        marks[string] = (uint16_t)(MARK_KNOWN | file_marks(text) | name_marks(text));
+    return marks[string];
+}
+
+static uint8_t frame_traits(unsigned file, unsigned name) {
+    bool backward = (name & NAME_ENGINE) || ((name & NAME_BACKWARD) && (file & FILE_AUTOGRAD));
+    bool loads =
+        ((name & NAME_OF_MODULE) && (file & FILE_MODULES)) || (name & NAME_LOADS) || (file & FILE_PARAMETER);
+    return (uint8_t)((backward ? STACK_BACKWARD : 0) | (name & NAME_ACCUMULATES ? STACK_ACCUMULATES : 0) |
+                     (file & FILE_OPTIMIZER ? STACK_OPTIMIZER : 0) | (loads ? STACK_LOADS : 0) |
+                     (file & FILE_DATA ? STACK_DATA : 0));
 }
 
 static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
@@ -110,13 +134,26 @@ static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
     return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
 }
 
+/* Each text is looked at once, however many frames have it. */
+static bool frames_traits(const struct trace *trace, uint8_t *traits, struct arena *arena) {
+    uint16_t *marks = column(arena, trace->strings.count, sizeof *marks);
+    if (marks == NULL)
+        return false;
+    bytes_zero(marks, trace->strings.count * sizeof *marks);
+    traits[0] = 0;
+    for (uint32_t i = 1; i < trace->frames.count; i++) {
+        const struct frame *frame = &trace->frames.frame[i];
+        traits[i] =
+            frame_traits(string_marks(trace, marks, frame->file), string_marks(trace, marks, frame->name));
+    }
+    arena_drop(arena, (void **)&marks);
+    return true;
+}
+
 bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *arena) {
     uint8_t *of_frame = column(arena, trace->frames.count, sizeof *of_frame);
-    if (of_frame == NULL)
+    if (of_frame == NULL || !frames_traits(trace, of_frame, arena))
         return false;
-    of_frame[0] = 0;
-    for (uint32_t i = 1; i < trace->frames.count; i++)
-        of_frame[i] = frame_traits(trace, &trace->frames.frame[i]);
     traits[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
         const struct stack *stack = &trace->stacks.stack[i];

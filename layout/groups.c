@@ -116,7 +116,7 @@ void groups_hide_internal(const struct timeline *timeline, struct group *groups,
     struct group internal = {.site = GROUP_INTERNAL};
     uint32_t n = 0, at;
     for (uint32_t i = 0; i < *n_groups; i++) {
-        if (frame_kind_of(timeline->trace, groups[i].site) == FRAME_USER) {
+        if (timeline_frame_is_user(timeline, groups[i].site)) {
             groups[n++] = groups[i];
             continue;
         }

@@ -1,5 +1,7 @@
 #include "layout/site.h"
 
+#include "trace/bytes.h"
+
 /* Bytes of a string that is not terminated. */
 struct text {
     const uint8_t *at;
@@ -89,12 +91,15 @@ static bool place_of_profiler(struct text name, struct place *place) {
     return true;
 }
 
+static bool is_no_file(struct text file) {
+    return file.nbytes == 0 || text_is(file, "none");
+}
+
 /* True: the frame comes from a profile, where the place is part of the name. */
 static bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place) {
     const struct frame *frame = &trace->frames.frame[id];
     *place = (struct place){text_of(trace, frame->file), text_of(trace, frame->name), frame->line};
-    bool no_file = place->file.nbytes == 0 || text_is(place->file, "none");
-    return no_file && frame->line == 0 && place_of_profiler(place->name, place);
+    return is_no_file(place->file) && frame->line == 0 && place_of_profiler(place->name, place);
 }
 
 /* Compilers of code at run time name their files like "<string>" or "<eval_with_key>.12". */
@@ -107,10 +112,15 @@ static bool is_python(struct text file) {
  * also hides train_start() and cuBLAS' functions; here it must be the whole name or begin with __libc_start,
  * which is all that the C library's entry points are called.
  */
-static bool is_noise(struct text file, struct text name) {
+static bool is_noise_name(struct text name) {
     static const char *const names[] = {"unwind::unwind",  "CapturedTraceback::gather",
                                         "gather_with_cpp", "PyEval_",
                                         "PyObject_",       "PyFunction_"};
+    return text_is(name, "_start") || text_begins(name, "__libc_start") ||
+           text_contains_any(name, names, sizeof names / sizeof *names);
+}
+
+static bool is_noise_file(struct text file) {
     static const char *const files[] = {"core/boxing",
                                         "/Register",
                                         "/Redispatch",
@@ -121,9 +131,7 @@ static bool is_noise(struct text file, struct text name) {
                                         "pycore_ceval.h",
                                         "ceval.c",
                                         "cpython/abstract.h"};
-    return text_is(name, "_start") || text_begins(name, "__libc_start") ||
-           text_contains_any(name, names, sizeof names / sizeof *names) ||
-           text_contains_any(file, files, sizeof files / sizeof *files);
+    return text_contains_any(file, files, sizeof files / sizeof *files);
 }
 
 /* A directory like lib/python3.11/ whose content is Python's own, not what was installed into it. */
@@ -155,15 +163,6 @@ static bool is_torch(struct text file) {
 static bool is_library(struct text file) {
     return is_torch(file) || is_in_standard_library(file) || text_begins(file, "<frozen ") ||
            text_is(file, "<string>") || text_begins(file, "<eval_with_key>");
-}
-
-enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame) {
-    struct place place;
-    if (frame == 0)
-        return FRAME_NOISE;
-    if (place_of_frame(trace, frame, &place) || is_python(place.file))
-        return is_library(place.file) ? FRAME_LIBRARY : FRAME_USER;
-    return is_noise(place.file, place.name) ? FRAME_NOISE : FRAME_NATIVE;
 }
 
 /* ---- names of C++ ---- */
@@ -245,10 +244,82 @@ static bool is_plumbing(struct text name) {
     return false;
 }
 
-uint8_t site_rank_of(const struct trace *trace, uint32_t frame) {
-    enum frame_kind kind = frame_kind_of(trace, frame);
-    bool plumbing = kind == FRAME_NATIVE && is_plumbing(text_of(trace, trace->frames.frame[frame].name));
-    return (uint8_t)(2 * (unsigned)kind - plumbing);
+/* ---- kinds and ranks ---- */
+
+/* What a text says as a file and as the name of a function. */
+enum {
+    MARK_KNOWN = 1,
+    FILE_NONE = 2,
+    FILE_PYTHON = 4,
+    FILE_LIBRARY = 8,
+    FILE_NOISE = 16,
+    NAME_PLACE = 32, /* has a profiler's place in it */
+    NAME_PLACE_LIBRARY = 64,
+    NAME_NOISE = 128,
+    NAME_PLUMBING = 256
+};
+
+static unsigned file_marks(struct text file) {
+    return (is_no_file(file) ? FILE_NONE : 0u) | (is_python(file) ? FILE_PYTHON : 0u) |
+           (is_library(file) ? FILE_LIBRARY : 0u) | (is_noise_file(file) ? FILE_NOISE : 0u);
+}
+
+static unsigned name_marks(struct text name) {
+    struct place place;
+    unsigned marks = (is_noise_name(name) ? NAME_NOISE : 0u) | (is_plumbing(name) ? NAME_PLUMBING : 0u);
+    if (place_of_profiler(name, &place))
+        marks |= NAME_PLACE | (is_library(place.file) ? NAME_PLACE_LIBRARY : 0u);
+    return marks;
+}
+
+static enum frame_kind kind_of_marks(unsigned file, unsigned name, uint32_t line) {
+    if ((file & FILE_NONE) && (name & NAME_PLACE) && line == 0)
+        return name & NAME_PLACE_LIBRARY ? FRAME_LIBRARY : FRAME_USER;
+    if (file & FILE_PYTHON)
+        return file & FILE_LIBRARY ? FRAME_LIBRARY : FRAME_USER;
+    return (file & FILE_NOISE) || (name & NAME_NOISE) ? FRAME_NOISE : FRAME_NATIVE;
+}
+
+/* Ranks of a kind are next to each other: 2 * kind, and for plumbing one less. */
+static uint8_t rank_of_marks(unsigned file, unsigned name, uint32_t line) {
+    unsigned kind = kind_of_marks(file, name, line);
+    return (uint8_t)(2 * kind - (kind == FRAME_NATIVE && (name & NAME_PLUMBING)));
+}
+
+enum frame_kind frame_kind_of_rank(uint8_t rank) {
+    return (enum frame_kind)((rank + 1u) / 2);
+}
+
+enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame) {
+    const struct frame *own = &trace->frames.frame[frame];
+    if (frame == 0)
+        return FRAME_NOISE;
+    return kind_of_marks(file_marks(text_of(trace, own->file)), name_marks(text_of(trace, own->name)),
+                         own->line);
+}
+
+static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_t string) {
+    if (marks[string] == 0)
+        marks[string] =
+            (uint16_t)(MARK_KNOWN | file_marks(text_of(trace, string)) | name_marks(text_of(trace, string)));
+    return marks[string];
+}
+
+bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) {
+    void *scratch = NULL;
+    uint32_t capacity = 0;
+    if (!arena_grow(arena, &scratch, &capacity, trace->strings.count, sizeof(uint16_t)))
+        return false;
+    uint16_t *marks = scratch;
+    bytes_zero(marks, trace->strings.count * sizeof *marks);
+    rank[0] = 2 * FRAME_NOISE;
+    for (uint32_t i = 1; i < trace->frames.count; i++) {
+        const struct frame *frame = &trace->frames.frame[i];
+        rank[i] = rank_of_marks(string_marks(trace, marks, frame->file),
+                                string_marks(trace, marks, frame->name), frame->line);
+    }
+    arena_drop(arena, &scratch);
+    return true;
 }
 
 /* Among frames of equal rank the innermost wins; so the site of a stack is its own frame or the site of its
@@ -263,10 +334,16 @@ void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *s
     }
 }
 
+/* At either end of a text. No real name is so long, and hostile ones are shared by a million frames. */
+enum { HASHED_NBYTES = 512 };
+
 /* FNV-1a */
 static uint32_t hash_bytes(uint32_t hash, struct text text) {
-    for (uint32_t i = 0; i < text.nbytes; i++)
+    for (uint32_t i = 0; i < text.nbytes; i++) {
+        if (i == HASHED_NBYTES && text.nbytes > 2 * HASHED_NBYTES)
+            i = text.nbytes - HASHED_NBYTES;
         hash = (hash ^ text.at[i]) * 16777619u;
+    }
     return hash;
 }
 
@@ -276,10 +353,14 @@ static uint32_t hash_number(uint32_t hash, uint32_t number) {
     return hash;
 }
 
+static struct text text_tail(struct text text, uint32_t nbytes) {
+    return text.nbytes <= nbytes ? text : (struct text){text.at + (text.nbytes - nbytes), nbytes};
+}
+
 uint32_t site_hash(const struct trace *trace, uint32_t frame) {
     struct place place;
     place_of_frame(trace, frame, &place);
-    uint32_t hash = hash_bytes(2166136261u, base_name(place.file));
+    uint32_t hash = hash_bytes(2166136261u, base_name(text_tail(place.file, 2 * HASHED_NBYTES)));
     /* The line between the two texts keeps them apart. */
     hash = hash_number(hash, place.line);
     hash = hash_bytes(hash, place.name);

@@ -19,8 +19,11 @@ enum frame_kind {
 /* O(length of file and name). */
 enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame);
 
-/* How telling a frame is as a call site; more is better. O(length of file and name). */
-uint8_t site_rank_of(const struct trace *trace, uint32_t frame);
+/* How telling each frame is as a call site, more is better: `rank[frames.count]`. Each text is looked at once, however
+ * many frames have it. O(frames + length of all texts). False: no memory. */
+bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena);
+
+enum frame_kind frame_kind_of_rank(uint8_t rank);
 
 /* Call site of every stack: `site[stacks.count]`, frame ids. `rank[frames.count]` are the frames' ranks.
  * O(stacks). */

@@ -205,15 +205,17 @@ static bool buckets_build(struct timeline *timeline, struct arena *arena) {
 
 static bool sites_build(struct timeline *timeline, struct arena *arena) {
     const struct trace *trace = timeline->trace;
-    uint8_t *rank = column(arena, trace->frames.count, sizeof *rank);
+    timeline->frame_rank = column(arena, trace->frames.count, sizeof *timeline->frame_rank);
     timeline->site = column(arena, trace->stacks.count, sizeof *timeline->site);
-    if (rank == NULL || timeline->site == NULL)
+    if (timeline->frame_rank == NULL || timeline->site == NULL ||
+        !frames_rank(trace, timeline->frame_rank, arena))
         return false;
-    for (uint32_t i = 0; i < trace->frames.count; i++)
-        rank[i] = site_rank_of(trace, i);
-    sites_of_stacks(trace, rank, timeline->site);
-    arena_drop(arena, (void **)&rank);
+    sites_of_stacks(trace, timeline->frame_rank, timeline->site);
     return true;
+}
+
+bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame) {
+    return frame_kind_of_rank(timeline->frame_rank[frame]) == FRAME_USER;
 }
 
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index,

@@ -42,12 +42,16 @@ struct timeline {
     uint32_t *by_lifetime;                       /* [lives.count] life ids */
     uint32_t bucket_start[LIFETIME_BUCKETS + 1]; /* into by_lifetime */
 
-    uint32_t *site; /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
+    uint8_t *frame_rank; /* [trace->frames.count] how telling a frame is as a call site (layout/site.h) */
+    uint32_t *site;      /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
 };
 
 /* Builds everything for device `index` (into trace->devices). O(events + lives + stacks). False: no memory.
  */
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);
+
+/* Is the frame a line of the user's own code? O(1). */
+bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame);
 
 /* First moment of the highest total in [from, to), from < to <= n_moments. O(64 + (to - from) / 64). */
 uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32_t to);

@@ -151,8 +151,9 @@ static bool style_fill(struct raster_style *style, const struct chart_input *inp
     }
     if (options->hide_internal) {
         mask = arena_alloc(scratch, timeline->trace->stacks.count);
-        if (mask == NULL || !chart_internal_mask(timeline, mask, scratch))
+        if (mask == NULL)
             return false;
+        chart_internal_mask(timeline, mask);
     }
     *style = (struct raster_style){.dark = options->dark,
                                    .color_by = options->color_by,

@@ -9,10 +9,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static bool site_is_internal(const struct timeline *timeline, uint32_t site) {
-    return frame_kind_of(timeline->trace, site) != FRAME_USER;
-}
-
 static uint32_t keys_count(const struct device_trace *device, enum color_by by) {
     return by == COLOR_BY_STREAM ? device->n_streams : by == COLOR_BY_POOL ? device->n_pools : RASTER_KEYS;
 }
@@ -77,16 +73,9 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
     return true;
 }
 
-bool chart_internal_mask(const struct timeline *timeline, uint8_t *mask, struct arena *arena) {
-    const struct trace *trace = timeline->trace;
-    uint8_t *user = arena_alloc(arena, trace->frames.count);
-    if (user == NULL)
-        return false;
-    for (uint32_t i = 0; i < trace->frames.count; i++)
-        user[i] = !site_is_internal(timeline, i);
-    for (uint32_t i = 0; i < trace->stacks.count; i++)
-        mask[i] = user[timeline->site[i]];
-    return true;
+void chart_internal_mask(const struct timeline *timeline, uint8_t *mask) {
+    for (uint32_t i = 0; i < timeline->trace->stacks.count; i++)
+        mask[i] = timeline_frame_is_user(timeline, timeline->site[i]);
 }
 
 /* ---- names ---- */

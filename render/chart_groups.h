@@ -14,8 +14,8 @@
 bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                        struct group **groups, uint32_t *n_groups);
 
-/* Marks the stacks with a line of the user's own code: `mask[stacks.count]`. False: no memory. */
-bool chart_internal_mask(const struct timeline *timeline, uint8_t *mask, struct arena *arena);
+/* Marks the stacks with a line of the user's own code: `mask[stacks.count]`. O(stacks). */
+void chart_internal_mask(const struct timeline *timeline, uint8_t *mask);
 
 /* "train.py:41 forward", "2 MiB to 8 MiB", "stream 3": what a group's `site` is called. */
 void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,

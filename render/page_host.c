@@ -160,8 +160,7 @@ static struct {
     uint32_t n_groups;
     uint8_t *rgba, *mask, *context_mask; /* the masks: what matches a search, or is highlighted */
     uint64_t *keep;                      /* bitmap of the lives that the filter leaves */
-    uint8_t *own; /* [frames.count] 1: a line of the user's own code; NULL: not looked at yet */
-    uint32_t keep_capacity, some_capacity, own_capacity;
+    uint32_t keep_capacity, some_capacity;
     bool filtered;
     uint32_t *some;        /* ids of lives, while they are being grouped */
     struct phases *phases; /* [n_devices], valid where built */
@@ -996,19 +995,6 @@ static double life_us(const struct timeline *timeline, uint32_t life) {
     return (double)(end - timeline->start_us[lives->birth[life]]);
 }
 
-/* Which frames are the user's own code. False: no memory. */
-static bool frames_look(void) {
-    const struct trace *trace = timeline_now()->trace;
-    if (page.own != NULL)
-        return true;
-    if (!arena_grow(&page.arena, (void **)&page.own, &page.own_capacity, trace->frames.count,
-                    sizeof *page.own))
-        return false;
-    for (uint32_t i = 0; i < trace->frames.count; i++)
-        page.own[i] = frame_kind_of(trace, i) == FRAME_USER;
-    return true;
-}
-
 EXPORT(page_filter)
 int32_t page_filter(double least_bytes, double most_bytes, double least_age, double most_age,
                     int32_t age_in_us, int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end,
@@ -1018,8 +1004,6 @@ int32_t page_filter(double least_bytes, double most_bytes, double least_age, dou
     uint32_t n_words = lives->count / 64 + 1;
     page.filtered = false;
     page.scene.keep = NULL;
-    if (own != 0 && !frames_look())
-        return PAYLOAD_NO_MEMORY;
     if (!arena_grow(&page.arena, (void **)&page.keep, &page.keep_capacity, n_words, sizeof *page.keep))
         return PAYLOAD_NO_MEMORY;
     bytes_zero(page.keep, (size_t)n_words * sizeof *page.keep);
@@ -1032,7 +1016,7 @@ int32_t page_filter(double least_bytes, double most_bytes, double least_age, dou
             (!at_peak ||
              (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i])) &&
             (!at_end || lives->death[i] >= timeline->n_moments) &&
-            (own == 0 || page.own[timeline->site[lives->stack[i]]] != 0))
+            (own == 0 || timeline_frame_is_user(timeline, timeline->site[lives->stack[i]])))
             page.keep[i / 64] |= UINT64_C(1) << i % 64;
     }
     page.filtered = true;

@@ -352,7 +352,7 @@ static void holders_table(struct sheet *sheet, const struct report_device *repor
         return;
     }
     sheet_say(sheet, "What held the memory:");
-    words_groups(sheet, report->trace, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
+    words_groups(sheet, &report->timeline, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
                  oom->live_bytes);
 }
 

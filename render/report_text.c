@@ -143,7 +143,7 @@ static void stacks_write(struct sheet *sheet, const struct report_device *report
     if (n_groups == report->n_groups)
         return;
     sheet_say(sheet, "The same by stack, the largest of %s:", format_count(n_groups).text);
-    words_groups(sheet, report->trace, groups, n_groups < STACKS_SHOWN ? n_groups : STACKS_SHOWN,
+    words_groups(sheet, timeline, groups, n_groups < STACKS_SHOWN ? n_groups : STACKS_SHOWN,
                  timeline->peak_bytes);
 }
 
@@ -177,7 +177,7 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
               words_counted(sheet, timeline->live_at_peak, "allocation"),
               words_counted(sheet, report->n_groups, thing),
               words_moment(sheet, timeline, timeline->peak_moment));
-    words_groups(sheet, report->trace, report->groups, report->n_shown, timeline->peak_bytes);
+    words_groups(sheet, timeline, report->groups, report->n_shown, timeline->peak_bytes);
     rest_write(sheet, report, thing);
     stacks_write(sheet, report);
     categories_write(sheet, report);
@@ -210,7 +210,7 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
         sheet->out->failed = true;
         return;
     }
-    words_groups(sheet, report->trace, groups, n_groups < BASELINE_SHOWN ? n_groups : BASELINE_SHOWN,
+    words_groups(sheet, timeline, groups, n_groups < BASELINE_SHOWN ? n_groups : BASELINE_SHOWN,
                  timeline->start_bytes);
 }
 

@@ -20,14 +20,16 @@ const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t 
 }
 
 /* "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */
-static const char *callers_name(struct sheet *sheet, const struct trace *trace, const struct group *group) {
+static const char *callers_name(struct sheet *sheet, const struct timeline *timeline,
+                                const struct group *group) {
+    const struct trace *trace = timeline->trace;
     const char *text = "";
     uint32_t last = group->site, shown = 0;
     bool outside = false;
     for (uint32_t stack = group->stack; stack != 0 && shown < CALLERS_SHOWN;
          stack = trace->stacks.stack[stack].parent) {
         uint32_t frame = trace->stacks.stack[stack].frame;
-        if (outside && frame != last && frame_kind_of(trace, frame) == FRAME_USER) {
+        if (outside && frame != last && timeline_frame_is_user(timeline, frame)) {
             text =
                 sheet_format(sheet, "%s%s%s", text, shown != 0 ? " ← " : "", words_site(sheet, trace, frame));
             last = frame;
@@ -60,16 +62,16 @@ const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing
     return sheet_format(sheet, "%s %s%s", format_count(count).text, thing, count == 1 ? "" : "s");
 }
 
-void words_groups(struct sheet *sheet, const struct trace *trace, const struct group *groups, uint32_t count,
-                  uint64_t whole) {
+void words_groups(struct sheet *sheet, const struct timeline *timeline, const struct group *groups,
+                  uint32_t count, uint64_t whole) {
     static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
     sheet_table(sheet, headings, "rrrll");
     for (uint32_t i = 0; i < count; i++) {
         sheet_cell(sheet, "%s", format_bytes(groups[i].bytes).text);
         sheet_cell(sheet, "%s", format_share(groups[i].bytes, whole).text);
         sheet_cell(sheet, "%s", format_count(groups[i].count).text);
-        sheet_cell(sheet, "%s", words_site(sheet, trace, groups[i].site));
-        sheet_cell(sheet, "%s", callers_name(sheet, trace, &groups[i]));
+        sheet_cell(sheet, "%s", words_site(sheet, timeline->trace, groups[i].site));
+        sheet_cell(sheet, "%s", callers_name(sheet, timeline, &groups[i]));
     }
     sheet_table_end(sheet);
 }

@@ -402,6 +402,7 @@ def zip_header(packed, raw, extra=b""):
 
 
 MOST = (1 << 64) - 1
+LONG = "/" + 16_000 * "n"
 NASTY = {
     "brackets": b"[" * MIB,
     "objects": b'{"a":' * MIB,
@@ -417,6 +418,7 @@ NASTY = {
     "largest numbers": traces(*(alloc(MOST - i, MOST, stream=MOST, time_us=i - (1 << 63)) for i in range(9)), segments=[
         {"device": 0, "address": -1, "total_size": MOST, "allocated_size": MOST, "active_size": -1, "stream": -1,
          "blocks": [{"address": MOST, "size": MOST, "requested_size": MOST, "state": "active_allocated"}] * 3}] * 3),
+    "a long name in every frame": traces(*(alloc(i, 1, frames=[{"filename": LONG, "name": LONG, "line": i}]) for i in range(300_000))),
     "floats": traces(alloc(float("nan"), float("inf"), time_us=float("-inf"))),
     "one address": traces(*(alloc(5, i) for i in range(50_000))),
     "streams": traces(*(alloc(i, 1, stream=i) for i in range(70_000))),

@@ -137,8 +137,7 @@ static void test_sites(void **state) {
     uint32_t s_inner = add_stack(s_outer, inner);
     uint32_t s_deep = add_stack(add_stack(add_stack(s_inner, library), native), noise);
     uint32_t s_hole = add_stack(s_inner, 0);
-    for (uint32_t i = 0; i < trace.frames.count; i++)
-        ranks[i] = site_rank_of(&trace, i);
+    assert_true(frames_rank(&trace, ranks, &trace.arena));
     sites_of_stacks(&trace, ranks, site);
     assert_int_equal(site[0], 0);
     assert_int_equal(site[s_noise], noise);
@@ -181,8 +180,9 @@ static void test_plumbing_gives_way(void **state) {
     uint8_t *rank = malloc(trace.frames.count);
     uint32_t *site = malloc(trace.stacks.count * sizeof *site);
     assert_true(rank != NULL && site != NULL);
+    assert_true(frames_rank(&trace, rank, &trace.arena));
     for (uint32_t i = 0; i < trace.frames.count; i++)
-        rank[i] = site_rank_of(&trace, i);
+        assert_int_equal(frame_kind_of_rank(rank[i]), frame_kind_of(&trace, i));
     sites_of_stacks(&trace, rank, site);
     assert_int_equal(site[stack], operator_frame);
     assert_int_equal(site[alone], deepest); /* better than nothing */
@@ -199,6 +199,23 @@ static void test_hash(void **state) {
     assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train.py", 42, "forward")));
     assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train2.py", 41, "forward")));
     assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train.py", 41, "backward")));
+}
+
+/* Of a very long name both ends count, and its length is no trap. */
+static void test_hash_of_long_names(void **state) {
+    char name[4097];
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    uint32_t hash = site_hash(&trace, add_frame("train.py", 1, name));
+    assert_int_equal(hash, site_hash(&trace, add_frame("/home/a/train.py", 1, name)));
+    name[0] = 'm';
+    assert_int_not_equal(hash, site_hash(&trace, add_frame("train.py", 1, name)));
+    name[0] = 'n';
+    name[sizeof name - 2] = 'm';
+    assert_int_not_equal(hash, site_hash(&trace, add_frame("train.py", 1, name)));
+    name[sizeof name - 2] = 'n';
+    assert_int_not_equal(hash, site_hash(&trace, add_frame(name, 1, "train.py")));
 }
 
 /* The colour is made of a few bits of the hash: the lines of one file must spread over all values of any
@@ -301,6 +318,7 @@ int main(void) {
         TEST(test_sites),
         TEST(test_plumbing_gives_way),
         TEST(test_hash),
+        TEST(test_hash_of_long_names),
         TEST(test_hash_is_well_mixed),
         TEST(test_text),
         TEST(test_text_of_native_frames),
