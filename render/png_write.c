@@ -74,12 +74,18 @@ static void writer_put_text(png_structp png, png_infop info, const char *key, co
     png_set_text(png, info, &text, 1);
 }
 
+static void writer_put_colors(png_structp png, png_infop info, const struct colors *colors) {
+    png_color table[COLORS_MAX];
+    for (uint32_t i = 0; i < colors->count; i++)
+        table[i] = (png_color){(png_byte)(colors->color[i] >> 16), (png_byte)(colors->color[i] >> 8),
+                               (png_byte)colors->color[i]};
+    png_set_PLTE(png, info, table, (int)colors->count);
+}
+
 /* What is written, in one place, so that no variable of the function that calls setjmp ever changes after it.
  */
-struct picture {
-    const uint8_t *pixels;
-    uint32_t width, height;
-    enum png_layout layout;
+struct job {
+    const struct png_picture *picture;
     const struct png_text *texts;
     const struct chunk *chunks;
     uint32_t n_texts;
@@ -89,46 +95,50 @@ struct picture {
  * No filter: the pictures are flat areas, thin bands and text, and deflate finds the repeated rows by itself.
  * Measured on 14 pictures of real recordings, level 6: none 2.0 MB in 0.63 s, "up" 2.5 MB in 0.54 s, all
  * filters by libpng's heuristic, which was made for photographs, 2.4 MB in 1.1 s. Level 3 takes 44 % of the time of
- * level 6 for 9 % more bytes, which nobody will notice in a picture of 100 KB.
+ * level 6 for 9 % more bytes, which nobody will notice in a picture of 100 KB; one of few colours was too large already.
  */
-static void writer_choose(png_structp png, png_infop info, const struct picture *picture) {
-    bool opaque = picture->layout == PNG_LAYOUT_RGBX;
+static void writer_choose(png_structp png, png_infop info, const struct job *job) {
+    const struct png_picture *picture = job->picture;
     png_set_IHDR(png, info, picture->width, picture->height, 8,
-                 opaque ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_RGBA, PNG_INTERLACE_NONE,
+                 picture->colors ? PNG_COLOR_TYPE_PALETTE : PNG_COLOR_TYPE_RGB, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    if (picture->colors)
+        writer_put_colors(png, info, picture->colors);
     png_set_sRGB(png, info, PNG_sRGB_INTENT_PERCEPTUAL);
     png_set_filter(png, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
-    png_set_compression_level(png, 3);
+    png_set_compression_level(png, picture->colors ? 6 : 3);
     png_set_compression_strategy(png, Z_DEFAULT_STRATEGY);
-    for (uint32_t i = 0; i < picture->n_texts; i++)
-        writer_put_text(png, info, picture->texts[i].key, &picture->chunks[i]);
+    for (uint32_t i = 0; i < job->n_texts; i++)
+        writer_put_text(png, info, job->texts[i].key, &job->chunks[i]);
 }
 
-static void writer_put(png_structp png, png_infop info, const struct picture *picture) {
-    writer_choose(png, info, picture);
+static void writer_put(png_structp png, png_infop info, const struct job *job) {
+    const struct png_picture *picture = job->picture;
+    const size_t row_nbytes = (size_t)picture->width * (picture->colors ? 1 : 4);
+    writer_choose(png, info, job);
     png_write_info(png, info);
-    if (picture->layout == PNG_LAYOUT_RGBX)
+    if (!picture->colors)
         png_set_filler(png, 0, PNG_FILLER_AFTER);
     for (uint32_t y = 0; y < picture->height; y++)
-        png_write_row(png, picture->pixels + (size_t)y * picture->width * 4);
+        png_write_row(png, picture->pixels + y * row_nbytes);
     png_write_end(png, info);
 }
 
 /* The only function that libpng's errors come back to. Nothing is assigned between setjmp and the return. */
-static bool writer_run(png_structp png, png_infop info, const struct picture *picture) {
+static bool writer_run(png_structp png, png_infop info, const struct job *job) {
     if (setjmp(png_jmpbuf(png)))
         return false;
-    writer_put(png, info, picture);
+    writer_put(png, info, job);
     return true;
 }
 
-static bool picture_write(struct buffer *out, const struct picture *picture) {
+static bool job_run(struct buffer *out, const struct job *job) {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, writer_fail, writer_warn);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     bool done = false;
     if (info) {
         png_set_write_fn(png, out, writer_write, writer_flush);
-        done = writer_run(png, info, picture);
+        done = writer_run(png, info, job);
     }
     png_destroy_write_struct(&png, &info);
     return done;
@@ -136,17 +146,18 @@ static bool picture_write(struct buffer *out, const struct picture *picture) {
 
 enum { TEXTS_MAX = 16 };
 
-bool png_write_picture(struct buffer *out, const uint8_t *pixels, uint32_t width, uint32_t height,
-                       enum png_layout layout, const struct png_text *texts, uint32_t n_texts) {
+bool png_write(struct buffer *out, const struct png_picture *picture, const struct png_text *texts,
+               uint32_t n_texts) {
     struct chunk chunks[TEXTS_MAX] = {0};
     size_t before = out->nbytes;
-    bool ready = !out->failed && width > 0 && height > 0 && width <= INT_MAX / 4 && n_texts <= TEXTS_MAX;
+    bool ready = !out->failed && picture->width > 0 && picture->height > 0 && picture->width <= INT_MAX / 4 &&
+                 n_texts <= TEXTS_MAX;
     for (uint32_t i = 0; ready && i < n_texts; i++) {
         chunk_fill(&chunks[i], texts[i].value);
         ready = key_is_valid(texts[i].key) && !chunks[i].value.failed;
     }
-    struct picture picture = {pixels, width, height, layout, texts, chunks, n_texts};
-    bool done = ready && picture_write(out, &picture);
+    const struct job job = {picture, texts, chunks, n_texts};
+    bool done = ready && job_run(out, &job);
     for (uint32_t i = 0; i < TEXTS_MAX; i++)
         buffer_release(&chunks[i].value);
     if (!done)

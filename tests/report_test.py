@@ -9,6 +9,8 @@ import collections
 import json
 import os
 import pathlib
+import pickle
+import random
 import struct
 import subprocess
 import sys
@@ -174,6 +176,38 @@ class GoldenFiles(unittest.TestCase):
             changed[3 * column] ^= 128
             other.rows[row] = bytes(changed)
             self.assertEqual(pictures_differ(golden, other) is not None, row > y)
+
+
+def churn(live, allocations):
+    """A recording in which everything changes at once: no two columns of its picture have much in common."""
+    dice = random.Random(1)
+    sites = [[{"filename": f"/home/u/bucket_{i}.py", "name": "insert", "line": i}] for i in range(1000)]
+    events, alive = [], []
+    for address in range(allocations):
+        if len(alive) >= live:
+            at = dice.randrange(len(alive))
+            alive[at], alive[-1] = alive[-1], alive[at]
+            events.append({"action": "free_completed", **alive.pop()})
+        alive.append({"addr": address << 30, "size": dice.randrange(512, 800_000), "stream": 0})
+        events.append({"action": "alloc", "frames": dice.choice(sites), **alive[-1]})
+    return pickle.dumps({"segments": [], "device_traces": [events]}, protocol=4)
+
+
+class LargePictures(unittest.TestCase):
+    def test_noise_stays_below_a_megabyte(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "churn.pickle"
+            for live, colors in ((40, None), (800, 256)):
+                path.write_bytes(churn(live, 60_000))
+                for theme in ("light", "dark"):
+                    data = run("png", "--width", "1600", "--height", "900", "--theme", theme, path, "-o", "-").stdout
+                    picture = Picture(data)
+                    self.assertLess(len(data), 1_000_000)
+                    self.assertEqual(colors, picture.palette and len(picture.palette))
+                    # what is written around the plot is still there: its ground, and ink far from it
+                    ground, middle = picture.rows[0][:3], picture.rows[30]
+                    self.assertEqual(theme == "dark", ground[0] < 128)
+                    self.assertGreater(max(abs(value - ground[0]) for value in middle), 100)
 
 
 class Readme(unittest.TestCase):

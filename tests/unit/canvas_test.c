@@ -302,29 +302,38 @@ static void utf8_survives_a_round_trip(void **state) {
 
 /* ---- PNG ---- */
 
+static void png_expect(const struct png_picture *picture, const uint8_t *rgba) {
+    uint8_t read[4096];
+    struct buffer out = {0};
+    assert_true(png_write(&out, picture, NULL, 0));
+    png_image image = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_memory(&image, out.bytes, out.nbytes));
+    assert_int_equal(image.width, picture->width);
+    assert_int_equal(image.height, picture->height);
+    assert_false(image.format & PNG_FORMAT_FLAG_ALPHA);
+    assert_int_equal((image.format & PNG_FORMAT_FLAG_COLORMAP) != 0, picture->colors != NULL);
+    image.format = PNG_FORMAT_RGBA;
+    assert_true(PNG_IMAGE_SIZE(image) <= sizeof read);
+    assert_true(png_image_finish_read(&image, NULL, read, 0, NULL));
+    assert_memory_equal(read, rgba, PNG_IMAGE_SIZE(image));
+    buffer_release(&out);
+}
+
 static void png_holds_the_same_pixels(void **state) {
     (void)state;
     enum { WIDTH = 37, HEIGHT = 23 };
-    uint8_t pixels[WIDTH * HEIGHT * 4], read[WIDTH * HEIGHT * 4];
+    uint8_t pixels[WIDTH * HEIGHT * 4];
     for (size_t i = 0; i < sizeof pixels; i++)
-        pixels[i] = (uint8_t)(i * i >> 3);
-    for (int layout = PNG_LAYOUT_RGBA; layout <= PNG_LAYOUT_RGBX; layout++) {
-        struct buffer out = {0};
-        assert_true(png_write_picture(&out, pixels, WIDTH, HEIGHT, (enum png_layout)layout, NULL, 0));
-        png_image image = {.version = PNG_IMAGE_VERSION};
-        assert_true(png_image_begin_read_from_memory(&image, out.bytes, out.nbytes));
-        assert_int_equal(image.width, WIDTH);
-        assert_int_equal(image.height, HEIGHT);
-        assert_int_equal(image.format, layout == PNG_LAYOUT_RGBA ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB);
-        image.format = PNG_FORMAT_RGBA;
-        assert_true(png_image_finish_read(&image, NULL, read, 0, NULL));
-        for (size_t i = 3; layout == PNG_LAYOUT_RGBX && i < sizeof read; i += 4) {
-            assert_int_equal(read[i], 255);
-            read[i] = pixels[i];
-        }
-        assert_memory_equal(read, pixels, sizeof pixels);
-        buffer_release(&out);
-    }
+        pixels[i] = i % 4 == 3 ? 255 : (uint8_t)(i * i >> 3);
+    png_expect(&(struct png_picture){pixels, NULL, WIDTH, HEIGHT}, pixels);
+}
+
+static void png_holds_the_same_colors(void **state) {
+    (void)state;
+    static const struct colors colors = {{0x010203, 0xfffefd, 0x80ff00}, 3};
+    static const uint8_t index[4] = {2, 0, 1, 2},
+                         pixels[16] = {128, 255, 0, 255, 1, 2, 3, 255, 255, 254, 253, 255, 128, 255, 0, 255};
+    png_expect(&(struct png_picture){index, &colors, 2, 2}, pixels);
 }
 
 /* The first byte of a chunk's data, NULL: there is none of that type. */
@@ -343,9 +352,10 @@ static void png_has_text_chunks_and_no_time(void **state) {
     (void)state;
     static const uint8_t pixel[4] = {1, 2, 3, 255};
     static const struct png_text texts[] = {{"Software", "Strata 1"}, {"flags", "--title \xc3\xa9\x07\xff"}};
+    const struct png_picture picture = {pixel, NULL, 1, 1};
     struct buffer out = {0}, again = {0};
     size_t nbytes;
-    assert_true(png_write_picture(&out, pixel, 1, 1, PNG_LAYOUT_RGBX, texts, 2));
+    assert_true(png_write(&out, &picture, texts, 2));
     const uint8_t *text = chunk_find(&out, "tEXt", &nbytes);
     assert_non_null(text);
     assert_int_equal(nbytes, 17);
@@ -355,7 +365,7 @@ static void png_has_text_chunks_and_no_time(void **state) {
     assert_int_equal(nbytes, 5 + 5 + 8 + 2 + 3 + 3);
     assert_memory_equal(text, "flags\0\0\0\0\0--title \xc3\xa9\xef\xbf\xbd\xef\xbf\xbd", nbytes);
     assert_null(chunk_find(&out, "tIME", &nbytes));
-    assert_true(png_write_picture(&again, pixel, 1, 1, PNG_LAYOUT_RGBX, texts, 2));
+    assert_true(png_write(&again, &picture, texts, 2));
     assert_int_equal(again.nbytes, out.nbytes);
     assert_memory_equal(again.bytes, out.bytes, out.nbytes);
     buffer_release(&out);
@@ -368,12 +378,12 @@ static void png_refuses_and_takes_back(void **state) {
     static const struct png_text bad[] = {{"", "empty key"}, {" key", "blank"}, {"k\xc3\xa9", "not ASCII"}};
     struct buffer out = {0};
     buffer_add_text(&out, "before");
-    assert_false(png_write_picture(&out, pixel, 0, 1, PNG_LAYOUT_RGBA, NULL, 0));
-    assert_false(png_write_picture(&out, pixel, 1, 0, PNG_LAYOUT_RGBA, NULL, 0));
+    assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 0, 1}, NULL, 0));
+    assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 1, 0}, NULL, 0));
     /* libpng's own limit of a million pixels a side: its error must come back as a false. */
-    assert_false(png_write_picture(&out, pixel, 1000001, 1, PNG_LAYOUT_RGBA, NULL, 0));
+    assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 1000001, 1}, NULL, 0));
     for (size_t i = 0; i < 3; i++)
-        assert_false(png_write_picture(&out, pixel, 1, 1, PNG_LAYOUT_RGBA, &bad[i], 1));
+        assert_false(png_write(&out, &(struct png_picture){pixel, NULL, 1, 1}, &bad[i], 1));
     assert_int_equal(out.nbytes, 6);
     assert_memory_equal(out.bytes, "before", 6);
     buffer_release(&out);
@@ -400,6 +410,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(missing_glyphs_have_ink, font_setup, font_teardown),
         cmocka_unit_test(utf8_survives_a_round_trip),
         cmocka_unit_test(png_holds_the_same_pixels),
+        cmocka_unit_test(png_holds_the_same_colors),
         cmocka_unit_test(png_has_text_chunks_and_no_time),
         cmocka_unit_test(png_refuses_and_takes_back),
     };
