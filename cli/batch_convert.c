@@ -28,7 +28,7 @@ static bool part_write(const struct batch *batch, const struct batch_file *file,
 static enum convert_code convert_page(const struct batch *batch, const struct batch_file *file,
                                       struct recording *recording, const struct settings *settings,
                                       const char *staging, uint32_t device) {
-    struct buffer page = {0};
+    struct buffer page = {.host = arena_share(&recording->trace.arena)};
     enum html_result result = page_render(&page, recording, settings, device, NULL);
     enum convert_code code = result == HTML_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
     if (result == HTML_DONE && part_write(batch, file, staging, ".html", &page))

@@ -1,6 +1,5 @@
 #include "cli/convert.h"
 #include "cli/exit_code.h"
-#include "cli/memory.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -72,7 +71,7 @@ static int view_choose(char *text, size_t capacity, const struct recording *reco
     text[0] = '\0';
     if (!view_is_chosen(settings))
         return EXIT_CODE_DONE;
-    arena_init(&scratch, memory_host(), SIZE_MAX);
+    recording_scratch(recording, &scratch);
     int code = EXIT_CODE_FAILED;
     if (timeline_init(&timeline, &recording->trace, device, &scratch))
         code = first_view(text, capacity, recording, settings, &timeline);

@@ -50,16 +50,17 @@ static int picture_window(const struct recording *recording, const struct settin
 }
 
 static int picture_draw(struct buffer *picture, const struct recording *recording,
-                        const struct timeline *timeline, const struct settings *settings) {
+                        const struct timeline *timeline, const struct settings *settings,
+                        struct arena *scratch) {
     struct chart_options options = chart_options_of(recording, settings);
     options.capacity_bytes =
         recording_capacity(recording, settings, (uint32_t)(timeline->device - recording->trace.devices));
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)
         return code;
-    switch (chart_png(picture, timeline, &options)) {
+    switch (chart_png(picture, timeline, &options, scratch)) {
     case CHART_OK: return EXIT_CODE_DONE;
-    case CHART_NO_MEMORY: recording_print_no_memory(recording, false); break;
+    case CHART_NO_MEMORY: recording_print_no_memory(recording, scratch->limit_hit); break;
     case CHART_FONT: terminal_error(recording->input.shown, "cannot draw: the font does not load"); break;
     case CHART_PNG: terminal_error(recording->input.shown, "cannot draw: the PNG library failed"); break;
     case CHART_SIZE:
@@ -77,7 +78,7 @@ int picture_render(struct buffer *picture, const struct recording *recording, co
     int code = EXIT_CODE_FAILED;
     recording_scratch(recording, &scratch);
     if (timeline_init(&timeline, &recording->trace, device, &scratch))
-        code = picture_draw(picture, recording, &timeline, settings);
+        code = picture_draw(picture, recording, &timeline, settings, &scratch);
     else
         recording_print_no_memory(recording, scratch.limit_hit);
     arena_release(&scratch);

@@ -13,7 +13,7 @@ static int convert_write(struct recording *recording, const struct settings *set
         return EXIT_CODE_FAILED;
     if (!recording_choose_device(recording, settings, &device, &code))
         return code;
-    struct buffer out = {0};
+    struct buffer out = {.host = arena_share(&recording->trace.arena)};
     code = render(&out, recording, settings, device);
     if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
         code = EXIT_CODE_FAILED;

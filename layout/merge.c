@@ -269,9 +269,9 @@ static bool device_merge(struct merge *merge, const struct device_trace *device,
     return true;
 }
 
-bool merge_init(struct merge *merge, const struct trace *trace, unsigned level) {
+bool merge_init(struct merge *merge, struct trace *trace, unsigned level) {
     *merge = (struct merge){.trace = *trace};
-    arena_init(&merge->arena, trace->arena.host, trace->arena.limit_nbytes - trace->arena.used_nbytes);
+    arena_init(&merge->arena, arena_share(&trace->arena), SIZE_MAX);
     merge->trace.devices = column(merge, trace->n_devices, sizeof *trace->devices);
     if (merge->trace.devices == NULL)
         return false;

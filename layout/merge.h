@@ -33,10 +33,10 @@ struct merge {
 };
 
 /*
- * Makes `merge->trace` of `trace` (which must outlive it), with as much memory as the arena of `trace` has left. To be
+ * Makes `merge->trace` of `trace` (which must outlive it), in memory that counts as the arena's of `trace`. To be
  * released in any case. False: no memory. O(events + lives).
  */
-bool merge_init(struct merge *merge, const struct trace *trace, unsigned level);
+bool merge_init(struct merge *merge, struct trace *trace, unsigned level);
 void merge_release(struct merge *merge);
 
 #endif

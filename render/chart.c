@@ -9,19 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Memory for arenas, from the C library: aligned to 16 bytes as every allocation of that size is. */
-static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_nbytes);
-}
-
-static const struct arena_host host = {.resize = host_resize};
-
 /* ---- samples of the plot's patterns, for the key; the raster's own proportions ---- */
 
 static void draw_dots(struct canvas *canvas, const struct chart_box *box, uint32_t ink, int32_t scale) {
@@ -65,11 +52,11 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
 /* ---- the plot ---- */
 
 static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct chart_layout *layout,
-                       const struct raster_style *style) {
+                       const struct chart_input *input) {
     struct raster raster;
     uint8_t *rgba = malloc((size_t)layout->view.width * layout->view.height * 4);
-    raster_init(&raster, host);
-    bool drawn = rgba && scene_build(scene, &layout->view) && raster_draw(&raster, scene, style, rgba);
+    raster_init(&raster, input->host);
+    bool drawn = rgba && scene_build(scene, &layout->view) && raster_draw(&raster, scene, input->style, rgba);
     if (drawn)
         canvas_blit(canvas, layout->plot.x, layout->plot.y, rgba, layout->view.width, layout->view.height);
     raster_release(&raster);
@@ -77,24 +64,24 @@ static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct 
     return drawn;
 }
 
-static bool draw_plot(struct canvas *canvas, const struct timeline *timeline,
-                      const struct chart_layout *layout, const struct raster_style *style) {
+static bool draw_plot(struct canvas *canvas, const struct chart_layout *layout,
+                      const struct chart_input *input) {
     struct scene scene;
     if (layout->plot_is_text) {
-        canvas_frame(canvas, layout->plot, style->scale, layout->colors.line, 255);
+        canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
         return true;
     }
-    scene_init(&scene, timeline, host);
-    bool drawn = draw_scene(canvas, &scene, layout, style);
+    scene_init(&scene, input->timeline, input->host);
+    bool drawn = draw_scene(canvas, &scene, layout, input);
     scene_release(&scene);
     return drawn;
 }
 
-static bool draw_all(struct canvas *canvas, struct font *font, const struct timeline *timeline,
-                     const struct chart_layout *layout, const struct raster_style *style) {
-    bool drawn = draw_plot(canvas, timeline, layout, style);
+static bool draw_all(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
+                     const struct chart_input *input) {
+    bool drawn = draw_plot(canvas, layout, input);
     for (uint32_t i = 0; i < layout->n_boxes; i++)
-        drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], style->scale);
+        drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], input->style->scale);
     return drawn;
 }
 
@@ -162,7 +149,7 @@ static enum chart_error draw_and_write(struct buffer *out, struct font *font, co
                      layout->colors.background))
         return CHART_NO_MEMORY;
     enum chart_error error = CHART_NO_MEMORY;
-    if (draw_all(&canvas, font, input->timeline, layout, input->style))
+    if (draw_all(&canvas, font, layout, input))
         error = write_small(out, &canvas, layout, options);
     canvas_release(&canvas);
     return error;
@@ -171,7 +158,7 @@ static enum chart_error draw_and_write(struct buffer *out, struct font *font, co
 static enum chart_error chart_with_font(struct buffer *out, struct font *font,
                                         const struct chart_input *input) {
     struct chart_layout layout;
-    enum chart_error error = chart_layout_make(&layout, input, font, host);
+    enum chart_error error = chart_layout_make(&layout, input, font);
     if (error == CHART_OK)
         error = draw_and_write(out, font, input, &layout);
     chart_layout_release(&layout);
@@ -223,9 +210,10 @@ static enum chart_error chart_with_groups(struct buffer *out, struct chart_input
 }
 
 enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
-                           const struct chart_options *options) {
+                           const struct chart_options *options, struct arena *memory) {
     struct chart_input input = {.timeline = timeline,
                                 .options = options,
+                                .host = arena_share(memory),
                                 .window = chart_window_of(timeline, options),
                                 .moment = options->legend_moment};
     if (input.moment == UINT32_MAX)
@@ -234,7 +222,7 @@ enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
         input.moment = timeline->n_moments - 1;
     struct arena scratch;
     struct raster_style style;
-    arena_init(&scratch, host, SIZE_MAX);
+    arena_init(&scratch, input.host, SIZE_MAX);
     enum chart_error error = chart_with_groups(out, &input, &style, &scratch);
     arena_release(&scratch);
     return error;

@@ -322,9 +322,9 @@ static bool options_are_valid(const struct chart_options *options) {
 }
 
 enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,
-                                   struct font *font, struct arena_host host) {
+                                   struct font *font) {
     *layout = (struct chart_layout){.colors = input->options->dark ? colors_dark : colors_light};
-    arena_init(&layout->arena, host, SIZE_MAX);
+    arena_init(&layout->arena, input->host, SIZE_MAX);
     if (!options_are_valid(input->options))
         return CHART_SIZE;
     struct chart_maker maker = {.in = input, .out = layout, .font = font};

@@ -66,6 +66,7 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
 struct chart_input {
     const struct timeline *timeline;
     const struct chart_options *options;
+    struct arena_host host; /* of all memory that the recording's size determines */
     struct chart_window window;
     const struct raster_style *style; /* of the plot; not read by the layout */
     const struct group *groups;       /* of `moment`, as chart_groups_find makes them */
@@ -88,7 +89,7 @@ struct chart_layout {
  * CHART_SIZE: no room for a plot, or a side above VIEW_MAX_SIDE.
  */
 enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,
-                                   struct font *font, struct arena_host host);
+                                   struct font *font);
 void chart_layout_release(struct chart_layout *layout);
 
 #endif

@@ -6,12 +6,14 @@
 
 /*
  * Deflates every piece's `raw` (zlib format) and sets its `packed` and `packed_nbytes`. `threads` 0: one per
- * core. The bytes do not depend on the number of threads. False: no memory, and nothing is left allocated.
- * The caller frees the result with deflate_release after payload_assemble.
+ * core. The bytes do not depend on the number of threads; `host`, whose memory they take, is asked by one thread at a
+ * time. False: no memory, and nothing is left allocated. The caller frees the result with deflate_release after
+ * payload_assemble.
  */
-bool deflate_pieces(struct payload_piece *pieces, uint32_t n_pieces, unsigned threads);
+bool deflate_pieces(struct payload_piece *pieces, uint32_t n_pieces, unsigned threads,
+                    struct arena_host host);
 
-/* Frees what deflate_pieces allocated; `packed` of every piece becomes NULL. */
-void deflate_release(struct payload_piece *pieces, uint32_t n_pieces);
+/* Frees what deflate_pieces took of the same host; `packed` of every piece becomes NULL. */
+void deflate_release(struct payload_piece *pieces, uint32_t n_pieces, struct arena_host host);
 
 #endif

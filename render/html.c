@@ -36,6 +36,7 @@ static const struct template_asset scripts[] = {
 /* What is filled into the template. */
 struct page_parts {
     const struct html_options *options;
+    struct arena_host host;  /* counts as the trace's */
     struct buffer script[2]; /* what unpacks the program, and the program */
     struct buffer style, payload;
     struct payload_piece program, module; /* packed */
@@ -113,20 +114,20 @@ static bool meta_store(struct trace *trace, const struct html_options *options, 
 }
 
 static void payload_write(struct buffer *out, struct payload *payload, unsigned threads) {
-    if (!deflate_pieces(payload->pieces, payload->n_pieces, threads)) {
+    if (!deflate_pieces(payload->pieces, payload->n_pieces, threads, out->host)) {
         out->failed = true;
         return;
     }
     uint8_t *to = buffer_extend(out, (size_t)payload_nbytes(payload));
     if (to)
         payload_assemble(payload, to);
-    deflate_release(payload->pieces, payload->n_pieces);
+    deflate_release(payload->pieces, payload->n_pieces, out->host);
 }
 
-/* The trace in its compact form, ready for base64. */
+/* The trace in its compact form, ready for base64. `out` has a host, which brings all the memory. */
 static void payload_make(struct buffer *out, const struct trace *trace, unsigned threads) {
     struct arena arena;
-    arena_init(&arena, trace->arena.host, SIZE_MAX);
+    arena_init(&arena, out->host, SIZE_MAX);
     struct payload payload = {0};
     if (payload_pack(&payload, trace, &arena) == PAYLOAD_OK)
         payload_write(out, &payload, threads);
@@ -184,7 +185,7 @@ static uint64_t page_nbytes(const struct fitting *fitting, const struct buffer *
 /* Tries a level; keeps its payload if the page fits. Returns the size of the page, 0: no memory. */
 static uint64_t level_try(struct fitting *fitting, unsigned level) {
     struct merge merge;
-    struct buffer payload = {0};
+    struct buffer payload = {.host = arena_share(&fitting->trace->arena)};
     bool done =
         merge_init(&merge, fitting->trace, level) && merge_explain(&merge, fitting->trace, fitting->options);
     if (done)
@@ -240,7 +241,7 @@ static bool frame_make(struct page_parts *parts) {
     pieces[0].raw_nbytes = (uint32_t)parts->script[1].nbytes;
     pieces[1].raw = asset_strata_wasm;
     pieces[1].raw_nbytes = (uint32_t)asset_strata_wasm_nbytes;
-    bool done = deflate_pieces(pieces, 2, parts->options->threads);
+    bool done = deflate_pieces(pieces, 2, parts->options->threads, parts->host);
     parts->program = pieces[0];
     parts->module = pieces[1];
     return done;
@@ -251,8 +252,8 @@ static void parts_release(struct page_parts *parts) {
         buffer_release(&parts->script[i]);
     buffer_release(&parts->style);
     buffer_release(&parts->payload);
-    deflate_release(&parts->program, 1);
-    deflate_release(&parts->module, 1);
+    deflate_release(&parts->program, 1, parts->host);
+    deflate_release(&parts->module, 1, parts->host);
 }
 
 static void page_fill(struct buffer *out, const struct page_parts *parts) {
@@ -283,7 +284,8 @@ static enum html_result payload_fit(struct page_parts *parts, struct trace *trac
 
 enum html_result html_render(struct buffer *out, struct trace *trace, const struct html_options *options,
                              struct html_outcome *outcome) {
-    struct page_parts parts = {.options = options};
+    struct arena_host host = arena_share(&trace->arena);
+    struct page_parts parts = {.options = options, .host = host, .payload = {.host = host}};
     enum html_result result = HTML_NO_MEMORY;
     if (outcome != NULL)
         *outcome = (struct html_outcome){0};

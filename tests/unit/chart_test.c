@@ -197,6 +197,7 @@ static void layout_check(struct recording *recording, const struct chart_options
     struct arena scratch;
     struct group *groups;
     struct chart_input input = {.timeline = &recording->timeline,
+                                .host = plain_host,
                                 .options = options,
                                 .window = chart_window_of(&recording->timeline, options)};
     input.moment = options->legend_moment == UINT32_MAX ? input.window.peak_moment : options->legend_moment;
@@ -205,7 +206,7 @@ static void layout_check(struct recording *recording, const struct chart_options
     assert_true(chart_groups_find(&input, &style, &scratch, &groups, &input.n_groups));
     input.groups = groups;
     struct chart_layout layout;
-    assert_int_equal(chart_layout_make(&layout, &input, font, plain_host), CHART_OK);
+    assert_int_equal(chart_layout_make(&layout, &input, font), CHART_OK);
     assert_layout_is_sound(&layout, options);
     chart_layout_release(&layout);
     arena_release(&scratch);
@@ -348,6 +349,7 @@ static void every_colour_is_explained(void **state) {
     struct chart_options options = options_of(320, 240, 1);
     options.color_by = COLOR_BY_AGE;
     struct chart_input input = {.timeline = &recording->timeline,
+                                .host = plain_host,
                                 .options = &options,
                                 .window = chart_window_of(&recording->timeline, &options),
                                 .moment = EVENTS};
@@ -380,11 +382,12 @@ static void an_empty_recording_says_why(void **state) {
     for (uint32_t i = 0; i < SIZES; i++) {
         struct chart_options options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
         struct chart_input input = {.timeline = &recording->timeline,
+                                    .host = plain_host,
                                     .options = &options,
                                     .window = chart_window_of(&recording->timeline, &options)};
         struct chart_layout layout;
         uint32_t n_inside = 0;
-        assert_int_equal(chart_layout_make(&layout, &input, font, plain_host), CHART_OK);
+        assert_int_equal(chart_layout_make(&layout, &input, font), CHART_OK);
         assert_layout_is_sound(&layout, &options);
         assert_true(layout.plot_is_text);
         for (uint32_t k = 0; k < layout.n_boxes; k++)
@@ -463,7 +466,7 @@ static void plot_check(struct recording *recording, const struct chart_options *
     size_t nbytes;
     png_image image;
     unsigned x, y, width, height;
-    assert_int_equal(chart_png(&png, &recording->timeline, options), CHART_OK);
+    assert_int_equal(chart_png(&png, &recording->timeline, options, &recording->arena), CHART_OK);
     const char *plot = text_find(&png, "strata:plot", &nbytes);
     assert_non_null(plot);
     char text[64] = {0};
@@ -504,8 +507,8 @@ static void the_same_input_gives_the_same_bytes(void **state) {
     struct chart_options options = options_of(800, 450, 1);
     struct buffer first = {0}, second = {0};
     size_t nbytes;
-    assert_int_equal(chart_png(&first, &recording->timeline, &options), CHART_OK);
-    assert_int_equal(chart_png(&second, &recording->timeline, &options), CHART_OK);
+    assert_int_equal(chart_png(&first, &recording->timeline, &options, &recording->arena), CHART_OK);
+    assert_int_equal(chart_png(&second, &recording->timeline, &options, &recording->arena), CHART_OK);
     assert_int_equal(first.nbytes, second.nbytes);
     assert_memory_equal(first.bytes, second.bytes, first.nbytes);
     const char *sha256 = text_find(&first, "strata:sha256", &nbytes);
@@ -527,7 +530,7 @@ static void impossible_sizes_are_refused(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct chart_options options = options_of(bad[i][0], bad[i][1], bad[i][2]);
         struct buffer png = {0};
-        assert_int_equal(chart_png(&png, &recording->timeline, &options), CHART_SIZE);
+        assert_int_equal(chart_png(&png, &recording->timeline, &options, &recording->arena), CHART_SIZE);
         assert_int_equal(png.nbytes, 0);
         buffer_release(&png);
     }

@@ -5,6 +5,7 @@
 #include "layout/groups.h"
 #include "layout/scene.h"
 #include "parser/read.h"
+#include "render/chart.h"
 #include "render/html.h"
 #include "render/raster.h"
 #include "trace/payload.h"
@@ -363,6 +364,93 @@ static void test_reading_our_own_pages(void **state) {
     assert_int_equal(plenty.nbytes, 0);
 }
 
+/* Raises the limit of what a page or a picture may take until it is enough. Whatever it is, it holds, and all is given
+ * back. */
+static void limit_check(struct arena *memory, int (*render)(struct buffer *out, void *input), void *input,
+                        int no_memory, size_t step) {
+    const size_t before = memory->used_nbytes;
+    unsigned n_refused = 0;
+    for (int result = no_memory; result != 0; n_refused += result != 0) {
+        struct buffer out = {.host = arena_share(memory)};
+        memory->limit_nbytes = memory->used_nbytes + n_refused * step;
+        memory->peak_nbytes = 0;
+        memory->limit_hit = false;
+        result = render(&out, input);
+        assert_true(memory->peak_nbytes <= memory->limit_nbytes);
+        assert_true(result == 0 || (result == no_memory && memory->limit_hit));
+        buffer_release(&out);
+        assert_true(memory->used_nbytes - before <= 65536); /* strings that pages add to their trace */
+    }
+    assert_true(n_refused > 5);
+}
+
+struct page_job {
+    struct trace trace;
+    uint64_t max_nbytes;
+};
+
+static int page_render(struct buffer *out, void *input) {
+    struct page_job *job = input;
+    const struct html_options options = {
+        .file = "f", .sha256 = "", .theme = "auto", .threads = 2, .max_nbytes = job->max_nbytes};
+    return (int)html_render(out, &job->trace, &options, NULL);
+}
+
+static void page_check(uint64_t max_nbytes) {
+    struct page_job job = {.max_nbytes = max_nbytes};
+    sample_trace(&job.trace, "train.pickle");
+    limit_check(&job.trace.arena, page_render, &job, HTML_NO_MEMORY, 16384);
+    trace_release(&job.trace);
+    assert_int_equal(plenty.nbytes, 0);
+}
+
+static void test_pages_within_a_limit(void **state) {
+    (void)state;
+    page_check(0);
+}
+
+static void test_smaller_pages_within_a_limit(void **state) {
+    (void)state;
+    struct page_job job = {0};
+    struct buffer page = {0};
+    sample_trace(&job.trace, "train.pickle");
+    assert_int_equal(page_render(&page, &job), HTML_DONE);
+    const uint64_t nbytes = page.nbytes;
+    buffer_release(&page);
+    trace_release(&job.trace);
+    page_check(nbytes - 2000);
+}
+
+static int picture_draw(struct buffer *out, void *input) {
+    struct timeline *timeline = input;
+    const struct chart_options options = {.file = "f",
+                                          .sha256 = "",
+                                          .flags = "",
+                                          .version = "",
+                                          .width = 400,
+                                          .height = 300,
+                                          .scale = 1,
+                                          .color_by = COLOR_BY_CATEGORY,
+                                          .hide_internal = true,
+                                          .legend_moment = UINT32_MAX};
+    struct arena *memory = out->host.context;
+    return (int)chart_png(out, timeline, &options, memory);
+}
+
+static void test_pictures_within_a_limit(void **state) {
+    (void)state;
+    struct trace trace;
+    struct timeline timeline;
+    struct arena arena;
+    sample_trace(&trace, "train.pickle");
+    arena_init(&arena, host_of(&plenty), SIZE_MAX);
+    assert_true(timeline_init(&timeline, &trace, 0, &arena));
+    limit_check(&arena, picture_draw, &timeline, CHART_NO_MEMORY, 4096);
+    arena_release(&arena);
+    trace_release(&trace);
+    assert_int_equal(plenty.nbytes, 0);
+}
+
 static enum outcome timeline_task(struct arena_host host, const void *input) {
     struct timeline timeline;
     struct arena arena;
@@ -525,6 +613,9 @@ int main(void) {
         cmocka_unit_test(test_reading_zips),
         cmocka_unit_test(test_reading_memory_viz_pages),
         cmocka_unit_test(test_reading_our_own_pages),
+        cmocka_unit_test(test_pages_within_a_limit),
+        cmocka_unit_test(test_smaller_pages_within_a_limit),
+        cmocka_unit_test(test_pictures_within_a_limit),
         cmocka_unit_test(test_layout_and_raster),
         cmocka_unit_test(test_payload),
     };
