@@ -8,6 +8,7 @@
 #define STRATA_CLI_BATCH_H
 
 #include "cli/options.h"
+#include "cli/rules.h"
 #include "trace/arena.h"
 
 enum { BATCH_UNKNOWN = -1 }; /* a rank or step that the name does not tell */
@@ -41,8 +42,9 @@ struct batch {
     const char *directory; /* of the outputs */
     struct arena arena;
     uint32_t count, capacity;
-    struct batch_file *files; /* by rising `input` */
-    uint32_t shard, n_shards; /* 1 of 1: everything */
+    struct batch_file *files;                       /* by rising `input` */
+    uint32_t shard, n_shards;                       /* 1 of 1: everything */
+    char rules_sha256[RULES_DIGEST_CHARACTERS + 1]; /* "": no rules */
 };
 
 /* Text into the batch's arena. NULL: no memory. */

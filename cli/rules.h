@@ -18,4 +18,9 @@
  * lives). */
 bool rules_apply(const char *path, struct trace *trace);
 
+enum { RULES_DIGEST_CHARACTERS = 64 };
+
+/* SHA-256 of a file of rules as hex digits; "" for the path NULL. False: printed. */
+bool rules_digest(const char *path, char digest[RULES_DIGEST_CHARACTERS + 1]);
+
 #endif

@@ -336,6 +336,21 @@ function plotWheel(event) {
     else zoomWindow(Math.exp(-across * 0.002), at);
 }
 
+/** What a pinch on a trackpad has come to so far. */
+let gestureScale = 1;
+
+/**
+ * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl; on a touchscreen it sends them
+ * besides the pointers that are followed already.
+ * @param {Event} event
+ */
+function plotGesture(event) {
+    const gesture = /** @type {MouseEvent & { scale: number }} */ (event);
+    event.preventDefault();
+    if (event.type === "gesturechange" && fingers.size === 0) zoomWindow(gesture.scale / gestureScale, Math.min(1, Math.max(0, plotPoint(gesture).x / plot.width)));
+    gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
+}
+
 /** A canvas that changes its size is empty, so the new picture must come within the same frame. */
 function resizePlot() {
     if (!layoutPlot()) return;
@@ -354,6 +369,7 @@ function startPlot() {
     });
     plot.box.addEventListener("pointerleave", plotLeave);
     plot.box.addEventListener("wheel", plotWheel, { passive: false });
+    for (const type of ["gesturestart", "gesturechange", "gestureend"]) plot.box.addEventListener(type, plotGesture);
     plot.box.addEventListener("dblclick", fitWindow);
     new ResizeObserver(resizePlot).observe(plot.box);
 }

@@ -478,6 +478,30 @@ describe("mouse and keys", { skip }, () => {
         await until(async () => (await view(page)).to - (await view(page)).from > closer.to - closer.from, "zoom out");
     });
 
+    onPage("a trackpad's gestures in Safari zoom at the cursor", async (page) => {
+        const box = await plotBox(page);
+        const before = await setView(page, { from: 300, to: 700 });
+        const gesture = (/** @type {string} */ type, /** @type {number} */ scale) =>
+            page.evaluate(
+                ([type, scale, x, y]) => {
+                    const event = new MouseEvent(String(type), { bubbles: true, cancelable: true, clientX: Number(x), clientY: Number(y) });
+                    Object.defineProperty(event, "scale", { value: scale });
+                    return document.elementFromPoint(Number(x), Number(y))?.dispatchEvent(event);
+                },
+                [type, scale, box.x + box.width / 4, box.y + 50],
+            );
+        for (const [type, scale] of /** @type {[string, number][]} */ ([["gesturestart", 1], ["gesturechange", 1.25], ["gesturechange", 2], ["gestureend", 2]]))
+            assert.equal(await gesture(type, scale), false, "the browser does not zoom the page");
+        await settle(page);
+        const after = await view(page);
+        near(after.to - after.from, 200, 0.01);
+        near(after.from + 50, before.from + 100, 0.5);
+        await gesture("gesturestart", 1);
+        await gesture("gesturechange", 0.5);
+        await settle(page);
+        near((await view(page)).to - (await view(page)).from, 400, 0.01);
+    });
+
     onPage("dragging pans", async (page) => {
         const box = await plotBox(page);
         const before = await setView(page, { from: 300, to: 700 });
