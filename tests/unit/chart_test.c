@@ -1,130 +1,67 @@
 /* The picture's layout at many sizes: nothing overlaps, nothing leaves the page, the plot stays the raster's.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "recording.h"
 
-#include <cmocka.h>
-
-#include "memory_host.h"
 #include "render/chart.h"
 #include "render/chart_groups.h"
 #include "render/chart_layout.h"
 
 #include <png.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- a recording: LIVES allocations, each freed HELD events later ---- */
 
 enum { LIVES = 200, HELD = 40, EVENTS = LIVES * 2, SITES = 30, PHASES = 6 };
+static const int64_t first_us = INT64_C(1700000000000000);
 
-struct recording {
-    struct trace trace;
-    struct device_trace device;
-    struct arena arena;
-    struct timeline timeline;
-    uint32_t birth[LIVES], death[LIVES], request[LIVES], stack[LIVES], context[LIVES];
-    uint64_t size[LIVES], address[LIVES], streams[1];
-    uint16_t stream[LIVES], pool[LIVES];
-    uint8_t flags[LIVES];
-    int64_t time_us[EVENTS];
-    struct pool_id pools[2];
-    struct oom_event ooms[2];
-    struct annotation annotations[2 * PHASES];
-    struct frame frames[SITES + 1];
-    struct stack stacks[SITES + 1];
-    struct context contexts[1];
-};
-
-static uint32_t text_add(struct recording *recording, const char *text) {
-    return trace_string_add(&recording->trace, text, strlen(text));
+/* Among them hostile ones. */
+static const char *site_name(uint32_t site) {
+    if (site == 1)
+        return "<img src=x>\n\x1b[31m\xe2\x80\xae\xff\xfe";
+    return site % 3 ? "forward" : "a_name_that_is_much_too_long_for_any_column_of_a_legend";
 }
 
-/* Call sites, among them hostile ones. */
+/* Call site i is the one frame of stack i. */
 static void recording_add_sites(struct recording *recording) {
-    struct trace *trace = &recording->trace;
     for (uint32_t i = 1; i <= SITES; i++) {
         char file[64];
         snprintf(file, sizeof file, "/home/u/model_%u.py", i);
-        recording->frames[i] =
-            (struct frame){.file = text_add(recording, file),
-                           .name = text_add(recording, i % 3 ? "forward"
-                                                             : "a_name_that_is_much_too_long"
-                                                               "_for_any_column_of_a_legend"),
-                           .line = i * 11};
-        recording->stacks[i] = (struct stack){0, i};
+        assert_int_equal(recording_site(recording, file, site_name(i), i * 11), i);
     }
-    recording->frames[1].name = text_add(recording, "<img src=x>\n\x1b[31m\xe2\x80\xae\xff\xfe");
-    trace->frames = (struct frame_table){SITES + 1, SITES + 1, recording->frames};
-    trace->stacks = (struct stack_table){SITES + 1, SITES + 1, recording->stacks};
-    trace->contexts = (struct context_table){1, 1, recording->contexts};
 }
 
 static void recording_add_lives(struct recording *recording) {
     for (uint32_t i = 0; i < LIVES; i++) {
-        recording->birth[i] = i < 10 ? 0 : i + 1;
-        recording->death[i] = i % 7 == 0 ? EVENTS + 1 : i + 1 + HELD + i % 5;
-        recording->request[i] = i % 9 == 1 ? recording->death[i] - 20 : recording->death[i];
-        recording->size[i] = (uint64_t)(i % 13 + 1) << 26;
-        recording->stack[i] = i % SITES + 1;
-        recording->pool[i] = 1;
+        uint32_t death = i % 7 == 0 ? EVENTS + 1 : i + 1 + HELD + i % 5;
+        recording_life(recording, i < 10 ? 0 : i + 1, death, (uint64_t)(i % 13 + 1) << 26, i % SITES + 1);
+        recording->request[i] = i % 9 == 1 ? death - 20 : death;
     }
-    recording->device.lives = (struct lives){.count = LIVES,
-                                             .preexisting = 10,
-                                             .birth = recording->birth,
-                                             .death = recording->death,
-                                             .request = recording->request,
-                                             .size = recording->size,
-                                             .address = recording->address,
-                                             .stack = recording->stack,
-                                             .context = recording->context,
-                                             .stream = recording->stream,
-                                             .pool = recording->pool,
-                                             .flags = recording->flags};
 }
 
 static void recording_add_phases(struct recording *recording) {
-    uint32_t outer = text_add(recording, "ProfilerStep#1"), inner = text_add(recording, "## forward ##");
-    const int64_t first = INT64_C(1700000000000000);
-    for (uint32_t i = 0; i < PHASES; i++) {
-        int64_t start = first + (int64_t)(i / 2) * 120000 + (i % 2) * 5000,
-                end = start + (i % 2 ? 60000 : 110000);
-        struct annotation *pair = &recording->annotations[i / 2 * 4];
-        pair[i % 2] = (struct annotation){start, i % 2 ? inner : outer, 0, ANNOTATION_START};
-        pair[3 - i % 2] = (struct annotation){end, i % 2 ? inner : outer, 0, ANNOTATION_END};
+    for (uint32_t i = 0; i < PHASES / 2; i++) {
+        int64_t outer_us = first_us + (int64_t)i * 120000, inner_us = outer_us + 5000;
+        recording_annotation_at(recording, outer_us, "ProfilerStep#1", ANNOTATION_START);
+        recording_annotation_at(recording, inner_us, "## forward ##", ANNOTATION_START);
+        recording_annotation_at(recording, inner_us + 60000, "## forward ##", ANNOTATION_END);
+        recording_annotation_at(recording, outer_us + 110000, "ProfilerStep#1", ANNOTATION_END);
     }
-    recording->trace.annotations = recording->annotations;
-    recording->trace.n_annotations = 2 * PHASES;
 }
 
 static void recording_add_events(struct recording *recording) {
     struct device_trace *device = &recording->device;
-    device->n_events = EVENTS;
     for (uint32_t i = 0; i < EVENTS; i++)
-        recording->time_us[i] = INT64_C(1700000000000000) + (int64_t)i * 1000;
+        recording->time_us[i] = first_us + (int64_t)i * 1000;
     device->time_us = recording->time_us;
     recording->ooms[0] = (struct oom_event){EVENTS - 30, 0, UINT64_C(5) << 30, UINT64_C(1) << 29};
     recording->ooms[1] = (struct oom_event){EVENTS - 1, 0, UINT64_C(5) << 30, UINT64_C(1) << 29};
-    device->ooms = recording->ooms;
     device->n_ooms = 2;
     recording_add_lives(recording);
     recording_add_phases(recording);
 }
 
-static struct recording *recording_open(bool with_events) {
-    struct recording *recording = calloc(1, sizeof *recording);
-    assert_non_null(recording);
-    assert_true(trace_init(&recording->trace, plain_host, SIZE_MAX));
-    recording->trace.devices = &recording->device;
-    recording->trace.n_devices = 1;
-    recording->pools[1] = (struct pool_id){0, 0};
-    recording->device.pools = recording->pools;
-    recording->device.n_pools = 2;
-    recording->device.streams = recording->streams;
-    recording->device.n_streams = 1;
+static struct recording *recording_of_sites(bool with_events) {
+    struct recording *recording = recording_open();
     recording_add_sites(recording);
     if (with_events)
         recording_add_events(recording);
@@ -135,15 +72,8 @@ static struct recording *recording_open(bool with_events) {
             "wide that picture may be, and therefore is cut at its end, as notes are when they are "
             "too long for one line of a picture.",
             i == 3 ? 5 : -1));
-    arena_init(&recording->arena, plain_host, SIZE_MAX);
-    assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
+    recording_settle(recording, with_events ? EVENTS : 0);
     return recording;
-}
-
-static void recording_close(struct recording *recording) {
-    arena_release(&recording->arena);
-    trace_release(&recording->trace);
-    free(recording);
 }
 
 static struct chart_options options_of(uint32_t width, uint32_t height, uint32_t scale) {
@@ -220,7 +150,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static void nothing_overlaps_at_any_size(void **state) {
     (void)state;
-    struct recording *recording = recording_open(true);
+    struct recording *recording = recording_of_sites(true);
     struct font *font = font_open();
     assert_non_null(font);
     for (uint32_t i = 0; i < SIZES; i++) {
@@ -283,17 +213,18 @@ static void random_text(struct dice *dice, char *text, size_t capacity) {
 
 static void recording_rename(struct recording *recording, struct dice *dice) {
     char text[512];
+    struct frame *frames = recording->trace.frames.frame;
     for (uint32_t i = 1; i <= SITES; i++) {
         random_text(dice, text, sizeof text);
-        recording->frames[i].name = text_add(recording, text);
+        frames[i].name = recording_text(recording, text);
         random_text(dice, text, sizeof text - 3);
         strcat(text, ".py");
-        recording->frames[i].file = text_add(recording, text);
-        recording->frames[i].line = dice_below(dice, 1u << 31);
+        frames[i].file = recording_text(recording, text);
+        frames[i].line = dice_below(dice, 1u << 31);
     }
     for (uint32_t i = 0; i < 2 * PHASES; i++) {
         random_text(dice, text, sizeof text);
-        recording->annotations[i].name = text_add(recording, text);
+        recording->annotations[i].name = recording_text(recording, text);
     }
     for (uint32_t i = 0; i < LIVES; i++)
         recording->size[i] = UINT64_C(1) << dice_below(dice, 38);
@@ -305,7 +236,7 @@ static void nothing_overlaps_with_random_texts(void **state) {
     struct font *font = font_open();
     assert_non_null(font);
     for (uint32_t run = 0; run < 50; run++) {
-        struct recording *recording = recording_open(true);
+        struct recording *recording = recording_of_sites(true);
         char title[512];
         recording_rename(recording, &dice);
         arena_release(&recording->arena);
@@ -328,7 +259,7 @@ static void nothing_overlaps_with_random_texts(void **state) {
 /* The flags of a peak and of an OOM may be anywhere, also at the same pixel and at either edge. */
 static void flags_never_collide(void **state) {
     (void)state;
-    struct recording *recording = recording_open(true);
+    struct recording *recording = recording_of_sites(true);
     struct font *font = font_open();
     assert_non_null(font);
     struct chart_options options = options_of(800, 450, 1);
@@ -345,7 +276,7 @@ static void flags_never_collide(void **state) {
 /* By lifetime, at the end, when only the long ones are alive: the colours that the window shows are all there. */
 static void every_colour_is_explained(void **state) {
     (void)state;
-    struct recording *recording = recording_open(true);
+    struct recording *recording = recording_of_sites(true);
     struct chart_options options = options_of(320, 240, 1);
     options.color_by = COLOR_BY_AGE;
     struct chart_input input = {.timeline = &recording->timeline,
@@ -376,7 +307,7 @@ static void every_colour_is_explained(void **state) {
 
 static void an_empty_recording_says_why(void **state) {
     (void)state;
-    struct recording *recording = recording_open(false);
+    struct recording *recording = recording_of_sites(false);
     struct font *font = font_open();
     assert_non_null(font);
     for (uint32_t i = 0; i < SIZES; i++) {
@@ -404,7 +335,7 @@ static void an_empty_recording_says_why(void **state) {
 
 static void a_window_has_its_own_peak(void **state) {
     (void)state;
-    struct recording *recording = recording_open(true);
+    struct recording *recording = recording_of_sites(true);
     struct chart_options options = options_of(800, 450, 1);
     struct chart_window window = chart_window_of(&recording->timeline, &options);
     assert_true(window.whole);
@@ -492,7 +423,7 @@ static void plot_check(struct recording *recording, const struct chart_options *
 
 static void the_plot_is_exactly_the_rasters(void **state) {
     (void)state;
-    struct recording *recording = recording_open(true);
+    struct recording *recording = recording_of_sites(true);
     for (uint32_t i = 0; i < 8; i++) {
         struct chart_options options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
         options.dark = i % 2;
@@ -503,7 +434,7 @@ static void the_plot_is_exactly_the_rasters(void **state) {
 
 static void the_same_input_gives_the_same_bytes(void **state) {
     (void)state;
-    struct recording *recording = recording_open(true);
+    struct recording *recording = recording_of_sites(true);
     struct chart_options options = options_of(800, 450, 1);
     struct buffer first = {0}, second = {0};
     size_t nbytes;
@@ -524,7 +455,7 @@ static void the_same_input_gives_the_same_bytes(void **state) {
 
 static void impossible_sizes_are_refused(void **state) {
     (void)state;
-    struct recording *recording = recording_open(true);
+    struct recording *recording = recording_of_sites(true);
     static const uint32_t bad[][3] = {{319, 240, 1},  {320, 239, 1},  {7681, 900, 1}, {1600, 4321, 1},
                                       {1600, 900, 0}, {1600, 900, 5}, {7680, 4320, 4}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

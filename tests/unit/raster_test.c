@@ -1,39 +1,21 @@
 /* Scenes and pictures of random recordings, compared with what the definitions say, life by life and column by column:
  * no index, no sums, no vectors. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#define RECORDING_LIVES  6000
+#define RECORDING_EVENTS 9000
+#include "recording.h"
 
 #include "layout/scene.h"
-#include "memory_host.h"
 #include "render/raster.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- recordings ---- */
 
-enum { LIVES_MAX = 6000, EVENTS_MAX = 9000, SITES = 12 };
+enum { LIVES_MAX = RECORDING_LIVES, EVENTS_MAX = RECORDING_EVENTS, SITES = 12 };
 
-struct recording {
-    struct trace trace;
-    struct device_trace device;
-    struct arena arena;
-    struct timeline timeline;
+/* A recording and what draws it. */
+struct drawing {
+    struct recording *recording;
     struct scene scene;
     struct raster raster;
-    uint32_t birth[LIVES_MAX], death[LIVES_MAX], request[LIVES_MAX], stack[LIVES_MAX], context[LIVES_MAX];
-    uint64_t size[LIVES_MAX], address[LIVES_MAX], streams[1];
-    uint16_t stream[LIVES_MAX], pool[LIVES_MAX];
-    uint8_t flags[LIVES_MAX];
-    int64_t time_us[EVENTS_MAX];
-    struct pool_id pools[2];
-    struct frame frames[SITES + 1];
-    struct stack stacks[SITES + 1];
-    struct context contexts[1];
 };
 
 static uint32_t seed;
@@ -44,81 +26,50 @@ static uint32_t random_below(uint32_t most) {
 }
 
 /* Call site i is the one frame of stack i. */
-static struct recording *recording_new(uint32_t n_lives, uint32_t n_events) {
-    struct recording *recording = calloc(1, sizeof *recording);
-    assert_non_null(recording);
-    assert_true(trace_init(&recording->trace, plain_host, SIZE_MAX));
-    struct trace *trace = &recording->trace;
-    uint32_t file = trace_string_add(trace, "train.py", 8);
-    for (uint32_t i = 1; i <= SITES; i++) {
-        recording->frames[i] = (struct frame){.file = file, .name = file, .line = i};
-        recording->stacks[i] = (struct stack){.frame = i};
-    }
-    trace->devices = &recording->device;
-    trace->n_devices = 1;
-    trace->frames = (struct frame_table){SITES + 1, SITES + 1, recording->frames};
-    trace->stacks = (struct stack_table){SITES + 1, SITES + 1, recording->stacks};
-    trace->contexts = (struct context_table){1, 1, recording->contexts};
-    recording->device = (struct device_trace){.n_events = n_events,
-                                              .pools = recording->pools,
-                                              .n_pools = 2,
-                                              .streams = recording->streams,
-                                              .n_streams = 1,
-                                              .lives = {.count = n_lives,
-                                                        .birth = recording->birth,
-                                                        .death = recording->death,
-                                                        .request = recording->request,
-                                                        .size = recording->size,
-                                                        .address = recording->address,
-                                                        .stack = recording->stack,
-                                                        .context = recording->context,
-                                                        .stream = recording->stream,
-                                                        .pool = recording->pool,
-                                                        .flags = recording->flags}};
+static struct recording *recording_of_sites(void) {
+    struct recording *recording = recording_open();
+    for (uint32_t i = 1; i <= SITES; i++)
+        assert_int_equal(recording_site(recording, "train.py", "train.py", i), i);
     return recording;
 }
 
-static void recording_start(struct recording *recording) {
-    arena_init(&recording->arena, plain_host, SIZE_MAX);
-    assert_true(timeline_init(&recording->timeline, &recording->trace, 0, &recording->arena));
-    scene_init(&recording->scene, &recording->timeline, plain_host);
-    raster_init(&recording->raster, plain_host);
+static void drawing_init(struct drawing *drawing, struct recording *recording, uint32_t n_events) {
+    drawing->recording = recording;
+    scene_init(&drawing->scene, recording_settle(recording, n_events), plain_host);
+    raster_init(&drawing->raster, plain_host);
 }
 
-static void recording_free(struct recording *recording) {
-    raster_release(&recording->raster);
-    scene_release(&recording->scene);
-    arena_release(&recording->arena);
-    /* Its tables are the recording's own. */
-    recording->trace.devices = NULL;
-    recording->trace.frames = (struct frame_table){0};
-    recording->trace.stacks = (struct stack_table){0};
-    recording->trace.contexts = (struct context_table){0};
-    trace_release(&recording->trace);
-    free(recording);
+static void drawing_release(struct drawing *drawing) {
+    raster_release(&drawing->raster);
+    scene_release(&drawing->scene);
+    recording_close(drawing->recording);
 }
 
-/* Short lives mostly, some long, some that wait for a stream; times that stand still and jump. */
-static struct recording *recording_random(uint32_t n_lives, uint32_t n_events, uint32_t most_bytes) {
-    struct recording *recording = recording_new(n_lives, n_events);
+/* Short lives mostly, some long, some that wait for a stream. */
+static void recording_add_lives(struct recording *recording, uint32_t n_lives, uint32_t n_events,
+                                uint32_t most_bytes) {
     for (uint32_t i = 0; i < n_lives; i++) {
         uint32_t birth = i < n_lives / 20 ? 0 : (uint32_t)((uint64_t)i * n_events / n_lives);
         uint32_t longest = random_below(4) == 0 ? n_events : 1 + random_below(60);
         uint32_t death = birth + 1 + random_below(longest);
         death = death > n_events + 1 ? n_events + 1 : death;
-        recording->birth[i] = birth;
-        recording->death[i] = death;
-        recording->request[i] = random_below(6) == 0 ? birth + random_below(death - birth + 1) : death;
-        recording->size[i] = 1 + random_below(most_bytes);
-        recording->stack[i] = random_below(SITES + 1);
+        uint32_t request = random_below(6) == 0 ? birth + random_below(death - birth + 1) : death;
+        uint64_t size = 1 + random_below(most_bytes);
+        recording_life(recording, birth, death, size, random_below(SITES + 1));
+        recording->request[i] = request;
     }
-    recording->device.lives.preexisting = n_lives / 20;
+}
+
+/* Draws such lives, at times that stand still and jump. */
+static void drawing_init_random(struct drawing *drawing, uint32_t n_lives, uint32_t n_events,
+                                uint32_t most_bytes) {
+    struct recording *recording = recording_of_sites();
+    recording_add_lives(recording, n_lives, n_events, most_bytes);
     for (uint32_t i = 1; i < n_events; i++)
         recording->time_us[i] =
             recording->time_us[i - 1] + (random_below(3) == 0 ? random_below(50) * random_below(50) : 0);
     recording->device.time_us = recording->time_us;
-    recording_start(recording);
-    return recording;
+    drawing_init(drawing, recording, n_events);
 }
 
 static struct view view_random(const struct timeline *timeline) {
@@ -184,18 +135,18 @@ static void test_bands_are_what_they_are_said_to_be(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 60; round++) {
         seed = round;
-        struct recording *recording =
-            recording_random(100 + random_below(900), 50 + random_below(1500), 5000);
+        struct drawing drawing;
+        drawing_init_random(&drawing, 100 + random_below(900), 50 + random_below(1500), 5000);
         uint64_t keep[LIVES_MAX / 64 + 1];
         for (uint32_t i = 0; i <= LIVES_MAX / 64; i++)
             keep[i] = (uint64_t)random_below(UINT32_MAX) << 32 | random_below(UINT32_MAX);
         for (uint32_t i = 0; i < 12; i++) {
-            struct view view = view_random(&recording->timeline);
-            recording->scene.keep = i % 3 == 0 ? keep : NULL;
-            assert_true(scene_build(&recording->scene, &view));
-            scene_check(&recording->scene);
+            struct view view = view_random(drawing.scene.timeline);
+            drawing.scene.keep = i % 3 == 0 ? keep : NULL;
+            assert_true(scene_build(&drawing.scene, &view));
+            scene_check(&drawing.scene);
         }
-        recording_free(recording);
+        drawing_release(&drawing);
     }
 }
 
@@ -218,18 +169,18 @@ static void test_picks_are_what_lies_there(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 30; round++) {
         seed = 2000 + round;
-        struct recording *recording =
-            recording_random(100 + random_below(900), 50 + random_below(1500), 50000);
-        struct view view = view_random(&recording->timeline);
-        assert_true(scene_build(&recording->scene, &view));
+        struct drawing drawing;
+        drawing_init_random(&drawing, 100 + random_below(900), 50 + random_below(1500), 50000);
+        struct view view = view_random(drawing.scene.timeline);
+        assert_true(scene_build(&drawing.scene, &view));
         for (uint32_t i = 0; i < 300; i++) {
             struct pick pick;
             uint32_t x = random_below(view.width), y = random_below(view.height);
-            assert_true(scene_pick(&recording->scene, x, y, &pick));
-            assert_int_equal(pick.life, life_expected(&recording->scene, x, y));
-            assert_int_equal(pick.moment, recording->scene.moment[x]);
+            assert_true(scene_pick(&drawing.scene, x, y, &pick));
+            assert_int_equal(pick.life, life_expected(&drawing.scene, x, y));
+            assert_int_equal(pick.moment, drawing.scene.moment[x]);
         }
-        recording_free(recording);
+        drawing_release(&drawing);
     }
 }
 
@@ -237,34 +188,35 @@ static void test_picks_are_what_lies_there(void **state) {
 static void test_a_narrow_window_visits_little(void **state) {
     (void)state;
     seed = 1;
-    struct recording *recording = recording_random(LIVES_MAX, EVENTS_MAX, 5000);
-    const struct timeline *timeline = &recording->timeline;
+    struct drawing drawing;
+    drawing_init_random(&drawing, LIVES_MAX, EVENTS_MAX, 5000);
+    const struct timeline *timeline = drawing.scene.timeline;
     struct view view = {.width = 400, .height = 300, .top_bytes = timeline_headroom(timeline)};
     for (uint32_t events = EVENTS_MAX; events >= 4; events /= 2) {
         for (uint32_t at = 0; at + events <= EVENTS_MAX; at += events) {
             view.from_q16 = (int64_t)at * 65536;
             view.to_q16 = (int64_t)(at + events) * 65536;
-            assert_true(scene_build(&recording->scene, &view));
-            uint32_t alive = timeline_alive_at(timeline, recording->scene.moment[0], NULL, 0), born = 0;
+            assert_true(scene_build(&drawing.scene, &view));
+            uint32_t alive = timeline_alive_at(timeline, drawing.scene.moment[0], NULL, 0), born = 0;
             for (uint32_t i = 0; i < LIVES_MAX; i++)
-                born +=
-                    recording->birth[i] > recording->scene.moment[0] && recording->birth[i] <= at + events;
-            assert_in_range(recording->scene.rows_visited, 0, born + 3 * (uint64_t)alive + 64);
+                born += drawing.recording->birth[i] > drawing.scene.moment[0] &&
+                        drawing.recording->birth[i] <= at + events;
+            assert_in_range(drawing.scene.rows_visited, 0, born + 3 * (uint64_t)alive + 64);
         }
     }
-    recording_free(recording);
+    drawing_release(&drawing);
 }
 
 /* ---- pictures ---- */
 
-static uint8_t *picture_of(struct recording *recording, const struct view *view) {
+static uint8_t *picture_of(struct drawing *drawing, const struct view *view) {
     size_t nbytes = (size_t)view->width * view->height * 4;
     uint8_t *rgba = malloc(nbytes + 64);
     assert_non_null(rgba);
     memset(rgba, 0xAB, nbytes + 64);
     const struct raster_style style = {.reserved = false};
-    assert_true(scene_build(&recording->scene, view));
-    assert_true(raster_draw(&recording->raster, &recording->scene, &style, rgba));
+    assert_true(scene_build(&drawing->scene, view));
+    assert_true(raster_draw(&drawing->raster, &drawing->scene, &style, rgba));
     for (uint32_t i = 0; i < 64; i++)
         assert_int_equal(rgba[nbytes + i], 0xAB);
     return rgba;
@@ -300,9 +252,9 @@ static void limits_add(uint32_t limits[3][2], uint32_t rgb) {
 }
 
 /* Every pixel below the top of the stack has a colour between those of what lies around it; above is the ground. */
-static void column_check(const struct recording *recording, const struct view *view, const uint8_t *rgba,
+static void column_check(const struct drawing *drawing, const struct view *view, const uint8_t *rgba,
                          uint32_t column) {
-    const struct scene *scene = &recording->scene;
+    const struct scene *scene = &drawing->scene;
     struct y_scale scale = y_scale_of(view);
     uint64_t total = 0, pixel_bytes = (view->top_bytes - view->bottom_bytes) / view->height;
     uint32_t band = 0, count = 0;
@@ -331,9 +283,10 @@ static void column_check(const struct recording *recording, const struct view *v
         if (row == top_row)
             limits_add(limits, 0xFFFFFF);
         for (uint32_t i = first; i < count && (i == 0 || tops[i - 1] <= high); i++) {
-            limits_add(limits, color_of(recording, lives[i]));
-            limits_add(limits, mixed(color_of(recording, lives[i]), 0xFFFFFF, 120)); /* hatch and edge */
-            limits_add(limits, mixed(color_of(recording, lives[i]), 0x1F2328, 120)); /* dots */
+            limits_add(limits, color_of(drawing->recording, lives[i]));
+            limits_add(limits,
+                       mixed(color_of(drawing->recording, lives[i]), 0xFFFFFF, 120)); /* hatch and edge */
+            limits_add(limits, mixed(color_of(drawing->recording, lives[i]), 0x1F2328, 120)); /* dots */
         }
         for (unsigned i = 0; i < 3; i++)
             assert_in_range((rgb >> (16 - 8 * i) & 255) + 2, limits[i][0], limits[i][1] + 4);
@@ -344,52 +297,48 @@ static void test_colours_lie_between_their_neighbours(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 40; round++) {
         seed = 1000 + round;
-        struct recording *recording = recording_random(100 + random_below(900), 50 + random_below(1500),
-                                                       round % 2 == 0 ? 5000 : 50000000);
-        struct view view = view_random(&recording->timeline);
-        uint8_t *rgba = picture_of(recording, &view);
+        struct drawing drawing;
+        drawing_init_random(&drawing, 100 + random_below(900), 50 + random_below(1500),
+                            round % 2 == 0 ? 5000 : 50000000);
+        struct view view = view_random(drawing.scene.timeline);
+        uint8_t *rgba = picture_of(&drawing, &view);
         for (uint32_t column = 0; column < view.width; column++)
-            column_check(recording, &view, rgba, column);
+            column_check(&drawing, &view, rgba, column);
         free(rgba);
-        recording_free(recording);
+        drawing_release(&drawing);
     }
 }
 
-/* Three thin allocations in a sum, of which one makes room for another of the same size: weights and bytes stay, and only
- * the colour changes. What lies above, of another call site, begins in that column. */
-static struct recording *recording_of_exchange(uint32_t before, uint32_t after) {
+/* Three thin allocations in a sum, of which one makes room for another of the same size: weights and bytes stay, and
+ * only the colour changes. What lies above, of another call site, begins in that column. */
+static void drawing_init_exchange(struct drawing *drawing, uint32_t before, uint32_t after) {
     enum { LIVES = 6, EVENTS = 40, EXCHANGE = 20 };
     static const uint32_t births[LIVES] = {0, 0, 0, EXCHANGE, EXCHANGE, EXCHANGE};
     static const uint64_t sizes[LIVES] = {100, 100, 100, 100, 350, 350};
     const uint32_t stacks[LIVES] = {SITES, before, SITES, after, SITES, SITES};
-    struct recording *recording = recording_new(LIVES, EVENTS);
-    for (uint32_t i = 0; i < LIVES; i++) {
-        recording->birth[i] = births[i];
-        recording->death[i] = recording->request[i] = i == 1 ? EXCHANGE : EVENTS + 1;
-        recording->size[i] = sizes[i];
-        recording->stack[i] = stacks[i];
-    }
-    recording->device.lives.preexisting = 3;
-    recording_start(recording);
-    return recording;
+    struct recording *recording = recording_of_sites();
+    for (uint32_t i = 0; i < LIVES; i++)
+        recording_life(recording, births[i], i == 1 ? EXCHANGE : STAYS, sizes[i], stacks[i]);
+    drawing_init(drawing, recording, EVENTS);
 }
 
 static void test_a_change_of_nothing_but_colour_stays_where_it_is(void **state) {
     (void)state;
     for (uint32_t pair = 0; pair < SITES * SITES; pair++) {
-        struct recording *recording = recording_of_exchange(1 + pair / SITES, 1 + pair % SITES);
+        struct drawing drawing;
+        drawing_init_exchange(&drawing, 1 + pair / SITES, 1 + pair % SITES);
         struct view view = {.width = 41, .height = 4, .top_bytes = 4 * 360};
-        view_fit(&view, &recording->timeline);
-        uint8_t *rgba = picture_of(recording, &view);
+        view_fit(&view, drawing.scene.timeline);
+        uint8_t *rgba = picture_of(&drawing, &view);
         uint32_t limits[3][2] = {{255, 0}, {255, 0}, {255, 0}};
-        limits_add(limits, color_of(recording, 4));
-        limits_add(limits, color_of(recording, 5));
+        limits_add(limits, color_of(drawing.recording, 4));
+        limits_add(limits, color_of(drawing.recording, 5));
         for (uint32_t column = 20; column < view.width; column++)
             for (unsigned i = 0; i < 3; i++)
                 assert_in_range((pixel_of(rgba, &view, column, 1) >> (16 - 8 * i) & 255) + 2, limits[i][0],
                                 limits[i][1] + 4);
         free(rgba);
-        recording_free(recording);
+        drawing_release(&drawing);
     }
 }
 
@@ -397,18 +346,19 @@ static void test_a_change_of_nothing_but_colour_stays_where_it_is(void **state) 
 static void test_a_scene_and_a_raster_can_be_used_again(void **state) {
     (void)state;
     seed = 7;
-    struct recording *recording = recording_random(1000, 1500, 50000);
-    struct view first = view_random(&recording->timeline);
-    uint8_t *before = picture_of(recording, &first);
+    struct drawing drawing;
+    drawing_init_random(&drawing, 1000, 1500, 50000);
+    struct view first = view_random(drawing.scene.timeline);
+    uint8_t *before = picture_of(&drawing, &first);
     for (uint32_t i = 0; i < 20; i++) {
-        struct view other = view_random(&recording->timeline);
-        free(picture_of(recording, &other));
+        struct view other = view_random(drawing.scene.timeline);
+        free(picture_of(&drawing, &other));
     }
-    uint8_t *after = picture_of(recording, &first);
+    uint8_t *after = picture_of(&drawing, &first);
     assert_memory_equal(before, after, (size_t)first.width * first.height * 4);
     free(before);
     free(after);
-    recording_free(recording);
+    drawing_release(&drawing);
 }
 
 int main(void) {

@@ -7,6 +7,9 @@
  *     struct timeline *timeline = recording_settle(recording, 100);
  *     ...
  *     recording_close(recording);
+ *
+ * A test that needs more rows defines RECORDING_LIVES and its like before it includes this. Events are ten microseconds
+ * apart, unless the test fills `time_us` and lets `device.time_us` point to it before recording_settle.
  */
 #ifndef STRATA_TESTS_UNIT_RECORDING_H
 #define STRATA_TESTS_UNIT_RECORDING_H
@@ -24,13 +27,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RECORDING_LIVES = 512,
-    RECORDING_EVENTS = 1024,
-    RECORDING_ANNOTATIONS = 64,
-    RECORDING_SEGMENTS = 16,
-    RECORDING_BLOCKS = 64
-};
+#ifndef RECORDING_LIVES
+#define RECORDING_LIVES 512
+#endif
+#ifndef RECORDING_EVENTS
+#define RECORDING_EVENTS 1024
+#endif
+#ifndef RECORDING_ANNOTATIONS
+#define RECORDING_ANNOTATIONS 64
+#endif
+enum { RECORDING_SEGMENTS = 16, RECORDING_BLOCKS = 64 };
 #define STAYS UINT32_MAX /* a death: still there at the end */
 
 struct recording {
@@ -110,6 +116,14 @@ static inline uint32_t recording_stack(struct recording *recording, uint32_t cal
     return trace->stacks.count++;
 }
 
+/* A stack of one frame, which is in a line of a file. */
+static inline uint32_t recording_site(struct recording *recording, const char *file, const char *name,
+                                      uint32_t line) {
+    uint32_t stack = recording_stack(recording, 0, file, name);
+    recording->trace.frames.frame[recording->trace.stacks.stack[stack].frame].line = line;
+    return stack;
+}
+
 /* A context that names a category, as a profiler does. */
 static inline uint32_t recording_context(struct recording *recording, const char *category) {
     struct trace *trace = &recording->trace;
@@ -137,13 +151,24 @@ static inline uint32_t recording_life(struct recording *recording, uint32_t birt
     return id;
 }
 
-/* Annotation at the time of an event. */
-static inline void recording_annotation(struct recording *recording, uint32_t event, const char *name,
-                                        enum annotation_stage stage) {
+/* Annotation at a time of the test's own. */
+static inline void recording_annotation_at(struct recording *recording, int64_t time_us, const char *name,
+                                           enum annotation_stage stage) {
     struct trace *trace = &recording->trace;
     assert_true(trace->n_annotations < RECORDING_ANNOTATIONS);
-    recording->annotations[trace->n_annotations++] = (struct annotation){
-        1000000 + (int64_t)event * 10, recording_text(recording, name), 0, (uint8_t)stage};
+    recording->annotations[trace->n_annotations++] =
+        (struct annotation){time_us, recording_text(recording, name), 0, (uint8_t)stage};
+}
+
+/* When an event is, where the test sets no times. */
+static inline int64_t recording_time_us(uint32_t event) {
+    return 1000000 + (int64_t)event * 10;
+}
+
+/* Annotation at the time that recording_settle gives to an event. */
+static inline void recording_annotation(struct recording *recording, uint32_t event, const char *name,
+                                        enum annotation_stage stage) {
+    recording_annotation_at(recording, recording_time_us(event), name, stage);
 }
 
 /* A segment with blocks of the given sizes: positive ones are in use, negative ones free. 0 ends the list. */
@@ -167,14 +192,20 @@ static inline void recording_segment(struct recording *recording, uint64_t addre
     recording->segments[device->n_segments++] = segment;
 }
 
-/* Ends a recording of n_events, ten microseconds apart, and builds its timeline. */
+/* Where the test sets no times. */
+static inline void recording_time_events(struct recording *recording, uint32_t n_events) {
+    for (uint32_t i = 0; i < n_events; i++)
+        recording->time_us[i] = recording_time_us(i);
+    recording->device.time_us = recording->time_us;
+}
+
+/* Ends a recording of n_events and builds its timeline. */
 static inline struct timeline *recording_settle(struct recording *recording, uint32_t n_events) {
     struct device_trace *device = &recording->device;
     assert_true(n_events <= RECORDING_EVENTS);
     device->n_events = n_events;
-    device->time_us = recording->time_us;
-    for (uint32_t i = 0; i < n_events; i++)
-        recording->time_us[i] = 1000000 + (int64_t)i * 10;
+    if (device->time_us == NULL)
+        recording_time_events(recording, n_events);
     for (uint32_t i = 0; i < device->lives.count; i++) {
         bool requested = recording->request[i] != recording->death[i];
         recording->death[i] = recording->death[i] == STAYS ? n_events + 1 : recording->death[i];

@@ -1,87 +1,24 @@
 /* What a filter leaves in a scene, and how annotations become phases. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#define RECORDING_ANNOTATIONS 300
+#include "recording.h"
 
 #include "layout/groups.h"
 #include "layout/phases.h"
 #include "layout/scene.h"
-#include "memory_host.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- a recording: life i is born by event i; the even ones die at the end ---- */
 
-enum { LIVES = 100, ANNOTATIONS_MAX = 300 };
+enum { LIVES = 100, FIRST_US = 5000000 };
 
-struct recording {
-    struct trace trace;
-    struct device_trace device;
-    struct arena arena;
-    struct timeline timeline;
-    uint32_t birth[LIVES], death[LIVES], stack[LIVES], context[LIVES];
-    uint64_t size[LIVES], address[LIVES], streams[1];
-    uint16_t stream[LIVES], pool[LIVES];
-    uint8_t flags[LIVES];
-    int64_t time_us[LIVES];
-    struct pool_id pools[2];
-    struct annotation annotations[ANNOTATIONS_MAX];
-    struct frame frames[1];
-    struct stack stacks[1];
-    struct context contexts[1];
-};
-
-static void recording_add_lives(struct recording *recording) {
+static struct recording *recording_of_lives(void) {
+    struct recording *recording = recording_open();
     for (uint32_t i = 0; i < LIVES; i++) {
-        recording->birth[i] = i + 1;
-        recording->death[i] = i % 2 == 0 || i + 11 > LIVES ? LIVES + 1 : i + 11;
-        recording->size[i] = 1000 + i;
-        recording->time_us[i] = 5000000 + (int64_t)i * 100;
+        recording_life(recording, i + 1, i % 2 == 0 || i + 11 > LIVES ? STAYS : i + 11, 1000 + i, 0);
+        recording->time_us[i] = FIRST_US + (int64_t)i * 100;
     }
-    recording->device.lives = (struct lives){.count = LIVES,
-                                             .birth = recording->birth,
-                                             .death = recording->death,
-                                             .request = recording->death,
-                                             .size = recording->size,
-                                             .address = recording->address,
-                                             .stack = recording->stack,
-                                             .context = recording->context,
-                                             .stream = recording->stream,
-                                             .pool = recording->pool,
-                                             .flags = recording->flags};
-}
-
-static struct recording *recording_open(void) {
-    struct recording *recording = calloc(1, sizeof *recording);
-    assert_non_null(recording);
-    assert_true(trace_init(&recording->trace, plain_host, SIZE_MAX));
-    struct trace *trace = &recording->trace;
-    trace->devices = &recording->device;
-    trace->n_devices = 1;
-    trace->frames = (struct frame_table){1, 1, recording->frames};
-    trace->stacks = (struct stack_table){1, 1, recording->stacks};
-    trace->contexts = (struct context_table){1, 1, recording->contexts};
-    trace->annotations = recording->annotations;
-    recording->device.n_events = LIVES;
     recording->device.time_us = recording->time_us;
-    recording->device.pools = recording->pools;
-    recording->device.n_pools = 2;
-    recording->device.streams = recording->streams;
-    recording->device.n_streams = 1;
-    recording_add_lives(recording);
-    arena_init(&recording->arena, plain_host, SIZE_MAX);
-    assert_true(timeline_init(&recording->timeline, trace, 0, &recording->arena));
+    recording_settle(recording, LIVES);
     return recording;
-}
-
-static void recording_close(struct recording *recording) {
-    arena_release(&recording->arena);
-    trace_release(&recording->trace);
-    free(recording);
 }
 
 /* ---- filter ---- */
@@ -94,7 +31,7 @@ static struct view whole_view(const struct timeline *timeline) {
 
 static void test_what_is_not_kept_is_not_there(void **state) {
     (void)state;
-    struct recording *recording = recording_open();
+    struct recording *recording = recording_of_lives();
     struct scene scene;
     scene_init(&scene, &recording->timeline, plain_host);
     struct view view = whole_view(&recording->timeline);
@@ -116,7 +53,7 @@ static void test_what_is_not_kept_is_not_there(void **state) {
 
 static void test_what_lies_above_moves_down(void **state) {
     (void)state;
-    struct recording *recording = recording_open();
+    struct recording *recording = recording_of_lives();
     struct scene scene;
     struct pick pick;
     scene_init(&scene, &recording->timeline, plain_host);
@@ -135,7 +72,7 @@ static void test_what_lies_above_moves_down(void **state) {
 
 static void test_groups_of_some_lives(void **state) {
     (void)state;
-    struct recording *recording = recording_open();
+    struct recording *recording = recording_of_lives();
     struct group *groups;
     uint32_t n_groups, lives[] = {3, 8, 90};
     assert_true(
@@ -152,9 +89,7 @@ static void test_groups_of_some_lives(void **state) {
 /* ---- phases ---- */
 
 static void annotate(struct recording *recording, const char *name, enum annotation_stage stage, int64_t us) {
-    uint32_t id = trace_string_add(&recording->trace, name, strlen(name));
-    recording->annotations[recording->trace.n_annotations++] =
-        (struct annotation){5000000 + us, id, 0, (uint8_t)stage};
+    recording_annotation_at(recording, FIRST_US + us, name, stage);
 }
 
 static void assert_phase(const struct phase *phase, int64_t start_us, int64_t end_us, unsigned depth) {
@@ -165,7 +100,7 @@ static void assert_phase(const struct phase *phase, int64_t start_us, int64_t en
 
 static void test_phases_nest(void **state) {
     (void)state;
-    struct recording *recording = recording_open();
+    struct recording *recording = recording_of_lives();
     struct phases phases;
     annotate(recording, "lost", ANNOTATION_END, 10);
     annotate(recording, "a", ANNOTATION_START, 100);
@@ -186,7 +121,7 @@ static void test_phases_nest(void **state) {
 
 static void test_internal_phases_take_no_row(void **state) {
     (void)state;
-    struct recording *recording = recording_open();
+    struct recording *recording = recording_of_lives();
     struct phases phases;
     annotate(recording, "_compile.compile_inner (dynamo_timed)", ANNOTATION_START, 100);
     annotate(recording, "forward", ANNOTATION_START, 200);
@@ -202,13 +137,13 @@ static void test_internal_phases_take_no_row(void **state) {
 
 static void test_too_deep_phases_are_left_out(void **state) {
     (void)state;
-    struct recording *recording = recording_open();
+    struct recording *recording = recording_of_lives();
     struct phases phases;
     for (uint32_t i = 0; i < PHASE_OPEN_MAX + 5; i++)
         annotate(recording, "deep", ANNOTATION_START, (int64_t)i);
     for (uint32_t i = 0; i < PHASE_OPEN_MAX + 50; i++)
         annotate(recording, "deep", ANNOTATION_END, 200 + (int64_t)i);
-    annotate(recording, "far", ANNOTATION_START, INT64_MAX - 5000000);
+    annotate(recording, "far", ANNOTATION_START, INT64_MAX - FIRST_US);
     assert_true(phases_find(&recording->timeline, &recording->arena, &phases));
     assert_int_equal(phases.count, PHASE_OPEN_MAX + 1);
     assert_int_equal(phases.rows, PHASE_OPEN_MAX);
@@ -218,7 +153,7 @@ static void test_too_deep_phases_are_left_out(void **state) {
 
 static void test_where_phases_lie(void **state) {
     (void)state;
-    struct recording *recording = recording_open();
+    struct recording *recording = recording_of_lives();
     assert_int_equal(phase_q16(&recording->timeline, AXIS_TIME, 250), 250 * 65536);
     assert_int_equal(phase_q16(&recording->timeline, AXIS_EVENTS, 250), 2 * 65536);
     assert_int_equal(phase_q16(&recording->timeline, AXIS_EVENTS, INT64_MAX), LIVES * 65536);
