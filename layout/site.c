@@ -376,11 +376,21 @@ struct writer {
     uint32_t capacity, nbytes;
 };
 
+static void write_byte(struct writer *writer, char byte) {
+    if (writer->nbytes + 1 < writer->capacity)
+        writer->text[writer->nbytes] = byte;
+    writer->nbytes++;
+}
+
+/* A NUL would end the text: U+FFFD stands for it. */
 static void write_text(struct writer *writer, struct text text) {
     for (uint32_t i = 0; i < text.nbytes; i++) {
-        if (writer->nbytes + 1 < writer->capacity)
-            writer->text[writer->nbytes] = (char)text.at[i];
-        writer->nbytes++;
+        if (text.at[i] != 0) {
+            write_byte(writer, (char)text.at[i]);
+            continue;
+        }
+        for (const char *byte = "\xef\xbf\xbd"; *byte != '\0'; byte++)
+            write_byte(writer, *byte);
     }
 }
 

@@ -101,6 +101,33 @@ static uint64_t reserved_before(const struct timeline *timeline) {
     return lowest < 0 ? bytes - (uint64_t)lowest : bytes;
 }
 
+/* By how much what is alive exceeds the curve at most. */
+static uint64_t reserved_lacking(const struct timeline *timeline) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < timeline->n_reserved; i++) {
+        uint32_t from = timeline->reserved_moment[i];
+        uint32_t to = i + 1 < timeline->n_reserved ? timeline->reserved_moment[i + 1] : timeline->n_moments;
+        uint64_t live = timeline->live[timeline_peak_in(timeline, from, to)],
+                 bytes = timeline->reserved_bytes[i];
+        most = live > bytes && live - bytes > most ? live - bytes : most;
+    }
+    return most;
+}
+
+/* Where the final segments are not known, only changes are. What is alive is reserved as well: the curve is raised to that,
+ * and is a lower bound. */
+static void reserved_raise(struct timeline *timeline) {
+    const struct device_trace *device = timeline->device;
+    if (device->n_segments != 0 || device->n_segment_events == 0)
+        return;
+    uint64_t lacking = reserved_lacking(timeline);
+    for (uint32_t i = 0; i < timeline->n_reserved; i++)
+        timeline->reserved_bytes[i] += lacking;
+    timeline->reserved_start += lacking;
+    timeline->reserved_peak += lacking;
+    timeline->reserved_shift += lacking;
+}
+
 static bool reserved_build(struct timeline *timeline, struct arena *arena) {
     const struct device_trace *device = timeline->device;
     uint64_t n = (uint64_t)device->n_segment_events + 1;
@@ -124,6 +151,7 @@ static bool reserved_build(struct timeline *timeline, struct arena *arena) {
     }
     timeline->n_reserved = (uint32_t)n;
     timeline->reserved_shift = bytes - timeline->reserved_end;
+    reserved_raise(timeline);
     return true;
 }
 

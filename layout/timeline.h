@@ -29,8 +29,9 @@ struct timeline {
     uint64_t *reserved_bytes;
     uint32_t reserved_peak_moment;
     uint64_t reserved_start, reserved_peak, reserved_end;
-    uint64_t reserved_shift; /* added everywhere because the segment events went below zero without it; 0:
-                                consistent */
+    uint64_t
+        reserved_shift; /* added everywhere because the curve went below zero without it, or, where the final
+                                segments are not known, below what was alive; 0: consistent */
 
     int64_t
         *start_us; /* [n_moments] when a moment begins, in microseconds since the first event, never falling;

@@ -758,13 +758,19 @@ static uint64_t reserved_shortfall(const struct device_trace *device) {
 
 static bool diagnose_reserved(struct recorder *recorder) {
     char message[300];
-    uint64_t shortfall = reserved_shortfall(&recorder->device);
+    const struct device_trace *device = &recorder->device;
+    if (device->n_segments == 0 && device->n_segment_events != 0)
+        return diagnose(
+            recorder, "reserved_shift",
+            "The final segments are not known: reserved memory is the least that the events and what is "
+            "allocated allow, a lower bound.");
+    uint64_t shortfall = reserved_shortfall(device);
     if (shortfall == 0)
         return true;
     snprintf(message, sizeof message,
-             "%s: the reserved curve is raised by %s so that it never falls below zero.",
-             recorder->device.n_segments == 0 ? "The final segments are not known"
-                                              : "The segment events and the final segments do not add up",
+             "The segment events and the final segments do not add up: the reserved curve is raised by %s so "
+             "that it "
+             "never falls below zero.",
              format_bytes(shortfall).text);
     return diagnose(recorder, "reserved_shift", message);
 }
@@ -781,11 +787,15 @@ static bool recorder_diagnose(struct recorder *recorder) {
            diagnose_events(
                recorder, "reopened_addresses", recorder->n_reopened,
                "allocated an address that was still in use: the earlier allocation is taken to end there.") &&
-           diagnose_allocations(recorder, "unmatched_end", recorder->n_unmatched_end,
-                                recorder->unmatched_end_bytes,
-                                "open at the end of the trace, but no active block is at their address.") &&
+           diagnose_allocations(
+               recorder, "unmatched_end", recorder->n_unmatched_end, recorder->unmatched_end_bytes,
+               recorder->n_unmatched_end == 1
+                   ? "open at the end of the trace, but no active block is at its address."
+                   : "open at the end of the trace, but no active block is at their address.") &&
            diagnose_events(recorder, "unknown_actions", recorder->n_of_action[ACTION_UNKNOWN],
-                           "left out: their action is not known.");
+                           recorder->n_of_action[ACTION_UNKNOWN] == 1
+                               ? "left out: its action is not known."
+                               : "left out: their action is not known.");
 }
 
 static void device_hand_over(struct recorder *recorder, struct device_trace *device) {

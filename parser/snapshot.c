@@ -742,9 +742,21 @@ static bool misplaced_diagnose(struct snapshot *snapshot) {
     if (snapshot->n_misplaced == 0)
         return true;
     snprintf(message, sizeof message,
-             "%llu list elements are of another kind than their neighbours and are left out.",
-             (unsigned long long)snapshot->n_misplaced);
+             snapshot->n_misplaced == 1
+                 ? "%s list element is of another kind than its neighbours and is left out."
+                 : "%s list elements are of another kind than their neighbours and are left out.",
+             format_count(snapshot->n_misplaced).text);
     return trace_diagnose(snapshot->trace, "misplaced", message, ORDINAL_NONE) || fail_memory(snapshot);
+}
+
+static bool nothing_diagnose(struct snapshot *snapshot) {
+    return snapshot->trace->n_devices != 0 ||
+           trace_diagnose(
+               snapshot->trace, "empty_snapshot",
+               "The file has no event and no segment of any device: no history was recorded, and nothing "
+               "was allocated when it was written.",
+               ORDINAL_NONE) ||
+           fail_memory(snapshot);
 }
 
 bool snapshot_is_traces_key(const struct value *key) {
@@ -783,7 +795,7 @@ static bool root_is_snapshot(const struct snapshot *snapshot, const struct value
 bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     if (!root_is_snapshot(snapshot, &root))
         return fail(snapshot, READ_BAD_SHAPE,
-                    "this pickle is not a memory snapshot: it has neither segments nor device_traces");
+                    "this is not a memory snapshot: it has neither segments nor device_traces");
     const struct value *segments = root.tag == VALUE_DICT ? dict_find(snapshot, &root, KEY_SEGMENTS) : &root;
     const struct value *traces = dict_find(snapshot, &root, KEY_DEVICE_TRACES);
     const struct value *settings = dict_find(snapshot, &root, KEY_ALLOCATOR_SETTINGS);
@@ -793,5 +805,6 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     if (settings != NULL && !settings_text(snapshot, settings, &snapshot->trace->settings))
         return false;
     return segments_record(snapshot, segments) && devices_finish(snapshot) &&
-           overflow_diagnose(snapshot, &root, settings) && misplaced_diagnose(snapshot);
+           overflow_diagnose(snapshot, &root, settings) && misplaced_diagnose(snapshot) &&
+           nothing_diagnose(snapshot);
 }

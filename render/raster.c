@@ -16,6 +16,9 @@ enum {
     MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
     MIN_EDGE_COLUMNS = 4,      /* and, when so wide, one on the left */
     MIN_PATTERN_Q8 = 4 * 256,
+    PATTERN_SHARE = 110, /* of 256, of the colour that dots and hatching are drawn in */
+    DOT_EVERY = 6,       /* pixels both ways */
+    DOT_AT = 2,
     TICK_PX = 70,
     SHADES = 4 /* of a call site's colour */
 };
@@ -187,29 +190,23 @@ static uint32_t *pixel_at(const struct painter *painter, uint32_t column, uint32
     return painter->pixels + (size_t)(painter->height - 1 - row) * painter->width + column;
 }
 
-enum pattern { PATTERN_NONE, PATTERN_DOTS, PATTERN_HATCH };
-
-static bool pattern_at(enum pattern pattern, uint32_t column, uint32_t row, uint32_t pen) {
-    column /= pen;
-    row /= pen;
-    return pattern == PATTERN_DOTS ? column % 6 == 2 && row % 6 == 2 : (column + row) % 8 < 2;
+static bool hatch_at(uint32_t column, uint32_t row, uint32_t pen) {
+    return (column / pen + row / pen) % 8 < 2;
 }
 
 /* Fills whole pixels [row, last) of a column. */
 static void column_fill(struct painter *painter, uint32_t column, uint32_t row, uint32_t last, uint32_t rgb,
-                        enum pattern pattern) {
+                        bool hatched) {
     uint32_t plain = gather(spread(rgb) << 8), other = plain;
-    if (pattern != PATTERN_NONE)
-        other = gather(
-            spread(mix(rgb, pattern == PATTERN_DOTS ? painter->theme->ink : painter->theme->ground, 110))
-            << 8);
+    if (hatched)
+        other = gather(spread(mix(rgb, painter->theme->ground, PATTERN_SHARE)) << 8);
     for (uint32_t *pixel = pixel_at(painter, column, row); row < last; row++, pixel -= painter->width)
-        *pixel = pattern != PATTERN_NONE && pattern_at(pattern, column, row, painter->pen) ? other : plain;
+        *pixel = hatched && hatch_at(column, row, painter->pen) ? other : plain;
 }
 
-/* Covers a column from where it is up to `y_q8`. Whole pixels may carry a pattern. */
+/* Covers a column from where it is up to `y_q8`. */
 static inline void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8, uint32_t rgb,
-                                enum pattern pattern) {
+                                bool hatched) {
     uint32_t from = painter->y[column];
     if (y_q8 <= from)
         return;
@@ -222,7 +219,7 @@ static inline void column_paint(struct painter *painter, uint32_t column, uint32
     }
     *pixel_at(painter, column, row) = gather(painter->lanes[column] + lanes * (256 - (from & 255)));
     if (row + 1 < last)
-        column_fill(painter, column, row + 1, last, rgb, pattern);
+        column_fill(painter, column, row + 1, last, rgb, hatched);
     painter->lanes[column] = lanes * (y_q8 & 255);
 }
 
@@ -276,7 +273,7 @@ static inline void quad_store(struct painter *painter, uint32_t column, u32x4 ro
 static void quad_fill(struct painter *painter, uint32_t column, u32x4 rows, u32x4 lasts, uint32_t rgb) {
     for (uint32_t i = 0; i < 4; i++)
         if (rows[i] < lasts[i])
-            column_fill(painter, column + i, rows[i], lasts[i], rgb, PATTERN_NONE);
+            column_fill(painter, column + i, rows[i], lasts[i], rgb, false);
 }
 
 /* column_paint for [column, column + 4), which grow by the bytes in `a` and `b` in one colour. */
@@ -316,7 +313,7 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
     }
     for (; column < to; column++) {
         painter->base[column] += bytes;
-        column_paint(painter, column, y_scale_q8(&painter->scale, painter->base[column]), rgb, PATTERN_NONE);
+        column_paint(painter, column, y_scale_q8(&painter->scale, painter->base[column]), rgb, false);
     }
 }
 
@@ -367,7 +364,7 @@ static uint32_t life_color(struct painter *painter, uint32_t life) {
 /* ---- bands of their own ---- */
 
 static void band_column(struct painter *painter, const struct band *band, uint32_t column, uint64_t bytes,
-                        uint32_t rgb, uint32_t edge, enum pattern pattern) {
+                        uint32_t rgb, uint32_t edge, bool hatched) {
     painter->base[column] += bytes;
     uint32_t y = y_scale_q8(&painter->scale, painter->base[column]);
     uint32_t height = y - painter->y[column], pen = painter->pen;
@@ -375,29 +372,27 @@ static void band_column(struct painter *painter, const struct band *band, uint32
         bool begins = column - band->start < pen && band->start != 0 &&
                       (uint32_t)(band->tail - band->start) >= MIN_EDGE_COLUMNS * pen;
         column_paint(painter, column, y - 256 * pen, begins ? edge : rgb,
-                     height >= MIN_PATTERN_Q8 * pen ? pattern : PATTERN_NONE);
+                     hatched && height >= MIN_PATTERN_Q8 * pen);
         rgb = edge;
     }
-    column_paint(painter, column, y, rgb, PATTERN_NONE);
+    column_paint(painter, column, y, rgb, false);
 }
 
 static void band_draw(struct painter *painter, const struct band *band) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     uint64_t size = lives->size[band->life];
     uint32_t rgb = life_color(painter, band->life), edge = mix(rgb, painter->theme->edge, 120);
-    enum pattern pattern = lives->birth[band->life] == 0 ? PATTERN_DOTS : PATTERN_NONE;
     uint32_t column = band->start;
     if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
         columns_paint(painter, band->start, band->end, size, rgb);
         column = band->end;
     }
     for (; column < band->pending; column++)
-        band_column(painter, band, column, size, rgb, edge, pattern);
+        band_column(painter, band, column, size, rgb, edge, false);
     for (; column < band->end; column++)
-        band_column(painter, band, column, size, rgb, edge, PATTERN_HATCH);
+        band_column(painter, band, column, size, rgb, edge, true);
     for (; column < band->tail; column++)
-        band_column(painter, band, column, scene_band_bytes(painter->scene, band, column), rgb, edge,
-                    PATTERN_NONE);
+        band_column(painter, band, column, scene_band_bytes(painter->scene, band, column), rgb, edge, false);
     painter->drawn++;
 }
 
@@ -525,11 +520,36 @@ static void sum_add(struct painter *painter, const struct band *band) {
         sum->to = band->tail;
 }
 
+/*
+ * Dots on all that is drawn so far: what is older than the recording, which lies at the bottom in every column. They do
+ * not depend on the bands, so that thousands of thin ones have them too.
+ */
+static void baseline_mark(struct painter *painter) {
+    const uint32_t pen = painter->pen, ink = gather(spread(painter->theme->ink) << 8) & 0xFFFFFF;
+    for (uint32_t column = 0; column < painter->width; column++) {
+        const uint32_t end = painter->y[column] >> 8;
+        for (uint32_t row = 0; column / pen % DOT_EVERY == DOT_AT && row < end && row < painter->height;
+             row++) {
+            uint32_t *pixel = pixel_at(painter, column, row);
+            if (row / pen % DOT_EVERY == DOT_AT)
+                *pixel = mix(*pixel & 0xFFFFFF, ink, PATTERN_SHARE) | 0xFF000000u;
+        }
+    }
+}
+
 static void bands_draw(struct painter *painter) {
     const struct scene *scene = painter->scene;
     const uint64_t *sizes = scene->timeline->device->lives.size;
+    const uint32_t preexisting = scene->timeline->device->lives.preexisting;
+    bool marked = preexisting == 0;
     for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];
+        if (!marked && band->life >= preexisting) {
+            if (painter->sum.count != 0)
+                sum_flush(painter);
+            baseline_mark(painter);
+            marked = true;
+        }
         if (sizes[band->life] < painter->pixel_bytes) {
             sum_add(painter, band);
             continue;
@@ -540,6 +560,8 @@ static void bands_draw(struct painter *painter) {
     }
     if (painter->sum.count != 0)
         sum_flush(painter);
+    if (!marked)
+        baseline_mark(painter);
 }
 
 /* ---- ground, grid and lines ---- */

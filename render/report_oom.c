@@ -7,6 +7,7 @@
 #include <cjson/cJSON.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     OOMS_SHOWN = REPORT_OOM_HOLES,
@@ -58,15 +59,41 @@ static void allocator_split(struct allocator *allocator, const cJSON *split) {
         allocator->split_bytes = (uint64_t)split->valuedouble;
 }
 
-static struct allocator allocator_of(const struct trace *trace) {
+/* What PYTORCH_CUDA_ALLOC_CONF says, where the recorder wrote it down as it is. */
+static enum known conf_expandable(const cJSON *settings) {
+    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const cJSON *conf = cJSON_GetObjectItemCaseSensitive(settings, keys[i]);
+        const char *text = cJSON_IsString(conf) ? conf->valuestring : "";
+        if (strstr(text, "expandable_segments:True") != NULL)
+            return ON;
+        if (strstr(text, "expandable_segments:False") != NULL)
+            return OFF;
+    }
+    return UNKNOWN;
+}
+
+/* Segments that grow are there only where they are on. */
+static bool has_expandable(const struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        if (device->segments[i].flags & SEGMENT_EXPANDABLE)
+            return true;
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        if (device->segment_events[i].change >= SEGMENT_MAP)
+            return true;
+    return false;
+}
+
+static struct allocator allocator_of(const struct trace *trace, const struct device_trace *device) {
     struct allocator allocator = {0};
     uint32_t nbytes;
     const uint8_t *text = trace_string(trace, trace->settings, &nbytes);
     cJSON *settings = cJSON_ParseWithLength((const char *)text, nbytes);
     const cJSON *flag = cJSON_GetObjectItemCaseSensitive(settings, "expandable_segments");
     const cJSON *threshold = cJSON_GetObjectItemCaseSensitive(settings, "garbage_collection_threshold");
-    if (cJSON_IsBool(flag))
-        allocator.expandable = cJSON_IsTrue(flag) ? ON : OFF;
+    allocator.expandable = cJSON_IsBool(flag) ? (cJSON_IsTrue(flag) ? ON : OFF) : conf_expandable(settings);
+    if (allocator.expandable == UNKNOWN && has_expandable(device))
+        allocator.expandable = ON;
     allocator_split(&allocator, cJSON_GetObjectItemCaseSensitive(settings, "max_split_size"));
     if (cJSON_IsNumber(threshold)) {
         allocator.collects = threshold->valuedouble > 0 ? ON : OFF;
@@ -87,9 +114,9 @@ static const char *split_text(struct sheet *sheet, const struct allocator *alloc
     return allocator->limit == OFF ? "unlimited" : known_text(UNKNOWN);
 }
 
-static void settings_row(struct sheet *sheet, const struct trace *trace) {
-    struct allocator allocator = allocator_of(trace);
-    if (trace->settings == 0)
+static void settings_row(struct sheet *sheet, const struct report_device *report) {
+    struct allocator allocator = allocator_of(report->trace, report->device);
+    if (report->trace->settings == 0)
         return;
     sheet_cell(sheet, "Allocator settings");
     sheet_cell(sheet, "expandable_segments %s, max_split_size_mb %s, garbage_collection_threshold %s",
@@ -120,30 +147,40 @@ __attribute__((format(printf, 3, 4))) static void advise(struct advisor *advisor
     va_end(arguments);
 }
 
+bool report_reserved_known(const struct device_trace *device) {
+    return device->n_segments != 0 || device->n_segment_events != 0;
+}
+
 /* What is lacking even if every free byte could serve; 0: nothing. */
 static uint64_t lacking_bytes(const struct report_oom *oom) {
     uint64_t there = oom->unused_bytes + oom->event->device_free;
     return oom->event->size > there ? oom->event->size - there : 0;
 }
 
+/* Without the final segments reserved bytes are a lower bound: what was not in use may have been more. */
 static void advise_verdict(struct advisor *advisor) {
     const struct report_oom *oom = advisor->oom;
     uint64_t asked = oom->event->size;
-    if (lacking_bytes(oom) > 0)
-        advise(advisor, "memory_in_use",
-               "The memory was really in use: even if all that was free or reserved but not in use could "
-               "serve, %s were "
-               "lacking.",
-               format_bytes(lacking_bytes(oom)).text);
+    if (oom->live_bytes == 0)
+        advise(advisor, "nothing_in_use",
+               "Nothing was allocated by this process at that moment: %s were asked for, and the device had "
+               "%s free.",
+               format_bytes(asked).text, format_bytes(oom->event->device_free).text);
     else if (oom->unused_bytes >= asked)
         advise(advisor, "fragmented",
                "%s were reserved but not in use, more than was asked for, and no hole among them would do.",
                format_bytes(oom->unused_bytes).text);
+    else if (advisor->report->device->n_segments == 0)
+        return;
+    else if (lacking_bytes(oom) > 0)
+        advise(advisor, "memory_in_use",
+               "The memory was really in use: even if all that was free or reserved but not in use could "
+               "serve, %s were lacking.",
+               format_bytes(lacking_bytes(oom)).text);
     else
         advise(advisor, "not_in_one_piece",
                "What was free on the device and what was reserved but not in use would have been enough "
-               "together (%s), "
-               "but not in one piece.",
+               "together (%s), but not in one piece.",
                format_bytes(oom->unused_bytes + oom->event->device_free).text);
 }
 
@@ -260,7 +297,7 @@ static void advise_rounding(struct advisor *advisor) {
 static void advise_others(struct advisor *advisor) {
     uint64_t capacity = advisor->report->device->capacity_bytes,
              known = advisor->oom->reserved_bytes + advisor->oom->event->device_free;
-    if (capacity > known && (capacity - known) * 10 >= capacity)
+    if (advisor->report->device->n_segments != 0 && capacity > known && (capacity - known) * 10 >= capacity)
         advise(advisor, "held_by_others",
                "%s of the device's %s are neither free nor reserved here: CUDA's context, libraries or other "
                "processes "
@@ -283,8 +320,10 @@ static void advise_growth(struct advisor *advisor) {
 
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
                            struct report_advice advice[REPORT_ADVICE_MAX]) {
-    struct advisor advisor = {
-        .report = report, .oom = oom, .allocator = allocator_of(report->trace), .advice = advice};
+    struct advisor advisor = {.report = report,
+                              .oom = oom,
+                              .allocator = allocator_of(report->trace, report->device),
+                              .advice = advice};
     advise_verdict(&advisor);
     advise_expandable(&advisor);
     advise_split(&advisor);
@@ -301,6 +340,17 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
 static void bytes_row(struct sheet *sheet, const char *name, uint64_t bytes) {
     sheet_cell(sheet, "%s", name);
     sheet_cell(sheet, "%s", words_bytes(sheet, bytes));
+}
+
+/* Without the final segments a lower bound; without any, not known. */
+static void reserved_row(struct sheet *sheet, const struct report_device *report, const char *name,
+                         uint64_t bytes) {
+    sheet_cell(sheet, "%s", name);
+    if (report_reserved_known(report->device))
+        sheet_cell(sheet, "%s%s", report->device->n_segments == 0 ? "at least " : "",
+                   words_bytes(sheet, bytes));
+    else
+        sheet_cell(sheet, "unknown: the file holds no segments");
 }
 
 static void holes_rows(struct sheet *sheet, const struct report_oom *oom) {
@@ -321,13 +371,13 @@ static void state_table(struct sheet *sheet, const struct report_device *report,
     sheet_table(sheet, headings, "ll");
     bytes_row(sheet, "Asked for", oom->event->size);
     bytes_row(sheet, "Free on the device", oom->event->device_free);
-    bytes_row(sheet, "Reserved", oom->reserved_bytes);
+    reserved_row(sheet, report, "Reserved", oom->reserved_bytes);
     bytes_row(sheet, "In use", oom->live_bytes);
     if (oom->pending_bytes != 0)
         bytes_row(sheet, "Of it waiting for other streams", oom->pending_bytes);
-    bytes_row(sheet, "Reserved, not in use", oom->unused_bytes);
+    reserved_row(sheet, report, "Reserved, not in use", oom->unused_bytes);
     holes_rows(sheet, oom);
-    settings_row(sheet, report->trace);
+    settings_row(sheet, report);
     sheet_table_end(sheet);
 }
 
@@ -351,6 +401,8 @@ static void holders_table(struct sheet *sheet, const struct report_device *repor
         sheet->out->failed = true;
         return;
     }
+    if (n_groups == 0)
+        return;
     sheet_say(sheet, "What held the memory:");
     words_groups(sheet, &report->timeline, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
                  oom->live_bytes);
@@ -372,7 +424,8 @@ static void oom_write(struct sheet *sheet, const struct report_device *report,
                   words_site(sheet, report->trace, report->timeline.site[event->stack]));
     holes_write(sheet, report, &oom);
     holders_table(sheet, report, &oom);
-    sheet_say(sheet, "What follows:");
+    if (n != 0)
+        sheet_say(sheet, "What follows:");
     for (uint32_t i = 0; i < n; i++)
         sheet_point(sheet, "%s", advice[i].text);
 }

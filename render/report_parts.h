@@ -56,6 +56,9 @@ struct report_oom {
 };
 enum { REPORT_OOM_HOLES = 5 }; /* a run that goes on after the first tries the same again and again */
 
+/* Is there anything that says how much was reserved? */
+bool report_reserved_known(const struct device_trace *device);
+
 /* False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 

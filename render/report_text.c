@@ -77,10 +77,6 @@ static void baseline_row(struct sheet *sheet, const struct report_device *report
                    format_share(at_peak, timeline->peak_bytes).text);
 }
 
-static bool segments_known(const struct device_trace *device) {
-    return device->n_segments != 0 || device->n_segment_events != 0;
-}
-
 static void summary_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     static const char *const headings[] = {"", "", NULL};
@@ -93,8 +89,9 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
     row_begin(sheet, "At the end");
     sheet_cell(sheet, "%s", words_bytes(sheet, timeline->end_bytes));
     row_begin(sheet, "Reserved");
-    if (segments_known(report->device))
-        sheet_cell(sheet, "%s at most, %s", words_bytes(sheet, timeline->reserved_peak),
+    if (report_reserved_known(report->device))
+        sheet_cell(sheet, report->device->n_segments != 0 ? "%s at most, %s" : "%s at least, %s",
+                   words_bytes(sheet, timeline->reserved_peak),
                    words_moment(sheet, timeline, timeline->reserved_peak_moment));
     else
         sheet_cell(sheet, "unknown: the file holds no segments");
@@ -246,8 +243,9 @@ static void reconciliation_write(struct sheet *sheet, const struct report_device
             format_bytes(end > requested ? end - requested : requested - end).text);
 }
 
+/* Without final segments a diagnostic says that the curve is a lower bound. */
 static void reserved_shift_write(struct sheet *sheet, const struct report_device *report) {
-    if (report->timeline.reserved_shift != 0)
+    if (report->timeline.reserved_shift != 0 && report->device->n_segments != 0)
         sheet_point(
             sheet,
             "The segment events do not fit the final segments: reserved bytes are raised by %s throughout "

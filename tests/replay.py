@@ -244,6 +244,10 @@ class Device:
         start = at_end - reserved[-1]
         # Segments that contradict the events: all is raised so that nothing is ever below zero.
         self.reserved_shift = max(0, -min(reserved) - start)
+        if not self.segments and any(event["action"] in RESERVED_SIGN for event in self.events):
+            # Only changes are known then: what is alive is reserved too.
+            lowest = [live - bytes_ - start - self.reserved_shift for live, bytes_ in zip(self.live_curve(), reserved)]
+            self.reserved_shift += max(0, *lowest)
         self.reserved = [bytes_ + start + self.reserved_shift for bytes_ in reserved]
 
     def alive_at(self, moment):
