@@ -6,6 +6,7 @@
 #include "cli/version.h"
 #include "cli/window.h"
 #include "render/chart.h"
+#include "trace/format.h"
 
 #include <string.h>
 
@@ -49,6 +50,18 @@ static int picture_window(const struct recording *recording, const struct settin
     return EXIT_CODE_USAGE;
 }
 
+/* The plot is what is limited, and what surrounds it is a small part of a picture of that size. */
+static void print_size(const struct settings *settings) {
+    uint32_t side = settings->width > settings->height ? settings->width : settings->height;
+    if (side * settings->scale > VIEW_MAX_SIDE)
+        terminal_error(NULL,
+                       "%ux%u pixels, %u times larger, is too large: the plot has at most %s pixels a side",
+                       settings->width, settings->height, settings->scale, format_count(VIEW_MAX_SIDE).text);
+    else
+        terminal_error(NULL, "%ux%u pixels, %u times larger, is too small: no room is left for the plot",
+                       settings->width, settings->height, settings->scale);
+}
+
 static int picture_draw(struct buffer *picture, const struct recording *recording,
                         const struct timeline *timeline, const struct settings *settings,
                         struct arena *scratch) {
@@ -63,10 +76,7 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     case CHART_NO_MEMORY: recording_print_no_memory(recording, scratch->limit_hit); break;
     case CHART_FONT: terminal_error(recording->input.shown, "cannot draw: the font does not load"); break;
     case CHART_PNG: terminal_error(recording->input.shown, "cannot draw: the PNG library failed"); break;
-    case CHART_SIZE:
-        terminal_error(NULL, "%ux%u pixels, %u times larger, is too large or too small a picture",
-                       settings->width, settings->height, settings->scale);
-        return EXIT_CODE_USAGE;
+    case CHART_SIZE: print_size(settings); return EXIT_CODE_USAGE;
     }
     return EXIT_CODE_FAILED;
 }

@@ -51,6 +51,10 @@ static int report_run(const struct settings *settings) {
     struct output output;
     struct output_request request = {settings->output != NULL ? settings->output : "-",
                                      report_ending(settings->format), settings->force, false};
+    if (settings->two_formats) {
+        terminal_error(NULL, "report: --json and --markdown are two formats; ask for one at a time");
+        return EXIT_CODE_USAGE;
+    }
     if (!recording_open(&recording, settings))
         return EXIT_CODE_FAILED;
     int code = EXIT_CODE_FAILED;

@@ -158,16 +158,20 @@ static bool apply_color_by(struct settings *settings, const char *value) {
     return choice >= 0;
 }
 
+static bool apply_format(struct settings *settings, enum report_format format) {
+    settings->two_formats |= settings->format != REPORT_TEXT && settings->format != format;
+    settings->format = format;
+    return true;
+}
+
 static bool apply_json(struct settings *settings, const char *value) {
     (void)value;
-    settings->format = REPORT_JSON;
-    return true;
+    return apply_format(settings, REPORT_JSON);
 }
 
 static bool apply_markdown(struct settings *settings, const char *value) {
     (void)value;
-    settings->format = REPORT_MARKDOWN;
-    return true;
+    return apply_format(settings, REPORT_MARKDOWN);
 }
 
 static bool apply_top(struct settings *settings, const char *value) {
@@ -236,7 +240,7 @@ static const struct option options[] = {
     {'r', VERB_BATCH, "recursive", NULL, apply_recursive, "descend into directories (the default)"},
     {0, VERB_BATCH, "no-recursive", NULL, apply_no_recursive, "take only the files of the named directories"},
     {0, VERB_BATCH, "resume", NULL, apply_resume,
-     "skip files whose results are up to date (same size,\ntime of change and options)"},
+     "skip files whose results are up to date (same size,\ntime of change, options and rules)"},
     {0, VERB_BATCH, "rank-regex", "REGEX", apply_rank_regex,
      "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
      "the step"},
@@ -266,15 +270,17 @@ static const struct option options[] = {
     {0, VERB_PNG | VERB_BATCH | SHAPES, "width", "PIXELS", apply_width, "320 to 7680 (default: 1600)"},
     {0, VERB_PNG | VERB_BATCH | SHAPES, "height", "PIXELS", apply_height, "240 to 4320 (default: 900)"},
     {0, VERB_PNG | VERB_BATCH | SHAPES, "scale", "N", apply_scale,
-     "everything so many times larger, 1 to 4 (default: 1)"},
+     "everything so many times larger, 1 to 4 (default: 1);\nthe plot has at most 16,384 pixels a side"},
     {0, VERB_PICTURE | SHAPES, "from", "POSITION", apply_from,
      "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},
-    {0, VERB_PICTURE | SHAPES, "to", "POSITION", apply_to, "where the window ends, the same way"},
+    {0, VERB_PICTURE | SHAPES, "to", "POSITION", apply_to,
+     "where the window ends, like --from; with peak and oom\nthe event itself is shown, with an index it is "
+     "not"},
     {0, VERB_HTML | SHAPES, "at", "POSITION", apply_at,
      "whose memory the list shows (default: that under the\ncursor, at first the peak): peak, oom or an "
      "event"},
     {0, VERB_PNG | SHAPES, "at", "POSITION", apply_at,
-     "whose memory the legend lists (default: the highest\npoint shown): peak, oom or an event, as above"},
+     "whose memory the legend lists (default: the highest\npoint shown): peak, oom or an event"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
      "what runs along the timeline (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
@@ -346,15 +352,31 @@ static enum options_result unknown_name(const struct verb *verb, const char *nam
     return wrong(verb);
 }
 
-/* Notes an option for the text chunk of a picture. What does not fit is left out whole. */
+/* How many bytes of a value are noted: all of a usual one, of a long title the begin, in whole characters. */
+static int value_kept_nbytes(const char *value) {
+    enum { MOST = 512 };
+    size_t kept = strlen(value);
+    if (kept <= MOST)
+        return (int)kept;
+    for (kept = MOST; kept > 0 && ((unsigned char)value[kept] & 0xc0) == 0x80;)
+        kept--;
+    return (int)kept;
+}
+
+/* Notes an option for the text chunk of a picture. "..." stands where a value was shortened, and once behind
+ * the others for the options that did not fit. */
 static void flags_note(struct settings *settings, const struct option *option, const char *value) {
+    static const char omission[] = " ...";
     size_t used = strlen(settings->flags), left = sizeof settings->flags - used;
-    const char *blank = used != 0 ? " " : "";
-    const char *gap = value != NULL ? " " : "";
-    int length =
-        snprintf(settings->flags + used, left, "%s--%s%s%s", blank, option->name, gap, value ? value : "");
-    if (length < 0 || (size_t)length >= left)
-        settings->flags[used] = '\0';
+    if (settings->flags_are_cut)
+        return;
+    const char *text = value != NULL ? value : "";
+    int kept = value_kept_nbytes(text);
+    int length = snprintf(settings->flags + used, left, "%s--%s%s%.*s%s", used != 0 ? " " : "", option->name,
+                          value != NULL ? " " : "", kept, text, text[kept] != '\0' ? "..." : "");
+    settings->flags_are_cut = length < 0 || (size_t)length + sizeof omission > left;
+    if (settings->flags_are_cut)
+        snprintf(settings->flags + used, left, "%s", omission);
 }
 
 /* A result tells the name of a file that shaped it, not where that lies. */
@@ -363,16 +385,28 @@ static const char *flag_value(const struct option *option, const char *value) {
     return slash != NULL ? slash + 1 : value;
 }
 
+/* An option's help as one line. */
+static void help_text(const struct option *option, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s", option->help);
+    for (char *at = text; (at = strchr(at, '\n')) != NULL;)
+        *at = ' ';
+}
+
+static enum options_result value_wrong(const struct parse *parse, const struct option *option,
+                                       const char *value) {
+    char help[256];
+    help_text(option, help, sizeof help);
+    terminal_error(NULL, "--%s: \"%s\" will not do (%s): %s", option->name, value, option->value, help);
+    return wrong(parse->verb);
+}
+
 static enum options_result option_apply(struct parse *parse, const struct option *option, const char *value) {
     if (option->letter == 'h')
         return OPTIONS_HELP;
     if (option->letter == 'V')
         return OPTIONS_VERSION;
-    if (!option->apply(parse->settings, value)) {
-        terminal_error(NULL, "--%s: \"%s\" will not do (%s): %.*s", option->name, value, option->value,
-                       (int)strcspn(option->help, "\n"), option->help);
-        return wrong(parse->verb);
-    }
+    if (!option->apply(parse->settings, value))
+        return value_wrong(parse, option, value);
     if ((option->where & SHAPES) != 0)
         flags_note(parse->settings, option, flag_value(option, value));
     return OPTIONS_RUN;

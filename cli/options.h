@@ -38,6 +38,7 @@ struct settings {
     const char *rules; /* path of a file; NULL: none */
 
     enum report_format format;
+    bool two_formats; /* asked for, which no report can be in; `format` is the last one */
     enum group_by group;
     uint32_t top; /* 20 at first; 0: all */
 
@@ -51,6 +52,7 @@ struct settings {
 
     char flags[FLAGS_CAPACITY]; /* the given options that shape the result, in long form: "--scale 2 --from
                                    peak-500" */
+    bool flags_are_cut;         /* some did not fit */
 };
 
 struct verb {

@@ -134,7 +134,7 @@ const char *recording_kind(const struct recording *recording) {
 
 /* ---- devices ---- */
 
-/* "0 (10,000 events), 3 (no events)", all but device `shown`; UINT32_MAX: all. */
+/* "0 (10,000 events, ran out of memory), 3 (no events)", all but device `shown`; UINT32_MAX: all. */
 static void devices_text(const struct trace *trace, uint32_t shown, char *text, size_t capacity) {
     size_t used = 0;
     *text = '\0';
@@ -144,8 +144,9 @@ static void devices_text(const struct trace *trace, uint32_t shown, char *text, 
             continue;
         bool none = device->n_events == 0;
         struct figure count = format_count(device->n_events);
-        int n = snprintf(text + used, capacity - used, "%s%" PRId32 " (%s event%s)", used != 0 ? ", " : "",
-                         device->ordinal, none ? "no" : count.text, device->n_events == 1 ? "" : "s");
+        int n = snprintf(text + used, capacity - used, "%s%" PRId32 " (%s event%s%s)", used != 0 ? ", " : "",
+                         device->ordinal, none ? "no" : count.text, device->n_events == 1 ? "" : "s",
+                         device->n_ooms != 0 ? ", ran out of memory" : "");
         used += n > 0 ? (size_t)n : 0;
     }
 }
@@ -226,12 +227,36 @@ static void device_note(const struct recording *recording, uint32_t index) {
                       device->ordinal, device->n_ooms != 0 ? ", which ran out of memory" : "", text);
 }
 
+/* Whoever names a device may not know that what they look for is on another. */
+static void chosen_device_note(const struct recording *recording, uint32_t index) {
+    const struct trace *trace = &recording->trace;
+    const struct device_trace *device = &trace->devices[index];
+    const struct device_trace *likeliest = &trace->devices[device_likeliest(trace)];
+    char text[512];
+    devices_text(trace, index, text, sizeof text);
+    if (device->n_events == 0 && likeliest->n_events != 0)
+        terminal_note(recording->input.shown, "device %" PRId32 " has no events; -d shows another: %s",
+                      device->ordinal, text);
+    else if (device->n_ooms == 0 && likeliest->n_ooms != 0)
+        terminal_note(recording->input.shown,
+                      "device %" PRId32 " did not run out of memory; -d shows another: %s", device->ordinal,
+                      text);
+}
+
+/* Index of the device that -d names; UINT32_MAX: printed. */
+static uint32_t device_chosen(const struct recording *recording, const struct settings *settings) {
+    uint32_t index = device_find(recording, settings->device);
+    if (index != UINT32_MAX)
+        chosen_device_note(recording, index);
+    return index;
+}
+
 bool recording_choose_device(const struct recording *recording, const struct settings *settings,
                              uint32_t *index, int *code) {
     const struct trace *trace = &recording->trace;
     if (settings->has_device) {
         *code = EXIT_CODE_USAGE;
-        *index = device_find(recording, settings->device);
+        *index = device_chosen(recording, settings);
         return *index != UINT32_MAX;
     }
     *code = EXIT_CODE_FAILED;
@@ -247,5 +272,5 @@ bool recording_choose_device(const struct recording *recording, const struct set
 }
 
 bool recording_check_device(const struct recording *recording, const struct settings *settings) {
-    return !settings->has_device || device_find(recording, settings->device) != UINT32_MAX;
+    return !settings->has_device || device_chosen(recording, settings) != UINT32_MAX;
 }

@@ -24,8 +24,8 @@ void recording_release(struct recording *recording);
 /*
  * The device to show, as an index into trace.devices: the one of -d, else of those with an out-of-memory event
  * (of all where there is none) the one with most events, and of equal ones the one with the most bytes at its
- * peak. The others are named in a note. False: printed; `*code`
- * is the process' answer.
+ * peak. The others are named in a note; with -d only where what people look for is rather on one of them. False:
+ * printed; `*code` is the process' answer.
  */
 bool recording_choose_device(const struct recording *recording, const struct settings *settings,
                              uint32_t *index, int *code);

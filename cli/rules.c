@@ -51,10 +51,15 @@ static char *word_take(char **rest) {
     return word;
 }
 
+/* CATEGORY_COUNT: no category that a rule may name. That a profiler could not tell is no rule's to say. */
+static enum category category_of_rule(const char *name) {
+    enum category category = category_by_name((const uint8_t *)name, (uint32_t)strlen(name));
+    return category == CATEGORY_UNKNOWN ? CATEGORY_COUNT : category;
+}
+
 static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
     char *category = word_take(&line), *field = word_take(&line), *expression = line + strspn(line, " \t");
-    struct rule rule = {.category = category_by_name((const uint8_t *)category, (uint32_t)strlen(category)),
-                        .field = field_by_name(field)};
+    struct rule rule = {.category = category_of_rule(category), .field = field_by_name(field)};
     if (*category == '\0' || *category == '#')
         return true;
     if (rule.category == CATEGORY_COUNT)

@@ -37,8 +37,24 @@ static int64_t axis_of_time(const struct view *view, const struct timeline *time
     return ((int64_t)timeline_moment_at(timeline, us) - 1) * 65536;
 }
 
+/* Just behind an event, at the begin of the next one. Of several in one microsecond that is where time goes
+ * on: a window that ends there holds the event's mark, which stands where the event begins. */
+static int64_t axis_behind_event(const struct view *view, const struct timeline *timeline, int64_t event) {
+    int64_t n_events = (int64_t)timeline->n_moments - 1, next = event + 1;
+    int64_t begin = axis_of_event(view, timeline, event), end = axis_of_event(view, timeline, next);
+    while (event >= 0 && next < n_events && end == begin)
+        end = axis_of_event(view, timeline, ++next);
+    return end;
+}
+
+/* A window that ends at a place with a name shows what happens there; one that ends at a number does not. */
+static bool position_is_inclusive(struct position position) {
+    return position.base == POSITION_PEAK || position.base == POSITION_OOM;
+}
+
+/* `is_end`: of a window. */
 static bool position_resolve(const struct view *view, const struct timeline *timeline,
-                             struct position position, int64_t *axis_q16, const char **reason) {
+                             struct position position, bool is_end, int64_t *axis_q16, const char **reason) {
     int64_t event;
     if (position.base == POSITION_NONE)
         return true;
@@ -51,7 +67,9 @@ static bool position_resolve(const struct view *view, const struct timeline *tim
     }
     if (!base_event(timeline, position, &event, reason))
         return false;
-    *axis_q16 = axis_of_event(view, timeline, event + position.offset);
+    event += position.offset;
+    *axis_q16 = is_end && position_is_inclusive(position) ? axis_behind_event(view, timeline, event)
+                                                          : axis_of_event(view, timeline, event);
     return true;
 }
 
@@ -62,8 +80,8 @@ bool window_resolve(struct view *view, const struct timeline *timeline, struct p
         return false;
     }
     view_fit(view, timeline);
-    if (!position_resolve(view, timeline, from, &view->from_q16, reason) ||
-        !position_resolve(view, timeline, to, &view->to_q16, reason))
+    if (!position_resolve(view, timeline, from, false, &view->from_q16, reason) ||
+        !position_resolve(view, timeline, to, true, &view->to_q16, reason))
         return false;
     if (view->from_q16 < view->to_q16)
         return true;
@@ -75,7 +93,7 @@ bool window_moment(const struct timeline *timeline, struct position position, ui
                    const char **reason) {
     struct view view = {.axis = AXIS_EVENTS};
     int64_t axis_q16 = 0;
-    if (!position_resolve(&view, timeline, position, &axis_q16, reason))
+    if (!position_resolve(&view, timeline, position, false, &axis_q16, reason))
         return false;
     int64_t event = axis_q16 / 65536;
     *moment = event >= timeline->device->n_events ? timeline->device->n_events : (uint32_t)(event + 1);

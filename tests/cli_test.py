@@ -244,6 +244,49 @@ class Usage(Case):
         self.expect(2, "report", "--top=-1", "x.pickle", says="--top")
         self.expect(2, "report", "--group=file", "x.pickle", says="--group")
 
+    def test_a_refused_value_is_answered_with_the_whole_help(self):
+        for words, end in (
+            (("png", "--at", "foo"), "(default: the highest point shown): peak, oom or an event"),
+            (("png", "--from", "foo"), "peak, peak-500, oom, oom-200"),
+            (("html", "-d", "x"), "(default: one that ran out of memory, else the one with most events)"),
+            (("batch", "-j", "0"), "(default: as many as there are cores and as --max-memory has room for)"),
+        ):
+            self.expect(2, *words, "x.pickle", says=re.escape(end) + r"\nTry: ")
+
+    def test_one_report_one_format(self):
+        self.write("s.pickle", snapshot(events_of([1024])))
+        for words in (("--json", "--markdown"), ("--markdown", "--json")):
+            result = self.expect(2, "report", *words, "s.pickle", says=r"\Astrata: report: --json and --markdown .*\n\Z")
+            self.assertEqual(result.stdout, b"")
+        self.report("--json", "s.pickle")
+
+    def test_picture_too_large(self):
+        self.write("s.pickle", snapshot(events_of([1024])))
+        self.expect(2, "png", "--width=7680", "--height=240", "--scale=4", "s.pickle", says="at most 16,384 pixels a side")
+        self.assertEqual(self.files(), ["s.pickle"])
+
+    def test_rules_name_no_unknown_category(self):
+        self.write("s.pickle", snapshot(events_of([1024])))
+        self.write("rules", b"unknown file .\n")
+        result = self.expect(1, "report", "--rules", "rules", "s.pickle", says='line 1: no category .*"unknown"')
+        self.assertEqual(result.stdout, b"")
+
+    def flags(self, *words):
+        """What a picture says of the options that it was made with."""
+        png = self.expect(0, "png", "-qo", "-", *words, "s.pickle").stdout
+        return png.split(b"strata:flags\0", 1)[1].split(b"strata:plot")[0][:1100]
+
+    def test_flags_that_do_not_fit_are_marked(self):
+        self.write("s.pickle", snapshot(events_of([1024])))
+        small = ("--width=320", "--height=240")
+        self.assertIn(b"--title Short --theme dark", self.flags(*small, "--title=Short", "--theme=dark"))
+        for letter in "x\u00e4\u6f22":
+            title = letter * 3000
+            flags = self.flags(*small, "--title", title, "--theme=dark")
+            shown, rest = flags.split(b"--title ")[1].split(b"... --theme dark")
+            self.assertTrue(title.startswith(shown.decode()) and len(shown) > 500, shown)
+        self.assertIn(b"--theme dark ...", self.flags(*small, *["--theme=dark"] * 100))
+
     def test_one_snapshot_only(self):
         self.expect(2, "html", "a", "b", says='"b" is one too many')
 
@@ -700,6 +743,23 @@ class Devices(Case):
         self.assertEqual([d["device"] for d in self.report("-d2", "s.pickle")["devices"]], [2])
         self.assertEqual([d["device"] for d in self.report("s.pickle")["devices"]], [0, 2, 3])
 
+    def test_chosen_while_another_has_more_to_say(self):
+        trace = events_of([1024])
+        oom = events_of([1024]) + [{"action": "oom", "size": 1 << 40, "device_free": 77, "stream": 0, "time_us": trace[-1]["time_us"]}]
+        segments = [{"device": 1, "address": 1 << 40, "total_size": MIB, "stream": 0, "segment_type": "large",
+                     "allocated_size": 0, "active_size": 0, "requested_size": 0, "blocks": []}]
+        self.write("s.pickle", {**snapshot(trace), "segments": segments})
+        self.write("oom.pickle", snapshot(trace, oom))
+        for verb in ("html", "png", "report"):
+            for name, device, note in (
+                ("s.pickle", 1, r"device 1 has no events; -d shows another: 0 \(3 events\)\n"),
+                ("oom.pickle", 0, r"device 0 did not run out of memory; -d shows another: 1 \(4 events, ran out of memory\)\n"),
+                ("s.pickle", 0, None), ("oom.pickle", 1, None),
+            ):
+                talk = self.expect(0, verb, "-d", str(device), name, "-fo", "out").stderr.decode()
+                self.assertEqual(len(re.findall(note or "-d shows", talk)), 1 if note else 0, talk)
+                self.assertEqual(self.expect(0, verb, "-d", str(device), name, "-qfo", "out").stderr, b"")
+
     def test_absent(self):
         for verb in ("html", "png", "report"):
             self.expect(2, verb, "-d", "1", "s.pickle",
@@ -726,7 +786,7 @@ class Window(Case):
     def test_positions(self):
         whole = self.pixels()
         for one, other in (
-            (("--from=peak-5", "--to=peak+5"), ("--from", "14", "--to", "24")),
+            (("--from=peak-5", "--to=peak+5"), ("--from", "14", "--to", "25")),
             (("--from=5ms", "--to=0.030s"), ("--from=5", "--to=30")),
             (("--from=10",), ("--from=10", "--to=60")),
             (("--to=10",), ("--from=peak-1000", "--to=10")),
@@ -751,7 +811,25 @@ class Window(Case):
         trace = events_of([1 << i for i in range(10, 30)])[:15]
         trace.append({"action": "oom", "size": 1 << 40, "device_free": 77, "stream": 0, "time_us": trace[-1]["time_us"]})
         self.write("s.pickle", snapshot(trace))
-        self.assertEqual(self.pixels("--from=oom-5", "--to=oom"), self.pixels("--from=10", "--to=15"))
+        self.assertEqual(self.pixels("--from=oom-5", "--to=oom"), self.pixels("--from=10", "--to=16"))
+        self.assertEqual(self.pixels("--axis=time", "--from=5ms", "--to=oom"), self.pixels("--axis=time", "--from=5ms"))
+
+    def test_named_ends_are_shown(self):
+        self.assertEqual(self.pixels("--from=peak-5", "--to=peak"), self.pixels("--from=14", "--to=20"))
+        self.assertEqual(self.pixels("--from=peak-5", "--to=peak-1"), self.pixels("--from=14", "--to=19"))
+        self.assertEqual(self.pixels("--axis=time", "--from=5ms", "--to=peak"),
+                         self.pixels("--axis=time", "--from=5ms", "--to=20ms"))
+        self.expect(2, "png", "s.pickle", "--to=peak-100", says="no events between")
+        self.expect(0, "png", "s.pickle", "-o", "one.png", "--from=peak", "--to=peak")
+
+    def test_named_end_among_events_of_one_microsecond(self):
+        trace = events_of([1 << i for i in range(10, 30)])
+        for i, event in enumerate(trace):
+            event["time_us"] = trace[0]["time_us"] + i // 10 * 1000  # the peak, event 19, ends the second ten
+        self.write("s.pickle", snapshot(trace))
+        for end in ("peak", "peak-3"):
+            self.assertEqual(self.pixels("--axis=time", "--from=0ms", f"--to={end}"),
+                             self.pixels("--axis=time", "--from=0ms", "--to=2ms"))
 
 
 class Report(Case):

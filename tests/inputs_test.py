@@ -316,6 +316,45 @@ class TrustTest(InputsTest):
         value["device_traces"][0].append({"action": "segment_alloc", "addr": 1 << 40, "size": 100 << 40, "stream": 0})
         self.assertIn("reserved_shift", [each["code"] for each in self.diagnostics(value)])
 
+    def test_reserved_without_final_segments(self):
+        """Only changes are known then: the curve is raised to what is alive, and called a lower bound."""
+        events = [alloc(4096, 700 * MIB), {"action": "segment_alloc", "addr": 1 << 40, "size": 200 * MIB, "stream": 0},
+                  alloc(1 << 40, 150 * MIB), {"action": "oom", "size": 1 << 40, "device_free": 5, "stream": 0}]
+        report = self.report(self.write(traces(*events)))
+        device = report["devices"][0]
+        self.assertEqual((700 * MIB, 900 * MIB), (device["reserved_start_bytes"], device["reserved_peak_bytes"]))
+        self.assertEqual([900 * MIB], [each["reserved_bytes"] for each in device["oom_details"]])
+        self.assertEqual([], device["oom_details"][0]["advice"])
+        self.assertIn("reserved_shift", self.codes(report))
+        text = self.run_strata("report", self.write(traces(*events))).stdout.decode()
+        self.assertRegex(text, r"Reserved +900 MiB \([0-9,]+ bytes\) at least")
+        self.assertRegex(text, r"Reserved +at least 900 MiB")
+
+    def test_nothing_is_said_of_reserved_memory_that_is_not_known(self):
+        events = [alloc(4096, 700 * MIB), {"action": "oom", "size": 1 << 40, "device_free": 5, "stream": 0}]
+        path = self.write(traces(*events))
+        self.assertEqual([], self.report(path)["devices"][0]["oom_details"][0]["advice"])
+        self.assertRegex(self.run_strata("report", path).stdout.decode(), "Reserved, not in use +unknown")
+        path = self.write(traces(events[1]))
+        self.assertEqual(["nothing_in_use"], [each["code"] for each in self.report(path)["devices"][0]["oom_details"][0]["advice"]])
+
+    def test_empty_snapshot(self):
+        for content in ({"segments": [], "device_traces": [[], []]}, []):
+            with self.subTest(content=content):
+                report = self.report(self.write(pickle.dumps(content)))
+                self.assertEqual(([], ["empty_snapshot"]), (report["devices"], self.codes(report)))
+
+    def test_one_is_not_many(self):
+        messages = {each["code"]: each["message"] for each in self.diagnostics(
+            {"segments": [], "device_traces": [[alloc(4096, 1), alloc(8192, 1), {"action": "nonsense", "addr": 0, "size": 0}, 7]]})}
+        self.assertIn("1 list element is", messages["misplaced"])
+        self.assertEqual("1 event left out: its action is not known.", messages["unknown_actions"])
+
+    def test_a_nul_does_not_end_a_name(self):
+        frames = [{"filename": "train.py", "name": "nul\0inside", "line": 3}]
+        path = self.write(traces(alloc(4096, 1, frames=frames)))
+        self.assertIn("train.py:3 nul\ufffdinside", self.run_strata("report", path).stdout.decode())
+
     def test_empty_device(self):
         value = self.load("train")
         value["segments"].append({"device": 5, "address": 4096, "total_size": 2 * MIB, "requested_size": 0,

@@ -35,7 +35,7 @@ PICTURES = {
     "oom_dark": ("oom", ("--theme", "dark", "--at", "oom", "--capacity", "8GiB")),
     "streams_time": ("streams", ("--axis", "time", "--scale", "2", "--width", "500", "--height", "320")),
     "overflow_category": ("overflow", ("--color-by", "category")),
-    "internal": ("leak_zero_grad", ("--hide-internal", "--from", "peak-600", "--to", "peak+100")),
+    "internal": ("leak_zero_grad", ("--hide-internal", "--from", "peak-600", "--to", "peak+99")),
 }
 PICTURE_SIZE = ("--width", "800", "--height", "450")
 TEXT_TOLERANCE = 24  # of 255 and of each channel: another version of FreeType rounds a little differently
