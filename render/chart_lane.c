@@ -36,9 +36,19 @@ static bool lane_is_static(const struct chart_maker *maker) {
     return maker->in->timeline->device->n_events < 2;
 }
 
-static bool oom_is_shown(const struct chart_maker *maker, const struct oom_event *oom) {
+bool chart_moment_is_shown(const struct chart_maker *maker, uint32_t moment) {
     const struct chart_window *window = &maker->in->window;
-    return oom->event + 1 >= window->first_moment && oom->event + 1 < window->end_moment;
+    return moment >= window->first_moment && moment < window->end_moment;
+}
+
+static bool oom_is_shown(const struct chart_maker *maker, const struct oom_event *oom) {
+    return chart_moment_is_shown(maker, oom->event + 1);
+}
+
+/* The peak has a flag of its own. */
+static bool legend_is_flagged(const struct chart_maker *maker) {
+    return maker->in->moment != maker->in->window.peak_moment &&
+           chart_moment_is_shown(maker, maker->in->moment);
 }
 
 static uint32_t oom_count(const struct chart_maker *maker, const struct oom_event **last) {
@@ -56,7 +66,7 @@ static uint32_t oom_count(const struct chart_maker *maker, const struct oom_even
 
 static int32_t lane_rows(const struct chart_maker *maker) {
     const struct oom_event *last;
-    return maker->in->moment != maker->in->window.peak_moment || oom_count(maker, &last) > 0 ? FLAG_ROWS : 1;
+    return legend_is_flagged(maker) || oom_count(maker, &last) > 0 ? FLAG_ROWS : 1;
 }
 
 int32_t chart_lane_height(const struct chart_maker *maker) {
@@ -78,13 +88,17 @@ static void flag_of_peak(const struct chart_maker *maker, struct flag *flag) {
     flag->x = chart_moment_x(maker, moment);
 }
 
+void chart_oom_text(const struct oom_event *oom, const char *which, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s: asked %s, %s free", which, format_bytes(oom->size).text,
+             format_bytes(oom->device_free).text);
+}
+
 static void flag_of_oom(const struct chart_maker *maker, const struct oom_event *oom, uint32_t n,
                         struct flag *flag) {
     char which[64] = "OOM";
     if (n > 1)
         snprintf(which, sizeof which, "OOM (last of %s)", format_count(n).text);
-    snprintf(flag->text, sizeof flag->text, "%s: asked %s, %s free", which, format_bytes(oom->size).text,
-             format_bytes(oom->device_free).text);
+    chart_oom_text(oom, which, flag->text, sizeof flag->text);
     flag->color = maker->out->colors.alarm;
     flag->x = chart_moment_x(maker, oom->event + 1);
 }
@@ -105,7 +119,7 @@ static uint32_t lane_flags(const struct chart_maker *maker, struct flag flags[FL
         flag_of_peak(maker, &flags[n++]);
     if (oom)
         flag_of_oom(maker, oom, n_ooms, &flags[n++]);
-    if (maker->in->moment != maker->in->window.peak_moment)
+    if (legend_is_flagged(maker))
         flag_of_legend(maker, &flags[n++]);
     for (uint32_t i = 0; i < n; i++) {
         char text[FONT_TEXT_NBYTES];
@@ -220,6 +234,18 @@ static void oom_markers_put(struct chart_maker *maker, struct rect lane) {
     }
 }
 
+/* Why there is no curve. The other device is named where there is room for it. */
+static void lane_put_reason(struct chart_maker *maker, struct rect lane) {
+    const char *reason = maker->in->timeline->device->n_events == 0
+                             ? "No history was recorded: this is what was there when the snapshot was taken."
+                             : "Only one event was recorded: this is what was there around it.";
+    char elsewhere[96], text[256];
+    chart_elsewhere_text(maker, elsewhere, sizeof elsewhere);
+    snprintf(text, sizeof text, "%s%s", reason, elsewhere);
+    bool fits = chart_paragraph_height(maker, lane.width, maker->small, text) <= lane.height;
+    chart_put_paragraph(maker, lane, maker->small, maker->out->colors.note, fits ? text : reason);
+}
+
 void chart_lane_put(struct chart_maker *maker, struct rect lane) {
     struct flag flags[FLAGS_MAX];
     struct place places[FLAGS_MAX];
@@ -232,9 +258,5 @@ void chart_lane_put(struct chart_maker *maker, struct rect lane) {
     for (uint32_t i = 0; i < shown; i++)
         flag_put(maker, &flags[i], places[i], flag_has_leader(maker, flags, places, shown, i), lane);
     if (lane_is_static(maker) && n == 0)
-        chart_put_paragraph(
-            maker, lane, maker->small, maker->out->colors.note,
-            maker->in->timeline->device->n_events == 0
-                ? "No history was recorded: this is what was there when the snapshot was taken."
-                : "Only one event was recorded: this is what was there around it.");
+        lane_put_reason(maker, lane);
 }

@@ -95,12 +95,11 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
     const struct timeline *timeline = maker->in->timeline;
     const struct chart_window *window = &maker->in->window;
     uint32_t n_events = timeline->device->n_events;
-    char name[96] = "CPU";
-    uint32_t nbytes;
-    const uint8_t *model = trace_string(timeline->trace, timeline->device->name, &nbytes);
+    char name[96] = "CPU", model[61];
+    chart_string_text(maker, timeline->device->name, model, sizeof model);
     if (timeline->device->ordinal != ORDINAL_CPU)
-        snprintf(name, sizeof name, "GPU %d%s%.*s", (int)timeline->device->ordinal,
-                 nbytes != 0 ? " \xc2\xb7 " : "", nbytes < 60 ? (int)nbytes : 60, (const char *)model);
+        snprintf(name, sizeof name, "GPU %d%s%s", (int)timeline->device->ordinal,
+                 model[0] != '\0' ? " \xc2\xb7 " : "", model);
     int used = snprintf(text, capacity, "%s \xc2\xb7 %s event%s", name, format_count(n_events).text,
                         n_events == 1 ? "" : "s");
     if (timeline->start_us && n_events > 1)
@@ -150,65 +149,6 @@ static int32_t head_put(struct chart_maker *maker, struct rect page) {
     struct rect subtitle = {page.x, page.y + title_line, page.width, 0};
     subtitle_put(maker, subtitle);
     return subtitle.y + chart_line(maker->body) + maker->em / 2;
-}
-
-/* ---- notes ---- */
-
-/* Two notes, or one where the picture is very small. */
-static uint32_t notes_most(const struct chart_maker *maker) {
-    return maker->height < 24 * maker->em ? 1 : 2;
-}
-
-static bool note_is_ours(const struct chart_maker *maker, const struct diagnostic *note) {
-    return diagnostic_concerns(note, maker->in->timeline->device->ordinal);
-}
-
-static uint32_t notes_count(const struct chart_maker *maker) {
-    const struct trace *trace = maker->in->timeline->trace;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
-        n += note_is_ours(maker, &trace->diagnostics[i]);
-    return n;
-}
-
-static int32_t notes_height(const struct chart_maker *maker) {
-    uint32_t n = notes_count(maker);
-    int32_t lines = (int32_t)(n > notes_most(maker) ? notes_most(maker) + 1 : n);
-    return lines == 0 ? 0 : lines * chart_line(maker->small) + maker->em / 2;
-}
-
-static void note_put(struct chart_maker *maker, const struct diagnostic *note, struct rect line) {
-    const struct trace *trace = maker->in->timeline->trace;
-    const struct chart_colors *colors = &maker->out->colors;
-    char text[1024];
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, note->message, &nbytes);
-    snprintf(text, sizeof text, "%.*s", (int)(nbytes < sizeof text ? nbytes : sizeof text - 1),
-             (const char *)bytes);
-    struct font_style bold = {FONT_BOLD, maker->small.px};
-    chart_put_text(maker, line, CHART_LEFT, bold, colors->note, "!");
-    line.x += maker->em;
-    line.width -= maker->em;
-    chart_put_sentence(maker, line, maker->small, colors->quiet, text);
-}
-
-static void notes_put(struct chart_maker *maker, struct rect area) {
-    const struct trace *trace = maker->in->timeline->trace;
-    uint32_t n = notes_count(maker), shown = 0;
-    struct rect line = {area.x, area.y + maker->em / 2, area.width, 0};
-    for (uint32_t i = 0; i < trace->n_diagnostics && shown < notes_most(maker); i++) {
-        if (!note_is_ours(maker, &trace->diagnostics[i]))
-            continue;
-        note_put(maker, &trace->diagnostics[i], line);
-        line.y += chart_line(maker->small);
-        shown++;
-    }
-    if (n > shown) {
-        char text[64];
-        snprintf(text, sizeof text, "and %s more", format_count(n - shown).text);
-        line.x += maker->em;
-        chart_put_text(maker, line, CHART_LEFT, maker->small, maker->out->colors.quiet, text);
-    }
 }
 
 /* ---- middle ---- */
@@ -277,29 +217,6 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
     chart_axes_put(maker);
 }
 
-/* ---- nothing to draw ---- */
-
-static const char *empty_reason(const struct timeline *timeline) {
-    const struct device_trace *device = timeline->device;
-    if (device->n_events == 0 && device->n_segments == 0)
-        return "Nothing to draw: no history was recorded for this device, and it holds no memory.";
-    if (device->n_events == 0)
-        return "Nothing to draw: no history was recorded for this device, and nothing is allocated in the "
-               "memory that it "
-               "has reserved.";
-    if (device->lives.count == 0)
-        return "Nothing to draw: none of the recorded events allocates or frees memory.";
-    return "Nothing to draw: every recorded allocation has a size of 0 bytes.";
-}
-
-static void reason_put(struct chart_maker *maker) {
-    const struct rect plot = maker->out->plot;
-    int32_t width = plot.width - 2 * maker->em, most = 40 * maker->em;
-    width = width > most ? most : width;
-    struct rect area = {plot.x + (plot.width - width) / 2, plot.y, width, plot.height};
-    chart_put_paragraph(maker, area, maker->body, maker->out->colors.text, empty_reason(maker->in->timeline));
-}
-
 /* ---- all of it ---- */
 
 static bool middle_put(struct chart_maker *maker, struct rect area) {
@@ -307,7 +224,7 @@ static bool middle_put(struct chart_maker *maker, struct rect area) {
     if (!plot_place(maker, parts.chart))
         return false;
     if (maker->out->plot_is_text) {
-        reason_put(maker);
+        chart_empty_put(maker);
         return true;
     }
     chart_parts_put(maker, parts.chart);
@@ -338,8 +255,8 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
         chart_phases_find(&maker);
     struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
                         maker.height - maker.em * 3 / 2};
-    int32_t top = head_put(&maker, page), bottom = page.y + page.height - notes_height(&maker);
-    notes_put(&maker, (struct rect){page.x, bottom, page.width, page.y + page.height - bottom});
+    int32_t top = head_put(&maker, page), bottom = page.y + page.height - chart_notes_height(&maker);
+    chart_notes_put(&maker, (struct rect){page.x, bottom, page.width, page.y + page.height - bottom});
     bool placed = middle_put(&maker, (struct rect){page.x, top, page.width, bottom - top});
     return maker.failed ? CHART_NO_MEMORY : placed ? CHART_OK : CHART_SIZE;
 }

@@ -21,18 +21,31 @@ struct key_facts {
     bool older, pending;
 };
 
-/* Which patterns the window holds. */
+/*
+ * The raster hatches only what is high enough (MIN_PATTERN_Q8 in raster.c). Before the plot has its height, when
+ * the legend is only measured, the whole picture's stands for it.
+ */
+static uint64_t hatch_least_bytes(const struct chart_maker *maker) {
+    enum { HATCH_LEAST_PX = 4 };
+    uint64_t height = maker->out->view.height != 0 ? maker->out->view.height : (uint32_t)maker->height;
+    uint64_t pixels = HATCH_LEAST_PX * (uint64_t)maker->scale, top = maker->out->view.top_bytes;
+    return top / height * pixels + top % height * pixels / height;
+}
+
+/* Which patterns the window shows. */
 static struct key_facts key_facts_of(const struct chart_maker *maker) {
     const struct lives *lives = &maker->in->timeline->device->lives;
     const struct chart_window *window = &maker->in->window;
     struct key_facts facts = {false, false};
+    uint64_t hatched = hatch_least_bytes(maker);
     for (uint32_t i = 0; i < lives->count && !(facts.pending && i >= lives->preexisting); i++) {
         bool shown = lives->birth[i] < window->end_moment && lives->death[i] > window->first_moment;
         if (!shown || lives->size[i] == 0)
             continue;
         facts.older = facts.older || i < lives->preexisting;
         facts.pending =
-            facts.pending || (lives->request[i] < lives->death[i] && lives->request[i] < window->end_moment);
+            facts.pending || (lives->request[i] < lives->death[i] && lives->request[i] < window->end_moment &&
+                              lives->size[i] >= hatched);
     }
     return facts;
 }
@@ -40,8 +53,10 @@ static struct key_facts key_facts_of(const struct chart_maker *maker) {
 static void key_of_reserved(const struct chart_maker *maker, struct key *key) {
     key->kind = CHART_LINE;
     key->color = maker->out->colors.text;
-    snprintf(key->text, sizeof key->text, "reserved \xc2\xb7 at most %s",
-             format_bytes(maker->in->timeline->reserved_peak).text);
+    const struct timeline *timeline = maker->in->timeline;
+    snprintf(key->text, sizeof key->text, "reserved \xc2\xb7 %s %s",
+             timeline->device->n_segments == 0 ? "at least" : "at most",
+             format_bytes(timeline->reserved_peak).text);
 }
 
 static void key_of_capacity(const struct chart_maker *maker, struct key *key) {
@@ -190,6 +205,8 @@ static void header_what(const struct chart_maker *maker, char *text, size_t capa
     chart_moment_text(timeline, moment, when, sizeof when);
     if (timeline->device->n_events == 0)
         snprintf(text, capacity, "When the snapshot was taken");
+    else if (moment == timeline->peak_moment && !chart_moment_is_shown(maker, moment))
+        snprintf(text, capacity, "At the peak, %s", when); /* no flag says when that is */
     else if (moment == timeline->peak_moment)
         snprintf(text, capacity, "At the peak");
     else if (moment == maker->in->window.peak_moment)

@@ -1,5 +1,6 @@
 #include "render/chart_maker.h"
 
+#include "render/utf8.h"
 #include "trace/bytes.h"
 #include "trace/format.h"
 
@@ -99,19 +100,50 @@ static size_t chart_break_line(const struct chart_maker *maker, const char *rest
     return best;
 }
 
-void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
-                         const char *text) {
-    enum { LINES_MAX = 12, LINE_NBYTES = 256 };
-    char lines[LINES_MAX][LINE_NBYTES];
-    int32_t n = 0, height = chart_line(style);
-    for (; *text != '\0' && n < LINES_MAX && (n + 1) * height <= area.height; n++) {
-        text += chart_break_line(maker, text, area.width, style, lines[n], LINE_NBYTES);
+enum { LINES_MAX = 12, LINE_NBYTES = 256 };
+
+/* Returns how many lines the text has, at most `most` of them. */
+static int32_t chart_break_text(const struct chart_maker *maker, const char *text, int32_t width,
+                                struct font_style style, int32_t most, char lines[LINES_MAX][LINE_NBYTES]) {
+    int32_t n = 0;
+    for (; *text != '\0' && n < LINES_MAX && n < most; n++) {
+        text += chart_break_line(maker, text, width, style, lines[n], LINE_NBYTES);
         text += strspn(text, " ");
     }
+    return n;
+}
+
+int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
+                               const char *text) {
+    char lines[LINES_MAX][LINE_NBYTES];
+    return chart_break_text(maker, text, width, style, LINES_MAX, lines) * chart_line(style);
+}
+
+void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
+                         const char *text) {
+    char lines[LINES_MAX][LINE_NBYTES];
+    int32_t height = chart_line(style);
+    int32_t n = chart_break_text(maker, text, area.width, style, area.height / height, lines);
     int32_t y = area.y + (area.height - n * height) / 2;
     for (int32_t i = 0; i < n; i++, y += height)
         chart_put_text(maker, (struct rect){area.x, y, area.width, height}, CHART_CENTER, style, color,
                        lines[i]);
+}
+
+void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity) {
+    uint32_t nbytes;
+    const char *bytes = (const char *)trace_string(maker->in->timeline->trace, id, &nbytes);
+    size_t used = 0;
+    for (size_t at = 0; at < nbytes;) {
+        char code[4];
+        uint32_t next = utf8_next(bytes, nbytes, &at);
+        size_t length = utf8_put(next != 0 ? next : UTF8_REPLACEMENT, code);
+        if (used + length >= capacity)
+            break;
+        memcpy(text + used, code, length);
+        used += length;
+    }
+    text[used] = '\0';
 }
 
 void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity) {

@@ -40,6 +40,14 @@ int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct f
 void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
                          const char *text);
 
+/* Height of all lines of such a text. */
+int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
+                               const char *text);
+
+/* A string of the recording as a text that C can hold: NUL and what is no UTF-8 become U+FFFD; what does not
+ * fit is left out. */
+void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity);
+
 /* "event 18,204 (12.3 s)", "before the first event" */
 void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity);
 
@@ -52,9 +60,24 @@ int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment);
 int32_t chart_y_labels_width(struct chart_maker *maker);
 void chart_axes_put(struct chart_maker *maker);
 
+/* chart_notes.c: what the reader should know before trusting the picture, most important first. */
+int32_t chart_notes_height(const struct chart_maker *maker);
+void chart_notes_put(struct chart_maker *maker, struct rect area);
+
+/* chart_empty.c: why the plot shows nothing, in its place. */
+void chart_empty_put(struct chart_maker *maker);
+
+/* " Device 0 has a history of 50 events.", "" where no other device has one. */
+void chart_elsewhere_text(const struct chart_maker *maker, char *text, size_t capacity);
+
 /* chart_lane.c: flags of peak and OOM above the plot, `lane` ends at its upper edge. */
 int32_t chart_lane_height(const struct chart_maker *maker);
 void chart_lane_put(struct chart_maker *maker, struct rect lane);
+
+/* "OOM: asked 2 GiB, 1.1 GiB free"; `which` begins it. */
+void chart_oom_text(const struct oom_event *oom, const char *which, char *text, size_t capacity);
+
+bool chart_moment_is_shown(const struct chart_maker *maker, uint32_t moment);
 
 /* chart_phases.c: annotations below the plot. */
 void chart_phases_find(struct chart_maker *maker);

@@ -70,13 +70,9 @@ static int32_t phase_x(const struct chart_maker *maker, int64_t us) {
 
 /* A name is written where it fits, or enough of it to be recognised. */
 static void phase_put_name(struct chart_maker *maker, const struct phase *phase, struct rect band) {
-    uint32_t nbytes;
-    const uint8_t *name = trace_string(maker->in->timeline->trace, phase->name, &nbytes);
     char text[FONT_TEXT_NBYTES];
     int32_t pad = maker->em / 3;
-    nbytes = nbytes < sizeof text - 1 ? nbytes : (uint32_t)sizeof text - 1;
-    __builtin_memcpy(text, name, nbytes);
-    text[nbytes] = '\0';
+    chart_string_text(maker, phase->name, text, sizeof text);
     if (band.width < 6 * maker->em && band.width < chart_text_width(maker, maker->small, text) + 2 * pad)
         return;
     chart_put_text(maker, (struct rect){band.x + pad, band.y, band.width - 2 * pad, 0}, CHART_LEFT,

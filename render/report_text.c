@@ -265,8 +265,38 @@ static void rounding_write(struct sheet *sheet, const struct device_trace *devic
             format_bytes(rounded).text);
 }
 
+static const char *device_text(struct sheet *sheet, const struct device_trace *device) {
+    const char *events = words_counted(sheet, device->n_events, "event");
+    const char *oom = device->n_ooms != 0 ? ", ran out of memory" : "";
+    return device->ordinal == ORDINAL_CPU
+               ? sheet_format(sheet, "CPU (%s%s)", events, oom)
+               : sheet_format(sheet, "device %" PRId32 " (%s%s)", device->ordinal, events, oom);
+}
+
+/* The devices that were not asked for. */
+static void skipped_write(struct sheet *sheet, const struct report_device *report) {
+    enum { SHOWN = 8 };
+    const struct trace *trace = report->trace;
+    const char *text = "";
+    uint32_t n = 0;
+    if (report->options->device == REPORT_ALL_DEVICES)
+        return;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        if (&trace->devices[i] == report->device)
+            continue;
+        if (n++ < SHOWN)
+            text = sheet_format(sheet, "%s%s%s", text, n == 1 ? "" : ", ",
+                                device_text(sheet, &trace->devices[i]));
+    }
+    if (n > SHOWN)
+        text = sheet_format(sheet, "%s and %s more", text, format_count(n - SHOWN).text);
+    if (n != 0)
+        sheet_point(sheet, "Skipped, because another device was asked for: %s.", text);
+}
+
 static void trust_write(struct sheet *sheet, const struct report_device *report) {
     sheet_heading(sheet, 3, "Trust");
+    skipped_write(sheet, report);
     diagnostics_write(sheet, report->trace, ORDINAL_NONE);
     diagnostics_write(sheet, report->trace, report->device->ordinal);
     reconciliation_write(sheet, report);

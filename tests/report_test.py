@@ -493,6 +493,13 @@ class Options(unittest.TestCase):
         rules.write_text("input metadata .\n")
         self.assertEqual(plain, self.categories("--rules", rules))
 
+    def test_skipped_devices_are_named(self):
+        sample = SAMPLES / "two_devices.pickle"
+        events = {each["device"]: each["events"] for each in report(sample)["devices"]}
+        text = " ".join(run("report", "-d", "0", sample).stdout.decode().split())
+        self.assertIn(f"Skipped, because another device was asked for: device 1 ({events[1]:,} events).", text)
+        self.assertNotIn("Skipped", run("report", sample).stdout.decode())
+
     def test_all_verbs_take_rules(self):
         sample, rules, page = SAMPLES / "train.pickle", self.folder / "my_rules", self.folder / "page.html"
         rules.write_text("input file /train/main\\.py$\nother function .\n")
