@@ -19,9 +19,8 @@ enum { FLAGS_CAPACITY = 1024 };
 struct settings {
     const char *input;
     const char *output;
-    bool has_device;
+    bool force, quiet, verbose, has_device;
     int32_t device;
-    bool force, quiet, verbose;
     size_t max_memory_nbytes; /* 0: memory_default_limit */
 
     const char *title;
@@ -32,13 +31,12 @@ struct settings {
     uint32_t width, height, scale; /* 1600, 900, 1 at first */
     enum axis axis;
     enum color_by color_by;
-    bool has_color_by;
+    bool has_color_by, hide_internal, redact;
+    bool two_formats; /* of a report, which can be in one; `format` is the last one */
     struct position from, to, at;
-    bool hide_internal, redact;
     const char *rules; /* path of a file; NULL: none */
 
     enum report_format format;
-    bool two_formats; /* asked for, which no report can be in; `format` is the last one */
     enum group_by group;
     uint32_t top; /* 20 at first; 0: all */
 
@@ -46,13 +44,13 @@ struct settings {
     uint32_t n_inputs;
     uint32_t jobs;               /* 0: as many as cores and memory allow */
     bool png, flat, resume;      /* flat: do not descend into directories */
+    bool flags_are_cut;          /* of `flags`: some did not fit */
     const char *index_directory; /* NULL: convert; else only join what is there */
     const char *rank_regex;      /* NULL: the names in use */
     const char *shard;           /* NULL: everything */
 
     char flags[FLAGS_CAPACITY]; /* the given options that shape the result, in long form: "--scale 2 --from
                                    peak-500" */
-    bool flags_are_cut;         /* some did not fit */
 };
 
 struct verb {

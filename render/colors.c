@@ -124,7 +124,7 @@ static uint32_t box_settle(struct cutter *cutter, uint32_t index) {
         cutter->index[cutter->order[i]] = (uint8_t)index;
     }
     uint32_t color = 0;
-    for (unsigned axis = 0; axis < 3; axis++)
+    for (unsigned axis = 0; count != 0 && axis < 3; axis++)
         color = color << 8 | (uint32_t)((sum[axis] + count / 2) / count);
     return color;
 }
