@@ -28,9 +28,9 @@ void rank_pattern_release(struct rank_pattern *pattern);
 void names_read(const char *input, const struct rank_pattern *pattern, int64_t *rank, int64_t *step);
 
 /*
- * Sets `name` of every file that is not BATCH_SKIPPED (rank3.log must not take a name from rank3.pickle): rank3-step10, or the path's text where no rank is known. Files that would share a name
- * get the path's text as well, so both of two files of one rank are kept. Depends on the set of inputs only, not on
- * their order. False: no memory.
+ * Sets `name` of every file that is not BATCH_SKIPPED (rank3.log must not take a name from rank3.pickle): rank3-step10,
+ * or the path's text where no rank is known. Files that would share a name get the path's text as well, so both of two
+ * files of one rank are kept. Depends on the set of inputs only, not on their order. False: no memory.
  */
 bool names_assign(struct batch *batch);
 

@@ -6,7 +6,8 @@
 #include "render/buffer.h"
 #include "render/html.h"
 
-/* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h. What is not HTML_DONE is printed. In cmd_html.c. */
+/* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h. What is not HTML_DONE is
+ * printed. In cmd_html.c. */
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view);
 
@@ -14,8 +15,8 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
                    uint32_t device);
 
-/* Appends the report that settings->format asks for; works in `scratch`, whose limit holds for `report` too if it shares
- * it. False: printed. In cmd_report.c. */
+/* Appends the report that settings->format asks for; works in `scratch`, whose limit holds for `report` too if it
+ * shares it. False: printed. In cmd_report.c. */
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
                   struct arena *scratch);
 

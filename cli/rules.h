@@ -13,9 +13,9 @@
 
 #include "trace/trace.h"
 
-/* Reads a file of rules and notes the category in the context of every allocation that one meets, as a profiler would have
- * done: so picture, report and page show it, and a page keeps it. False: printed. O(rules * (frames + contexts) + stacks +
- * lives). */
+/* Reads a file of rules and notes the category in the context of every allocation that one meets, as a profiler would
+ * have done: so picture, report and page show it, and a page keeps it. False: printed. O(rules * (frames + contexts) +
+ * stacks + lives). */
 bool rules_apply(const char *path, struct trace *trace);
 
 enum { RULES_DIGEST_CHARACTERS = 64 };

@@ -1,6 +1,7 @@
 /*
  * What an allocation is for. Its context says it where a profiler wrote the file or where a rule of the user's met it;
- * otherwise it is inferred from the stack and from what the allocation outlives. docs/report.md, "Categories", states the rules for people. Freestanding.
+ * otherwise it is inferred from the stack and from what the allocation outlives. docs/report.md, "Categories", states
+ * the rules for people. Freestanding.
  */
 #ifndef STRATA_LAYOUT_CATEGORY_H
 #define STRATA_LAYOUT_CATEGORY_H
@@ -38,8 +39,8 @@ enum stack_trait {
 /* Traits of every stack into `traits[stacks.count]`. O(stacks + length of all names). False: no memory. */
 bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *arena);
 
-/* Category of every life of the timeline's device into `category[lives.count]`. O(lives + stacks + length of all names).
- * False: no memory. */
+/* Category of every life of the timeline's device into `category[lives.count]`. O(lives + stacks + length of all
+ * names). False: no memory. */
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena);
 
 #endif

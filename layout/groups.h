@@ -27,8 +27,8 @@ bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by b
 bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives, enum group_by by,
                struct arena *arena, struct group **groups, uint32_t *n_groups);
 
-/* Makes one group of those without a line of the user's own code: site GROUP_INTERNAL, stack 0, at its place by bytes. The
- * others keep their order. O(groups). */
+/* Makes one group of those without a line of the user's own code: site GROUP_INTERNAL, stack 0, at its place by bytes.
+ * The others keep their order. O(groups). */
 void groups_hide_internal(const struct timeline *timeline, struct group *groups, uint32_t *n_groups);
 
 #endif

@@ -54,8 +54,8 @@ static uint32_t boundary_from(const struct steps *steps, uint32_t moment) {
     return low;
 }
 
-/* Most lives come and go within a step, so that is found out first. `born` is that of the life before: births never fall.
- * False: alive at no boundary. */
+/* Most lives come and go within a step, so that is found out first. `born` is that of the life before: births never
+ * fall. False: alive at no boundary. */
 static bool carried_of(const struct steps *steps, const struct lives *lives, uint32_t life, uint32_t *born,
                        struct carried *carried) {
     while (*born <= steps->count && boundary_moment(steps, *born) < lives->birth[life])
@@ -157,8 +157,8 @@ static void curve_run(const struct curve *curve, uint32_t n_steps, uint32_t *fro
     }
 }
 
-/* The boundary from which on every one carries more than the one before it, up to the last. UINT32_MAX: there is none, or
- * the site has carried less than before at some boundary. What it carries first is where it begins, no rise. */
+/* The boundary from which on every one carries more than the one before it, up to the last. UINT32_MAX: there is none,
+ * or the site has carried less than before at some boundary. What it carries first is where it begins, no rise. */
 static uint32_t replaced_from(const struct curve *curve, uint32_t n_steps) {
     const uint64_t *carried = curve->carried;
     uint32_t from = n_steps;

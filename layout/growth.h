@@ -1,18 +1,18 @@
 /*
- * What grows from step to step. At the end of every step the recording is at the same phase of the loop, so what is alive
- * then is carried over into the next step: parameters, optimizer state, and whatever leaks.
+ * What grows from step to step. At the end of every step the recording is at the same phase of the loop, so what is
+ * alive then is carried over into the next step: parameters, optimizer state, and whatever leaks.
  *
- * A call site *rises* when, in at least GROWTH_MIN_STEPS consecutive steps up to the last one that can be judged, the bytes
- * that it carries over increase, in one of two ways:
+ * A call site *rises* when, in at least GROWTH_MIN_STEPS consecutive steps up to the last one that can be judged, the
+ * bytes that it carries over increase, in one of two ways:
  *
- *     what stays: allocations that outlive the next step too become more, and some of each of these steps are there at the
- *     end. Gradients and batches, which every step replaces, are never counted here; so a weight that stays is not a leak,
- *     nor is a cache that is full.
+ *     what stays: allocations that outlive the next step too become more, and some of each of these steps are there
+ *     at the end. Gradients and batches, which every step replaces, are never counted here; so a weight that stays is
+ *     not a leak, nor is a cache that is full.
  *
- *     what is replaced by more: the old allocation goes and a larger one comes, as where torch.cat extends a buffer. The
- *     sum at the boundaries has never fallen since the site first carried anything, and rises up to the last boundary. A
- *     batch of varying length does that by chance for a few steps, so where one rise is more than twice another, it takes
- *     GROWTH_MIN_UNEVEN of them (one chance in 720).
+ *     what is replaced by more: the old allocation goes and a larger one comes, as where torch.cat extends a buffer.
+ *     The sum at the boundaries has never fallen since the site first carried anything, and rises up to the last
+ *     boundary. A batch of varying length does that by chance for a few steps, so where one rise is more than twice
+ *     another, it takes GROWTH_MIN_UNEVEN of them (one chance in 720).
  *
  * Freestanding.
  */

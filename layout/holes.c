@@ -133,8 +133,8 @@ static bool changed_since(const struct device_trace *device, uint32_t moment) {
 }
 
 /*
- * Which memory was reserved at the moment: of each piece of the address space, the first segment event since tells. Mapped
- * or allocated: it was not there. Given back: it was. None: it is as the final segments say.
+ * Which memory was reserved at the moment: of each piece of the address space, the first segment event since tells.
+ * Mapped or allocated: it was not there. Given back: it was. None: it is as the final segments say.
  *
  *     final segments   |-------- 1 --------|
  *     events since            |== map ==|       |== free ==|

@@ -1,8 +1,8 @@
 /*
  * Fragmentation: what the allocator holds and nobody uses, at the end of the recording from the final segments, and at
- * another moment from the addresses of what is alive then. A hole is a free block; neighbouring ones are one hole, because the allocator joins them. A hole serves only
- * requests of its own memory pool, stream and size class (small: up to 1 MiB), so holes are summed by those.
- * Freestanding.
+ * another moment from the addresses of what is alive then. A hole is a free block; neighbouring ones are one hole,
+ * because the allocator joins them. A hole serves only requests of its own memory pool, stream and size class (small:
+ * up to 1 MiB), so holes are summed by those. Freestanding.
  */
 #ifndef STRATA_LAYOUT_HOLES_H
 #define STRATA_LAYOUT_HOLES_H
@@ -48,16 +48,16 @@ struct holes_summary {
 bool holes_find(struct holes_summary *summary, const struct device_trace *device, struct arena *arena);
 
 /*
- * The holes at a moment of a device that has final segments. `*exact` tells whether nothing has changed since: then they
- * are those of holes_find. Otherwise they are the gaps between what is alive, in the segments of that moment:
+ * The holes at a moment of a device that has final segments. `*exact` tells whether nothing has changed since: then
+ * they are those of holes_find. Otherwise they are the gaps between what is alive, in the segments of that moment:
  *
  *     segment      |-------------------------------------------|
  *     alive             [requested][rounding]     [requested]
  *     gaps         |---|                     |---|            |-|
  *
  * A block may be larger than its request rounded up to 512 bytes (its rest was not worth splitting off), so a gap is at
- * least its hole: sums, counts and the largest of each group are upper bounds. The pool of a segment that was given back
- * since is not known (POOL_UNKNOWN). O(lives log lives + segments + segment events). False: no memory.
+ * least its hole: sums, counts and the largest of each group are upper bounds. The pool of a segment that was given
+ * back since is not known (POOL_UNKNOWN). O(lives log lives + segments + segment events). False: no memory.
  */
 bool holes_at(struct holes_summary *summary, bool *exact, const struct device_trace *device, uint32_t moment,
               struct arena *arena);

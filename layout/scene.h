@@ -69,9 +69,9 @@ void scene_release(struct scene *scene);
 /* The whole run on the given axis: sets from_q16 and to_q16. */
 void view_fit(struct view *view, const struct timeline *timeline);
 
-/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. The capacity
- * (0: none) belongs into the picture unless it would squeeze all else into a third. O(64 + moments / 64 + changes of
- * reserved bytes), of the whole run O(1). */
+/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. The
+ * capacity (0: none) belongs into the picture unless it would squeeze all else into a third. O(64 + moments / 64 +
+ * changes of reserved bytes), of the whole run O(1). */
 uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
                               uint64_t capacity_bytes);
 

@@ -33,8 +33,8 @@ void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *s
  * every machine, so colours made of it are comparable. */
 uint32_t site_hash(const struct trace *trace, uint32_t frame);
 
-/* "train.py:41 forward", and of C++ "at::native::mm_cuda" without types, into `text`, cut at capacity - 1 bytes, always terminated, a NUL as U+FFFD; returns the full length.
- * Frame 0 is
+/* "train.py:41 forward", and of C++ "at::native::mm_cuda" without types, into `text`, cut at capacity - 1 bytes, always
+ * terminated, a NUL as U+FFFD; returns the full length. Frame 0 is
  * "(no stack recorded)". */
 uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity);
 

@@ -114,8 +114,8 @@ static uint64_t reserved_lacking(const struct timeline *timeline) {
     return most;
 }
 
-/* Where the final segments are not known, only changes are. What is alive is reserved as well: the curve is raised to that,
- * and is a lower bound. */
+/* Where the final segments are not known, only changes are. What is alive is reserved as well: the curve is raised to
+ * that, and is a lower bound. */
 static void reserved_raise(struct timeline *timeline) {
     const struct device_trace *device = timeline->device;
     if (device->n_segments != 0 || device->n_segment_events == 0)

@@ -188,9 +188,9 @@ static bool node_add(struct trace *trace, uint32_t parent, uint32_t frame, uint3
     return true;
 }
 
-/* Stacks that are new are chains of new nodes, each the first child of the one before and right behind it. Such a child is
- * found there and is not in the index, which holds what branches off: a file where no two stacks begin alike makes no use
- * of it at all. */
+/* Stacks that are new are chains of new nodes, each the first child of the one before and right behind it. Such a child
+ * is found there and is not in the index, which holds what branches off: a file where no two stacks begin alike makes
+ * no use of it at all. */
 static bool node_intern(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id) {
     struct trace *trace = interner->trace;
     struct intern_index *index = &interner->stacks;

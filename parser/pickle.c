@@ -209,7 +209,8 @@ static inline bool container_memo(struct machine *machine) {
     }
 }
 
-/* The cursor is at the MARK of a list that was just begun: if it is nothing but references to frames, it is taken whole. */
+/* The cursor is at the MARK of a list that was just begun: if it is nothing but references to frames, it is taken
+ * whole. */
 static bool references_take(struct machine *machine) {
     uint32_t stack;
     const uint8_t *next = list_take(machine, machine->cursor->p + 1, &stack);

@@ -126,8 +126,8 @@ static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
     return true;
 }
 
-/* Reads pairs of known keys and small values into the snapshot's view of a dict, as far as there are; the cursor is behind
- * the last one then. They are the first steps of the recipe. */
+/* Reads pairs of known keys and small values into the snapshot's view of a dict, as far as there are; the cursor is
+ * behind the last one then. They are the first steps of the recipe. */
 static uint32_t pairs_take(struct machine *machine, uint64_t *key_mask) {
     struct cursor *cursor = machine->cursor;
     const struct dict_recipe *recipe = &machine->recipe;

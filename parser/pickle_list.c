@@ -7,8 +7,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Lists are kept until so many bytes are; then the cache begins anew. A file where no two stacks are equal gains nothing
- * from it and must not pay for it with memory. */
+/* Lists are kept until so many bytes are; then the cache begins anew. A file where no two stacks are equal gains
+ * nothing from it and must not pay for it with memory. */
 enum { MAX_CACHE_NBYTES = 16 << 20, FIRST_SLOTS = 4096 };
 
 void list_cache_forget(struct machine *machine) {

@@ -1,7 +1,7 @@
 /*
  * The state of the pickle machine, shared by the files that execute opcodes: pickle.c (all of them, one by one),
- * pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of references) and pickle_cut.c (what a truncated
- * pickle leaves). Private to them.
+ * pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of references) and pickle_cut.c (what a
+ * truncated pickle leaves). Private to them.
  */
 #ifndef STRATA_PARSER_PICKLE_MACHINE_H
 #define STRATA_PARSER_PICKLE_MACHINE_H
@@ -173,9 +173,9 @@ void list_cache_release(struct machine *machine);
 /* ---- pickle_dict.c ---- */
 
 /*
- * The cursor is at the MARK of a dict that was just begun (on top of the stack, not in the memo or put there). Known keys
- * with small values are taken without the stack; where something else comes, all is handed to the machine as if it had
- * read it itself. Then follow, as long as it goes, the other events of the same list. False: an error.
+ * The cursor is at the MARK of a dict that was just begun (on top of the stack, not in the memo or put there). Known
+ * keys with small values are taken without the stack; where something else comes, all is handed to the machine as if it
+ * had read it itself. Then follow, as long as it goes, the other events of the same list. False: an error.
  */
 bool dict_take(struct machine *machine);
 

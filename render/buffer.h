@@ -4,8 +4,8 @@
 
 #include "trace/arena.h"
 
-/* Starts as {0}, or with the host that its memory is to come from: an arena's, whose limit then holds. After a failed addition (no memory) `failed` is set and later additions do nothing, so only the end
- * needs a check. */
+/* Starts as {0}, or with the host that its memory is to come from: an arena's, whose limit then holds. After a failed
+ * addition (no memory) `failed` is set and later additions do nothing, so only the end needs a check. */
 struct buffer {
     uint8_t *bytes;
     size_t nbytes, capacity;

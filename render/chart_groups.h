@@ -7,9 +7,10 @@
 #include "render/raster.h"
 
 /*
- * Groups of what is alive at the input's moment: by call site, by falling bytes, with --hide-internal those without a line
- * of the user's own code as one (GROUP_INTERNAL); for other colourings by raster_key, which is then the group's `site`, and
- * every key that the window shows, also those of 0 bytes at the moment. Reads no groups of the input. False: no memory.
+ * Groups of what is alive at the input's moment: by call site, by falling bytes, with --hide-internal those without a
+ * line of the user's own code as one (GROUP_INTERNAL); for other colourings by raster_key, which is then the group's
+ * `site`, and every key that the window shows, also those of 0 bytes at the moment. Reads no groups of the input.
+ * False: no memory.
  */
 bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                        struct group **groups, uint32_t *n_groups);

@@ -82,8 +82,8 @@ static const struct template_hole holes[] = {
     {"MODULE", fill_module}, {"PAYLOAD", fill_payload}, {"SCRIPT", fill_script},
 };
 
-/* The facts that the page cannot find in the trace, as JSON text. `merge` may be NULL. NULL: no memory. To be freed with
- * cJSON_free. */
+/* The facts that the page cannot find in the trace, as JSON text. `merge` may be NULL. NULL: no memory. To be freed
+ * with cJSON_free. */
 static char *meta_text(const struct html_options *options, const struct merge *merge) {
     cJSON *meta = cJSON_CreateObject();
     bool complete = cJSON_AddStringToObject(meta, "file", options->file) &&

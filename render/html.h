@@ -29,7 +29,8 @@ struct html_outcome {
 };
 
 /* Appends the page to `out`. Sets trace->meta (adds strings), otherwise only reads; `outcome` may be NULL. All memory
- * counts as the arena's of `trace`, that of `out` where its host says so. The same input gives the same bytes, whatever `threads` is. O(size of the trace), with max_nbytes some ten times that. */
+ * counts as the arena's of `trace`, that of `out` where its host says so. The same input gives the same bytes, whatever
+ * `threads` is. O(size of the trace), with max_nbytes some ten times that. */
 enum html_result html_render(struct buffer *out, struct trace *trace, const struct html_options *options,
                              struct html_outcome *outcome);
 

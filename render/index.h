@@ -87,8 +87,8 @@ void index_sort(struct index *index);
 
 /*
  * Compares each row with the others of its step by robust z-score (0.6745 * (x - median) / MAD): peak, end and number
- * of events. A score beyond 3.5 (more where there are many rows) is odd if the difference is also one that a person would care about. Steps with fewer
- * than four rows are not compared. O(n sites log). False: no memory.
+ * of events. A score beyond 3.5 (more where there are many rows) is odd if the difference is also one that a person
+ * would care about. Steps with fewer than four rows are not compared. O(n sites log). False: no memory.
  */
 bool index_analyse(struct index *index);
 

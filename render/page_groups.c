@@ -115,7 +115,8 @@ EXPORT(page_kept_peak_bytes) double page_kept_peak_bytes(void) {
 
 enum { KEPT_BLOCKS_MOST = 1 << 18 };
 
-/* Blocks of moments bound the memory. A block's bound is what it begins with and all that is born in it: exact where it is one moment. */
+/* Blocks of moments bound the memory. A block's bound is what it begins with and all that is born in it: exact where it
+ * is one moment. */
 static double highest_kept(double *born, double *died, uint32_t n_blocks, unsigned shift) {
     const struct lives *lives = lives_now();
     double live = 0, highest = 0;

@@ -112,7 +112,8 @@ static bool view_of(struct view *view, int32_t axis, double from, double to, uin
            view->from_q16 < view->to_q16;
 }
 
-/* Every drawing writes all of it: what was there need not move along, and a larger window takes no more than it needs. */
+/* Every drawing writes all of it: what was there need not move along, and a larger window takes no more than it needs.
+ */
 static bool picture_reserve(uint64_t nbytes) {
     if (nbytes > page.rgba_capacity) {
         arena_drop(&page.arena, (void **)&page.rgba);

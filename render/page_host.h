@@ -1,13 +1,14 @@
 /*
  * What the page's JavaScript calls: the C side of the page, compiled to WebAssembly. One page, one payload, one
- * current device; all memory is the module's linear memory. JavaScript passes numbers and reads results in place, so every
- * "pointer" below is an offset into linear memory, valid until the next call that is not marked [reads].
+ * current device; all memory is the module's linear memory. JavaScript passes numbers and reads results in place, so
+ * every "pointer" below is an offset into linear memory, valid until the next call that is not marked [reads].
  *
  * i64 parameters and results are BigInt in JavaScript; everything that fits a double exactly (bytes, microseconds,
  * positions along the axis in 1/65536) is passed as f64 instead, so that the page needs no BigInt at all.
  *
- * Protocol: page_reserve(nbytes) -> write the payload there -> page_open() -> for each piece i in [0, page_piece_count()):
- * inflate [packed, packed_nbytes) into [target, raw_nbytes) -> page_unpack() -> page_device(index) -> draw.
+ * Protocol: page_reserve(nbytes) -> write the payload there -> page_open() -> for each piece i in [0,
+ * page_piece_count()): inflate [packed, packed_nbytes) into [target, raw_nbytes) -> page_unpack() -> page_device(index)
+ * -> draw.
  */
 #ifndef STRATA_RENDER_PAGE_HOST_H
 #define STRATA_RENDER_PAGE_HOST_H
@@ -116,8 +117,8 @@ uint32_t page_phase_name(uint32_t phase);    /* string id */
 double page_phase_start_us(uint32_t phase);  /* since the first event */
 double page_phase_end_us(uint32_t phase);    /* -1: it goes on to the end */
 int32_t page_phase_internal(uint32_t phase); /* a timer of the compiler and the like */
-/* Bands in the window of the last draw, in rows below most_rows: returns their number. page_phase_mark_rows(): offset of f64
- * {phase, row, from, to}, pixels. At most two per pixel and row. */
+/* Bands in the window of the last draw, in rows below most_rows: returns their number. page_phase_mark_rows(): offset
+ * of f64 {phase, row, from, to}, pixels. At most two per pixel and row. */
 uint32_t page_phase_marks(int32_t internal, uint32_t most_rows);
 uint32_t page_phase_mark_rows(void);
 
@@ -137,9 +138,9 @@ uint32_t page_life_address_low(uint32_t life);
 uint32_t page_life_flags(uint32_t life); /* enum life_flag of trace/trace.h */
 
 /* ---- drawing and picking ---- */
-/* axis: 0 events, 1 microseconds since the first event; from/to in that unit (fractions allowed, rounded to 1/65536). Draws
- * the current device and returns the offset of width * height RGBA pixels; 0: no memory. `flags`: 1 dark, 2 fade what does
- * not match, 4 line of reserved bytes. */
+/* axis: 0 events, 1 microseconds since the first event; from/to in that unit (fractions allowed, rounded to 1/65536).
+ * Draws the current device and returns the offset of width * height RGBA pixels; 0: no memory. `flags`: 1 dark, 2 fade
+ * what does not match, 4 line of reserved bytes. */
 uint32_t page_draw(int32_t axis, double from, double to, uint32_t width, uint32_t height, double bottom_bytes,
                    double top_bytes, uint32_t flags, uint32_t color_by, double capacity_bytes);
 uint32_t page_drawn(void);  /* of the last draw: allocations with bands of their own */
@@ -148,18 +149,20 @@ uint32_t page_merged(void); /* of the last draw: allocations drawn as part of a 
 double page_pick(uint32_t x, uint32_t y);
 double page_picked_event(void);
 /* Band of an allocation in the last draw: returns its number of columns (0: not visible), from page_outline_first() on.
- * page_outline_edges(): offset of f64 pairs, one per column: bytes below the band, bytes up to its upper edge. O(bands). */
+ * page_outline_edges(): offset of f64 pairs, one per column: bytes below the band, bytes up to its upper edge.
+ * O(bands). */
 uint32_t page_outline(uint32_t life);
 uint32_t page_outline_first(void);
 uint32_t page_outline_edges(void);
 double page_x_of_event(double event); /* pixel position of an event's begin in the last draw, fractions */
 double page_event_of_x(double x);     /* event shown at a pixel column of the last draw */
-/* Total of the highest moment in each of `width` columns of [from, to) (events axis or microseconds): offset of f64[width].
- * `kept`: at the same moments, what the filter leaves of it, in O(lives * log width). */
+/* Total of the highest moment in each of `width` columns of [from, to) (events axis or microseconds): offset of
+ * f64[width]. `kept`: at the same moments, what the filter leaves of it, in O(lives * log width). */
 uint32_t page_curve(int32_t axis, double from, double to, uint32_t width, int32_t kept);
 
 /* ---- groups and search ---- */
-/* Groups at an event: returns their number; then by index, sorted by falling bytes. by: 0 call site, 1 identical stack. */
+/* Groups at an event: returns their number; then by index, sorted by falling bytes. by: 0 call site, 1 identical stack.
+ */
 uint32_t page_groups(double event, uint32_t by);
 /* The same of what happened in the events [from, to). what: 0 allocated there, 1 freed there. */
 uint32_t page_range_groups(double from, double to, uint32_t what, uint32_t by);
@@ -183,7 +186,8 @@ double page_site_lives(uint32_t site); /* allocations of the device with this ca
 double page_site_bytes_at(uint32_t site, double event);
 
 /* ---- the filter: what it hides is neither drawn nor picked nor grouped; a new device has none ---- */
-/* Bounds are inclusive; ages in events or microseconds; stream and pool are indices, -1: all. 0 or an enum payload_error. */
+/* Bounds are inclusive; ages in events or microseconds; stream and pool are indices, -1: all. 0 or an enum
+ * payload_error. */
 int32_t page_filter(double least_bytes, double most_bytes, double least_age, double most_age,
                     int32_t age_in_us, int32_t stream, int32_t pool, int32_t at_peak, int32_t at_end,
                     int32_t own);

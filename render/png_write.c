@@ -95,7 +95,8 @@ struct job {
  * No filter: the pictures are flat areas, thin bands and text, and deflate finds the repeated rows by itself.
  * Measured on 14 pictures of real recordings, level 6: none 2.0 MB in 0.63 s, "up" 2.5 MB in 0.54 s, all
  * filters by libpng's heuristic, which was made for photographs, 2.4 MB in 1.1 s. Level 3 takes 44 % of the time of
- * level 6 for 9 % more bytes, which nobody will notice in a picture of 100 KB; one of few colours was too large already.
+ * level 6 for 9 % more bytes, which nobody will notice in a picture of 100 KB; one of few colours was too large
+ * already.
  */
 static void writer_choose(png_structp png, png_infop info, const struct job *job) {
     const struct png_picture *picture = job->picture;

@@ -21,8 +21,8 @@ struct report_options {
     int32_t device;     /* ordinal, or REPORT_ALL_DEVICES */
 };
 
-/* Appends the report to `out`. Builds the timelines it needs in `scratch`, within its limit; a report can be much longer
- * than its input, so `out` should share that limit. False: no memory. */
+/* Appends the report to `out`. Builds the timelines it needs in `scratch`, within its limit; a report can be much
+ * longer than its input, so `out` should share that limit. False: no memory. */
 bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
                    struct arena *scratch);
 

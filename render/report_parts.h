@@ -62,7 +62,8 @@ bool report_reserved_known(const struct device_trace *device);
 /* False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
-/* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. At most `capacity`. */
+/* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. At most `capacity`.
+ */
 enum { REPORT_ADVICE_MAX = 12 };
 struct report_advice {
     const char *code; /* never changes its spelling: "enable_expandable_segments" */

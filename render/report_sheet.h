@@ -34,8 +34,8 @@ void sheet_heading(struct sheet *sheet, int level, const char *text);
 void sheet_say(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_point(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A table: its cells row by row, then the end, which writes it. `headings` ends with NULL; where all are empty, none are
- * written, and in Markdown such a table of two columns is a list. */
+/* A table: its cells row by row, then the end, which writes it. `headings` ends with NULL; where all are empty, none
+ * are written, and in Markdown such a table of two columns is a list. */
 void sheet_table(struct sheet *sheet, const char *const *headings, const char *align);
 void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_table_end(struct sheet *sheet);

@@ -1,4 +1,5 @@
-/* Phrases and tables that several sections of the report use. Private to the report; texts live in the sheet's arena. */
+/* Phrases and tables that several sections of the report use. Private to the report; texts live in the sheet's arena.
+ */
 #ifndef STRATA_RENDER_REPORT_WORDS_H
 #define STRATA_RENDER_REPORT_WORDS_H
 

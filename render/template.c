@@ -116,8 +116,8 @@ static bool line_has(struct line line, const char *text) {
     return false;
 }
 
-/* A script without the lines that are nothing but comment and without indentation: a page is read by browsers. No string
- * of ours goes over several lines, so a line is code or comment; what stands behind a comment is code. */
+/* A script without the lines that are nothing but comment and without indentation: a page is read by browsers. No
+ * string of ours goes over several lines, so a line is code or comment; what stands behind a comment is code. */
 static void add_code(struct buffer *out, const char *at, size_t nbytes) {
     const char *end = at + nbytes;
     bool in_comment = false;

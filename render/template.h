@@ -13,7 +13,8 @@ struct template_hole {
 
 /*
  * Appends the template with its holes filled; what stands in a hole is a default that makes the template open by
- * itself in an editor or a browser. `context` is handed to each `fill`. A template with an unknown or open hole is a build mistake: out->failed is set.
+ * itself in an editor or a browser. `context` is handed to each `fill`. A template with an unknown or open hole is a
+ * build mistake: out->failed is set.
  */
 void template_fill(struct buffer *out, const char *template, const struct template_hole *holes,
                    size_t n_holes, const void *context);

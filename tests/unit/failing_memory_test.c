@@ -1,6 +1,6 @@
 /*
- * Every allocation fails in turn: each part answers with a clean "no memory", gives back all that it took, and works when
- * the memory is there again. The recordings are samples, and small ones made here.
+ * Every allocation fails in turn: each part answers with a clean "no memory", gives back all that it took, and works
+ * when the memory is there again. The recordings are samples, and small ones made here.
  */
 #include "layout/groups.h"
 #include "layout/scene.h"
@@ -57,10 +57,10 @@ enum outcome {
 /* A task starts with empty memory, releases all of it, and says how it went. */
 typedef enum outcome task(struct arena_host host, const void *input);
 
-/* Lets each allocation of a task fail, alone and with all that follow. What only wanted to give back the rest of a block
- * (arena_trim), or would do with a smaller one, may be survived, but never with a wrong answer or a leak; and when a task
- * survives that nothing is left from some point on, it survives the same from any later point. Returns how many failures
- * ended the task. */
+/* Lets each allocation of a task fail, alone and with all that follow. What only wanted to give back the rest of a
+ * block (arena_trim), or would do with a smaller one, may be survived, but never with a wrong answer or a leak; and
+ * when a task survives that nothing is left from some point on, it survives the same from any later point. Returns how
+ * many failures ended the task. */
 static long fail_each(task *run, const void *input) {
     struct failing plenty = {.fail_at = -1};
     long n_refused = 0;
@@ -471,7 +471,8 @@ static struct view view_of(const struct timeline *timeline, enum axis axis) {
     return view;
 }
 
-/* Two windows, one after the other, and pictures of both. A scene that failed shows nothing, and is good for the next. */
+/* Two windows, one after the other, and pictures of both. A scene that failed shows nothing, and is good for the next.
+ */
 static enum outcome picture_task(struct arena_host host, const void *input) {
     static uint8_t rgba[WIDTH * HEIGHT * 4];
     const struct timeline *timeline = input;

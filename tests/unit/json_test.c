@@ -1,4 +1,5 @@
-/* JSON of every kind: whole, cut off everywhere, and with one thing wrong, which must be refused with its code and offset. */
+/* JSON of every kind: whole, cut off everywhere, and with one thing wrong, which must be refused with its code and
+ * offset. */
 #include "memory_input.h"
 #include "parser/json_scan.h"
 
