@@ -290,14 +290,6 @@ enum frame_kind frame_kind_of_rank(uint8_t rank) {
     return (enum frame_kind)((rank + 1u) / 2);
 }
 
-enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame) {
-    const struct frame *own = &trace->frames.frame[frame];
-    if (frame == 0)
-        return FRAME_NOISE;
-    return kind_of_marks(file_marks(text_of(trace, own->file)), name_marks(text_of(trace, own->name)),
-                         own->line);
-}
-
 static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_t string) {
     if (marks[string] == 0)
         marks[string] =

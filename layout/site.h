@@ -16,9 +16,6 @@ enum frame_kind {
     FRAME_USER     /* Python, anything else */
 };
 
-/* O(length of file and name). */
-enum frame_kind frame_kind_of(const struct trace *trace, uint32_t frame);
-
 /* How telling each frame is as a call site, more is better: `rank[frames.count]`. Each text is looked at once, however
  * many frames have it. O(frames + length of all texts). False: no memory. */
 bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena);

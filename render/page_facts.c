@@ -52,7 +52,7 @@ EXPORT(page_frame_line) uint32_t page_frame_line(uint32_t frame) {
 }
 
 EXPORT(page_frame_kind) int32_t page_frame_kind(uint32_t frame) {
-    return (int32_t)frame_kind_of(&page.trace, frame);
+    return (int32_t)frame_kind_of_rank(timeline_now()->frame_rank[frame]);
 }
 
 EXPORT(page_frame_fx) uint32_t page_frame_fx(uint32_t frame) {
