@@ -1,13 +1,13 @@
-#include "cli/batch_find.h"
-#include "cli/batch_join.h"
-#include "cli/batch_shard.h"
-#include "cli/batch_sidecar.h"
-#include "cli/batch_workers.h"
+#include "base/format.h"
+#include "cli/batch/batch_find.h"
+#include "cli/batch/batch_join.h"
+#include "cli/batch/batch_shard.h"
+#include "cli/batch/batch_sidecar.h"
+#include "cli/batch/batch_workers.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
-#include "trace/format.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,11 +1,11 @@
+#include "base/format.h"
 #include "cli/convert.h"
 #include "cli/exit_code.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "cli/window.h"
-#include "render/html.h"
-#include "trace/format.h"
+#include "render/page/html.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+#include "base/format.h"
 #include "cli/convert.h"
 #include "cli/exit_code.h"
 #include "cli/render.h"
@@ -5,8 +6,7 @@
 #include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/window.h"
-#include "render/chart.h"
-#include "trace/format.h"
+#include "render/png/chart.h"
 
 #include <string.h>
 

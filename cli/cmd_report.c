@@ -4,7 +4,7 @@
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
-#include "render/report.h"
+#include "render/report/report.h"
 
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
                   struct arena *scratch) {

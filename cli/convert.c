@@ -1,9 +1,9 @@
 #include "cli/convert.h"
 
+#include "base/format.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
-#include "trace/format.h"
 
 static int convert_write(struct recording *recording, const struct settings *settings,
                          const struct output *output, convert_render *render) {

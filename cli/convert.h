@@ -2,8 +2,8 @@
 #ifndef STRATA_CLI_CONVERT_H
 #define STRATA_CLI_CONVERT_H
 
+#include "base/buffer.h"
 #include "cli/recording.h"
-#include "render/buffer.h"
 
 /* Appends what is written to `out`; `device` is an index into trace.devices. Returns an enum exit_code; errors are
  * printed. */

@@ -2,7 +2,7 @@
 #ifndef STRATA_CLI_MEMORY_H
 #define STRATA_CLI_MEMORY_H
 
-#include "trace/arena.h"
+#include "base/arena.h"
 
 /* Memory of the C library. */
 struct arena_host memory_host(void);

@@ -8,8 +8,8 @@
 
 #include "cli/units.h"
 #include "layout/scene.h"
-#include "render/raster.h"
-#include "render/report.h"
+#include "render/raster/raster.h"
+#include "render/report/report.h"
 
 enum verb_bit { VERB_HTML = 1, VERB_PNG = 2, VERB_REPORT = 4, VERB_BATCH = 8 };
 

@@ -1,12 +1,12 @@
 #include "cli/recording.h"
 
+#include "base/format.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/redact.h"
 #include "cli/rules.h"
 #include "cli/terminal.h"
 #include "layout/timeline.h"
-#include "trace/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 #ifndef STRATA_CLI_RENDER_H
 #define STRATA_CLI_RENDER_H
 
+#include "base/buffer.h"
 #include "cli/recording.h"
-#include "render/buffer.h"
-#include "render/html.h"
+#include "render/page/html.h"
 
 /* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h. What is not HTML_DONE is
  * printed. In cmd_html.c. */

@@ -1,7 +1,7 @@
 #include "cli/rules.h"
 
+#include "analysis/category.h"
 #include "cli/terminal.h"
-#include "layout/category.h"
 
 #include <errno.h>
 #include <openssl/evp.h>

@@ -1,6 +1,6 @@
 #include "cli/terminal.h"
 
-#include "trace/format.h"
+#include "base/format.h"
 
 #include <signal.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 #include "layout/groups.h"
 
+#include "base/bytes.h"
+#include "base/sort.h"
 #include "layout/site.h"
-#include "trace/bytes.h"
-#include "trace/sort.h"
 
 static void *scratch(struct arena *arena, uint64_t count, size_t item_nbytes) {
     void *column = NULL;

@@ -1,6 +1,6 @@
 #include "layout/merge.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 enum {
     SLICES = 4096,      /* more than there are pixels in a row of most screens */

@@ -1,6 +1,6 @@
 #include "layout/scene.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 enum {
     BEND_MIN_PX = 6,      /* a moment narrower than this has no room for a bend */

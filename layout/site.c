@@ -1,6 +1,6 @@
 #include "layout/site.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 /* Bytes of a string that is not terminated. */
 struct text {

@@ -1,7 +1,7 @@
 #include "layout/timeline.h"
 
+#include "base/bytes.h"
 #include "layout/site.h"
-#include "trace/bytes.h"
 
 enum { PEAK_BLOCK = 64 };
 

@@ -1,6 +1,6 @@
 #include "parser/cursor.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "parser/intern.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -8,7 +8,7 @@
 #ifndef STRATA_PARSER_JSON_POOL_H
 #define STRATA_PARSER_JSON_POOL_H
 
-#include "trace/arena.h"
+#include "base/arena.h"
 
 #include <cjson/cJSON.h>
 

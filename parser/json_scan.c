@@ -1,7 +1,7 @@
 #include "parser/json_scan.h"
 
-#include "trace/bytes.h"
-#include "trace/format.h"
+#include "base/bytes.h"
+#include "base/format.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 #include "parser/kineto.h"
 
+#include "base/bytes.h"
+#include "base/format.h"
+#include "base/sort.h"
 #include "parser/ledger.h"
-#include "trace/bytes.h"
-#include "trace/format.h"
-#include "trace/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>

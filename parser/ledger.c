@@ -1,6 +1,6 @@
 #include "parser/ledger.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 enum { RECENT = 64 }; /* so many open pieces are looked at for one of the right size */
 

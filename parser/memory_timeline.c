@@ -1,7 +1,7 @@
 #include "parser/memory_timeline.h"
 
+#include "base/format.h"
 #include "parser/ledger.h"
-#include "trace/format.h"
 
 #include <stdio.h>
 #include <string.h>

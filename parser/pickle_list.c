@@ -1,6 +1,6 @@
 #include "parser/pickle_machine.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 #include <string.h>
 

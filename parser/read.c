@@ -1,5 +1,6 @@
 #include "parser/read.h"
 
+#include "base/format.h"
 #include "parser/base64.h"
 #include "parser/gzip.h"
 #include "parser/html.h"
@@ -8,7 +9,6 @@
 #include "parser/pickle.h"
 #include "parser/sniff.h"
 #include "parser/zip.h"
-#include "trace/format.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "parser/recorder.h"
 
-#include "trace/bytes.h"
-#include "trace/format.h"
-#include "trace/sort.h"
+#include "base/bytes.h"
+#include "base/format.h"
+#include "base/sort.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 #include "parser/snapshot.h"
 
+#include "base/bytes.h"
+#include "base/format.h"
 #include "parser/keys.h"
 #include "parser/settings.h"
-#include "trace/bytes.h"
-#include "trace/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>

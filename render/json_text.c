@@ -1,6 +1,6 @@
 #include "render/json_text.h"
 
-#include "render/utf8.h"
+#include "base/utf8.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef STRATA_RENDER_JSON_TEXT_H
 #define STRATA_RENDER_JSON_TEXT_H
 
-#include "render/buffer.h"
+#include "base/buffer.h"
 
 /*
  * Appends `text` in quotes. Bytes that keep not to UTF-8 become U+FFFD. Besides what JSON wants escaped, '<', '>', '&'

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes render/palette.h: the colours of call sites and the scales of the other colourings.
+"""Writes render/raster/palette.h: the colours of call sites and the scales of the other colourings.
 
 Colours are chosen in OKLCH, where equal steps look equal: 64 hues in an order that puts far-apart hues side by side,
 each in four lightnesses, so that two sites which a colour-blind reader cannot tell apart by hue mostly differ in
-lightness. Chroma is lowered where sRGB cannot show it. Run: scripts/palette.py > render/palette.h
+lightness. Chroma is lowered where sRGB cannot show it. Run: scripts/palette.py > render/raster/palette.h
 """
 import math
 

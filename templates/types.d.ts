@@ -1,4 +1,4 @@
-// Types for `tsc -p templates`: what the WebAssembly module exports (render/page_host.h is the contract) and what the page
+// Types for `tsc -p templates`: what the WebAssembly module exports (render/page/page_host.h is the contract) and what the page
 // offers to scripts (docs/page.md). Only checked, never shipped.
 
 interface HostExports {

@@ -5,7 +5,7 @@
 #ifndef STRATA_TRACE_PAYLOAD_FORMAT_H
 #define STRATA_TRACE_PAYLOAD_FORMAT_H
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 #include "trace/payload.h"
 
 /*

@@ -1,6 +1,6 @@
 #include "trace/trace.h"
 
-#include "trace/bytes.h"
+#include "base/bytes.h"
 
 /* Row 0 of every table stands for "none". */
 static bool tables_init(struct trace *trace) {

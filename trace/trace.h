@@ -18,7 +18,7 @@
 #ifndef STRATA_TRACE_TRACE_H
 #define STRATA_TRACE_TRACE_H
 
-#include "trace/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

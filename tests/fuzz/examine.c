@@ -3,8 +3,8 @@
 #include "layout/groups.h"
 #include "layout/scene.h"
 #include "parser/read.h"
-#include "render/raster.h"
-#include "render/report.h"
+#include "render/raster/raster.h"
+#include "render/report/report.h"
 #include "trace/payload.h"
 
 #include <cjson/cJSON.h>

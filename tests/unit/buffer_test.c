@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "render/buffer.h"
+#include "base/buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "render/canvas.h"
-#include "render/png_write.h"
-#include "render/utf8.h"
+#include "base/utf8.h"
+#include "render/png/canvas.h"
+#include "render/png/png_write.h"
 
 #include <png.h>
 #include <stdlib.h>

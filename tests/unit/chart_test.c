@@ -2,9 +2,9 @@
  */
 #include "recording.h"
 
-#include "render/chart.h"
-#include "render/chart_groups.h"
-#include "render/chart_layout.h"
+#include "render/png/chart.h"
+#include "render/png/chart_groups.h"
+#include "render/png/chart_layout.h"
 
 #include <png.h>
 #include <stdio.h>

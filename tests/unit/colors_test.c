@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "render/colors.h"
+#include "render/png/colors.h"
 
 #include <stdlib.h>
 #include <string.h>

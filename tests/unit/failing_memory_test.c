@@ -5,9 +5,9 @@
 #include "layout/groups.h"
 #include "layout/scene.h"
 #include "parser/read.h"
-#include "render/chart.h"
-#include "render/html.h"
-#include "render/raster.h"
+#include "render/page/html.h"
+#include "render/png/chart.h"
+#include "render/raster/raster.h"
 #include "trace/payload.h"
 
 #include <setjmp.h>

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "trace/format.h"
+#include "base/format.h"
 
 #include <locale.h>
 

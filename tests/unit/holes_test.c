@@ -1,7 +1,7 @@
 /* Holes of segments written down block by block, at the end and at an earlier moment. */
 #include "recording.h"
 
-#include "layout/holes.h"
+#include "analysis/holes.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -2,7 +2,7 @@
 #ifndef STRATA_TESTS_UNIT_MEMORY_HOST_H
 #define STRATA_TESTS_UNIT_MEMORY_HOST_H
 
-#include "trace/arena.h"
+#include "base/arena.h"
 
 #include <stdlib.h>
 

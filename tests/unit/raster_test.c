@@ -5,7 +5,7 @@
 #include "recording.h"
 
 #include "layout/scene.h"
-#include "render/raster.h"
+#include "render/raster/raster.h"
 
 /* ---- recordings ---- */
 

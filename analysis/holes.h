@@ -1,0 +1,65 @@
+/*
+ * Fragmentation: what the allocator holds and nobody uses, at the end of the recording from the final segments, and at
+ * another moment from the addresses of what is alive then. A hole is a free block; neighbouring ones are one hole,
+ * because the allocator joins them. A hole serves only requests of its own memory pool, stream and size class (small:
+ * up to 1 MiB), so holes are summed by those. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_HOLES_H
+#define STRATA_ANALYSIS_HOLES_H
+
+#include "trace/trace.h"
+
+/* All in bytes of blocks, that is, rounded up by the allocator, but requested_bytes. */
+struct holes {
+    uint64_t reserved_bytes; /* used_bytes + pending_bytes + free_bytes */
+    uint64_t used_bytes, pending_bytes;
+    uint64_t requested_bytes; /* of used and pending blocks */
+    uint64_t free_bytes;
+    uint64_t largest_bytes; /* the largest hole */
+    uint64_t empty_bytes;   /* segments without a block in use: empty_cache() would give them back */
+    uint32_t n_segments, n_holes, n_empty;
+};
+
+/* What rounding up costs: used and pending blocks beyond what was asked for. */
+static inline uint64_t holes_rounding(const struct holes *holes) {
+    uint64_t blocks = holes->used_bytes + holes->pending_bytes;
+    return blocks > holes->requested_bytes ? blocks - holes->requested_bytes : 0;
+}
+
+struct holes_group {
+    uint16_t pool, stream; /* indices into the device's pools and streams */
+    bool small;
+    struct holes holes;
+};
+
+/* Classes of hole sizes: class i is below holes_size_limit[i] and not below the one before; the last has no limit. */
+enum { HOLE_SIZES = 6 };
+extern const uint64_t holes_size_limit[HOLE_SIZES - 1];
+
+struct holes_summary {
+    struct holes all;
+    uint32_t n_groups;
+    struct holes_group *groups; /* by pool, stream, large before small; in the arena */
+    uint32_t count_of_size[HOLE_SIZES];
+    uint64_t bytes_of_size[HOLE_SIZES];
+};
+
+/* O(blocks + segments). False: no memory. */
+bool holes_find(struct holes_summary *summary, const struct device_trace *device, struct arena *arena);
+
+/*
+ * The holes at a moment of a device that has final segments. `*exact` tells whether nothing has changed since: then
+ * they are those of holes_find. Otherwise they are the gaps between what is alive, in the segments of that moment:
+ *
+ *     segment      |-------------------------------------------|
+ *     alive             [requested][rounding]     [requested]
+ *     gaps         |---|                     |---|            |-|
+ *
+ * A block may be larger than its request rounded up to 512 bytes (its rest was not worth splitting off), so a gap is at
+ * least its hole: sums, counts and the largest of each group are upper bounds. The pool of a segment that was given
+ * back since is not known (POOL_UNKNOWN). O(lives log lives + segments + segment events). False: no memory.
+ */
+bool holes_at(struct holes_summary *summary, bool *exact, const struct device_trace *device, uint32_t moment,
+              struct arena *arena);
+
+#endif

@@ -1,0 +1,329 @@
+#include "analysis/steps.h"
+
+#include "base/bytes.h"
+
+enum {
+    MIN_TURNS = 3,     /* fewer repetitions show no period */
+    MIN_SIMILAR = 500, /* thousandths; below, what was found is no step */
+    MIN_COVERED = 800, /* thousandths of a stack's span that its regular distances must make up */
+    MIN_LOOP = 500     /* thousandths of the allocations that lie inside of the loop */
+};
+
+static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
+    void *column = NULL;
+    uint32_t capacity = 0;
+    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
+}
+
+/* ---- annotations ---- */
+
+/* Does the annotation's name begin with `word`? `*rest` is what follows. */
+static bool name_begins(const struct trace *trace, uint32_t name, const char *word, const uint8_t **rest,
+                        uint32_t *rest_nbytes) {
+    uint32_t nbytes, n = 0;
+    const uint8_t *bytes = trace_string(trace, name, &nbytes);
+    for (; word[n] != '\0'; n++)
+        if (n >= nbytes || bytes[n] != (uint8_t)word[n])
+            return false;
+    *rest = bytes + n;
+    *rest_nbytes = nbytes - n;
+    return true;
+}
+
+static int64_t number_of(const uint8_t *digits, uint32_t nbytes) {
+    int64_t number = 0;
+    for (uint32_t i = 0; i < nbytes && i < 15 && digits[i] >= '0' && digits[i] <= '9'; i++)
+        number = number * 10 + (digits[i] - '0');
+    return number;
+}
+
+/* First moment that begins at or after a time of the annotations' clock. */
+static uint32_t moment_after(const struct timeline *timeline, int64_t time_us) {
+    uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
+    uint32_t low = 0, high = timeline->n_moments;
+    if (time_us <= timeline->first_us)
+        return 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->start_us[middle] < 0 || (uint64_t)timeline->start_us[middle] < since)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Boundaries under construction; times rise, so moments do. */
+struct marks {
+    uint32_t *moment;
+    uint32_t count;
+};
+
+static void marks_add(struct marks *marks, const struct timeline *timeline, uint32_t moment) {
+    if (moment > timeline->n_moments)
+        moment = timeline->n_moments;
+    if (marks->count == 0 || moment > marks->moment[marks->count - 1])
+        marks->moment[marks->count++] = moment;
+}
+
+static void marks_settle(struct steps *steps, const struct marks *marks, enum steps_source source) {
+    if (marks->count < 3)
+        return;
+    steps->source = source;
+    steps->begin = marks->moment;
+    steps->count = marks->count - 1;
+}
+
+/* Every START begins a step, and the last END ends the last one. */
+static void steps_of_profiler(struct steps *steps, const struct timeline *timeline, struct marks *marks) {
+    const struct trace *trace = timeline->trace;
+    const uint8_t *rest;
+    uint32_t nbytes;
+    int64_t last_end_us = INT64_MIN, last_start_us = INT64_MIN;
+    for (uint32_t i = 0; i < trace->n_annotations; i++) {
+        const struct annotation *annotation = &trace->annotations[i];
+        if (!name_begins(trace, annotation->name, "ProfilerStep#", &rest, &nbytes))
+            continue;
+        if (annotation->stage == ANNOTATION_END) {
+            last_end_us = annotation->time_us;
+            continue;
+        }
+        last_start_us = annotation->time_us;
+        marks_add(marks, timeline, moment_after(timeline, last_start_us));
+        if (marks->count ==
+            1) /* of several that begin before the recording, the last is the one that it shows */
+            steps->first_number = number_of(rest, nbytes);
+    }
+    if (last_end_us > last_start_us)
+        marks_add(marks, timeline, moment_after(timeline, last_end_us));
+    marks_settle(steps, marks, STEPS_PROFILER_STEP);
+}
+
+/* The optimizer that steps most often: of a GAN's two, one is enough. */
+static uint32_t optimizer_name(const struct trace *trace, uint32_t *most) {
+    const uint8_t *rest;
+    uint32_t nbytes, best = 0, seen[8], n_of[8], n_seen = 0;
+    *most = 0;
+    for (uint32_t i = 0; i < trace->n_annotations; i++) {
+        uint32_t name = trace->annotations[i].name, k = 0;
+        if (trace->annotations[i].stage != ANNOTATION_END ||
+            !name_begins(trace, name, "Optimizer.step#", &rest, &nbytes))
+            continue;
+        while (k < n_seen && !trace_strings_equal(trace, seen[k], name))
+            k++;
+        if (k == n_seen && n_seen < 8) {
+            seen[n_seen] = name;
+            n_of[n_seen++] = 0;
+        }
+        if (k < n_seen && ++n_of[k] > *most) {
+            *most = n_of[k];
+            best = name;
+        }
+    }
+    return best;
+}
+
+static void steps_of_optimizer(struct steps *steps, const struct timeline *timeline, struct marks *marks) {
+    const struct trace *trace = timeline->trace;
+    uint32_t n_ends, name = optimizer_name(trace, &n_ends);
+    marks->count = 0;
+    for (uint32_t i = 0; i < trace->n_annotations && n_ends != 0; i++)
+        if (trace->annotations[i].stage == ANNOTATION_END &&
+            trace_strings_equal(trace, trace->annotations[i].name, name))
+            marks_add(marks, timeline, moment_after(timeline, trace->annotations[i].time_us));
+    marks_settle(steps, marks, STEPS_OPTIMIZER);
+}
+
+/* ---- period ---- */
+
+/* The recorded allocations in order of birth are lives [preexisting, count). */
+struct sequence {
+    const struct lives *lives;
+    uint32_t first, count;
+    uint32_t n_stacks;
+    uint32_t *start; /* [n_stacks + 1] into `at` */
+    uint32_t *at;    /* [count] positions, by stack and then rising */
+};
+
+static bool sequence_build(struct sequence *sequence, const struct timeline *timeline, struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    *sequence = (struct sequence){.lives = lives,
+                                  .first = lives->preexisting,
+                                  .count = lives->count - lives->preexisting,
+                                  .n_stacks = timeline->trace->stacks.count};
+    sequence->start = column(arena, (uint64_t)sequence->n_stacks + 2, sizeof *sequence->start);
+    sequence->at = column(arena, sequence->count, sizeof *sequence->at);
+    if (sequence->start == NULL || sequence->at == NULL)
+        return false;
+    uint32_t *start = sequence->start;
+    bytes_zero(start, ((size_t)sequence->n_stacks + 2) * sizeof *start);
+    for (uint32_t i = 0; i < sequence->count; i++)
+        start[lives->stack[sequence->first + i] + 2]++;
+    for (uint32_t s = 0; s < sequence->n_stacks; s++)
+        start[s + 2] += start[s + 1];
+    for (uint32_t i = 0; i < sequence->count; i++)
+        sequence->at[start[lives->stack[sequence->first + i] + 1]++] = i;
+    return true;
+}
+
+/* The mean distance between occurrences, if the distances within a factor of two of it make up nearly all of the
+ * span; 0: the stack does not come back regularly. */
+static uint32_t regular_distance(const uint32_t *at, uint32_t count) {
+    uint64_t span = at[count - 1] - at[0], mean = span / (count - 1), covered = 0;
+    for (uint32_t i = 1; i < count; i++) {
+        uint64_t distance = at[i] - at[i - 1];
+        if (distance * 2 >= mean && distance <= mean * 2)
+            covered += distance;
+    }
+    return mean != 0 && covered * 1000 >= span * MIN_COVERED ? (uint32_t)mean : 0;
+}
+
+/* How many stacks come back regularly so many times, over most of the recording. */
+static uint32_t turns_find(const struct sequence *sequence, uint32_t *votes, uint32_t n_votes) {
+    uint32_t best = 0;
+    bytes_zero(votes, (size_t)n_votes * sizeof *votes);
+    for (uint32_t s = 1; s < sequence->n_stacks; s++) {
+        const uint32_t *at = sequence->at + sequence->start[s];
+        uint32_t count = sequence->start[s + 1] - sequence->start[s];
+        if (count < MIN_TURNS || count >= n_votes - 1)
+            continue;
+        uint64_t span = at[count - 1] - at[0];
+        if (span * 1000 >= (uint64_t)sequence->count * MIN_LOOP && regular_distance(at, count) != 0)
+            votes[count]++;
+    }
+    /* The last turn may be cut off, so a loop of n turns also has stacks that occur n - 1 times. */
+    for (uint32_t n = MIN_TURNS; n + 1 < n_votes; n++)
+        if (votes[n] > 0 && (best == 0 || votes[n] + votes[n - 1] > votes[best] + votes[best - 1]))
+            best = n;
+    return best != 0 && votes[best] + votes[best - 1] >= 2 ? best : 0;
+}
+
+/* The stack whose first occurrence is the earliest among those that come back `turns` times. */
+static const uint32_t *turns_anchor(const struct sequence *sequence, uint32_t turns) {
+    const uint32_t *anchor = NULL;
+    for (uint32_t s = 1; s < sequence->n_stacks; s++) {
+        const uint32_t *at = sequence->at + sequence->start[s];
+        uint32_t count = sequence->start[s + 1] - sequence->start[s];
+        if (count == turns && regular_distance(at, count) != 0 && (anchor == NULL || at[0] < anchor[0]))
+            anchor = at;
+    }
+    return anchor;
+}
+
+/* A last turn that is about as long as the others is whole. */
+static bool last_turn_is_whole(const uint32_t *at, uint32_t turns, uint32_t count) {
+    if (turns < 2)
+        return false;
+    uint64_t mean = (at[turns - 1] - at[0]) / (turns - 1), last = count - at[turns - 1];
+    return last * 10 >= mean * 9 && last * 10 <= mean * 11;
+}
+
+static bool steps_of_period(struct steps *steps, const struct timeline *timeline, struct marks *marks,
+                            struct arena *arena) {
+    struct sequence sequence;
+    if (!sequence_build(&sequence, timeline, arena))
+        return false;
+    uint32_t n_votes = sequence.count / MIN_TURNS + 2;
+    uint32_t *votes = column(arena, n_votes, sizeof *votes);
+    if (votes == NULL)
+        return false;
+    uint32_t turns = sequence.count == 0 ? 0 : turns_find(&sequence, votes, n_votes);
+    const uint32_t *at = turns != 0 ? turns_anchor(&sequence, turns) : NULL;
+    marks->count = 0;
+    for (uint32_t i = 0; at != NULL && i < turns; i++)
+        marks_add(marks, timeline, sequence.lives->birth[sequence.first + at[i]]);
+    if (at != NULL && last_turn_is_whole(at, turns, sequence.count))
+        marks_add(marks, timeline, timeline->n_moments);
+    marks_settle(steps, marks, STEPS_PERIOD);
+    arena_drop(arena, (void **)&votes);
+    arena_drop(arena, (void **)&sequence.at);
+    arena_drop(arena, (void **)&sequence.start);
+    return true;
+}
+
+/* ---- how sure ---- */
+
+struct tally {
+    uint32_t step; /* + 1 of the last step with this stack; counts of others are stale */
+    uint32_t now, before;
+};
+
+static void tally_turn(struct tally *tally, uint32_t step) {
+    if (tally->step == step + 1)
+        return;
+    tally->before = tally->step == step ? tally->now : 0;
+    tally->now = 0;
+    tally->step = step + 1;
+}
+
+static void median_insert(uint32_t *sorted, uint32_t count, uint32_t value) {
+    uint32_t i = count;
+    for (; i > 0 && sorted[i - 1] > value; i--)
+        sorted[i] = sorted[i - 1];
+    sorted[i] = value;
+}
+
+/* Median over the steps but the first, at most 1,000 of them. */
+static bool similar_measure(struct steps *steps, const struct timeline *timeline, struct arena *arena) {
+    enum { STEPS_MEASURED = 1000 };
+    const struct lives *lives = &timeline->device->lives;
+    size_t n_stacks = timeline->trace->stacks.count;
+    struct tally *tally = column(arena, n_stacks, sizeof *tally);
+    uint32_t *similar = column(arena, STEPS_MEASURED, sizeof *similar), n_similar = 0;
+    if (tally == NULL || similar == NULL)
+        return false;
+    bytes_zero(tally, n_stacks * sizeof *tally);
+    uint32_t life = lives->preexisting;
+    while (life < lives->count && lives->birth[life] < steps->begin[0])
+        life++;
+    for (uint32_t step = 0; step < steps->count && n_similar < STEPS_MEASURED; step++) {
+        uint32_t matched = 0, all = 0;
+        for (; life < lives->count && lives->birth[life] < steps->begin[step + 1]; life++, all++) {
+            struct tally *own = &tally[lives->stack[life]];
+            tally_turn(own, step);
+            matched += own->now++ < own->before;
+        }
+        if (step > 0 && all > 0)
+            median_insert(similar, n_similar++, (uint32_t)((uint64_t)matched * 1000 / all));
+    }
+    steps->similar_permil = n_similar == 0 ? 0 : similar[n_similar / 2];
+    arena_drop(arena, (void **)&tally);
+    arena_drop(arena, (void **)&similar);
+    return true;
+}
+
+/* ---- entry ---- */
+
+bool steps_find(struct steps *steps, const struct timeline *timeline, struct arena *arena) {
+    *steps = (struct steps){0};
+    uint64_t most = (uint64_t)timeline->trace->n_annotations + timeline->device->lives.count + 2;
+    struct marks marks = {.moment = column(arena, most, sizeof *marks.moment)};
+    if (marks.moment == NULL)
+        return false;
+    if (timeline->start_us != NULL) {
+        steps_of_profiler(steps, timeline, &marks);
+        if (steps->source == STEPS_NONE)
+            steps_of_optimizer(steps, timeline, &marks);
+    }
+    if (steps->source == STEPS_NONE && !steps_of_period(steps, timeline, &marks, arena))
+        return false;
+    if (steps->source != STEPS_NONE && !similar_measure(steps, timeline, arena))
+        return false;
+    if (steps->source == STEPS_PERIOD && steps->similar_permil < MIN_SIMILAR)
+        *steps = (struct steps){0};
+    return true;
+}
+
+uint32_t steps_at(const struct steps *steps, uint32_t moment) {
+    uint32_t low = 0, high = steps->count + 1; /* first boundary behind the moment */
+    if (steps->source == STEPS_NONE)
+        return UINT32_MAX;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (steps->begin[middle] <= moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 || low > steps->count ? UINT32_MAX : low - 1;
+}

@@ -1,0 +1,65 @@
+/*
+ * The memory of one trace: everything allocated here is freed by one call.
+ *
+ *     small things (never move)          columns (grow, may move)
+ *     +--------+   +--------+            +----------------------+
+ *     | chunk  |-->| chunk  |            | header | items ...   |  one block of the host each,
+ *     +--------+   +--------+            +----------------------+  in a list
+ *
+ * Freestanding: the host (a C library, or the page's linear memory) brings the memory. Not thread safe.
+ */
+#ifndef STRATA_BASE_ARENA_H
+#define STRATA_BASE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where memory comes from. */
+struct arena_host {
+    /* As realloc: `ptr` NULL allocates, `new_nbytes` 0 frees and returns NULL. NULL otherwise means that
+     * there is none; `ptr` is then still valid. Results are aligned to 16 bytes. */
+    void *(*resize)(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes);
+    void *context;
+};
+
+struct arena {
+    struct arena_host host;
+    struct arena_chunk *chunks;   /* newest first */
+    struct arena_column *columns; /* newest first */
+    size_t used_nbytes;           /* taken from the host */
+    size_t peak_nbytes;           /* highest used_nbytes so far */
+    size_t limit_nbytes;          /* SIZE_MAX: none */
+    bool limit_hit;               /* an allocation failed because of limit_nbytes, not because of the host */
+    bool full; /* an allocation failed because rows are numbered in 32 bits, whatever memory there is */
+};
+
+/* Starts an empty arena. Takes nothing from the host yet. */
+void arena_init(struct arena *arena, struct arena_host host, size_t limit_nbytes);
+
+/*
+ * A host for what is to share an arena's limit: it gives memory of the arena's own host and counts it as the
+ * arena's, without freeing it with the arena. Valid as long as the arena, and to be used up before it is released.
+ */
+struct arena_host arena_share(struct arena *arena);
+
+/* Frees everything that was allocated from the arena; it can be used again afterwards. */
+void arena_release(struct arena *arena);
+
+/* `nbytes` of zeroed memory, aligned to 16, valid until arena_release. NULL: no memory. */
+void *arena_alloc(struct arena *arena, size_t nbytes);
+
+/*
+ * Makes room for `count` items in a growable column. `*column` (NULL at first) and `*capacity` (0 at first,
+ * in items) are updated; the column may move. New items are NOT zeroed. Grows by half, so n appends cost
+ * O(n). False: no memory, and the column is unchanged.
+ */
+bool arena_grow(struct arena *arena, void **column, uint32_t *capacity, uint64_t count, size_t item_nbytes);
+
+/* Gives back what a column has beyond `count` items. Never fails (a column that cannot shrink stays). */
+void arena_trim(struct arena *arena, void **column, uint32_t *capacity, uint32_t count, size_t item_nbytes);
+
+/* Frees one column before its arena; `*column` becomes NULL. NULL is fine. */
+void arena_drop(struct arena *arena, void **column);
+
+#endif

@@ -1,0 +1,117 @@
+#include "base/format.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+/* `whole`.`tenths` and a unit; the decimal only where it says something. */
+static struct figure figure_of_tenths(uint64_t tenths, bool exact, const char *unit) {
+    struct figure figure;
+    if (exact)
+        snprintf(figure.text, sizeof figure.text, "%" PRIu64 " %s", tenths / 10, unit);
+    else
+        snprintf(figure.text, sizeof figure.text, "%" PRIu64 ".%u %s", tenths / 10, (unsigned)(tenths % 10),
+                 unit);
+    return figure;
+}
+
+struct figure format_bytes(uint64_t bytes) {
+    static const char units[][4] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned unit = 0;
+    while (unit < 6 && bytes >> (10 * unit) >= 1024)
+        unit++;
+    for (;; unit++) {
+        uint64_t one = UINT64_C(1) << (10 * unit);
+        uint64_t rest = bytes % one;
+        uint64_t tenths = bytes / one * 10 + (rest * 10 + one / 2) / one;
+        /* What rounds up to 1024 is written in the next unit. */
+        if (tenths < 10240 || unit == 6)
+            return figure_of_tenths(tenths, rest == 0, units[unit]);
+    }
+}
+
+struct figure format_bytes_change(int64_t bytes) {
+    uint64_t magnitude = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
+    struct figure plain = format_bytes(magnitude), figure;
+    snprintf(figure.text, sizeof figure.text, "%s%.38s", bytes < 0 ? "-" : bytes > 0 ? "+" : "", plain.text);
+    return figure;
+}
+
+struct figure format_count(uint64_t count) {
+    char digits[24];
+    struct figure figure;
+    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
+    char *to = figure.text;
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+    return figure;
+}
+
+static struct figure figure_of_pair(uint64_t first, const char *first_unit, uint64_t second,
+                                    const char *second_unit) {
+    struct figure figure;
+    if (second == 0)
+        snprintf(figure.text, sizeof figure.text, "%.26s %s", format_count(first).text, first_unit);
+    else
+        snprintf(figure.text, sizeof figure.text, "%.24s %s %u %s", format_count(first).text, first_unit,
+                 (unsigned)second, second_unit);
+    return figure;
+}
+
+/* Below a minute: three digits at most. Each step starts where the one before would round up to its next
+ * unit. */
+static struct figure format_short_duration(uint64_t us) {
+    if (us < 1000)
+        return figure_of_tenths(us * 10, true, "\xc2\xb5s");
+    if (us < 9950)
+        return figure_of_tenths((us + 50) / 100, us % 1000 == 0, "ms");
+    if (us < 999500)
+        return figure_of_tenths((us + 500) / 1000 * 10, true, "ms");
+    return figure_of_tenths((us + 50000) / 100000, us % 1000000 == 0, "s");
+}
+
+static struct figure format_positive_duration(uint64_t us) {
+    if (us < 59950000)
+        return format_short_duration(us);
+    uint64_t seconds = (us + 500000) / 1000000;
+    if (seconds < 3600)
+        return figure_of_pair(seconds / 60, "min", seconds % 60, "s");
+    uint64_t minutes = (seconds + 30) / 60;
+    if (minutes < 24 * 60)
+        return figure_of_pair(minutes / 60, "h", minutes % 60, "min");
+    uint64_t hours = (minutes + 30) / 60;
+    return figure_of_pair(hours / 24, "d", hours % 24, "h");
+}
+
+struct figure format_duration(int64_t us) {
+    if (us >= 0)
+        return format_positive_duration((uint64_t)us);
+    struct figure plain = format_positive_duration(0 - (uint64_t)us), figure;
+    snprintf(figure.text, sizeof figure.text, "-%.38s", plain.text);
+    return figure;
+}
+
+struct figure format_share(uint64_t part, uint64_t whole) {
+    struct figure figure;
+    const char *sign = "";
+    /* Halving both keeps the product within 64 bits; a share needs far fewer digits than are lost. */
+    uint64_t p = part, w = whole;
+    while (p > UINT64_MAX / 201) {
+        p /= 2;
+        w /= 2;
+    }
+    uint64_t percent = w == 0 ? 0 : (p * 200 + w) / (2 * w);
+    if (part > 0 && whole > 0 && percent == 0) {
+        sign = "<";
+        percent = 1;
+    } else if (part < whole && percent == 100) {
+        sign = ">";
+        percent = 99;
+    }
+    snprintf(figure.text, sizeof figure.text, "%s%.26s %%", sign, format_count(percent).text);
+    return figure;
+}

@@ -1,0 +1,34 @@
+/*
+ * Figures as people read them: one rule for the picture, the report and the index. Independent of the locale.
+ *
+ * Every function returns its text by value, so a figure can be printed where it is made:
+ *     printf("peak %s", format_bytes(peak).text);
+ * UTF-8; only format_duration uses a byte outside of ASCII (the micro sign).
+ */
+#ifndef STRATA_BASE_FORMAT_H
+#define STRATA_BASE_FORMAT_H
+
+#include <stdint.h>
+
+struct figure {
+    char text[40]; /* terminated; the longest figure, a negative 64-bit count, has 26 bytes */
+};
+
+/* 1024-based: "512 B", "111.7 MiB", "71.2 GiB". One decimal from KiB up, none where it would be exact without
+ * ("80 GiB"). Rounded half up; never "1024.0 MiB". */
+struct figure format_bytes(uint64_t bytes);
+
+/* The same with a sign, for differences: "+1.5 GiB", "-512 B", "0 B". */
+struct figure format_bytes_change(int64_t bytes);
+
+/* "18,204" */
+struct figure format_count(uint64_t count);
+
+/* Microseconds as "850 µs", "4.2 ms", "450 ms", "12.3 s", "3 min 12 s", "2 h 5 min", "3 d 4 h". */
+struct figure format_duration(int64_t us);
+
+/* "31 %". What is not nothing is at least "<1 %", and what is not all is at most ">99 %". `whole` 0: "0 %".
+ */
+struct figure format_share(uint64_t part, uint64_t whole);
+
+#endif

@@ -1,0 +1,59 @@
+/* UTF-8 that never fails: bytes that do not keep to it are read as U+FFFD, one for each. */
+#ifndef STRATA_BASE_UTF8_H
+#define STRATA_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { UTF8_REPLACEMENT = 0xfffd };
+
+/* The code point at `*at` < nbytes, and moves `*at` behind it. Overlong forms, surrogates, what lies above
+ * U+10FFFF and sequences that the end cuts off are wrong bytes. O(1). */
+static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
+    const uint8_t *byte = (const uint8_t *)text + *at;
+    size_t left = nbytes - *at;
+    uint32_t first = byte[0];
+    size_t length = first < 0x80   ? 1
+                    : first < 0xc2 ? 0
+                    : first < 0xe0 ? 2
+                    : first < 0xf0 ? 3
+                    : first < 0xf5 ? 4
+                                   : 0;
+    if (length == 0 || length > left) {
+        *at += 1;
+        return UTF8_REPLACEMENT;
+    }
+    uint32_t code = length == 1 ? first : first & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xc0) != 0x80) {
+            *at += 1;
+            return UTF8_REPLACEMENT;
+        }
+        code = code << 6 | (byte[i] & 0x3fu);
+    }
+    uint32_t least = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0;
+    if (code < least || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+        *at += 1;
+        return UTF8_REPLACEMENT;
+    }
+    *at += length;
+    return code;
+}
+
+/* Writes a code point below 0x110000 that is no surrogate; returns how many bytes it took. */
+static inline size_t utf8_put(uint32_t code, char bytes[4]) {
+    if (code < 0x80) {
+        bytes[0] = (char)code;
+        return 1;
+    }
+    size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    static const uint8_t mark[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (size_t i = length - 1; i > 0; i--) {
+        bytes[i] = (char)(0x80 | (code & 0x3f));
+        code >>= 6;
+    }
+    bytes[0] = (char)(mark[length] | code);
+    return length;
+}
+
+#endif

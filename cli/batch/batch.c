@@ -1,0 +1,38 @@
+#include "cli/batch/batch.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+char *batch_text(struct batch *batch, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    char *text = length >= 0 ? arena_alloc(&batch->arena, (size_t)length + 1) : NULL;
+    if (text == NULL)
+        return NULL;
+    va_start(arguments, format);
+    vsnprintf(text, (size_t)length + 1, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+struct batch_file *batch_add(struct batch *batch) {
+    void *files = batch->files;
+    if (!arena_grow(&batch->arena, &files, &batch->capacity, (uint64_t)batch->count + 1,
+                    sizeof *batch->files))
+        return NULL;
+    batch->files = files;
+    struct batch_file *file = &batch->files[batch->count++];
+    memset(file, 0, sizeof *file);
+    file->rank = file->step = BATCH_UNKNOWN;
+    return file;
+}
+
+uint64_t batch_hash(const char *text) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}

@@ -1,0 +1,59 @@
+/*
+ * The files of a batch, as they pass through its stages:
+ *
+ *     batch_find --> batch_names --> batch_shard --> batch_workers --> batch_join --> index.html, summary.json
+ *     paths          ranks, names    whose part      sidecars          rows
+ */
+#ifndef STRATA_CLI_BATCH_BATCH_H
+#define STRATA_CLI_BATCH_BATCH_H
+
+#include "base/arena.h"
+#include "cli/options.h"
+#include "cli/rules.h"
+
+enum { BATCH_UNKNOWN = -1 }; /* a rank or step that the name does not tell */
+
+enum batch_state {
+    BATCH_WAITING,
+    BATCH_ELSEWHERE,  /* another shard's */
+    BATCH_UP_TO_DATE, /* --resume found its results */
+    BATCH_DONE,
+    BATCH_FAILED,
+    BATCH_SKIPPED, /* not a snapshot */
+};
+
+/* Strings belong to the batch's arena. */
+struct batch_file {
+    const char *path;  /* to open */
+    const char *input; /* how results call it: below what the command line names */
+    const char *name;  /* of its outputs, without ending: letters, digits, '.', '_' and '-' */
+    int64_t rank, step;
+    uint64_t nbytes;
+    int64_t mtime_ns;
+    uint64_t device, inode; /* to recognise the same file under two names */
+    bool named;             /* on the command line itself */
+    bool compressed;
+    enum batch_state state;
+    const char *reason; /* of BATCH_FAILED and BATCH_SKIPPED */
+};
+
+struct batch {
+    const struct settings *settings;
+    const char *directory; /* of the outputs */
+    struct arena arena;
+    uint32_t count, capacity;
+    struct batch_file *files;                       /* by rising `input` */
+    uint32_t shard, n_shards;                       /* 1 of 1: everything */
+    char rules_sha256[RULES_DIGEST_CHARACTERS + 1]; /* "": no rules */
+};
+
+/* Text into the batch's arena. NULL: no memory. */
+char *batch_text(struct batch *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One more file, zeroed. NULL: no memory. */
+struct batch_file *batch_add(struct batch *batch);
+
+/* A number that depends on the text only (64-bit FNV-1a): the same on every machine. */
+uint64_t batch_hash(const char *text);
+
+#endif

@@ -1,0 +1,96 @@
+#include "cli/batch/batch_convert.h"
+
+#include "cli/batch/batch_sidecar.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/terminal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Writes under `staging`; messages name the place where it will be in the end. */
+static bool part_write(const struct batch *batch, const struct batch_file *file, const char *staging,
+                       const char *ending, const struct buffer *part) {
+    struct output output = {.force = true};
+    bool done = asprintf(&output.path, "%s/%s%s", staging, file->name, ending) >= 0;
+    if (!done)
+        output.path = NULL;
+    done = done && asprintf(&output.shown, "%s/%s%s", batch->directory, file->name, ending) >= 0;
+    if (done)
+        done = output_write(&output, part->bytes, part->nbytes);
+    else
+        terminal_error(file->path, "no memory");
+    output_release(&output);
+    return done;
+}
+
+static enum convert_code convert_page(const struct batch *batch, const struct batch_file *file,
+                                      struct recording *recording, const struct settings *settings,
+                                      const char *staging, uint32_t device) {
+    struct buffer page = {.host = arena_share(&recording->trace.arena)};
+    enum html_result result = page_render(&page, recording, settings, device, NULL);
+    enum convert_code code = result == HTML_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
+    if (result == HTML_DONE && part_write(batch, file, staging, ".html", &page))
+        code = CONVERT_DONE;
+    buffer_release(&page);
+    return code;
+}
+
+static enum convert_code convert_picture(const struct batch *batch, const struct batch_file *file,
+                                         const struct recording *recording, const struct settings *settings,
+                                         const char *staging, uint32_t device) {
+    struct buffer picture = {0};
+    enum convert_code code = CONVERT_NO_MEMORY;
+    if (picture_render(&picture, recording, settings, device) == EXIT_CODE_DONE)
+        code = part_write(batch, file, staging, ".png", &picture) ? CONVERT_DONE : CONVERT_FAILED;
+    buffer_release(&picture);
+    return code;
+}
+
+static enum convert_code convert_sidecar(const struct batch *batch, const struct batch_file *file,
+                                         const struct recording *recording, const char *staging,
+                                         uint32_t device) {
+    struct arena scratch;
+    recording_scratch(recording, &scratch);
+    struct buffer sidecar = {.host = arena_share(&scratch)};
+    enum convert_code code = CONVERT_NO_MEMORY;
+    if (sidecar_build(&sidecar, recording, batch, file, device, &scratch))
+        code = part_write(batch, file, staging, ".strata.json", &sidecar) ? CONVERT_DONE : CONVERT_FAILED;
+    buffer_release(&sidecar);
+    arena_release(&scratch);
+    return code;
+}
+
+static enum convert_code convert_read(const struct batch_file *file, struct recording *recording,
+                                      const struct settings *settings) {
+    if (!recording_open(recording, settings))
+        return CONVERT_FAILED;
+    if (recording_read(recording, settings))
+        return CONVERT_DONE;
+    bool none = recording->error.code == READ_UNKNOWN_KIND || recording->error.code == READ_BAD_SHAPE;
+    if (none && !file->named)
+        return CONVERT_NO_SNAPSHOT;
+    return recording->error.code == READ_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
+}
+
+enum convert_code batch_convert(const struct batch *batch, const struct batch_file *file, const char *staging,
+                                size_t memory_nbytes) {
+    struct settings settings = *batch->settings;
+    struct recording recording = {0};
+    uint32_t device = 0;
+    int choice;
+    settings.input = file->path;
+    settings.max_memory_nbytes = memory_nbytes;
+    enum convert_code code = convert_read(file, &recording, &settings);
+    if (code == CONVERT_DONE && !recording_choose_device(&recording, &settings, &device, &choice))
+        code = CONVERT_FAILED;
+    if (code == CONVERT_DONE && settings.png)
+        code = convert_picture(batch, file, &recording, &settings, staging, device);
+    if (code == CONVERT_DONE)
+        code = convert_sidecar(batch, file, &recording, staging, device);
+    if (code == CONVERT_DONE) /* last, because it writes its facts into the trace */
+        code = convert_page(batch, file, &recording, &settings, staging, device);
+    recording_release(&recording);
+    return code;
+}

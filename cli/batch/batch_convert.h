@@ -1,0 +1,20 @@
+/* One file of a batch: from the snapshot to its page, picture and sidecar. Runs in a process of its own. */
+#ifndef STRATA_CLI_BATCH_BATCH_CONVERT_H
+#define STRATA_CLI_BATCH_BATCH_CONVERT_H
+
+#include "cli/batch/batch.h"
+
+/* What the process answers. */
+enum convert_code {
+    CONVERT_DONE = 0,
+    CONVERT_FAILED = 1,       /* printed */
+    CONVERT_NO_SNAPSHOT = 10, /* printed: the file is well, but is none */
+    CONVERT_NO_MEMORY = 11,   /* printed: it may go with more */
+};
+
+/* Writes NAME.html, NAME.png (if wanted) and NAME.strata.json into the directory `staging`, with at most
+ * `memory_nbytes` of memory for the recording. */
+enum convert_code batch_convert(const struct batch *batch, const struct batch_file *file, const char *staging,
+                                size_t memory_nbytes);
+
+#endif

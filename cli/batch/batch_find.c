@@ -1,0 +1,290 @@
+#include "cli/batch/batch_find.h"
+
+#include "cli/terminal.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEAD_NBYTES = 64, DEPTH_LIMIT = 64 };
+
+struct search {
+    struct batch *batch;
+    const struct rank_pattern *pattern;
+    size_t prefix;      /* characters of a path that `input` leaves out */
+    struct stat output; /* of the output directory */
+    bool output_exists;
+    bool no_memory;
+};
+
+/* ---- recognition ---- */
+
+/* As parser/read.c begins; what only looks like one is refused there, with a reason. */
+static bool looks_like_pickle(const unsigned char *p, size_t nbytes) {
+    if (nbytes >= 2 && p[0] == 0x80)
+        return p[1] >= 2;
+    return nbytes >= 2 && strchr("]}(", p[0]) != NULL && p[0] != 0 && strchr("(.qpdl]}", p[1]) != NULL &&
+           p[1] != 0;
+}
+
+/* The beginning of JSON that can be a snapshot: an object, or a list of lists or objects. */
+static bool looks_like_json(const unsigned char *p, size_t nbytes) {
+    size_t at = nbytes >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (at < nbytes && isspace(p[at]))
+        at++;
+    unsigned char first = at < nbytes ? p[at++] : 0;
+    while (at < nbytes && isspace(p[at]))
+        at++;
+    unsigned char second = at < nbytes ? p[at] : 0;
+    return (first == '{' && (second == '"' || second == '}')) ||
+           (first == '[' && (second == '{' || second == '[' || second == ']'));
+}
+
+static bool looks_like_html(const unsigned char *p, size_t nbytes) {
+    size_t at = 0;
+    while (at < nbytes && isspace(p[at]))
+        at++;
+    return nbytes - at >= 5 && (strncasecmp((const char *)p + at, "<!doc", 5) == 0 ||
+                                strncasecmp((const char *)p + at, "<html", 5) == 0);
+}
+
+static bool looks_readable(const unsigned char *p, size_t nbytes) {
+    if (nbytes >= 4 && (memcmp(p, "\x1f\x8b", 2) == 0 || memcmp(p, "PK\3\4", 4) == 0))
+        return true;
+    return looks_like_pickle(p, nbytes) || looks_like_json(p, nbytes) || looks_like_html(p, nbytes);
+}
+
+/* An empty file is somebody's lost dump where its name says so; elsewhere it is nothing. */
+static bool name_promises(const struct batch_file *file) {
+    static const char *const endings[] = {".pickle", ".pkl", ".gz", ".zip", ".pt"};
+    size_t length = strlen(file->input);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        size_t n = strlen(endings[i]);
+        if (length > n && strcasecmp(file->input + length - n, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void file_skip(struct batch_file *file, const char *reason) {
+    file->state = BATCH_SKIPPED;
+    file->reason = reason;
+}
+
+/* Whoever names a file wants it read: what is wrong with it is then the reader's word. */
+static void file_recognise(struct batch_file *file) {
+    unsigned char head[HEAD_NBYTES];
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : -1;
+    if (fd >= 0)
+        close(fd);
+    file->compressed = n > 2 && (memcmp(head, "\x1f\x8b", 2) == 0 || memcmp(head, "PK", 2) == 0);
+    if (n == 0 && !file->named && !name_promises(file))
+        file_skip(file, "is empty");
+    else if (n > 0 && !file->named && !looks_readable(head, (size_t)n))
+        file_skip(file, "is not a memory snapshot: it does not begin like one");
+}
+
+/* ---- walking ---- */
+
+static bool search_add(struct search *search, const char *path, const struct stat *status, bool named) {
+    struct batch_file *file = batch_add(search->batch);
+    const char *copy = file != NULL ? batch_text(search->batch, "%s", path) : NULL;
+    if (copy == NULL) {
+        search->no_memory = true;
+        return false;
+    }
+    file->path = copy;
+    file->input = copy + search->prefix;
+    file->named = named;
+    file->nbytes = (uint64_t)status->st_size;
+    file->mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+    file->device = (uint64_t)status->st_dev;
+    file->inode = (uint64_t)status->st_ino;
+    names_read(file->input, search->pattern, &file->rank, &file->step);
+    file_recognise(file);
+    return true;
+}
+
+static bool has_ending(const char *name, const char *ending) {
+    size_t length = strlen(name), n = strlen(ending);
+    return length > n && strcmp(name + length - n, ending) == 0;
+}
+
+/* Where somebody keeps snapshots and results in one directory: what a batch writes. */
+static bool is_result(const char *name) {
+    return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || has_ending(name, ".html") ||
+           has_ending(name, ".png") || has_ending(name, ".strata.json");
+}
+
+static bool is_output(const struct search *search, const struct stat *status) {
+    return search->output_exists && status->st_dev == search->output.st_dev &&
+           status->st_ino == search->output.st_ino;
+}
+
+/* The directory of another batch's results. */
+static bool is_report(const char *path) {
+    char *summary, *shards;
+    bool is = false;
+    if (asprintf(&summary, "%s/summary.json", path) < 0)
+        return false;
+    if (asprintf(&shards, "%s/shards", path) >= 0) {
+        is = access(summary, F_OK) == 0 && access(shards, F_OK) == 0;
+        free(shards);
+    }
+    free(summary);
+    return is;
+}
+
+static bool search_directory(struct search *search, const char *path, int depth);
+
+static bool search_entry(struct search *search, const char *path, int depth) {
+    struct stat status, target;
+    if (lstat(path, &status) != 0)
+        return true; /* it was there a moment ago */
+    if (S_ISDIR(status.st_mode)) {
+        bool enter = !search->batch->settings->flat && depth < DEPTH_LIMIT && !is_output(search, &status) &&
+                     !is_report(path);
+        return !enter || search_directory(search, path, depth + 1);
+    }
+    if (S_ISLNK(status.st_mode) && stat(path, &target) == 0)
+        status = target;
+    return !S_ISREG(status.st_mode) || search_add(search, path, &status, false);
+}
+
+static bool search_directory(struct search *search, const char *path, int depth) {
+    struct stat status;
+    DIR *directory = opendir(path);
+    if (directory == NULL || fstat(dirfd(directory), &status) != 0) {
+        terminal_error(path, "cannot read the directory: %s", strerror(errno));
+        if (directory != NULL)
+            closedir(directory);
+        return false;
+    }
+    bool done = true, results = is_output(search, &status) || is_report(path);
+    const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
+    for (struct dirent *entry; done && (entry = readdir(directory)) != NULL;) {
+        char *below;
+        if (entry->d_name[0] == '.' || (results && is_result(entry->d_name)))
+            continue;
+        if (asprintf(&below, "%s%s%s", path, slash, entry->d_name) < 0) {
+            search->no_memory = true;
+            done = false;
+            break;
+        }
+        done = search_entry(search, below, depth);
+        free(below);
+    }
+    closedir(directory);
+    return done;
+}
+
+static bool search_path(struct search *search, const char *path) {
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        terminal_error(path, "cannot open: %s", strerror(errno));
+        return false;
+    }
+    if (S_ISDIR(status.st_mode))
+        return search_directory(search, path, 0);
+    if (S_ISREG(status.st_mode))
+        return search_add(search, path, &status, true);
+    terminal_error(path, "is neither a file nor a directory");
+    return false;
+}
+
+/* ---- what results call the files ---- */
+
+/* How much of `path` lies above it: all of a directory (with its slash), the directory of a file. */
+static size_t directory_part(const char *path) {
+    struct stat status;
+    size_t length = strlen(path);
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return path[length - 1] == '/' ? length : length + 1;
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* Of several paths, what they share up to a slash: a/r0 and a/r1 are called r0/... and r1/... */
+static size_t shared_prefix(char *const *paths, uint32_t count) {
+    size_t shared = directory_part(paths[0]);
+    for (uint32_t i = 1; i < count; i++) {
+        size_t mine = directory_part(paths[i]), n = 0;
+        while (n < shared && n < mine && paths[0][n] == paths[i][n] && paths[0][n] != '\0')
+            n++;
+        if (n < shared)
+            while (n > 0 && paths[0][n - 1] != '/')
+                n--;
+        shared = n;
+    }
+    return shared;
+}
+
+static int input_compare(const void *a, const void *b) {
+    const struct batch_file *x = a, *y = b;
+    int order = strcmp(x->input, y->input);
+    return order != 0 ? order : strcmp(x->path, y->path);
+}
+
+/* ---- the same file twice ---- */
+
+static int identity_compare(const void *a, const void *b) {
+    const struct batch_file *x = *(const struct batch_file *const *)a,
+                            *y = *(const struct batch_file *const *)b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->inode != y->inode)
+        return x->inode < y->inode ? -1 : 1;
+    return strcmp(x->input, y->input);
+}
+
+static bool twins_skip(struct batch *batch) {
+    struct batch_file **order = malloc(((size_t)batch->count + 1) * sizeof *order);
+    if (order == NULL)
+        return false;
+    for (uint32_t i = 0; i < batch->count; i++)
+        order[i] = &batch->files[i];
+    qsort(order, batch->count, sizeof *order, identity_compare);
+    for (uint32_t i = 1, first = 0; i < batch->count; i++) {
+        if (order[i]->device != order[first]->device || order[i]->inode != order[first]->inode)
+            first = i;
+        else if (order[i]->state == BATCH_WAITING)
+            file_skip(order[i], batch_text(batch, "is the same file as %s", order[first]->input));
+    }
+    free(order);
+    return true;
+}
+
+/* One path twice is no news. */
+static void repeats_drop(struct batch *batch) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (kept == 0 || strcmp(batch->files[kept - 1].path, batch->files[i].path) != 0)
+            batch->files[kept++] = batch->files[i];
+    batch->count = kept;
+}
+
+bool batch_find(struct batch *batch, const struct rank_pattern *pattern) {
+    const struct settings *settings = batch->settings;
+    struct search search = {.batch = batch, .pattern = pattern};
+    search.output_exists = stat(batch->directory, &search.output) == 0;
+    search.prefix = shared_prefix(settings->inputs, settings->n_inputs);
+    bool done = true;
+    for (uint32_t i = 0; done && i < settings->n_inputs; i++)
+        done = search_path(&search, settings->inputs[i]);
+    if (done && batch->count != 0) {
+        qsort(batch->files, batch->count, sizeof *batch->files, input_compare);
+        repeats_drop(batch);
+        search.no_memory = !twins_skip(batch);
+    }
+    if (search.no_memory)
+        terminal_error(NULL, "no memory for the list of files");
+    return done && !search.no_memory;
+}

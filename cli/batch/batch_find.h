@@ -1,0 +1,16 @@
+/* The snapshots among files and directories, recognised by their first bytes. */
+#ifndef STRATA_CLI_BATCH_BATCH_FIND_H
+#define STRATA_CLI_BATCH_BATCH_FIND_H
+
+#include "cli/batch/batch.h"
+#include "cli/batch/batch_names.h"
+
+/*
+ * Fills batch->files from settings->inputs, sorted by `input`, ranks and steps read from the names. What does not begin
+ * like anything that is read is BATCH_SKIPPED with its reason, unless it is named on the command line; the output
+ * directory, reports of other batches and names that begin with a point are passed over. Symbolic links to files are
+ * followed, those to directories are not. False: printed (a path that is not there, no memory).
+ */
+bool batch_find(struct batch *batch, const struct rank_pattern *pattern);
+
+#endif

@@ -1,0 +1,423 @@
+#include "cli/batch/batch_join.h"
+
+#include "cli/batch/batch_names.h"
+#include "cli/batch/batch_shard.h"
+#include "cli/batch/batch_sidecar.h"
+#include "cli/batch/batch_store.h"
+#include "cli/json_file.h"
+#include "cli/terminal.h"
+#include "cli/version.h"
+#include "render/json_text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MISSING_SHOWN = 400 };
+
+/* ---- records of shards ---- */
+
+static char *record_name(struct batch *batch) {
+    return batch_text(batch, "shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->shard, batch->n_shards);
+}
+
+/* Refusals that are not another shard's to tell. A file that was skipped by its first bytes was seen by all shards. */
+static bool refusal_is_mine(const struct batch *batch, const struct batch_file *file) {
+    if (file->state == BATCH_FAILED)
+        return true;
+    return file->state == BATCH_SKIPPED && (batch->n_shards == 1 || file->name != NULL ||
+                                            batch_hash(file->input) % batch->n_shards + 1 == batch->shard);
+}
+
+static void record_add_number(struct buffer *out, const char *name, int64_t number) {
+    if (number == BATCH_UNKNOWN)
+        buffer_printf(out, ", \"%s\": null", name);
+    else
+        buffer_printf(out, ", \"%s\": %" PRId64, name, number);
+}
+
+static void record_add_refusal(struct buffer *out, const struct batch_file *file, uint32_t nth) {
+    buffer_printf(out, "%s\n    {\"input\": ", nth != 0 ? "," : "");
+    json_text_add(out, file->input);
+    record_add_number(out, "rank", file->rank);
+    record_add_number(out, "step", file->step);
+    buffer_printf(out, ", \"failed\": %s, \"reason\": ", file->state == BATCH_FAILED ? "true" : "false");
+    json_text_add(out, file->reason != NULL ? file->reason : "");
+    buffer_add_text(out, "}");
+}
+
+bool record_write(struct batch *batch) {
+    struct buffer out = {0};
+    uint32_t nth = 0;
+    char *name = record_name(batch);
+    char *directory = batch_text(batch, "%s/shards", batch->directory);
+    if (name == NULL || directory == NULL || (mkdir(directory, 0777) != 0 && errno != EEXIST)) {
+        terminal_error(directory, "cannot make the directory: %s", strerror(errno));
+        return false;
+    }
+    buffer_printf(&out,
+                  "{\n  \"schema\": 1,\n  \"kind\": \"shard\",\n  \"shard\": %" PRIu32 ",\n  \"of\": %" PRIu32
+                  ",\n  \"files\": %" PRIu32 ",\n  \"fingerprint\": \"%016" PRIx64 "\",\n  \"refused\": [",
+                  batch->shard, batch->n_shards, batch->count, shard_fingerprint(batch));
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (refusal_is_mine(batch, &batch->files[i]))
+            record_add_refusal(&out, &batch->files[i], nth++);
+    buffer_add_text(&out, nth != 0 ? "\n  ]\n}\n" : "]\n}\n");
+    bool done = !out.failed && store_write(batch->directory, name, false, &out);
+    buffer_release(&out);
+    return done;
+}
+
+void record_remove(const struct batch *batch) {
+    char *path;
+    if (asprintf(&path, "%s/shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->directory, batch->shard,
+                 batch->n_shards) < 0)
+        return;
+    unlink(path);
+    free(path);
+}
+
+/* ---- rows and refusals ---- */
+
+static bool index_reserve(struct index *index, uint32_t count) {
+    size_t n = (size_t)count + 1;
+    index->rows = arena_alloc(index->arena, n * sizeof *index->rows);
+    index->failed = arena_alloc(index->arena, n * sizeof *index->failed);
+    index->skipped = arena_alloc(index->arena, n * sizeof *index->skipped);
+    index->notes = arena_alloc(index->arena, n * sizeof *index->notes);
+    return index->rows != NULL && index->failed != NULL && index->skipped != NULL && index->notes != NULL;
+}
+
+static void index_refuse(struct index *index, const struct batch_file *file) {
+    struct index_refusal refusal = {file->input, file->reason != NULL ? file->reason : ""};
+    if (file->state == BATCH_FAILED)
+        index->failed[index->n_failed++] = refusal;
+    else
+        index->skipped[index->n_skipped++] = refusal;
+}
+
+bool join_batch(struct index *index, struct batch *batch) {
+    *index = (struct index){.arena = &batch->arena, .version = STRATA_VERSION};
+    bool done = index_reserve(index, batch->count);
+    for (uint32_t i = 0; done && i < batch->count; i++) {
+        struct batch_file *file = &batch->files[i];
+        struct sidecar sidecar;
+        if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED) {
+            index_refuse(index, file);
+        } else if (sidecar_read(&sidecar, batch->directory, file->name, &batch->arena)) {
+            index->rows[index->n_rows++] = sidecar.row;
+        } else {
+            file->state = BATCH_FAILED;
+            file->reason = "its sidecar has gone or cannot be read";
+            terminal_error(file->path, "%s", file->reason);
+            index_refuse(index, file);
+        }
+    }
+    if (!done)
+        terminal_error(NULL, "no memory for the index");
+    return done;
+}
+
+/* ---- joining a directory ---- */
+
+/* What the records of one number of shards say. */
+struct shard_group {
+    uint32_t of;
+    bool *seen; /* [of] */
+    bool differs;
+    char fingerprint[24];
+};
+
+struct join {
+    struct index *index;
+    struct batch *batch; /* its files: one for each row (with `path` = the sidecar's name) and each refusal */
+    struct index_row *rows;
+    uint32_t n_rows, rows_capacity;
+    struct shard_group *groups;
+    uint32_t n_groups, groups_capacity;
+};
+
+static int text_compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Names in a directory with this ending, without it, sorted. Returns how many; `*names` is in the arena. */
+static uint32_t directory_names(struct batch *batch, const char *path, const char *ending, char ***names) {
+    uint32_t count = 0, capacity = 0;
+    size_t n = strlen(ending);
+    DIR *directory = opendir(path);
+    void *column = NULL;
+    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+        size_t length = strlen(entry->d_name);
+        if (length <= n || strcmp(entry->d_name + length - n, ending) != 0 ||
+            !arena_grow(&batch->arena, &column, &capacity, (uint64_t)count + 1, sizeof **names))
+            continue;
+        char *name = batch_text(batch, "%.*s", (int)(length - n), entry->d_name);
+        if (name != NULL)
+            ((char **)column)[count++] = name;
+    }
+    if (directory != NULL)
+        closedir(directory);
+    *names = column;
+    if (count != 0)
+        qsort(*names, count, sizeof **names, text_compare);
+    return count;
+}
+
+static struct batch_file *join_add(struct join *join, const char *input, int64_t rank, int64_t step) {
+    struct batch_file *file = batch_add(join->batch);
+    if (file != NULL) {
+        file->input = input;
+        file->rank = rank;
+        file->step = step;
+    }
+    return file;
+}
+
+static bool join_sidecar(struct join *join, const char *name) {
+    struct sidecar sidecar;
+    void *rows = join->rows;
+    if (!sidecar_read(&sidecar, join->batch->directory, name, &join->batch->arena)) {
+        terminal_error(name, "is no sidecar of this version of Strata; passed over");
+        return true;
+    }
+    if (!arena_grow(&join->batch->arena, &rows, &join->rows_capacity, (uint64_t)join->n_rows + 1,
+                    sizeof *join->rows))
+        return false;
+    join->rows = rows;
+    join->rows[join->n_rows++] = sidecar.row;
+    struct batch_file *file = join_add(join, sidecar.row.input, sidecar.row.rank, sidecar.row.step);
+    if (file == NULL)
+        return false;
+    file->path = sidecar.row.name;
+    file->state = BATCH_DONE;
+    return true;
+}
+
+static int64_t json_number(const cJSON *object, const char *name, int64_t missing) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    bool number = cJSON_IsNumber(item) && item->valuedouble > -0x1p62 && item->valuedouble < 0x1p62;
+    return number ? (int64_t)item->valuedouble : missing;
+}
+
+static const char *json_string(const cJSON *object, const char *name) {
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+    return text != NULL ? text : "";
+}
+
+static struct shard_group *join_group(struct join *join, uint32_t of) {
+    for (uint32_t i = 0; i < join->n_groups; i++)
+        if (join->groups[i].of == of)
+            return &join->groups[i];
+    void *groups = join->groups;
+    if (!arena_grow(&join->batch->arena, &groups, &join->groups_capacity, (uint64_t)join->n_groups + 1,
+                    sizeof *join->groups))
+        return NULL;
+    join->groups = groups;
+    struct shard_group *group = &join->groups[join->n_groups];
+    *group = (struct shard_group){.of = of};
+    group->seen = arena_alloc(&join->batch->arena, of);
+    join->n_groups += group->seen != NULL;
+    return group->seen != NULL ? group : NULL;
+}
+
+static bool join_refusal(struct join *join, const cJSON *refusal) {
+    struct batch *batch = join->batch;
+    struct batch_file *file =
+        join_add(join, batch_text(batch, "%s", json_string(refusal, "input")),
+                 json_number(refusal, "rank", BATCH_UNKNOWN), json_number(refusal, "step", BATCH_UNKNOWN));
+    if (file == NULL || file->input == NULL)
+        return false;
+    bool failed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(refusal, "failed"));
+    file->state = failed ? BATCH_FAILED : BATCH_SKIPPED;
+    file->reason = batch_text(batch, "%s", json_string(refusal, "reason"));
+    return file->reason != NULL;
+}
+
+static bool join_record_document(struct join *join, const cJSON *document) {
+    enum { OF_MAX = 1 << 20 };
+    int64_t shard = json_number(document, "shard", 0), of = json_number(document, "of", 0);
+    if (shard < 1 || of < shard || of > OF_MAX)
+        return true;
+    struct shard_group *group = join_group(join, (uint32_t)of);
+    const char *fingerprint = json_string(document, "fingerprint");
+    if (group == NULL)
+        return false;
+    if (group->fingerprint[0] == '\0')
+        snprintf(group->fingerprint, sizeof group->fingerprint, "%s", fingerprint);
+    group->differs = group->differs || strcmp(group->fingerprint, fingerprint) != 0;
+    group->seen[shard - 1] = true;
+    const cJSON *refusal;
+    cJSON_ArrayForEach(refusal, cJSON_GetObjectItemCaseSensitive(document, "refused")) {
+        if (!join_refusal(join, refusal))
+            return false;
+    }
+    return true;
+}
+
+static bool join_record(struct join *join, const char *name) {
+    char *path = batch_text(join->batch, "%s/shards/%s.json", join->batch->directory, name);
+    cJSON *document = path != NULL ? json_file_read(path) : NULL;
+    bool done = path != NULL && (document == NULL || join_record_document(join, document));
+    cJSON_Delete(document);
+    return done;
+}
+
+/* ---- notes about shards ---- */
+
+/* "2, 5-7 and 9 of 16": shards whose record is not there. False: none is missing. */
+static bool missing_text(const struct shard_group *group, char *text, size_t capacity) {
+    size_t used = 0;
+    *text = '\0';
+    for (uint32_t from = 0, to; from < group->of && used < capacity; from = to) {
+        for (to = from; to < group->of && group->seen[to] == group->seen[from];)
+            to++;
+        if (group->seen[from])
+            continue;
+        int n =
+            snprintf(text + used, capacity - used, to - from > 1 ? "%s%" PRIu32 "-%" PRIu32 : "%s%" PRIu32,
+                     used != 0 ? ", " : "", from + 1, to);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return *text != '\0';
+}
+
+static void join_note(struct join *join, const char *note) {
+    if (note == NULL)
+        return;
+    join->index->notes[join->index->n_notes++] = note;
+    terminal_error(join->batch->directory, "%s", note);
+}
+
+/* Answers whether every shard is there and all saw the same files. */
+static bool join_notes(struct join *join) {
+    bool complete = true;
+    for (uint32_t i = 0; i < join->n_groups; i++) {
+        const struct shard_group *group = &join->groups[i];
+        char missing[MISSING_SHOWN];
+        if (missing_text(group, missing, sizeof missing)) {
+            complete = false;
+            join_note(join, batch_text(join->batch, "shards that have not finished: %s of %" PRIu32, missing,
+                                       group->of));
+        }
+        if (group->differs) {
+            complete = false;
+            join_note(join, batch_text(join->batch,
+                                       "the %" PRIu32 " shards did not see the same files, so some may be "
+                                       "missing; run them again with --resume",
+                                       group->of));
+        }
+    }
+    return complete;
+}
+
+/* ---- one entry per input ---- */
+
+/* By input; sidecars before refusals (a file that went well once is well), failures before skips. */
+static int entry_compare(const void *a, const void *b) {
+    const struct batch_file *x = a, *y = b;
+    int order = strcmp(x->input, y->input);
+    if (order == 0 && x->state != y->state)
+        order = x->state < y->state ? -1 : 1;
+    if (order == 0 && x->state == BATCH_DONE)
+        order = strcmp(x->path, y->path);
+    return order;
+}
+
+static const struct index_row *row_find(const struct join *join, const char *name) {
+    for (uint32_t low = 0, high = join->n_rows; low < high;) {
+        uint32_t middle = low + (high - low) / 2;
+        int order = strcmp(join->rows[middle].name, name);
+        if (order == 0)
+            return &join->rows[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+/* Keeps one entry per input: the first, and remembers the sidecars of the others by their names only. */
+static uint32_t entries_unite(struct batch *batch, struct batch_file *all) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (kept == 0 || strcmp(batch->files[kept - 1].input, all[i].input) != 0)
+            batch->files[kept++] = all[i];
+    return kept;
+}
+
+/*
+ * The names that this set of inputs gets. Where an input has several sidecars (it was called otherwise before more
+ * files came), the one with the right name counts, else the first.
+ */
+static bool join_entries(struct join *join) {
+    struct batch *batch = join->batch;
+    if (batch->count == 0)
+        return true;
+    qsort(batch->files, batch->count, sizeof *batch->files, entry_compare);
+    batch->count = entries_unite(batch, batch->files);
+    if (!names_assign(batch))
+        return false;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const struct batch_file *file = &batch->files[i];
+        if (file->state != BATCH_DONE) {
+            index_refuse(join->index, file);
+            continue;
+        }
+        const struct index_row *row = row_find(join, file->name);
+        if (row == NULL || strcmp(row->input, file->input) != 0)
+            row = row_find(join, file->path);
+        if (row != NULL)
+            join->index->rows[join->index->n_rows++] = *row;
+    }
+    return true;
+}
+
+static bool join_read(struct join *join) {
+    struct batch *batch = join->batch;
+    char **names;
+    bool done = true;
+    uint32_t count = directory_names(batch, batch->directory, ".strata.json", &names);
+    for (uint32_t i = 0; done && i < count; i++)
+        done = join_sidecar(join, names[i]);
+    char *shards = batch_text(batch, "%s/shards", batch->directory);
+    count = shards != NULL ? directory_names(batch, shards, ".json", &names) : 0;
+    for (uint32_t i = 0; done && i < count; i++)
+        done = join_record(join, names[i]);
+    return done && index_reserve(join->index, batch->count + 2 * join->n_groups);
+}
+
+bool join_directory(struct index *index, struct batch *batch, bool *complete) {
+    *index = (struct index){.arena = &batch->arena, .version = STRATA_VERSION};
+    struct join join = {.index = index, .batch = batch};
+    bool done = join_read(&join);
+    *complete = done && join_notes(&join);
+    done = done && join_entries(&join);
+    if (!done)
+        terminal_error(NULL, "no memory for the index");
+    else if (index->n_rows == 0 && index->n_failed == 0 && index->n_notes == 0) {
+        terminal_error(batch->directory, "holds no results of strata batch");
+        done = false;
+    }
+    return done;
+}
+
+bool join_write(struct index *index, const struct batch *batch) {
+    struct buffer page = {0}, summary = {0};
+    index_sort(index);
+    bool done = index_analyse(index) && index_html(&page, index) && index_json(&summary, index);
+    if (!done)
+        terminal_error(NULL, "no memory for the index");
+    bool force = batch->settings->force;
+    done = done && store_write(batch->directory, "index.html", force, &page) &&
+           store_write(batch->directory, "summary.json", force, &summary);
+    buffer_release(&page);
+    buffer_release(&summary);
+    return done;
+}

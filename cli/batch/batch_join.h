@@ -1,0 +1,28 @@
+/* From sidecars and the shards' records to index.html and summary.json. */
+#ifndef STRATA_CLI_BATCH_BATCH_JOIN_H
+#define STRATA_CLI_BATCH_BATCH_JOIN_H
+
+#include "cli/batch/batch.h"
+#include "render/index/index.h"
+
+/* Writes shards/shard-I-of-N.json: which files this shard has refused and why, and what all shards must agree on. Its
+ * presence says that the shard has finished. False: printed. */
+bool record_write(struct batch *batch);
+
+/* Removes the record, so that an interrupted run counts as unfinished. */
+void record_remove(const struct batch *batch);
+
+/* What the batch itself knows, with the sidecars of the files that are done. An empty index in the batch's arena at
+ * first. False: printed. */
+bool join_batch(struct index *index, struct batch *batch);
+
+/*
+ * All sidecars and records of a directory. Missing shards, and shards that saw other files than the rest, become notes
+ * of the index; `*complete` is false then. False: printed (nothing there, no memory).
+ */
+bool join_directory(struct index *index, struct batch *batch, bool *complete);
+
+/* Analyses, and writes index.html and summary.json into batch->directory. False: printed. */
+bool join_write(struct index *index, const struct batch *batch);
+
+#endif

@@ -1,0 +1,209 @@
+#include "cli/batch/batch_shard.h"
+
+#include "cli/terminal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHARDS_MAX = 1 << 20 };
+
+/* ---- which one ---- */
+
+/* A number in the environment. False: not there, or none. */
+static bool environment_number(const char *name, uint64_t *number) {
+    const char *value = name != NULL ? getenv(name) : NULL;
+    return value != NULL && number_parse(value, 0, UINT32_MAX, number);
+}
+
+/* Where a scheduler says who we are: our number from 0, and how many there are. */
+struct scheduler {
+    const char *name;
+    const char *index;
+    const char *counts[3]; /* the first that is there */
+};
+
+/* A launcher's own variables come before those of the scheduler that it runs under: below mpirun, Slurm's are those
+ * of the launcher's daemon. */
+static const struct scheduler launchers[] = {
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE"}},
+    {"PMI", "PMI_RANK", {"PMI_SIZE"}},
+    {"PMIx", "PMIX_RANK", {"PMIX_SIZE", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}},
+};
+static const struct scheduler slurm_tasks = {
+    "Slurm", "SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}};
+static const struct scheduler others[] = {
+    {"Kubernetes", "JOB_COMPLETION_INDEX", {"JOB_COMPLETIONS", "WORLD_SIZE"}},
+    {"RANK", "RANK", {"WORLD_SIZE"}},
+};
+
+struct part {
+    const char *who;
+    uint64_t index, count; /* count 0: unknown */
+};
+
+static bool scheduler_ask(const struct scheduler *scheduler, struct part *part) {
+    *part = (struct part){.who = scheduler->name};
+    if (!environment_number(scheduler->index, &part->index))
+        return false;
+    for (size_t i = 0; i < 3; i++)
+        if (environment_number(scheduler->counts[i], &part->count))
+            break;
+    return true;
+}
+
+/* A job array, each of whose jobs may have several tasks. */
+static bool slurm_ask(struct part *part) {
+    uint64_t id, least, count, step = 1;
+    bool tasks = scheduler_ask(&slurm_tasks, part);
+    /* A batch script that does not use srun is one process, whatever number of tasks was asked for. */
+    if (tasks && getenv("SLURM_JOB_ID") != NULL && getenv("SLURM_STEP_ID") == NULL)
+        *part = (struct part){slurm_tasks.name, 0, 1};
+    if (!environment_number("SLURM_ARRAY_TASK_ID", &id) ||
+        !environment_number("SLURM_ARRAY_TASK_COUNT", &count))
+        return tasks;
+    if (!environment_number("SLURM_ARRAY_TASK_MIN", &least))
+        least = 0;
+    if (!environment_number("SLURM_ARRAY_TASK_STEP", &step) || step == 0)
+        step = 1;
+    struct part inner = tasks && part->count != 0 ? *part : (struct part){.count = 1};
+    uint64_t job = id >= least ? (id - least) / step : 0;
+    *part = (struct part){slurm_tasks.name, job * inner.count + inner.index, count * inner.count};
+    return true;
+}
+
+static bool environment_ask(struct part *part) {
+    for (size_t i = 0; i < sizeof launchers / sizeof launchers[0]; i++)
+        if (scheduler_ask(&launchers[i], part))
+            return true;
+    if (slurm_ask(part))
+        return true;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (scheduler_ask(&others[i], part))
+            return true;
+    return false;
+}
+
+static bool shard_auto(struct batch *batch, uint64_t count) {
+    struct part part;
+    if (!environment_ask(&part)) {
+        terminal_error(
+            NULL, "--shard auto: the environment names no scheduler (Open MPI, PMIx, Slurm, a Kubernetes "
+                  "indexed job, RANK and WORLD_SIZE are known); --shard I/N says it by hand");
+        return false;
+    }
+    part.count = count != 0 ? count : part.count;
+    if (part.count == 0) {
+        terminal_error(NULL,
+                       "--shard auto: %s says which part this is but not of how many; --shard auto/N does",
+                       part.who);
+        return false;
+    }
+    if (part.count > SHARDS_MAX || part.index >= part.count) {
+        terminal_error(NULL, "--shard auto: %s says part %" PRIu64 " of %" PRIu64 ", counted from 0",
+                       part.who, part.index, part.count);
+        return false;
+    }
+    batch->shard = (uint32_t)part.index + 1;
+    batch->n_shards = (uint32_t)part.count;
+    terminal_note(NULL, "shard %" PRIu32 "/%" PRIu32 ", as %s says", batch->shard, batch->n_shards, part.who);
+    return true;
+}
+
+bool shard_choose(struct batch *batch, const char *text) {
+    uint64_t index, count = 0;
+    char first[24] = "";
+    batch->shard = batch->n_shards = 1;
+    if (text == NULL)
+        return true;
+    size_t length = strcspn(text, "/");
+    snprintf(first, sizeof first, "%.*s", (int)(length < sizeof first ? length : 0), text);
+    bool counted = text[length] == '/' && number_parse(text + length + 1, 1, SHARDS_MAX, &count);
+    if (strcmp(first, "auto") == 0 && (counted || text[length] == '\0'))
+        return shard_auto(batch, count);
+    if (!counted || !number_parse(first, 1, count, &index)) {
+        terminal_error(NULL, "--shard: \"%s\" will not do; it is I/N with I from 1 to N, auto or auto/N",
+                       text);
+        return false;
+    }
+    batch->shard = (uint32_t)index;
+    batch->n_shards = (uint32_t)count;
+    return true;
+}
+
+/* ---- dealing ---- */
+
+struct card {
+    struct batch_file *file;
+    uint64_t hash;
+};
+
+static int card_compare(const void *a, const void *b) {
+    const struct card *x = a, *y = b;
+    if (x->file->nbytes != y->file->nbytes)
+        return x->file->nbytes > y->file->nbytes ? -1 : 1;
+    if (x->hash != y->hash)
+        return x->hash < y->hash ? -1 : 1;
+    return strcmp(x->file->input, y->file->input);
+}
+
+/* A binary heap of shards, the one with the fewest bytes on top (of equal ones the lowest number). */
+struct hand {
+    uint64_t nbytes;
+    uint32_t shard;
+};
+
+static bool hand_before(const struct hand *a, const struct hand *b) {
+    return a->nbytes != b->nbytes ? a->nbytes < b->nbytes : a->shard < b->shard;
+}
+
+static void hands_sink(struct hand *hands, uint32_t count) {
+    for (uint32_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && hand_before(&hands[child + 1], &hands[child]))
+            child++;
+        if (!hand_before(&hands[child], &hands[at]))
+            return;
+        struct hand swapped = hands[at];
+        hands[at] = hands[child];
+        hands[child] = swapped;
+    }
+}
+
+static void cards_deal(const struct batch *batch, struct card *cards, uint32_t n_cards, struct hand *hands) {
+    for (uint32_t i = 0; i < batch->n_shards; i++)
+        hands[i] = (struct hand){0, i + 1};
+    for (uint32_t i = 0; i < n_cards; i++) {
+        if (hands[0].shard != batch->shard)
+            cards[i].file->state = BATCH_ELSEWHERE;
+        /* One byte more, so that empty files are spread too. */
+        hands[0].nbytes += cards[i].file->nbytes + 1;
+        hands_sink(hands, batch->n_shards);
+    }
+}
+
+bool shard_deal(struct batch *batch) {
+    struct card *cards = malloc(((size_t)batch->count + 1) * sizeof *cards);
+    struct hand *hands = malloc((size_t)batch->n_shards * sizeof *hands);
+    uint32_t n_cards = 0;
+    bool done = cards != NULL && hands != NULL;
+    for (uint32_t i = 0; done && i < batch->count; i++)
+        if (batch->files[i].state == BATCH_WAITING)
+            cards[n_cards++] = (struct card){&batch->files[i], batch_hash(batch->files[i].input)};
+    if (done) {
+        qsort(cards, n_cards, sizeof *cards, card_compare);
+        cards_deal(batch, cards, n_cards, hands);
+    }
+    free(cards);
+    free(hands);
+    return done;
+}
+
+uint64_t shard_fingerprint(const struct batch *batch) {
+    uint64_t sum = batch->count;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        uint64_t hash = batch_hash(batch->files[i].input) ^ (batch->files[i].nbytes * 0x9e3779b97f4a7c15u);
+        sum = (sum ^ hash) * 0x100000001b3u;
+    }
+    return sum;
+}

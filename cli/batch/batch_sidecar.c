@@ -1,0 +1,292 @@
+#include "cli/batch/batch_sidecar.h"
+
+#include "cli/json_file.h"
+#include "cli/render.h"
+#include "cli/terminal.h"
+#include "cli/version.h"
+#include "layout/groups.h"
+#include "layout/site.h"
+#include "render/json_text.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SITES = 60, SITE_CAPACITY = 400 };
+
+/* Text that a JSON reader has made, into the arena. */
+static const char *text_keep(struct arena *arena, const char *text) {
+    size_t nbytes = text != NULL ? strlen(text) + 1 : 0;
+    char *copy = nbytes != 0 ? arena_alloc(arena, nbytes) : NULL;
+    if (copy == NULL)
+        return "";
+    memcpy(copy, text, nbytes);
+    return copy;
+}
+
+/* ---- writing ---- */
+
+/* The highest total of each of at most INDEX_SAMPLES equal parts of the run, so that no peak is lost. */
+static void add_curve(struct buffer *out, const struct timeline *timeline) {
+    uint64_t n = timeline->n_moments, count = n < INDEX_SAMPLES ? n : INDEX_SAMPLES;
+    buffer_add_text(out, "\"curve\": [");
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t from = (uint32_t)(n * i / count), to = (uint32_t)(n * (i + 1) / count);
+        uint64_t live = timeline->live[timeline_peak_in(timeline, from, to)];
+        buffer_printf(out, "%s%" PRIu64, i != 0 ? "," : "", live);
+    }
+    buffer_add_text(out, "]");
+}
+
+static bool add_sites(struct buffer *out, const struct timeline *timeline, struct arena *arena) {
+    struct group *groups;
+    uint32_t n_groups;
+    if (!groups_at(timeline, timeline->peak_moment, GROUP_BY_SITE, arena, &groups, &n_groups))
+        return false;
+    buffer_add_text(out, ",\n       \"sites\": [");
+    for (uint32_t i = 0; i < n_groups && i < SITES; i++) {
+        char site[SITE_CAPACITY];
+        site_text(timeline->trace, groups[i].site, site, sizeof site);
+        buffer_printf(out, "%s\n        [%" PRIu64 ", %" PRIu32 ", ", i != 0 ? "," : "", groups[i].bytes,
+                      groups[i].count);
+        json_text_add(out, site);
+        buffer_add_text(out, "]");
+    }
+    buffer_add_text(out, "]");
+    return true;
+}
+
+static bool add_device(struct buffer *out, const struct recording *recording, uint32_t device,
+                       struct arena *scratch) {
+    struct arena arena;
+    struct timeline timeline;
+    arena_init(&arena, arena_share(scratch), SIZE_MAX);
+    bool done = timeline_init(&timeline, &recording->trace, device, &arena);
+    if (done) {
+        buffer_printf(out, "%s\n      {\"device\": %" PRId32 ", ", device != 0 ? "," : "",
+                      recording->trace.devices[device].ordinal);
+        add_curve(out, &timeline);
+        done = add_sites(out, &timeline, &arena);
+        buffer_add_text(out, "}");
+    }
+    if (!done || out->failed)
+        recording_print_no_memory(recording, scratch->limit_hit);
+    arena_release(&arena);
+    return done && !out->failed;
+}
+
+static void add_number(struct buffer *out, const char *name, int64_t number) {
+    if (number == BATCH_UNKNOWN)
+        buffer_printf(out, ",\n    \"%s\": null", name);
+    else
+        buffer_printf(out, ",\n    \"%s\": %" PRId64, name, number);
+}
+
+static void add_text(struct buffer *out, const char *name, const char *text) {
+    buffer_printf(out, ",\n    \"%s\": ", name);
+    json_text_add(out, text);
+}
+
+static int64_t mtime_of(const struct stat *status) {
+    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+}
+
+/* Size and time of change are those of the open file: what was read, even if it has been replaced meanwhile. The time
+ * is text, because it has more digits than most readers of JSON keep. */
+static void add_origin(struct buffer *out, const struct recording *recording, const struct batch *batch,
+                       const struct batch_file *file) {
+    buffer_add_text(out, "    \"input\": ");
+    json_text_add(out, file->input);
+    add_number(out, "rank", file->rank);
+    add_number(out, "step", file->step);
+    buffer_printf(out, ",\n    \"size\": %" PRIu64, (uint64_t)recording->input.status.st_size);
+    buffer_printf(out, ",\n    \"mtime_ns\": \"%" PRId64 "\"", mtime_of(&recording->input.status));
+    add_text(out, "flags", batch->settings->flags);
+    if (batch->rules_sha256[0] != '\0')
+        add_text(out, "rules_sha256", batch->rules_sha256);
+    add_text(out, "version", STRATA_VERSION);
+    buffer_printf(out, ",\n    \"page\": \"%s.html\"", file->name);
+    if (batch->settings->png)
+        buffer_printf(out, ",\n    \"png\": \"%s.png\"", file->name);
+    else
+        buffer_add_text(out, ",\n    \"png\": null");
+}
+
+bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
+                   const struct batch_file *file, uint32_t device, struct arena *scratch) {
+    static const char end[] = "\n}\n";
+    struct settings settings = *batch->settings;
+    settings.format = REPORT_JSON;
+    settings.has_device = false; /* what the index shows is one device, what a program reads is the whole */
+    if (!report_build(out, recording, &settings, scratch))
+        return false;
+    /* The report is an object: what follows goes before its end. */
+    out->nbytes -= strlen(end);
+    buffer_add_text(out, ",\n  \"batch\": {\n");
+    add_origin(out, recording, batch, file);
+    buffer_printf(out, ",\n    \"device\": %" PRId32 ",\n    \"devices\": [",
+                  recording->trace.devices[device].ordinal);
+    for (uint32_t i = 0; i < recording->trace.n_devices; i++)
+        if (!add_device(out, recording, i, scratch))
+            return false;
+    buffer_add_text(out, "\n    ]\n  }\n}\n");
+    if (!out->failed)
+        return true;
+    recording_print_no_memory(recording, scratch->limit_hit);
+    return false;
+}
+
+/* ---- reading ---- */
+
+static uint64_t number_of(const cJSON *object, const char *name) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 0x1p63
+               ? (uint64_t)item->valuedouble
+               : 0;
+}
+
+static int64_t signed_of(const cJSON *object, const char *name, int64_t missing) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    bool number = cJSON_IsNumber(item) && item->valuedouble > -0x1p62 && item->valuedouble < 0x1p62;
+    return number ? (int64_t)item->valuedouble : missing;
+}
+
+static const char *string_of(const cJSON *object, const char *name) {
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+/* The element whose "device" is `ordinal`. */
+static const cJSON *device_of(const cJSON *owner, int64_t ordinal) {
+    const cJSON *device;
+    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(owner, "devices")) {
+        if (signed_of(device, "device", INT64_MIN) == ordinal)
+            return device;
+    }
+    return NULL;
+}
+
+static void read_figures(struct index_row *row, const cJSON *device) {
+    row->n_events = number_of(device, "events");
+    row->peak_bytes = number_of(device, "peak_bytes");
+    row->peak_event = signed_of(device, "peak_event", -1);
+    row->end_bytes = number_of(device, "end_bytes");
+    row->reserved_peak_bytes = number_of(device, "reserved_peak_bytes");
+    const cJSON *ooms = cJSON_GetObjectItemCaseSensitive(device, "oom");
+    const cJSON *first = cJSON_GetArrayItem(ooms, 0);
+    row->n_ooms = (uint32_t)cJSON_GetArraySize(ooms);
+    row->oom_requested_bytes = number_of(first, "requested_bytes");
+    row->oom_free_bytes = number_of(first, "device_free_bytes");
+}
+
+static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *arena) {
+    const cJSON *sample;
+    int count = cJSON_GetArraySize(curve);
+    row->samples = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *row->samples);
+    if (row->samples == NULL || count > INDEX_SAMPLES)
+        return false;
+    cJSON_ArrayForEach(sample, curve) {
+        row->samples[row->n_samples++] = cJSON_IsNumber(sample) ? (uint64_t)sample->valuedouble : 0;
+    }
+    return true;
+}
+
+static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *arena) {
+    const cJSON *item;
+    int count = cJSON_GetArraySize(sites);
+    row->sites = arena_alloc(arena, ((size_t)count + 1) * sizeof *row->sites);
+    if (row->sites == NULL)
+        return false;
+    cJSON_ArrayForEach(item, sites) {
+        const cJSON *bytes = cJSON_GetArrayItem(item, 0), *number = cJSON_GetArrayItem(item, 1);
+        const char *site = cJSON_GetStringValue(cJSON_GetArrayItem(item, 2));
+        if (cJSON_IsNumber(bytes) && cJSON_IsNumber(number) && site != NULL)
+            row->sites[row->n_sites++] = (struct index_site){
+                text_keep(arena, site), (uint64_t)bytes->valuedouble, (uint64_t)number->valuedouble};
+    }
+    return true;
+}
+
+/* The reader's sentence about a file that is cut short. NULL: it is whole. */
+static const char *read_truncation(const cJSON *document, struct arena *arena) {
+    const cJSON *diagnostic;
+    cJSON_ArrayForEach(diagnostic, cJSON_GetObjectItemCaseSensitive(document, "diagnostics")) {
+        const char *code = string_of(diagnostic, "code");
+        if (code != NULL && strcmp(code, "truncated") == 0)
+            return text_keep(arena, string_of(diagnostic, "message"));
+    }
+    return NULL;
+}
+
+/* Names become links and file names here, whoever wrote the sidecar. */
+static bool name_is_plain(const char *name) {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    return name[0] != '\0' && name[0] != '.' && name[strspn(name, plain)] == '\0';
+}
+
+static bool read_document(struct sidecar *sidecar, const cJSON *document, const char *name,
+                          struct arena *arena) {
+    const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
+    const char *input = string_of(batch, "input"), *mtime = string_of(batch, "mtime_ns");
+    int64_t ordinal = signed_of(batch, "device", INT64_MIN);
+    const cJSON *figures = device_of(document, ordinal), *extra = device_of(batch, ordinal);
+    if (number_of(document, "schema") != 1 || input == NULL || mtime == NULL || figures == NULL ||
+        extra == NULL)
+        return false;
+    struct index_row *row = &sidecar->row;
+    row->input = text_keep(arena, input);
+    row->name = text_keep(arena, name);
+    row->rank = signed_of(batch, "rank", INDEX_UNKNOWN);
+    row->step = signed_of(batch, "step", INDEX_UNKNOWN);
+    row->device = ordinal;
+    row->n_devices = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(document, "devices"));
+    row->has_png = string_of(batch, "png") != NULL;
+    row->input_nbytes = number_of(batch, "size");
+    sidecar->mtime_ns = strtoll(mtime, NULL, 10);
+    sidecar->flags = text_keep(arena, string_of(batch, "flags"));
+    sidecar->rules_sha256 = text_keep(arena, string_of(batch, "rules_sha256"));
+    sidecar->version = text_keep(arena, string_of(batch, "version"));
+    row->truncation = read_truncation(document, arena);
+    read_figures(row, figures);
+    return read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
+           read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena);
+}
+
+bool sidecar_read(struct sidecar *sidecar, const char *directory, const char *name, struct arena *arena) {
+    *sidecar = (struct sidecar){0};
+    char *path;
+    if (!name_is_plain(name) || asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
+        return false;
+    cJSON *document = json_file_read(path);
+    bool done = document != NULL && read_document(sidecar, document, name, arena);
+    cJSON_Delete(document);
+    free(path);
+    return done;
+}
+
+static bool output_exists(const struct batch *batch, const struct batch_file *file, const char *ending) {
+    char *path;
+    if (asprintf(&path, "%s/%s%s", batch->directory, file->name, ending) < 0)
+        return false;
+    bool exists = access(path, F_OK) == 0;
+    free(path);
+    return exists;
+}
+
+bool sidecar_is_current(const struct batch *batch, const struct batch_file *file) {
+    struct sidecar sidecar;
+    struct arena arena;
+    arena_init(&arena, batch->arena.host, SIZE_MAX);
+    bool current = sidecar_read(&sidecar, batch->directory, file->name, &arena) &&
+                   strcmp(sidecar.row.input, file->input) == 0 && sidecar.row.input_nbytes == file->nbytes &&
+                   sidecar.mtime_ns == file->mtime_ns && sidecar.row.rank == file->rank &&
+                   sidecar.row.step == file->step && strcmp(sidecar.flags, batch->settings->flags) == 0 &&
+                   strcmp(sidecar.rules_sha256, batch->rules_sha256) == 0 &&
+                   strcmp(sidecar.version, STRATA_VERSION) == 0 && output_exists(batch, file, ".html");
+    if (current && batch->settings->png)
+        current = sidecar.row.has_png && output_exists(batch, file, ".png");
+    arena_release(&arena);
+    return current;
+}

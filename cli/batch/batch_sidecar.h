@@ -1,0 +1,31 @@
+/*
+ * NAME.strata.json: the report of a file (schema 1) and, as "batch", what the index needs of it and what --resume
+ * compares. It is put in place after the file's other outputs, so where it is, they are complete. docs/cluster.md
+ * describes it.
+ */
+#ifndef STRATA_CLI_BATCH_BATCH_SIDECAR_H
+#define STRATA_CLI_BATCH_BATCH_SIDECAR_H
+
+#include "base/buffer.h"
+#include "cli/batch/batch.h"
+#include "cli/recording.h"
+#include "render/index/index.h"
+
+/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. False: printed. */
+bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
+                   const struct batch_file *file, uint32_t device, struct arena *scratch);
+
+struct sidecar {
+    struct index_row row;
+    int64_t mtime_ns;
+    const char *flags, *rules_sha256, *version; /* "": none */
+};
+
+/* Reads DIRECTORY/NAME.strata.json; strings go into `arena`. False: not there, or not of a batch; nothing is
+ * printed. */
+bool sidecar_read(struct sidecar *sidecar, const char *directory, const char *name, struct arena *arena);
+
+/* Whether the file's outputs are there and were made of it, as it is now, with these options. */
+bool sidecar_is_current(const struct batch *batch, const struct batch_file *file);
+
+#endif

@@ -1,0 +1,179 @@
+#include "cli/batch/batch_store.h"
+
+#include "cli/output.h"
+#include "cli/terminal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { HEAD_NBYTES = 4096 };
+
+/* Endings of a file's outputs in the order in which they are put in place. The sidecar vouches for the others. */
+static const char *const endings[] = {".png", ".html", ".strata.json"};
+enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
+
+/* ---- whose files ---- */
+
+/* What the beginning of each kind of output says of its writer. */
+static const struct {
+    const char *ending, *mark;
+} marks[] = {
+    {".html", "content=\"Strata\""},
+    {".png", "Strata"},
+    {".json", "\"schema\": 1"},
+};
+
+static bool has_ending(const char *path, const char *ending) {
+    size_t length = strlen(path), n = strlen(ending);
+    return length > n && strcmp(path + length - n, ending) == 0;
+}
+
+/* Whether Strata wrote the file at `path`; also if there is none. */
+static bool is_ours(const char *path) {
+    char head[HEAD_NBYTES];
+    struct stat status;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return errno == ENOENT;
+    bool ours = false;
+    ssize_t n = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, head, sizeof head) : -1;
+    for (size_t i = 0; n > 0 && i < sizeof marks / sizeof marks[0]; i++)
+        ours = ours || (has_ending(path, marks[i].ending) &&
+                        memmem(head, (size_t)n, marks[i].mark, strlen(marks[i].mark)) != NULL);
+    close(fd);
+    return ours;
+}
+
+const char *store_objection(struct batch *batch, const struct batch_file *file) {
+    for (size_t i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
+        char *path = batch_text(batch, "%s/%s%s", batch->directory, file->name, endings[i]);
+        if (path != NULL && (i != 0 || batch->settings->png) && !is_ours(path))
+            return batch_text(batch, "%s exists already and is not Strata's; -f replaces it", path);
+    }
+    return NULL;
+}
+
+/* ---- staging ---- */
+
+/* Removes the files of a directory, not what lies deeper: nothing of ours does. */
+static void directory_empty(const char *path) {
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(dirfd(directory), entry->d_name, 0);
+    closedir(directory);
+}
+
+static bool directory_make(const char *path) {
+    struct stat status;
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode)))
+        return true;
+    terminal_error(path, "cannot make the directory: %s", strerror(errno));
+    return false;
+}
+
+static bool staging_open(struct store *store) {
+    if (!directory_make(store->staging))
+        return false;
+    store->lock = open(store->staging, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (store->lock < 0) {
+        terminal_error(store->staging, "cannot open: %s", strerror(errno));
+        return false;
+    }
+    /* A file system without locks has none to refuse. */
+    if (flock(store->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return true;
+    terminal_error(store->batch->directory, "another strata batch is writing this part of it just now");
+    close(store->lock);
+    return false;
+}
+
+bool store_open(struct store *store, const struct batch *batch) {
+    *store = (struct store){.batch = batch, .lock = -1};
+    if (!directory_make(batch->directory))
+        return false;
+    if (asprintf(&store->staging, "%s/.strata-%" PRIu32 "-of-%" PRIu32 ".tmp", batch->directory, batch->shard,
+                 batch->n_shards) < 0) {
+        terminal_error(NULL, "no memory");
+        return false;
+    }
+    if (!staging_open(store)) {
+        free(store->staging);
+        return false;
+    }
+    directory_empty(store->staging);
+    return true;
+}
+
+void store_close(struct store *store) {
+    directory_empty(store->staging);
+    rmdir(store->staging);
+    close(store->lock);
+    free(store->staging);
+}
+
+static void staged_path(const struct store *store, const struct batch_file *file, const char *ending,
+                        char **path) {
+    if (asprintf(path, "%s/%s%s", store->staging, file->name, ending) < 0)
+        *path = NULL;
+}
+
+const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file) {
+    const char *reason = NULL;
+    for (size_t i = batch->settings->png ? 0 : 1; reason == NULL && i < N_ENDINGS; i++) {
+        char *from;
+        const char *to = batch_text(batch, "%s/%s%s", batch->directory, file->name, endings[i]);
+        staged_path(store, file, endings[i], &from);
+        if (from == NULL || to == NULL)
+            reason = "no memory";
+        else if (rename(from, to) != 0)
+            reason = batch_text(batch, "cannot write %s: %s", to, strerror(errno));
+        free(from);
+    }
+    return reason;
+}
+
+void store_discard(const struct store *store, const struct batch_file *file) {
+    for (size_t i = 0; i < N_ENDINGS; i++) {
+        char *path;
+        staged_path(store, file, endings[i], &path);
+        if (path != NULL)
+            unlink(path);
+        free(path);
+    }
+}
+
+void store_forget(const struct batch *batch, const struct batch_file *file) {
+    char *path;
+    if (asprintf(&path, "%s/%s.strata.json", batch->directory, file->name) < 0)
+        return;
+    if (is_ours(path))
+        unlink(path);
+    free(path);
+}
+
+bool store_write(const char *directory, const char *name, bool force, const struct buffer *content) {
+    struct output output = {.force = true};
+    bool done = false;
+    if (asprintf(&output.path, "%s/%s", directory, name) < 0)
+        output.path = NULL;
+    output.shown = output.path != NULL ? strdup(output.path) : NULL;
+    if (output.shown == NULL)
+        terminal_error(NULL, "no memory");
+    else if (!force && !is_ours(output.path))
+        terminal_error(output.shown, "exists already and is not Strata's; -f replaces it");
+    else
+        done = output_write(&output, content->bytes, content->nbytes);
+    output_release(&output);
+    return done;
+}

@@ -1,0 +1,42 @@
+/*
+ * The directory of the results. Files come into being in a staging directory of the shard,
+ * DIR/.strata-I-of-N.tmp, and are renamed when they are complete, so that whatever is killed, no half of a file is seen
+ * under its own name. The staging directory is locked: two batches cannot do the same part at once.
+ */
+#ifndef STRATA_CLI_BATCH_BATCH_STORE_H
+#define STRATA_CLI_BATCH_BATCH_STORE_H
+
+#include "base/buffer.h"
+#include "cli/batch/batch.h"
+
+struct store {
+    const struct batch *batch;
+    char *staging; /* path */
+    int lock;      /* descriptor of the staging directory */
+};
+
+/* Makes the output directory (not those above it) and the staging directory, empties what an earlier, killed run left
+ * in it. False: printed, nothing to close. */
+bool store_open(struct store *store, const struct batch *batch);
+
+/* Removes the staging directory and what is in it. */
+void store_close(struct store *store);
+
+/* Why the outputs of `file` cannot be put in place: a file that Strata did not write is there, and no -f was given.
+ * NULL: they can. The text belongs to the batch's arena. */
+const char *store_objection(struct batch *batch, const struct batch_file *file);
+
+/* Gives the staged outputs of `file` their names, the sidecar last. NULL: done; else the reason, in the arena. */
+const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file);
+
+/* Removes what is staged of `file`. */
+void store_discard(const struct store *store, const struct batch_file *file);
+
+/* Removes the sidecar of `file`, if it is one: its outputs are no longer those of the input. */
+void store_forget(const struct batch *batch, const struct batch_file *file);
+
+/* Writes DIRECTORY/NAME whole or not at all, replacing only what a batch has written (or anything with `force`).
+ * False: printed. */
+bool store_write(const char *directory, const char *name, bool force, const struct buffer *content);
+
+#endif

@@ -1,0 +1,16 @@
+/* Processes that convert the files of a batch; one that fails or is killed costs its file only. */
+#ifndef STRATA_CLI_BATCH_BATCH_WORKERS_H
+#define STRATA_CLI_BATCH_BATCH_WORKERS_H
+
+#include "cli/batch/batch_store.h"
+
+/*
+ * Converts every file that is BATCH_WAITING, the largest first, and leaves each BATCH_DONE, BATCH_FAILED or
+ * BATCH_SKIPPED. As many run at once as settings->jobs (or the cores) allow and the memory: each reserves what its
+ * size suggests, and one that fails for want of memory is tried again alone. Prints failures and progress. Returns 0,
+ * or the number of the signal that ended it: then all workers are gone, and files that were not finished are still
+ * BATCH_WAITING. -1: no memory, printed.
+ */
+int workers_run(struct batch *batch, const struct store *store);
+
+#endif

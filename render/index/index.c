@@ -1,0 +1,333 @@
+#include "render/index/index.h"
+
+#include "render/json_text.h"
+#include "render/page/template.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern const unsigned char asset_index_html[], asset_base_css[], asset_index_css[], asset_index_js[],
+    asset_text_js[], asset_list_js[];
+extern const size_t asset_index_html_nbytes, asset_base_css_nbytes, asset_index_css_nbytes,
+    asset_index_js_nbytes, asset_text_js_nbytes, asset_list_js_nbytes;
+
+static const struct template_asset scripts[] = {
+    {asset_text_js, &asset_text_js_nbytes},
+    {asset_list_js, &asset_list_js_nbytes},
+    {asset_index_js, &asset_index_js_nbytes},
+};
+
+/* ---- order ---- */
+
+/* Unknown numbers last. */
+static int number_compare(int64_t a, int64_t b) {
+    if (a == b)
+        return 0;
+    if (a == INDEX_UNKNOWN || b == INDEX_UNKNOWN)
+        return a == INDEX_UNKNOWN ? 1 : -1;
+    return a < b ? -1 : 1;
+}
+
+static int row_compare(const void *a, const void *b) {
+    const struct index_row *x = a, *y = b;
+    int order = number_compare(x->rank, y->rank);
+    if (order == 0)
+        order = number_compare(x->step, y->step);
+    if (order == 0)
+        order = strcmp(x->input, y->input);
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+static int refusal_compare(const void *a, const void *b) {
+    const struct index_refusal *x = a, *y = b;
+    int order = strcmp(x->input, y->input);
+    return order != 0 ? order : strcmp(x->reason, y->reason);
+}
+
+void index_sort(struct index *index) {
+    if (index->n_rows != 0)
+        qsort(index->rows, index->n_rows, sizeof *index->rows, row_compare);
+    if (index->n_failed != 0)
+        qsort(index->failed, index->n_failed, sizeof *index->failed, refusal_compare);
+    if (index->n_skipped != 0)
+        qsort(index->skipped, index->n_skipped, sizeof *index->skipped, refusal_compare);
+}
+
+/* ---- JSON ---- */
+
+static void add_name(struct buffer *out, const char *name) {
+    buffer_printf(out, ", \"%s\": ", name);
+}
+
+static void add_text(struct buffer *out, const char *name, const char *text) {
+    add_name(out, name);
+    json_text_add(out, text);
+}
+
+static void add_count(struct buffer *out, const char *name, uint64_t count) {
+    buffer_printf(out, ", \"%s\": %" PRIu64, name, count);
+}
+
+/* null where it is unknown. */
+static void add_number(struct buffer *out, const char *name, int64_t number) {
+    add_name(out, name);
+    if (number == INDEX_UNKNOWN)
+        buffer_add_text(out, "null");
+    else
+        buffer_printf(out, "%" PRId64, number);
+}
+
+static void add_odd(struct buffer *out, unsigned odd) {
+    static const char *const names[] = {"peak", "end", "events", "oom", "truncated"};
+    const char *comma = "";
+    buffer_add_text(out, ", \"odd\": [");
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (odd & 1u << i) {
+            buffer_printf(out, "%s\"%s\"", comma, names[i]);
+            comma = ", ";
+        }
+    buffer_add_text(out, "]");
+}
+
+static void add_outputs(struct buffer *out, const struct index_row *row) {
+    buffer_printf(out, ", \"page\": \"%s.html\", \"sidecar\": \"%s.strata.json\", \"png\": ", row->name,
+                  row->name);
+    if (row->has_png)
+        buffer_printf(out, "\"%s.png\"", row->name);
+    else
+        buffer_add_text(out, "null");
+}
+
+static void add_differences(struct buffer *out, const struct index_row *row) {
+    buffer_add_text(out, ", \"differences\": [");
+    for (uint32_t i = 0; i < row->n_differences; i++) {
+        const struct index_difference *difference = &row->differences[i];
+        buffer_printf(out, "%s{\"bytes\": %" PRIu64 ", \"median_bytes\": %" PRIu64, i != 0 ? ", " : "",
+                      difference->bytes, difference->median_bytes);
+        add_text(out, "site", difference->site);
+        buffer_add_text(out, "}");
+    }
+    buffer_add_text(out, "]");
+}
+
+static void add_oom(struct buffer *out, const struct index_row *row) {
+    add_count(out, "oom", row->n_ooms);
+    if (row->n_ooms == 0)
+        return;
+    add_count(out, "oom_requested_bytes", row->oom_requested_bytes);
+    add_count(out, "oom_free_bytes", row->oom_free_bytes);
+}
+
+/* The members that summary.json and the page share; the first has no comma before it. */
+static void add_row_members(struct buffer *out, const struct index_row *row) {
+    buffer_add_text(out, "\"input\": ");
+    json_text_add(out, row->input);
+    add_number(out, "rank", row->rank);
+    add_number(out, "step", row->step);
+    buffer_printf(out, ", \"device\": %" PRId64, row->device);
+    add_count(out, "devices", row->n_devices);
+    add_count(out, "input_bytes", row->input_nbytes);
+    add_count(out, "events", row->n_events);
+    add_count(out, "peak_bytes", row->peak_bytes);
+    buffer_printf(out, ", \"peak_event\": %" PRId64, row->peak_event);
+    add_count(out, "end_bytes", row->end_bytes);
+    add_count(out, "reserved_peak_bytes", row->reserved_peak_bytes);
+    add_oom(out, row);
+    add_name(out, "truncation");
+    if (row->truncation != NULL)
+        json_text_add(out, row->truncation);
+    else
+        buffer_add_text(out, "null");
+    /* Rounded first: "-0.00" is no number that anybody wants to see. */
+    buffer_printf(out, ", \"peak_score\": %.2f", round(row->score * 100) / 100 + 0.0);
+    add_odd(out, row->odd);
+    add_outputs(out, row);
+    add_name(out, "finding");
+    if (row->finding != NULL)
+        json_text_add(out, row->finding);
+    else
+        buffer_add_text(out, "null");
+    add_differences(out, row);
+}
+
+static void line_begin(struct buffer *out, uint32_t nth) {
+    buffer_add_text(out, nth != 0 ? ",\n    " : "\n    ");
+}
+
+static void add_refusals(struct buffer *out, const char *name, const struct index_refusal *refusals,
+                         uint32_t count) {
+    buffer_printf(out, "  \"%s\": [", name);
+    for (uint32_t i = 0; i < count; i++) {
+        line_begin(out, i);
+        buffer_add_text(out, "{\"input\": ");
+        json_text_add(out, refusals[i].input);
+        add_text(out, "reason", refusals[i].reason);
+        buffer_add_text(out, "}");
+    }
+    buffer_add_text(out, count != 0 ? "\n  ],\n" : "],\n");
+}
+
+static void add_notes(struct buffer *out, const struct index *index) {
+    buffer_add_text(out, "  \"notes\": [");
+    for (uint32_t i = 0; i < index->n_notes; i++) {
+        line_begin(out, i);
+        json_text_add(out, index->notes[i]);
+    }
+    buffer_add_text(out, index->n_notes != 0 ? "\n  ],\n" : "],\n");
+}
+
+static void add_findings(struct buffer *out, const struct index *index) {
+    buffer_add_text(out, "  \"findings\": [");
+    for (uint32_t i = 0; i < index->n_findings; i++) {
+        line_begin(out, i);
+        json_text_add(out, index->rows[index->findings[i]].finding);
+    }
+    buffer_add_text(out, index->n_findings != 0 ? "\n  ],\n" : "],\n");
+}
+
+static int count_compare(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct totals {
+    uint64_t n_events, input_nbytes, n_ooms, peak_least, peak_median, peak_most;
+};
+
+static bool totals_of(const struct index *index, struct totals *totals) {
+    *totals = (struct totals){0};
+    uint64_t *peaks = malloc(((size_t)index->n_rows + 1) * sizeof *peaks);
+    if (peaks == NULL)
+        return false;
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        const struct index_row *row = &index->rows[i];
+        totals->n_events += row->n_events;
+        totals->input_nbytes += row->input_nbytes;
+        totals->n_ooms += row->n_ooms != 0;
+        peaks[i] = row->peak_bytes;
+    }
+    if (index->n_rows != 0) {
+        qsort(peaks, index->n_rows, sizeof *peaks, count_compare);
+        uint64_t low = peaks[(index->n_rows - 1) / 2], high = peaks[index->n_rows / 2];
+        totals->peak_least = peaks[0];
+        totals->peak_median = low + (high - low) / 2;
+        totals->peak_most = peaks[index->n_rows - 1];
+    }
+    free(peaks);
+    return true;
+}
+
+static void add_totals(struct buffer *out, const struct index *index, const struct totals *totals) {
+    buffer_printf(out, "  \"totals\": {\"files\": %" PRIu32,
+                  index->n_rows + index->n_failed + index->n_skipped);
+    add_count(out, "done", index->n_rows);
+    add_count(out, "failed", index->n_failed);
+    add_count(out, "skipped", index->n_skipped);
+    add_count(out, "out_of_memory", totals->n_ooms);
+    add_count(out, "odd", index->n_findings);
+    add_count(out, "events", totals->n_events);
+    add_count(out, "input_bytes", totals->input_nbytes);
+    add_count(out, "lowest_peak_bytes", totals->peak_least);
+    add_count(out, "median_peak_bytes", totals->peak_median);
+    add_count(out, "highest_peak_bytes", totals->peak_most);
+    buffer_add_text(out, "},\n");
+}
+
+/* What the page has beside summary.json: samples as 16-bit shares of the highest peak, so that 2,048 curves stay
+ * small and are on one scale by construction. */
+static void add_samples(struct buffer *out, const struct index_row *row, uint64_t most) {
+    buffer_add_text(out, ", \"samples\": [");
+    for (uint32_t i = 0; i < row->n_samples; i++) {
+        double share = most != 0 ? (double)row->samples[i] / (double)most : 0;
+        buffer_printf(out, "%s%u", i != 0 ? "," : "", (unsigned)lround(share * 65535));
+    }
+    buffer_add_text(out, "]");
+}
+
+static void add_row(struct buffer *out, const struct index_row *row, const struct totals *totals,
+                    bool for_page) {
+    buffer_add_text(out, "{");
+    add_row_members(out, row);
+    if (for_page)
+        add_samples(out, row, totals->peak_most);
+    buffer_add_text(out, "}");
+}
+
+static bool add_document(struct buffer *out, const struct index *index, bool for_page) {
+    struct totals totals;
+    if (!totals_of(index, &totals))
+        return false;
+    buffer_add_text(out, "{\n  \"schema\": 1,\n  \"kind\": \"batch\",\n  \"version\": ");
+    json_text_add(out, index->version);
+    buffer_add_text(out, ",\n");
+    add_totals(out, index, &totals);
+    add_notes(out, index);
+    add_findings(out, index);
+    add_refusals(out, "failed", index->failed, index->n_failed);
+    add_refusals(out, "skipped", index->skipped, index->n_skipped);
+    buffer_add_text(out, "  \"rows\": [");
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        line_begin(out, i);
+        add_row(out, &index->rows[i], &totals, for_page);
+    }
+    buffer_add_text(out, index->n_rows != 0 ? "\n  ]\n}\n" : "]\n}\n");
+    return !out->failed;
+}
+
+bool index_json(struct buffer *out, const struct index *index) {
+    return add_document(out, index, false);
+}
+
+/* ---- the page ---- */
+
+struct index_parts {
+    const struct index *index;
+    struct buffer script, style, data;
+};
+
+static void fill_policy(struct buffer *out, const void *context) {
+    const struct index_parts *parts = context;
+    template_add_policy(out, &parts->script, 1, &parts->style, "");
+}
+
+static void fill_style(struct buffer *out, const void *context) {
+    const struct index_parts *parts = context;
+    template_add_style(out, &parts->style);
+}
+
+static void fill_script(struct buffer *out, const void *context) {
+    const struct index_parts *parts = context;
+    template_add_script(out, &parts->script);
+}
+
+/* json_text_add leaves no '<' in the data, so nothing in it can end the element. */
+static void fill_data(struct buffer *out, const void *context) {
+    const struct index_parts *parts = context;
+    buffer_add_text(out, "<script type=\"application/json\" id=\"data\">");
+    buffer_add(out, parts->data.bytes, parts->data.nbytes);
+    buffer_add_text(out, "</script>");
+}
+
+static const struct template_hole holes[] = {
+    {"POLICY", fill_policy},
+    {"STYLE", fill_style},
+    {"DATA", fill_data},
+    {"SCRIPT", fill_script},
+};
+
+bool index_html(struct buffer *out, const struct index *index) {
+    struct index_parts parts = {.index = index};
+    template_join_scripts(&parts.script, scripts, sizeof scripts / sizeof *scripts);
+    buffer_add(&parts.style, asset_base_css, asset_base_css_nbytes);
+    buffer_add(&parts.style, asset_index_css, asset_index_css_nbytes);
+    if (add_document(&parts.data, index, true) && !parts.script.failed && !parts.style.failed)
+        template_fill(out, (const char *)asset_index_html, holes, sizeof holes / sizeof *holes, &parts);
+    else
+        out->failed = true;
+    buffer_release(&parts.script);
+    buffer_release(&parts.style);
+    buffer_release(&parts.data);
+    return !out->failed;
+}

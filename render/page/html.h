@@ -1,0 +1,37 @@
+/* The self-contained page: template, WebAssembly and payload in one file that fetches nothing. */
+#ifndef STRATA_RENDER_PAGE_HTML_H
+#define STRATA_RENDER_PAGE_HTML_H
+
+#include "base/buffer.h"
+#include "trace/trace.h"
+
+struct html_options {
+    const char *file;   /* name of the input as the reader knows it */
+    const char *sha256; /* of the input, 64 hex digits */
+    const char *title;  /* NULL: the file's name */
+    const char *theme;  /* "light", "dark" or "auto" */
+    const char *color;  /* what the colours show first: "site", "category", ...; NULL: the page's default */
+    const char *view; /* what is shown first, as the page writes it behind the # of its address; NULL: all */
+    int32_t device;   /* ordinal shown first */
+    uint64_t capacity_bytes; /* 0: unknown */
+    uint64_t
+        max_nbytes; /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */
+    unsigned threads; /* for deflate; 0: one per core */
+};
+
+enum html_result { HTML_DONE, HTML_NO_MEMORY, HTML_TOO_LARGE };
+
+/* What max_nbytes took. */
+struct html_outcome {
+    uint64_t n_lives, n_merged, n_bands,
+        n_hidden;          /* as in layout/merge.h; 0 where the page fitted as it was */
+    uint64_t least_nbytes; /* HTML_TOO_LARGE: what the page would need */
+};
+
+/* Appends the page to `out`. Sets trace->meta (adds strings), otherwise only reads; `outcome` may be NULL. All memory
+ * counts as the arena's of `trace`, that of `out` where its host says so. The same input gives the same bytes, whatever
+ * `threads` is. O(size of the trace), with max_nbytes some ten times that. */
+enum html_result html_render(struct buffer *out, struct trace *trace, const struct html_options *options,
+                             struct html_outcome *outcome);
+
+#endif

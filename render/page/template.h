@@ -1,0 +1,51 @@
+/* Fills the files of templates/ into one page that fetches nothing: what the page of a recording and the index of a
+ * batch share. */
+#ifndef STRATA_RENDER_PAGE_TEMPLATE_H
+#define STRATA_RENDER_PAGE_TEMPLATE_H
+
+#include "base/buffer.h"
+
+/* A place "<!-- hole:NAME ... --> default <!-- /hole -->" of a template. */
+struct template_hole {
+    const char *name;
+    void (*fill)(struct buffer *out, const void *context); /* a failure shows in out->failed */
+};
+
+/*
+ * Appends the template with its holes filled; what stands in a hole is a default that makes the template open by
+ * itself in an editor or a browser. `context` is handed to each `fill`. A template with an unknown or open hole is a
+ * build mistake: out->failed is set.
+ */
+void template_fill(struct buffer *out, const char *template, const struct template_hole *holes,
+                   size_t n_holes, const void *context);
+
+/* A file of templates/, embedded by the build. */
+struct template_asset {
+    const unsigned char *bytes;
+    const size_t *nbytes;
+};
+
+/* The scripts as one strict block, so that their names stay out of the page's global scope, without comments and
+ * indentation. */
+void template_join_scripts(struct buffer *script, const struct template_asset *assets, size_t n_assets);
+
+void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes);
+
+/* Text for an element or an attribute in quotes. */
+void template_add_escaped(struct buffer *out, const char *text);
+
+/* <title>TITLE - Strata</title> */
+void template_add_title(struct buffer *out, const char *title);
+
+/* The Content-Security-Policy that allows these scripts and this style and nothing else; `extra` is added to the
+ * sources of scripts ("" or " 'wasm-unsafe-eval'"). */
+void template_add_policy(struct buffer *out, const struct buffer *scripts, size_t n_scripts,
+                         const struct buffer *style, const char *extra);
+
+void template_add_style(struct buffer *out, const struct buffer *style);
+void template_add_script(struct buffer *out, const struct buffer *script);
+
+/* An element with bytes in base64, which has no '<', so nothing in it can end the element. */
+void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes, size_t nbytes);
+
+#endif

@@ -1,0 +1,229 @@
+#include "render/png/chart.h"
+
+#include "layout/groups.h"
+#include "render/png/canvas.h"
+#include "render/png/chart_groups.h"
+#include "render/png/chart_layout.h"
+#include "render/png/png_write.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- samples of the plot's patterns, for the key; the raster's own proportions ---- */
+
+static void draw_dots(struct canvas *canvas, const struct chart_box *box, uint32_t ink, int32_t scale) {
+    canvas_fill(canvas, box->rect, box->color, 178);
+    for (int32_t y = 2 * scale; y < box->rect.height; y += 6 * scale)
+        for (int32_t x = 2 * scale; x < box->rect.width; x += 6 * scale)
+            canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, scale, scale}, ink, 255);
+}
+
+static void draw_hatch(struct canvas *canvas, const struct chart_box *box, uint32_t ground, int32_t scale) {
+    canvas_fill(canvas, box->rect, box->color, 255);
+    for (int32_t y = 0; y < box->rect.height; y++)
+        for (int32_t x = 0; x < box->rect.width; x++)
+            if ((x / scale + (box->rect.height - y) / scale) % 8 < 2)
+                canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ground, 110);
+}
+
+static bool draw_text(struct canvas *canvas, struct font *font, const struct chart_box *box) {
+    int32_t ascent = (int32_t)font_ascent(box->style), descent = (int32_t)font_descent(box->style);
+    int32_t baseline = box->rect.y + (box->rect.height - ascent - descent) / 2 + ascent;
+    return canvas_text(canvas, font, box->style, box->text, box->rect.x, baseline, box->color);
+}
+
+static bool draw_box(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
+                     const struct chart_box *box, uint32_t scale) {
+    int32_t pen = (int32_t)scale;
+    struct rect line = {box->rect.x, box->rect.y + box->rect.height / 2, box->rect.width, pen};
+    switch (box->kind) {
+    case CHART_TEXT: return draw_text(canvas, font, box);
+    case CHART_FILL: canvas_fill(canvas, box->rect, box->color, 255); break;
+    case CHART_SWATCH: canvas_swatch(canvas, box->rect, 3 * scale, box->color); break;
+    case CHART_DOTS: draw_dots(canvas, box, layout->colors.text, pen); break;
+    case CHART_HATCH: draw_hatch(canvas, box, layout->colors.background, pen); break;
+    case CHART_LINE: canvas_fill(canvas, line, box->color, 255); break;
+    case CHART_DASH: canvas_dash(canvas, line, 7 * scale, 5 * scale, box->color, 255); break;
+    case CHART_MARKER: canvas_triangle(canvas, box->rect, box->color); break;
+    }
+    return true;
+}
+
+/* ---- the plot ---- */
+
+static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct chart_layout *layout,
+                       const struct chart_input *input) {
+    struct raster raster;
+    uint8_t *rgba = malloc((size_t)layout->view.width * layout->view.height * 4);
+    raster_init(&raster, input->host);
+    bool drawn = rgba && scene_build(scene, &layout->view) && raster_draw(&raster, scene, input->style, rgba);
+    if (drawn)
+        canvas_blit(canvas, layout->plot.x, layout->plot.y, rgba, layout->view.width, layout->view.height);
+    raster_release(&raster);
+    free(rgba);
+    return drawn;
+}
+
+static bool draw_plot(struct canvas *canvas, const struct chart_layout *layout,
+                      const struct chart_input *input) {
+    struct scene scene;
+    if (layout->plot_is_text) {
+        canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
+        return true;
+    }
+    scene_init(&scene, input->timeline, input->host);
+    bool drawn = draw_scene(canvas, &scene, layout, input);
+    scene_release(&scene);
+    return drawn;
+}
+
+static bool draw_all(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
+                     const struct chart_input *input) {
+    bool drawn = draw_plot(canvas, layout, input);
+    for (uint32_t i = 0; i < layout->n_boxes; i++)
+        drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], input->style->scale);
+    return drawn;
+}
+
+/* ---- the file ---- */
+
+static enum chart_error write_png(struct buffer *out, const struct png_picture *picture,
+                                  const struct chart_layout *layout, const struct chart_options *options) {
+    char software[96], plot[80];
+    snprintf(software, sizeof software, "Strata %.80s", options->version);
+    snprintf(plot, sizeof plot, "%d %d %d %d", (int)layout->plot.x, (int)layout->plot.y,
+             (int)layout->plot.width, (int)layout->plot.height);
+    const struct png_text texts[] = {{"Software", software},
+                                     {"strata:sha256", options->sha256},
+                                     {"strata:flags", options->flags},
+                                     {"strata:plot", plot}};
+    if (png_write(out, picture, texts, 4))
+        return CHART_OK;
+    return out->failed ? CHART_NO_MEMORY : CHART_PNG;
+}
+
+/* Larger than what is attached to a bug report: 1 MB, for more than 1600 x 900 pixels as much more. */
+static bool is_large(const struct png_picture *picture, size_t nbytes) {
+    const uint64_t most = 1000000, usual = 1600 * 900, pixels = (uint64_t)picture->width * picture->height;
+    return nbytes >= (pixels <= usual ? most : pixels * most / usual);
+}
+
+static enum chart_error write_reduced(struct buffer *out, struct png_picture picture,
+                                      const struct chart_layout *layout,
+                                      const struct chart_options *options) {
+    const size_t n_pixels = (size_t)picture.width * picture.height;
+    struct colors colors;
+    uint8_t *index = malloc(n_pixels);
+    enum chart_error error = CHART_NO_MEMORY;
+    if (index && colors_reduce(&colors, picture.pixels, n_pixels, index)) {
+        picture.pixels = index;
+        picture.colors = &colors;
+        error = write_png(out, &picture, layout, options);
+    }
+    free(index);
+    return error;
+}
+
+/*
+ * Where thousands of allocations change between two columns, or tens of thousands are alive and each is thinner than a
+ * pixel, the pixels have nothing in common, and deflate can do little: 50,000 alive take 1.9 MB. With 256 colours a
+ * pixel takes at most a byte. Tried too: repeating the left or upper neighbour's colour where it is near (1.7 MB for
+ * differences up to 8), and rounding channels to multiples of 16 (0.9 MB, but 1.2 MB of 800 that change fast).
+ */
+static enum chart_error write_small(struct buffer *out, const struct canvas *canvas,
+                                    const struct chart_layout *layout, const struct chart_options *options) {
+    const struct png_picture picture = {canvas->rgba, NULL, canvas->width, canvas->height};
+    const size_t before = out->nbytes;
+    enum chart_error error = write_png(out, &picture, layout, options);
+    if (error != CHART_OK || !is_large(&picture, out->nbytes - before))
+        return error;
+    out->nbytes = before;
+    return write_reduced(out, picture, layout, options);
+}
+
+static enum chart_error draw_and_write(struct buffer *out, struct font *font, const struct chart_input *input,
+                                       const struct chart_layout *layout) {
+    const struct chart_options *options = input->options;
+    struct canvas canvas;
+    if (!canvas_init(&canvas, options->width * options->scale, options->height * options->scale,
+                     layout->colors.background))
+        return CHART_NO_MEMORY;
+    enum chart_error error = CHART_NO_MEMORY;
+    if (draw_all(&canvas, font, layout, input))
+        error = write_small(out, &canvas, layout, options);
+    canvas_release(&canvas);
+    return error;
+}
+
+static enum chart_error chart_with_font(struct buffer *out, struct font *font,
+                                        const struct chart_input *input) {
+    struct chart_layout layout;
+    enum chart_error error = chart_layout_make(&layout, input, font);
+    if (error == CHART_OK)
+        error = draw_and_write(out, font, input, &layout);
+    chart_layout_release(&layout);
+    return error;
+}
+
+/* What the style needs besides the options. False: no memory. */
+static bool style_fill(struct raster_style *style, const struct chart_input *input, struct arena *scratch) {
+    const struct timeline *timeline = input->timeline;
+    const struct chart_options *options = input->options;
+    uint8_t *category = NULL, *mask = NULL;
+    if (options->color_by == COLOR_BY_CATEGORY) {
+        category = arena_alloc(scratch, (size_t)timeline->device->lives.count + 1);
+        if (category == NULL || !categories_find(timeline, category, scratch))
+            return false;
+    }
+    if (options->hide_internal) {
+        mask = arena_alloc(scratch, timeline->trace->stacks.count);
+        if (mask == NULL)
+            return false;
+        chart_internal_mask(timeline, mask);
+    }
+    *style = (struct raster_style){.dark = options->dark,
+                                   .color_by = options->color_by,
+                                   .capacity_bytes = options->capacity_bytes,
+                                   .reserved = true,
+                                   .faded = options->hide_internal,
+                                   .stack_mask = mask,
+                                   .category = category,
+                                   .scale = options->scale};
+    return true;
+}
+
+/* `style` is the caller's, so that it lives as long as `input`. */
+static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
+                                          struct raster_style *style, struct arena *scratch) {
+    struct group *groups;
+    if (!style_fill(style, input, scratch) ||
+        !chart_groups_find(input, style, scratch, &groups, &input->n_groups))
+        return CHART_NO_MEMORY;
+    input->groups = groups;
+    input->style = style;
+    struct font *font = font_open();
+    if (!font)
+        return CHART_FONT;
+    enum chart_error error = chart_with_font(out, font, input);
+    font_close(font);
+    return error;
+}
+
+enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
+                           const struct chart_options *options, struct arena *memory) {
+    struct chart_input input = {.timeline = timeline,
+                                .options = options,
+                                .host = arena_share(memory),
+                                .window = chart_window_of(timeline, options),
+                                .moment = options->legend_moment};
+    if (input.moment == UINT32_MAX)
+        input.moment = input.window.peak_moment;
+    else if (input.moment >= timeline->n_moments)
+        input.moment = timeline->n_moments - 1;
+    struct arena scratch;
+    struct raster_style style;
+    arena_init(&scratch, input.host, SIZE_MAX);
+    enum chart_error error = chart_with_groups(out, &input, &style, &scratch);
+    arena_release(&scratch);
+    return error;
+}

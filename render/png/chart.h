@@ -1,0 +1,42 @@
+/* The annotated picture: timeline, axes, markers and legend as a PNG. */
+#ifndef STRATA_RENDER_PNG_CHART_H
+#define STRATA_RENDER_PNG_CHART_H
+
+#include "base/buffer.h"
+#include "layout/scene.h"
+#include "render/raster/raster.h"
+
+struct chart_options {
+    const char *file;       /* name of the input as the reader knows it */
+    const char *sha256;     /* of the input, 64 hex digits */
+    const char *title;      /* NULL: the file's name */
+    const char *flags;      /* command line flags that shaped the picture, for the text chunk; may be "" */
+    const char *version;    /* of Strata */
+    uint32_t width, height; /* pixels of the whole picture before scale: 320 .. 7680 by 240 .. 4320 */
+    uint32_t scale;         /* 1 .. 4: everything that many times larger */
+    bool dark;
+    enum axis axis;
+    int64_t from_q16, to_q16; /* window, as in struct view; from == to: the whole run */
+    uint64_t top_bytes;       /* upper end of the y axis; 0: chosen */
+    enum color_by color_by;
+    uint64_t capacity_bytes; /* a line; 0: none */
+    bool hide_internal;     /* fade allocations without a line of the user's own code, and list them as one */
+    uint32_t legend_moment; /* the legend's sums are of this moment; UINT32_MAX: the peak */
+};
+
+enum chart_error {
+    CHART_OK = 0,
+    CHART_NO_MEMORY = -1,
+    CHART_FONT = -2,
+    CHART_PNG = -3,
+    CHART_SIZE = -4, /* width, height or scale out of range, or a plot wider than VIEW_MAX_SIDE */
+};
+
+/* Appends a PNG to `out`. The same input gives the same bytes. The text chunk "strata:plot" holds "x y width height" of
+ * the plot area, whose pixels are exactly those of raster_draw for the same view; a picture that would take more than
+ * 1 MB (beyond 1600 x 900 pixels as much more) is written in the 256 colours nearest to its own. What the recording
+ * needs counts as the memory of `memory`; the pixels do not, their number is the options'. */
+enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
+                           const struct chart_options *options, struct arena *memory);
+
+#endif

@@ -1,0 +1,133 @@
+/* What the legend lists: call sites, or what shares a colour. */
+#include "render/png/chart_groups.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "layout/site.h"
+#include "render/raster/raster.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static uint32_t keys_count(const struct device_trace *device, enum color_by by) {
+    return by == COLOR_BY_STREAM ? device->n_streams : by == COLOR_BY_POOL ? device->n_pools : RASTER_KEYS;
+}
+
+/* Is a to be listed before b? Scales from their upper end, the rest by bytes. */
+static bool goes_before(enum color_by by, const struct group *a, const struct group *b) {
+    return by == COLOR_BY_SIZE || by == COLOR_BY_AGE ? a->site > b->site : a->bytes > b->bytes;
+}
+
+/* Those that were seen, in order, to the front. Few keys, but for streams: real files have tens at most. */
+static uint32_t keys_sort(struct group *groups, const bool *seen, uint32_t n_keys, enum color_by by) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_keys; i++) {
+        struct group own = groups[i];
+        uint32_t at = n;
+        if (!seen[i])
+            continue;
+        for (; at > 0 && goes_before(by, &own, &groups[at - 1]); at--)
+            groups[at] = groups[at - 1];
+        groups[at] = own;
+        n++;
+    }
+    return n;
+}
+
+/* A colour that the window shows is explained, also where nothing of it is alive at the legend's moment. */
+static bool keys_sum(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
+                     struct group **groups, uint32_t *n_groups) {
+    const struct timeline *timeline = input->timeline;
+    const struct lives *lives = &timeline->device->lives;
+    uint32_t n_keys = keys_count(timeline->device, style->color_by);
+    *groups = arena_alloc(arena, ((size_t)n_keys + 1) * sizeof **groups);
+    bool *seen = arena_alloc(arena, (size_t)n_keys + 1);
+    if (*groups == NULL || seen == NULL)
+        return false;
+    for (uint32_t i = 0; i < n_keys; i++)
+        (*groups)[i] = (struct group){.site = i};
+    bytes_zero(seen, n_keys);
+    for (uint32_t i = 0; i < lives->count; i++) {
+        bool alive = lives->birth[i] <= input->moment && lives->death[i] > input->moment;
+        bool shown =
+            lives->birth[i] < input->window.end_moment && lives->death[i] > input->window.first_moment;
+        if (lives->size[i] == 0 || !(alive || shown))
+            continue;
+        uint32_t key = raster_key(timeline, style, i);
+        seen[key] = true;
+        (*groups)[key].bytes += alive ? lives->size[i] : 0;
+        (*groups)[key].count += alive;
+    }
+    *n_groups = keys_sort(*groups, seen, n_keys, style->color_by);
+    return true;
+}
+
+bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
+                       struct group **groups, uint32_t *n_groups) {
+    if (style->color_by != COLOR_BY_SITE)
+        return keys_sum(input, style, arena, groups, n_groups);
+    if (!groups_at(input->timeline, input->moment, GROUP_BY_SITE, arena, groups, n_groups))
+        return false;
+    if (input->options->hide_internal)
+        groups_hide_internal(input->timeline, *groups, n_groups);
+    return true;
+}
+
+void chart_internal_mask(const struct timeline *timeline, uint8_t *mask) {
+    for (uint32_t i = 0; i < timeline->trace->stacks.count; i++)
+        mask[i] = timeline_frame_is_user(timeline, timeline->site[i]);
+}
+
+/* ---- names ---- */
+
+static void range_text(enum color_by by, uint32_t key, char *text, size_t capacity) {
+    uint64_t from, to;
+    raster_key_range(by, key, &from, &to);
+    struct figure low = by == COLOR_BY_SIZE ? format_bytes(from) : format_count(from);
+    struct figure high = by == COLOR_BY_SIZE ? format_bytes(to) : format_count(to);
+    const char *unit = by == COLOR_BY_SIZE ? "" : " events";
+    if (to == UINT64_MAX)
+        snprintf(text, capacity, "%s%s and more", low.text, unit);
+    else if (from == 0)
+        snprintf(text, capacity, "below %s%s", high.text, unit);
+    else
+        snprintf(text, capacity, "%s to %s%s", low.text, high.text, unit);
+}
+
+static void pool_text(const struct device_trace *device, uint32_t pool, char *text, size_t capacity) {
+    const struct pool_id *id = &device->pools[pool];
+    if (pool == POOL_UNKNOWN)
+        snprintf(text, capacity, "pool not recorded");
+    else if (id->first == 0 && id->second == 0)
+        snprintf(text, capacity, "default pool");
+    else
+        snprintf(text, capacity, "private pool (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
+}
+
+static void category_text(uint32_t category, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s", category_name((enum category)category));
+    for (char *at = text; *at != '\0'; at++)
+        *at = *at == '_' ? ' ' : *at;
+}
+
+void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
+                      uint32_t capacity) {
+    switch (by) {
+    case COLOR_BY_SITE:
+        if (key == GROUP_INTERNAL)
+            snprintf(text, capacity, "internal");
+        else
+            site_text(timeline->trace, key, text, capacity);
+        break;
+    case COLOR_BY_SIZE:
+    case COLOR_BY_AGE: range_text(by, key, text, capacity); break;
+    case COLOR_BY_STREAM:
+        if (key == 0)
+            snprintf(text, capacity, "default stream");
+        else
+            snprintf(text, capacity, "stream %" PRIu32, key);
+        break;
+    case COLOR_BY_POOL: pool_text(timeline->device, key, text, capacity); break;
+    case COLOR_BY_CATEGORY: category_text(key, text, capacity); break;
+    }
+}

@@ -1,0 +1,266 @@
+#include "render/png/chart_layout.h"
+
+#include "base/format.h"
+#include "render/png/chart_maker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- sizes and colours ---- */
+
+/* GitHub's neutral tones: bug reports are read there, and the picture should not shout on either of its
+ * pages. */
+static const struct chart_colors colors_light = {.background = 0xffffff,
+                                                 .text = 0x1f2328,
+                                                 .quiet = 0x59636e,
+                                                 .line = 0xd1d9e0,
+                                                 .alarm = 0xcf222e,
+                                                 .note = 0x9a6700,
+                                                 .phase = {0xe3e9f0, 0xd3dce6}};
+static const struct chart_colors colors_dark = {.background = 0x0d1117,
+                                                .text = 0xe6edf3,
+                                                .quiet = 0x9198a1,
+                                                .line = 0x3d444d,
+                                                .alarm = 0xff7b72,
+                                                .note = 0xd29922,
+                                                .phase = {0x252c36, 0x323b48}};
+
+static uint32_t square_root(uint32_t n) {
+    uint32_t root = 0;
+    while ((uint64_t)(root + 1) * (root + 1) <= n)
+        root++;
+    return root;
+}
+
+/*
+ * Text grows with the square root of the picture: 12 px at 800x450, 15 px at 1600x900, 23 px at 3840x2160. So
+ * a large picture has more room for data, and is still readable when it is shown at half its size.
+ */
+static void maker_sizes(struct chart_maker *maker) {
+    const struct chart_options *options = maker->in->options;
+    uint32_t wide = options->width * 9 / 16, side = options->height < wide ? options->height : wide;
+    uint32_t em = square_root(side / 4), scale = options->scale;
+    em = em < 12 ? 12 : em;
+    uint32_t small = em * 15 / 16 < 12 ? 12 : em * 15 / 16;
+    maker->scale = (int32_t)scale;
+    maker->width = (int32_t)(options->width * scale);
+    maker->height = (int32_t)(options->height * scale);
+    maker->em = (int32_t)(em * scale);
+    maker->title = (struct font_style){FONT_BOLD, em * 11 / 8 * scale};
+    maker->body = (struct font_style){FONT_REGULAR, em * scale};
+    maker->bold = (struct font_style){FONT_BOLD, em * scale};
+    maker->small = (struct font_style){FONT_REGULAR, small * scale};
+}
+
+/* ---- window ---- */
+
+static uint32_t moment_of_event_q16(const struct timeline *timeline, int64_t q16) {
+    int64_t event = q16 >= 0 ? q16 / 65536 : -1;
+    return event >= timeline->device->n_events ? timeline->device->n_events : (uint32_t)(event + 1);
+}
+
+static uint32_t moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16) {
+    return axis == AXIS_EVENTS ? moment_of_event_q16(timeline, q16)
+                               : timeline_moment_at(timeline, q16 / 65536);
+}
+
+struct chart_window chart_window_of(const struct timeline *timeline, const struct chart_options *options) {
+    bool timed = options->axis == AXIS_TIME && timeline->start_us;
+    struct view view = {.axis = timed ? AXIS_TIME : AXIS_EVENTS};
+    struct chart_window window = {.axis = view.axis, .whole = options->from_q16 >= options->to_q16};
+    view_fit(&view, timeline);
+    window.from_q16 = window.whole ? view.from_q16 : options->from_q16;
+    window.to_q16 = window.whole ? view.to_q16 : options->to_q16;
+    window.first_moment = window.whole ? 0 : moment_of_q16(timeline, window.axis, window.from_q16);
+    /* The end is exclusive: an event that begins exactly there is not shown. */
+    window.end_moment =
+        window.whole ? timeline->n_moments : moment_of_q16(timeline, window.axis, window.to_q16 - 1) + 1;
+    if (window.end_moment <= window.first_moment)
+        window.end_moment = window.first_moment + 1;
+    window.peak_moment = timeline_peak_in(timeline, window.first_moment, window.end_moment);
+    return window;
+}
+
+static uint64_t window_top(const struct chart_input *in) {
+    const struct chart_window *window = &in->window;
+    if (in->options->top_bytes != 0)
+        return in->options->top_bytes;
+    return timeline_headroom_in(in->timeline, window->first_moment, window->end_moment,
+                                in->options->capacity_bytes);
+}
+
+/* ---- head ---- */
+
+static void subtitle_facts(const struct chart_maker *maker, char *text, size_t capacity) {
+    const struct timeline *timeline = maker->in->timeline;
+    const struct chart_window *window = &maker->in->window;
+    uint32_t n_events = timeline->device->n_events;
+    char name[96] = "CPU", model[61];
+    chart_string_text(maker, timeline->device->name, model, sizeof model);
+    if (timeline->device->ordinal != ORDINAL_CPU)
+        snprintf(name, sizeof name, "GPU %d%s%s", (int)timeline->device->ordinal,
+                 model[0] != '\0' ? " \xc2\xb7 " : "", model);
+    int used = snprintf(text, capacity, "%s \xc2\xb7 %s event%s", name, format_count(n_events).text,
+                        n_events == 1 ? "" : "s");
+    if (timeline->start_us && n_events > 1)
+        used += snprintf(text + used, capacity - (size_t)used, " \xc2\xb7 %s",
+                         format_duration(timeline->start_us[timeline->n_moments - 1]).text);
+    if (!window->whole)
+        snprintf(text + used, capacity - (size_t)used, " \xc2\xb7 shown: events %s to %s",
+                 format_count(window->first_moment > 0 ? window->first_moment - 1 : 0).text,
+                 format_count(window->end_moment > 1 ? window->end_moment - 2 : 0).text);
+}
+
+/* Where the file's name is not the title, it stands before the facts, elided so that these are whole. */
+static void subtitle_put(struct chart_maker *maker, struct rect line) {
+    const struct chart_colors *colors = &maker->out->colors;
+    char facts[256];
+    subtitle_facts(maker, facts, sizeof facts);
+    if (maker->in->options->title) {
+        char separated[280];
+        snprintf(separated, sizeof separated, " \xc2\xb7 %s", facts);
+        int32_t room = line.width - chart_text_width(maker, maker->body, separated);
+        int32_t used = room < 4 * maker->em
+                           ? 0
+                           : chart_put_text(maker, (struct rect){line.x, line.y, room, 0}, CHART_LEFT,
+                                            maker->body, colors->quiet, maker->in->options->file);
+        line.x += used;
+        line.width -= used;
+        if (used > 0)
+            memcpy(facts, separated, sizeof facts - 1);
+    }
+    facts[sizeof facts - 1] = '\0';
+    chart_put_text(maker, line, CHART_LEFT, maker->body, colors->quiet, facts);
+}
+
+/* Title and subtitle. Returns the y below. */
+static int32_t head_put(struct chart_maker *maker, struct rect page) {
+    const struct chart_options *options = maker->in->options;
+    const struct chart_colors *colors = &maker->out->colors;
+    char maker_name[80];
+    snprintf(maker_name, sizeof maker_name, "Strata %.60s", options->version);
+    int32_t title_line = chart_line(maker->title);
+    int32_t name_y = page.y + title_line - chart_line(maker->small) - (int32_t)maker->title.px / 8;
+    struct rect name = {page.x + page.width / 2, name_y, page.width / 2, 0};
+    int32_t name_width = chart_put_text(maker, name, CHART_RIGHT, maker->small, colors->quiet, maker_name);
+    struct rect title = {page.x, page.y, page.width - name_width - maker->em, 0};
+    chart_put_text(maker, title, CHART_LEFT, maker->title, colors->text,
+                   options->title ? options->title : options->file);
+    struct rect subtitle = {page.x, page.y + title_line, page.width, 0};
+    subtitle_put(maker, subtitle);
+    return subtitle.y + chart_line(maker->body) + maker->em / 2;
+}
+
+/* ---- middle ---- */
+
+/* The middle of the page, divided. A width of 0: there is none. */
+struct parts {
+    struct rect chart, legend;
+};
+
+static struct parts parts_beside(struct chart_maker *maker, struct rect area) {
+    int32_t gap = maker->em * 3 / 2;
+    int32_t most = area.width * 2 / 5 < 32 * maker->em ? area.width * 2 / 5 : 32 * maker->em;
+    int32_t width = chart_legend_width(maker, 16 * maker->em, most);
+    struct parts parts = {area, area};
+    parts.chart.width -= width + gap;
+    parts.legend.x += area.width - width;
+    parts.legend.width = width;
+    return parts;
+}
+
+static struct parts parts_below(struct chart_maker *maker, struct rect area) {
+    int32_t wanted = chart_legend_height(maker), most = area.height * 2 / 5, gap = maker->em;
+    int32_t height = wanted < most ? wanted : most;
+    struct parts parts = {area, area};
+    parts.chart.height -= height + gap;
+    parts.legend.y += area.height - height;
+    parts.legend.height = height;
+    /* Figures far from their names are hard to read. */
+    if (parts.legend.width > 44 * maker->em)
+        parts.legend.width = 44 * maker->em;
+    return parts;
+}
+
+static struct parts parts_of(struct chart_maker *maker, struct rect area) {
+    struct parts alone = {area, {0}};
+    if (maker->out->plot_is_text)
+        return alone;
+    if (area.width >= 46 * maker->em && area.height * 2 <= area.width * 3)
+        return parts_beside(maker, area);
+    return area.height >= 26 * maker->em ? parts_below(maker, area) : alone;
+}
+
+/* The plot is what lane, phases and labels leave of the chart's part. */
+static bool plot_place(struct chart_maker *maker, struct rect area) {
+    struct chart_layout *out = maker->out;
+    int32_t lane = chart_lane_height(maker), below = chart_phases_height(maker);
+    int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
+    out->plot = (struct rect){area.x, area.y + lane, area.width, area.height - lane - below - x_labels};
+    if (out->plot.height < 16 || out->plot.height > VIEW_MAX_SIDE)
+        return false;
+    out->view.height = (uint32_t)out->plot.height;
+    int32_t labels = chart_y_labels_width(maker);
+    out->plot.x += labels;
+    out->plot.width -= labels;
+    if (out->plot.width < 16 || out->plot.width > VIEW_MAX_SIDE)
+        return false;
+    out->view.width = (uint32_t)out->plot.width;
+    return true;
+}
+
+static void chart_parts_put(struct chart_maker *maker, struct rect area) {
+    const struct rect plot = maker->out->plot;
+    chart_lane_put(maker, (struct rect){plot.x, area.y, plot.width, plot.y - area.y});
+    chart_phases_put(maker,
+                     (struct rect){plot.x, plot.y + plot.height, plot.width, chart_phases_height(maker)});
+    chart_axes_put(maker);
+}
+
+/* ---- all of it ---- */
+
+static bool middle_put(struct chart_maker *maker, struct rect area) {
+    struct parts parts = parts_of(maker, area);
+    if (!plot_place(maker, parts.chart))
+        return false;
+    if (maker->out->plot_is_text) {
+        chart_empty_put(maker);
+        return true;
+    }
+    chart_parts_put(maker, parts.chart);
+    if (parts.legend.width > 0)
+        chart_legend_put(maker, parts.legend);
+    return true;
+}
+
+static bool options_are_valid(const struct chart_options *options) {
+    return options->width >= 320 && options->width <= 7680 && options->height >= 240 &&
+           options->height <= 4320 && options->scale >= 1 && options->scale <= 4;
+}
+
+enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,
+                                   struct font *font) {
+    *layout = (struct chart_layout){.colors = input->options->dark ? colors_dark : colors_light};
+    arena_init(&layout->arena, input->host, SIZE_MAX);
+    if (!options_are_valid(input->options))
+        return CHART_SIZE;
+    struct chart_maker maker = {.in = input, .out = layout, .font = font};
+    maker_sizes(&maker);
+    layout->plot_is_text = input->timeline->peak_bytes == 0;
+    layout->view = (struct view){.axis = input->window.axis,
+                                 .from_q16 = input->window.from_q16,
+                                 .to_q16 = input->window.to_q16,
+                                 .top_bytes = window_top(input)};
+    if (!layout->plot_is_text && maker.height >= 24 * maker.em)
+        chart_phases_find(&maker);
+    struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
+                        maker.height - maker.em * 3 / 2};
+    int32_t top = head_put(&maker, page), bottom = page.y + page.height - chart_notes_height(&maker);
+    chart_notes_put(&maker, (struct rect){page.x, bottom, page.width, page.y + page.height - bottom});
+    bool placed = middle_put(&maker, (struct rect){page.x, top, page.width, bottom - top});
+    return maker.failed ? CHART_NO_MEMORY : placed ? CHART_OK : CHART_SIZE;
+}
+
+void chart_layout_release(struct chart_layout *layout) {
+    arena_release(&layout->arena);
+}

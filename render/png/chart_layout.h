@@ -1,0 +1,95 @@
+/*
+ * Where everything of the picture goes, computed before anything is drawn, so that a test can ask whether
+ * boxes overlap.
+ *
+ *     +------------------------------------------------------------------+
+ *     | title                                                    Strata  |
+ *     | file · GPU 0 · 18,992 events · 12.3 s                            |
+ *     |      lane: flags of peak and OOM          | legend               |
+ *     |  GiB +----------------------------------+ | # site   bytes share |
+ *     |   40 |                                  | | ...                  |
+ *     |   20 |  plot (belongs to the raster)    | | 118 more             |
+ *     |    0 +----------------------------------+ |                      |
+ *     |       phases                              |                      |
+ *     |       0        5,000       10,000         | key of lines and     |
+ *     |                  event                    | patterns             |
+ *     | ! notes                                                          |
+ *     +------------------------------------------------------------------+
+ *
+ * Narrow pictures have the legend below the axis, very small ones have none. Pixels are final ones, scale
+ * included.
+ */
+#ifndef STRATA_RENDER_PNG_CHART_LAYOUT_H
+#define STRATA_RENDER_PNG_CHART_LAYOUT_H
+
+#include "layout/groups.h"
+#include "render/png/canvas.h"
+#include "render/png/chart.h"
+
+struct chart_colors {
+    uint32_t background, text, quiet, line, alarm, note;
+    uint32_t phase[2]; /* neighbours alternate */
+};
+
+enum chart_box_kind {
+    CHART_TEXT,   /* one line, already elided to its box */
+    CHART_FILL,   /* plain rectangle: tick marks, leaders, phases */
+    CHART_SWATCH, /* rounded square in the colour of a call site */
+    CHART_DOTS,   /* swatch with the pattern of allocations older than the recording */
+    CHART_HATCH,  /* swatch with the pattern of memory that waits for another stream */
+    CHART_LINE,   /* sample of the line of reserved bytes */
+    CHART_DASH,   /* sample of the line of the capacity */
+    CHART_MARKER  /* triangle that points down */
+};
+
+struct chart_box {
+    enum chart_box_kind kind;
+    struct rect rect;
+    uint32_t color;
+    struct font_style style; /* text */
+    const char *text;        /* text; lives as long as the layout */
+};
+
+/* What of the run the picture shows. */
+struct chart_window {
+    enum axis axis;
+    int64_t from_q16, to_q16;
+    uint32_t first_moment, end_moment; /* [first, end), never empty */
+    uint32_t peak_moment;              /* the first of the highest total in the window */
+    bool whole;                        /* the whole run */
+};
+
+/* The window that the options ask for; events where the file has no times. */
+struct chart_window chart_window_of(const struct timeline *timeline, const struct chart_options *options);
+
+/* What the picture is about. All of it is only read. */
+struct chart_input {
+    const struct timeline *timeline;
+    const struct chart_options *options;
+    struct arena_host host; /* of all memory that the recording's size determines */
+    struct chart_window window;
+    const struct raster_style *style; /* of the plot; not read by the layout */
+    const struct group *groups;       /* of `moment`, as chart_groups_find makes them */
+    uint32_t n_groups;
+    uint32_t moment; /* the legend's */
+};
+
+struct chart_layout {
+    struct rect plot;
+    struct view view;  /* of the plot */
+    bool plot_is_text; /* there is nothing to draw; text boxes inside of the plot say why */
+    struct chart_colors colors;
+    struct chart_box *boxes; /* in drawing order */
+    uint32_t n_boxes, boxes_capacity;
+    struct arena arena;
+};
+
+/*
+ * Lays the picture out. The layout is valid until chart_layout_release, which may be called in any case.
+ * CHART_SIZE: no room for a plot, or a side above VIEW_MAX_SIDE.
+ */
+enum chart_error chart_layout_make(struct chart_layout *layout, const struct chart_input *input,
+                                   struct font *font);
+void chart_layout_release(struct chart_layout *layout);
+
+#endif

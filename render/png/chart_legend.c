@@ -1,0 +1,390 @@
+/* Who holds the memory at the legend's moment, and what lines and patterns mean. */
+#include "render/png/chart_maker.h"
+
+#include "base/format.h"
+#include "render/png/chart_groups.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 6 };
+
+/* ---- key ---- */
+
+struct key {
+    enum chart_box_kind kind;
+    uint32_t color;
+    char text[128];
+};
+
+struct key_facts {
+    bool older, pending;
+};
+
+/*
+ * The raster hatches only what is high enough (MIN_PATTERN_Q8 in raster.c). Before the plot has its height, when
+ * the legend is only measured, the whole picture's stands for it.
+ */
+static uint64_t hatch_least_bytes(const struct chart_maker *maker) {
+    enum { HATCH_LEAST_PX = 4 };
+    uint64_t height = maker->out->view.height != 0 ? maker->out->view.height : (uint32_t)maker->height;
+    uint64_t pixels = HATCH_LEAST_PX * (uint64_t)maker->scale, top = maker->out->view.top_bytes;
+    return top / height * pixels + top % height * pixels / height;
+}
+
+/* Which patterns the window shows. */
+static struct key_facts key_facts_of(const struct chart_maker *maker) {
+    const struct lives *lives = &maker->in->timeline->device->lives;
+    const struct chart_window *window = &maker->in->window;
+    struct key_facts facts = {false, false};
+    uint64_t hatched = hatch_least_bytes(maker);
+    for (uint32_t i = 0; i < lives->count && !(facts.pending && i >= lives->preexisting); i++) {
+        bool shown = lives->birth[i] < window->end_moment && lives->death[i] > window->first_moment;
+        if (!shown || lives->size[i] == 0)
+            continue;
+        facts.older = facts.older || i < lives->preexisting;
+        facts.pending =
+            facts.pending || (lives->request[i] < lives->death[i] && lives->request[i] < window->end_moment &&
+                              lives->size[i] >= hatched);
+    }
+    return facts;
+}
+
+static void key_of_reserved(const struct chart_maker *maker, struct key *key) {
+    key->kind = CHART_LINE;
+    key->color = maker->out->colors.text;
+    const struct timeline *timeline = maker->in->timeline;
+    snprintf(key->text, sizeof key->text, "reserved \xc2\xb7 %s %s",
+             timeline->device->n_segments == 0 ? "at least" : "at most",
+             format_bytes(timeline->reserved_peak).text);
+}
+
+static void key_of_capacity(const struct chart_maker *maker, struct key *key) {
+    uint64_t capacity = maker->in->options->capacity_bytes;
+    key->kind = CHART_DASH;
+    key->color = maker->out->colors.text;
+    snprintf(key->text, sizeof key->text, "capacity %s%s", format_bytes(capacity).text,
+             capacity > maker->out->view.top_bytes ? " (above the picture)" : "");
+}
+
+static void key_of_pattern(const struct chart_maker *maker, struct key *key, enum chart_box_kind kind,
+                           const char *text) {
+    key->kind = kind;
+    key->color = maker->out->colors.quiet;
+    snprintf(key->text, sizeof key->text, "%s", text);
+}
+
+static const char *color_text(enum color_by by) {
+    static const char *const texts[] = {"",
+                                        "colours: by size",
+                                        "colours: by lifetime",
+                                        "colours: by stream",
+                                        "colours: by pool",
+                                        "colours: by category"};
+    return texts[by];
+}
+
+static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MAX]) {
+    struct key_facts facts = key_facts_of(maker);
+    uint32_t n = 0;
+    if (maker->in->timeline->reserved_peak > 0)
+        key_of_reserved(maker, &keys[n++]);
+    if (maker->in->options->capacity_bytes > 0)
+        key_of_capacity(maker, &keys[n++]);
+    if (facts.older)
+        key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
+    if (facts.pending)
+        key_of_pattern(maker, &keys[n++], CHART_HATCH, "hatched: freed, waits for another stream");
+    if (maker->in->options->hide_internal)
+        key_of_pattern(maker, &keys[n++], CHART_TEXT, "faded: internal, no line of your own code");
+    if (maker->in->options->color_by != COLOR_BY_SITE)
+        key_of_pattern(maker, &keys[n++], CHART_TEXT, color_text(maker->in->options->color_by));
+    return n;
+}
+
+/* ---- table ---- */
+
+/* One row: texts of the columns. */
+struct row {
+    char site[FONT_TEXT_NBYTES];
+    struct figure bytes, share, count;
+};
+
+/* Widths of the columns, and how many rows they were made for. */
+struct columns {
+    int32_t swatch, site, bytes, share, count;
+};
+
+static int32_t legend_gap(const struct chart_maker *maker) {
+    return maker->em * 3 / 4;
+}
+
+static int32_t legend_row_height(const struct chart_maker *maker) {
+    return chart_line(maker->small) + maker->em / 5;
+}
+
+static void row_figures(const struct chart_maker *maker, struct row *row, uint64_t bytes, uint64_t count) {
+    row->bytes = format_bytes(bytes);
+    row->share = format_share(bytes, maker->in->timeline->live[maker->in->moment]);
+    snprintf(row->count.text, sizeof row->count.text, "%.26s\xc3\x97", format_count(count).text);
+}
+
+static void row_of_group(const struct chart_maker *maker, const struct group *group, struct row *row) {
+    chart_group_text(maker->in->timeline, maker->in->options->color_by, group->site, row->site,
+                     sizeof row->site);
+    row_figures(maker, row, group->bytes, group->count);
+}
+
+/* The groups from `first` on, as one row. */
+static void row_of_rest(const struct chart_maker *maker, uint32_t first, struct row *row) {
+    uint64_t bytes = 0, count = 0;
+    for (uint32_t i = first; i < maker->in->n_groups; i++) {
+        bytes += maker->in->groups[i].bytes;
+        count += maker->in->groups[i].count;
+    }
+    snprintf(row->site, sizeof row->site, "%s more", format_count(maker->in->n_groups - first).text);
+    row_figures(maker, row, bytes, count);
+}
+
+static void columns_widen(const struct chart_maker *maker, struct columns *columns, const struct row *row) {
+    int32_t site = chart_text_width(maker, maker->small, row->site);
+    int32_t bytes = chart_text_width(maker, maker->small, row->bytes.text);
+    int32_t share = chart_text_width(maker, maker->small, row->share.text);
+    int32_t count = chart_text_width(maker, maker->small, row->count.text);
+    columns->site = site > columns->site ? site : columns->site;
+    columns->bytes = bytes > columns->bytes ? bytes : columns->bytes;
+    columns->share = share > columns->share ? share : columns->share;
+    columns->count = count > columns->count ? count : columns->count;
+}
+
+/* Natural widths for the first n_rows groups and the sum of the rest. */
+static struct columns columns_of(const struct chart_maker *maker, uint32_t n_rows) {
+    struct columns columns = {.swatch = maker->em * 3 / 2};
+    struct row row;
+    for (uint32_t i = 0; i < n_rows; i++) {
+        row_of_group(maker, &maker->in->groups[i], &row);
+        columns_widen(maker, &columns, &row);
+    }
+    if (n_rows < maker->in->n_groups) {
+        row_of_rest(maker, n_rows, &row);
+        columns_widen(maker, &columns, &row);
+    }
+    return columns;
+}
+
+static int32_t columns_width(const struct chart_maker *maker, const struct columns *columns) {
+    return columns->swatch + columns->site + columns->bytes + columns->share + columns->count +
+           3 * legend_gap(maker);
+}
+
+/* Beyond the first few, what is below a thousandth of the whole only adds noise; its sum is shown. But colours that the
+ * legend has to explain are all listed. */
+static uint32_t legend_rows_wanted(const struct chart_maker *maker) {
+    bool sites = maker->in->options->color_by == COLOR_BY_SITE;
+    uint64_t least = sites ? maker->in->timeline->live[maker->in->moment] / 1000 : 0;
+    uint32_t n = 0;
+    while (n < maker->in->n_groups && n < LEGEND_ROWS_MAX &&
+           (n < LEGEND_ROWS_MIN || maker->in->groups[n].bytes >= least))
+        n++;
+    /* A sum of one would hide a name and save nothing. */
+    return n + 1 == maker->in->n_groups && n < LEGEND_ROWS_MAX ? n + 1 : n;
+}
+
+/* ---- header ---- */
+
+struct header {
+    char what[160];  /* "At the peak" */
+    char figure[96]; /* "71.2 GiB · 2,434 allocations" */
+    char both[256];
+};
+
+static void header_what(const struct chart_maker *maker, char *text, size_t capacity) {
+    const struct timeline *timeline = maker->in->timeline;
+    uint32_t moment = maker->in->moment;
+    char when[96];
+    chart_moment_text(timeline, moment, when, sizeof when);
+    if (timeline->device->n_events == 0)
+        snprintf(text, capacity, "When the snapshot was taken");
+    else if (moment == timeline->peak_moment && !chart_moment_is_shown(maker, moment))
+        snprintf(text, capacity, "At the peak, %s", when); /* no flag says when that is */
+    else if (moment == timeline->peak_moment)
+        snprintf(text, capacity, "At the peak");
+    else if (moment == maker->in->window.peak_moment)
+        snprintf(text, capacity, "At the highest point shown");
+    else
+        snprintf(text, capacity, "%s%s", moment == 0 ? "B" : "After e", when + 1);
+}
+
+static void header_of(const struct chart_maker *maker, struct header *header) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < maker->in->n_groups; i++)
+        count += maker->in->groups[i].count;
+    header_what(maker, header->what, sizeof header->what);
+    snprintf(header->figure, sizeof header->figure, "%s \xc2\xb7 %s allocation%s",
+             format_bytes(maker->in->timeline->live[maker->in->moment]).text, format_count(count).text,
+             count == 1 ? "" : "s");
+    snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);
+}
+
+/* One line where it fits, else two. Returns the height. */
+static int32_t header_put(struct chart_maker *maker, struct rect area) {
+    struct header header;
+    const struct chart_colors *colors = &maker->out->colors;
+    int32_t line = chart_line(maker->bold);
+    header_of(maker, &header);
+    if (chart_text_width(maker, maker->bold, header.both) <= area.width) {
+        chart_put_text(maker, area, CHART_LEFT, maker->bold, colors->text, header.both);
+        return line + maker->em / 4;
+    }
+    chart_put_text(maker, area, CHART_LEFT, maker->bold, colors->text, header.what);
+    area.y += line;
+    chart_put_text(maker, area, CHART_LEFT, maker->body, colors->text, header.figure);
+    return 2 * line + maker->em / 4;
+}
+
+/* ---- all of it ---- */
+
+int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t most) {
+    struct header header;
+    struct key keys[KEYS_MAX];
+    struct columns columns = columns_of(maker, legend_rows_wanted(maker));
+    int32_t width = columns_width(maker, &columns);
+    header_of(maker, &header);
+    int32_t header_width = chart_text_width(maker, maker->bold, header.both);
+    width = header_width > width ? header_width : width;
+    for (uint32_t i = 0, n = keys_of(maker, keys); i < n; i++) {
+        int32_t key_width = maker->em * 2 + chart_text_width(maker, maker->small, keys[i].text);
+        width = key_width > width ? key_width : width;
+    }
+    return width < least ? least : width > most ? most : width;
+}
+
+static int32_t keys_height(const struct chart_maker *maker, uint32_t n_keys) {
+    return n_keys == 0 ? 0 : (int32_t)n_keys * legend_row_height(maker) + maker->em / 2;
+}
+
+int32_t chart_legend_height(struct chart_maker *maker) {
+    struct key keys[KEYS_MAX];
+    return 2 * chart_line(maker->bold) + maker->em / 4 +
+           ((int32_t)legend_rows_wanted(maker) + 1) * legend_row_height(maker) +
+           keys_height(maker, keys_of(maker, keys));
+}
+
+/* Where "file.py:168 function" ends its place: behind the line's number, 0 if there is none. */
+static size_t site_place_nbytes(const char *site) {
+    const char *space = strchr(site, ' ');
+    while (space && (space == site || space[-1] < '0' || space[-1] > '9'))
+        space = strchr(space + 1, ' ');
+    return space ? (size_t)(space - site) : 0;
+}
+
+/* File and line tell call sites apart, so the name of the function gives way first: "adam_forward.py:168
+ * up...se", and where nothing of it fits, "adam_f...py:168". */
+static void site_put(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site) {
+    size_t place_nbytes = site_place_nbytes(site);
+    char place[FONT_TEXT_NBYTES];
+    if (place_nbytes == 0 || chart_text_width(maker, maker->small, site) <= cell.width) {
+        chart_put_text(maker, cell, CHART_LEFT, maker->small, color, site);
+        return;
+    }
+    snprintf(place, sizeof place, "%.*s", (int)place_nbytes, site);
+    int32_t used = chart_put_text(maker, cell, CHART_LEFT, maker->small, color, place) + maker->em / 3;
+    if (cell.width - used >= 2 * maker->em)
+        chart_put_text(maker, (struct rect){cell.x + used, cell.y, cell.width - used, 0}, CHART_LEFT,
+                       maker->small, color, site + place_nbytes + 1);
+}
+
+/* Puts a figure at the right end of `*room` and takes its column away from there. A column of width 0 was
+ * dropped. */
+static void figure_put(struct chart_maker *maker, struct rect *room, int32_t width, uint32_t color,
+                       const char *text) {
+    if (width == 0)
+        return;
+    struct rect cell = {room->x + room->width - width, room->y, width, 0};
+    chart_put_text(maker, cell, CHART_RIGHT, maker->small, color, text);
+    room->width -= width + legend_gap(maker);
+}
+
+static void row_put(struct chart_maker *maker, const struct row *row, const struct columns *columns,
+                    struct rect at, bool quiet) {
+    const struct chart_colors *colors = &maker->out->colors;
+    uint32_t color = quiet ? colors->quiet : colors->text;
+    figure_put(maker, &at, columns->count, colors->quiet, row->count.text);
+    figure_put(maker, &at, columns->share, colors->quiet, row->share.text);
+    figure_put(maker, &at, columns->bytes, color, row->bytes.text);
+    struct rect site = {at.x + columns->swatch, at.y, at.width - columns->swatch, 0};
+    site_put(maker, site, color, row->site);
+}
+
+static struct rect swatch_rect(const struct chart_maker *maker, struct rect row, int32_t width) {
+    int32_t side = maker->em * 7 / 8;
+    return (struct rect){row.x, row.y + (chart_line(maker->small) - side) / 2, width > 0 ? width : side,
+                         side};
+}
+
+/* Squeezes the columns into `width`: what the figures leave belongs to the site, and where that is next to
+ * nothing, the count and then the share go. */
+static void columns_fit(const struct chart_maker *maker, struct columns *columns, int32_t width) {
+    int32_t least = columns->site < 11 * maker->em ? columns->site : 11 * maker->em;
+    int32_t *optional[] = {&columns->count, &columns->share};
+    columns->site = width - (columns_width(maker, columns) - columns->site);
+    for (uint32_t i = 0; i < 2 && columns->site < least; i++) {
+        columns->site += *optional[i] + legend_gap(maker);
+        *optional[i] = 0;
+    }
+}
+
+static uint32_t group_color(const struct chart_maker *maker, const struct group *group) {
+    const struct chart_options *options = maker->in->options;
+    if (options->color_by != COLOR_BY_SITE)
+        return raster_key_color(options->color_by, group->site, options->dark);
+    if (group->site == GROUP_INTERNAL)
+        return maker->out->colors.line;
+    return raster_site_color(maker->in->timeline->trace, group->site, options->dark);
+}
+
+static void table_put(struct chart_maker *maker, struct rect area) {
+    const struct chart_input *in = maker->in;
+    int32_t height = legend_row_height(maker);
+    uint32_t room = area.height > 0 ? (uint32_t)(area.height / height) : 0,
+             wanted = legend_rows_wanted(maker);
+    /* The sum of the rest takes a row. */
+    uint32_t n_rows = wanted == in->n_groups && wanted <= room ? wanted : room == 0 ? 0 : room - 1;
+    n_rows = n_rows < wanted ? n_rows : wanted;
+    struct columns columns = columns_of(maker, n_rows);
+    struct rect at = {area.x, area.y, area.width, height};
+    struct row row;
+    columns_fit(maker, &columns, area.width);
+    for (uint32_t i = 0; i < n_rows; i++, at.y += height) {
+        row_of_group(maker, &in->groups[i], &row);
+        chart_put(maker, CHART_SWATCH, swatch_rect(maker, at, 0), group_color(maker, &in->groups[i]));
+        row_put(maker, &row, &columns, at, in->groups[i].count == 0);
+    }
+    if (n_rows < in->n_groups && room > 0) {
+        row_of_rest(maker, n_rows, &row);
+        row_put(maker, &row, &columns, at, true);
+    }
+}
+
+static void key_put(struct chart_maker *maker, const struct key *key, struct rect at) {
+    int32_t indent = maker->em * 2;
+    struct rect sample = swatch_rect(maker, at, maker->em * 3 / 2);
+    if (key->kind == CHART_TEXT)
+        indent = 0;
+    else
+        chart_put(maker, key->kind, sample, key->color);
+    chart_put_text(maker, (struct rect){at.x + indent, at.y, at.width - indent, 0}, CHART_LEFT, maker->small,
+                   maker->out->colors.quiet, key->text);
+}
+
+void chart_legend_put(struct chart_maker *maker, struct rect area) {
+    struct key keys[KEYS_MAX];
+    uint32_t n_keys = keys_of(maker, keys);
+    int32_t header = header_put(maker, area), row = legend_row_height(maker);
+    int32_t keys_top = area.y + area.height - (keys_height(maker, n_keys) - maker->em / 2);
+    struct rect table = {area.x, area.y + header, area.width,
+                         area.height - header - keys_height(maker, n_keys)};
+    table_put(maker, table);
+    for (uint32_t i = 0; i < n_keys; i++)
+        key_put(maker, &keys[i], (struct rect){area.x, keys_top + (int32_t)i * row, area.width, row});
+}

@@ -1,0 +1,186 @@
+#include "render/png/chart_maker.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int32_t chart_line(struct font_style style) {
+    return (int32_t)((style.px * 87 + 63) / 64);
+}
+
+int32_t chart_text_width(const struct chart_maker *maker, struct font_style style, const char *text) {
+    return (int32_t)font_width(maker->font, style, text);
+}
+
+static struct chart_box *chart_add_box(struct chart_maker *maker) {
+    struct chart_layout *out = maker->out;
+    void *column = out->boxes;
+    if (!arena_grow(&out->arena, &column, &out->boxes_capacity, (uint64_t)out->n_boxes + 1,
+                    sizeof *out->boxes)) {
+        maker->failed = true;
+        return NULL;
+    }
+    out->boxes = column;
+    struct chart_box *box = &out->boxes[out->n_boxes++];
+    *box = (struct chart_box){0};
+    return box;
+}
+
+void chart_put(struct chart_maker *maker, enum chart_box_kind kind, struct rect rect, uint32_t color) {
+    struct chart_box *box = chart_add_box(maker);
+    if (box)
+        *box = (struct chart_box){.kind = kind, .rect = rect, .color = color};
+}
+
+static const char *chart_keep_text(struct chart_maker *maker, const char *text) {
+    size_t nbytes = strlen(text) + 1;
+    char *copy = arena_alloc(&maker->out->arena, nbytes);
+    if (copy)
+        bytes_copy(copy, text, nbytes);
+    else
+        maker->failed = true;
+    return copy;
+}
+
+/* Adds a text that is known to be as wide as that. */
+static void chart_put_fitted(struct chart_maker *maker, struct rect rect, struct font_style style,
+                             uint32_t color, const char *text) {
+    const char *kept = chart_keep_text(maker, text);
+    struct chart_box *box = kept ? chart_add_box(maker) : NULL;
+    if (box)
+        *box = (struct chart_box){
+            .kind = CHART_TEXT, .rect = rect, .color = color, .style = style, .text = kept};
+}
+
+int32_t chart_put_text(struct chart_maker *maker, struct rect line, enum chart_align align,
+                       struct font_style style, uint32_t color, const char *text) {
+    char fitted[FONT_TEXT_NBYTES];
+    if (line.width <= 0)
+        return 0;
+    font_elide(maker->font, style, text, (uint32_t)line.width, FONT_CUT_MIDDLE, fitted);
+    int32_t width = chart_text_width(maker, style, fitted), spare = line.width - width;
+    int32_t x = line.x + (align == CHART_RIGHT ? spare : align == CHART_CENTER ? spare / 2 : 0);
+    if (width > 0)
+        chart_put_fitted(maker, (struct rect){x, line.y, width, chart_line(style)}, style, color, fitted);
+    return width;
+}
+
+int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct font_style style,
+                           uint32_t color, const char *text) {
+    char fitted[FONT_TEXT_NBYTES];
+    if (line.width <= 0)
+        return 0;
+    font_elide(maker->font, style, text, (uint32_t)line.width, FONT_CUT_END, fitted);
+    return chart_put_text(maker, line, CHART_LEFT, style, color, fitted);
+}
+
+/* Cuts `rest` after as many words as fit into `width`, one at least. Returns the length; the line is in
+ * `line`. */
+static size_t chart_break_line(const struct chart_maker *maker, const char *rest, int32_t width,
+                               struct font_style style, char *line, size_t capacity) {
+    size_t best = 0;
+    for (size_t end = strcspn(rest, " ");; end += 1 + strcspn(rest + end + 1, " ")) {
+        if (end >= capacity)
+            break;
+        memcpy(line, rest, end);
+        line[end] = '\0';
+        if (best != 0 && chart_text_width(maker, style, line) > width)
+            break;
+        best = end;
+        if (rest[end] == '\0')
+            break;
+    }
+    if (best == 0)
+        best = strlen(rest) < capacity ? strlen(rest) : capacity - 1;
+    memcpy(line, rest, best);
+    line[best] = '\0';
+    return best;
+}
+
+enum { LINES_MAX = 12, LINE_NBYTES = 256 };
+
+/* Returns how many lines the text has, at most `most` of them. */
+static int32_t chart_break_text(const struct chart_maker *maker, const char *text, int32_t width,
+                                struct font_style style, int32_t most, char lines[LINES_MAX][LINE_NBYTES]) {
+    int32_t n = 0;
+    for (; *text != '\0' && n < LINES_MAX && n < most; n++) {
+        text += chart_break_line(maker, text, width, style, lines[n], LINE_NBYTES);
+        text += strspn(text, " ");
+    }
+    return n;
+}
+
+int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
+                               const char *text) {
+    char lines[LINES_MAX][LINE_NBYTES];
+    return chart_break_text(maker, text, width, style, LINES_MAX, lines) * chart_line(style);
+}
+
+void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
+                         const char *text) {
+    char lines[LINES_MAX][LINE_NBYTES];
+    int32_t height = chart_line(style);
+    int32_t n = chart_break_text(maker, text, area.width, style, area.height / height, lines);
+    int32_t y = area.y + (area.height - n * height) / 2;
+    for (int32_t i = 0; i < n; i++, y += height)
+        chart_put_text(maker, (struct rect){area.x, y, area.width, height}, CHART_CENTER, style, color,
+                       lines[i]);
+}
+
+void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity) {
+    uint32_t nbytes;
+    const char *bytes = (const char *)trace_string(maker->in->timeline->trace, id, &nbytes);
+    size_t used = 0;
+    for (size_t at = 0; at < nbytes;) {
+        char code[4];
+        uint32_t next = utf8_next(bytes, nbytes, &at);
+        size_t length = utf8_put(next != 0 ? next : UTF8_REPLACEMENT, code);
+        if (used + length >= capacity)
+            break;
+        memcpy(text + used, code, length);
+        used += length;
+    }
+    text[used] = '\0';
+}
+
+void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity) {
+    if (moment == 0)
+        snprintf(text, capacity, "before the first event");
+    else if (timeline->start_us)
+        snprintf(text, capacity, "event %s (%s)", format_count(moment - 1).text,
+                 format_duration(timeline->start_us[moment]).text);
+    else
+        snprintf(text, capacity, "event %s", format_count(moment - 1).text);
+}
+
+int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16) {
+    const struct view *view = &maker->out->view;
+    if (q16 < view->from_q16)
+        return -1;
+    if (q16 >= view->to_q16)
+        return (int32_t)view->width;
+    uint64_t part = (uint64_t)q16 - (uint64_t)view->from_q16;
+    uint64_t whole = (uint64_t)view->to_q16 - (uint64_t)view->from_q16;
+    /* The product must stay within 64 bits; what is lost is far below a pixel. */
+    while (whole > UINT64_MAX / VIEW_MAX_SIDE) {
+        whole /= 2;
+        part /= 2;
+    }
+    return (int32_t)(part * view->width / whole);
+}
+
+/* Where a moment begins, or for `moment` == n_moments where the last one ends. */
+static int64_t chart_moment_q16(const struct chart_maker *maker, uint32_t moment) {
+    const struct timeline *timeline = maker->in->timeline;
+    if (maker->out->view.axis == AXIS_EVENTS)
+        return ((int64_t)moment - 1) * 65536;
+    return (moment < timeline->n_moments ? timeline->start_us[moment] : timeline->end_us) * 65536;
+}
+
+int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment) {
+    int64_t begin = chart_moment_q16(maker, moment), end = chart_moment_q16(maker, moment + 1);
+    return chart_axis_x(maker, begin + (end - begin) / 2);
+}

@@ -1,0 +1,92 @@
+/* What the parts of the picture's layout share: sizes, and adding boxes. Private to render/chart_*.c. */
+#ifndef STRATA_RENDER_PNG_CHART_MAKER_H
+#define STRATA_RENDER_PNG_CHART_MAKER_H
+
+#include "layout/phases.h"
+#include "render/png/chart_layout.h"
+
+struct chart_maker {
+    const struct chart_input *in;
+    struct chart_layout *out;
+    struct font *font;
+    int32_t width, height, scale; /* of the picture, final pixels */
+    int32_t em;                   /* size of the text, the unit of all distances */
+    struct font_style title, body, bold, small;
+    struct phases phases; /* those that the window shows */
+    bool failed;          /* no memory */
+};
+
+enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
+
+/* Height of a line of text. */
+int32_t chart_line(struct font_style style);
+
+int32_t chart_text_width(const struct chart_maker *maker, struct font_style style, const char *text);
+
+/* Adds a box. */
+void chart_put(struct chart_maker *maker, enum chart_box_kind kind, struct rect rect, uint32_t color);
+
+/* Adds a line of text, aligned and elided to the width of `line`, its top at line.y (line.height is not
+ * used). What does not fit is cut from the middle, by chart_put_sentence from the end. Returns the width of
+ * the text; 0: nothing of it fits. */
+int32_t chart_put_text(struct chart_maker *maker, struct rect line, enum chart_align align,
+                       struct font_style style, uint32_t color, const char *text);
+
+int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct font_style style,
+                           uint32_t color, const char *text);
+
+/* Adds several lines of text, broken between words and centred in `area`; what does not fit below is left
+ * out. */
+void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
+                         const char *text);
+
+/* Height of all lines of such a text. */
+int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
+                               const char *text);
+
+/* A string of the recording as a text that C can hold: NUL and what is no UTF-8 become U+FFFD; what does not
+ * fit is left out. */
+void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity);
+
+/* "event 18,204 (12.3 s)", "before the first event" */
+void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity);
+
+/* Pixels from the plot's left edge of a point of the axis; of a moment's middle. Clamped to [-1, width of the
+ * plot]. */
+int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16);
+int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment);
+
+/* chart_axes.c. Labels need the view, the first function only its top. */
+int32_t chart_y_labels_width(struct chart_maker *maker);
+void chart_axes_put(struct chart_maker *maker);
+
+/* chart_notes.c: what the reader should know before trusting the picture, most important first. */
+int32_t chart_notes_height(const struct chart_maker *maker);
+void chart_notes_put(struct chart_maker *maker, struct rect area);
+
+/* chart_empty.c: why the plot shows nothing, in its place. */
+void chart_empty_put(struct chart_maker *maker);
+
+/* " Device 0 has a history of 50 events.", "" where no other device has one. */
+void chart_elsewhere_text(const struct chart_maker *maker, char *text, size_t capacity);
+
+/* chart_lane.c: flags of peak and OOM above the plot, `lane` ends at its upper edge. */
+int32_t chart_lane_height(const struct chart_maker *maker);
+void chart_lane_put(struct chart_maker *maker, struct rect lane);
+
+/* "OOM: asked 2 GiB, 1.1 GiB free"; `which` begins it. */
+void chart_oom_text(const struct oom_event *oom, const char *which, char *text, size_t capacity);
+
+bool chart_moment_is_shown(const struct chart_maker *maker, uint32_t moment);
+
+/* chart_phases.c: annotations below the plot. */
+void chart_phases_find(struct chart_maker *maker);
+int32_t chart_phases_height(const struct chart_maker *maker);
+void chart_phases_put(struct chart_maker *maker, struct rect area);
+
+/* chart_legend.c: top call sites and the key to lines and patterns. */
+int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t most);
+int32_t chart_legend_height(struct chart_maker *maker);
+void chart_legend_put(struct chart_maker *maker, struct rect area);
+
+#endif

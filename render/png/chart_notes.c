@@ -1,0 +1,103 @@
+/* Notes at the foot of the picture: what the reader should know before trusting it. */
+#include "render/png/chart_maker.h"
+
+#include "base/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Only the first few are shown, so those that change what the picture may be taken for come first. */
+enum note_rank {
+    NOTE_INCOMPLETE, /* the picture lacks a part of the run */
+    NOTE_OTHER,      /* it is of something else, or leaves events out */
+    NOTE_DOUBT,      /* figures that do not agree; codes that are not known here */
+    NOTE_BASELINE,   /* where the memory from before the recording is known from */
+    NOTE_RANKS
+};
+
+static const struct {
+    const char *code;
+    enum note_rank rank;
+} note_ranks[] = {
+    {"truncated", NOTE_INCOMPLETE},    {"damaged", NOTE_INCOMPLETE},     {"overflow", NOTE_INCOMPLETE},
+    {"merged", NOTE_INCOMPLETE},       {"lost_events", NOTE_INCOMPLETE}, {"no_history", NOTE_OTHER},
+    {"one_event", NOTE_OTHER},         {"empty_device", NOTE_OTHER},     {"no_addresses", NOTE_OTHER},
+    {"category_totals", NOTE_OTHER},   {"unknown_actions", NOTE_OTHER},  {"misplaced", NOTE_OTHER},
+    {"bad_json", NOTE_OTHER},          {"orphan_frees", NOTE_BASELINE},  {"baseline_blocks", NOTE_BASELINE},
+    {"baseline_total", NOTE_BASELINE},
+};
+
+static enum note_rank note_rank_of(const struct trace *trace, const struct diagnostic *note) {
+    uint32_t nbytes;
+    const uint8_t *code = trace_string(trace, note->code, &nbytes);
+    for (size_t i = 0; i < sizeof note_ranks / sizeof *note_ranks; i++)
+        if (strlen(note_ranks[i].code) == nbytes && memcmp(note_ranks[i].code, code, nbytes) == 0)
+            return note_ranks[i].rank;
+    return NOTE_DOUBT;
+}
+
+/* Two notes, or one where the picture is very small. */
+static uint32_t notes_most(const struct chart_maker *maker) {
+    return maker->height < 24 * maker->em ? 1 : 2;
+}
+
+static bool note_is_ours(const struct chart_maker *maker, const struct diagnostic *note) {
+    return diagnostic_concerns(note, maker->in->timeline->device->ordinal);
+}
+
+static uint32_t notes_count(const struct chart_maker *maker) {
+    const struct trace *trace = maker->in->timeline->trace;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        n += note_is_ours(maker, &trace->diagnostics[i]);
+    return n;
+}
+
+int32_t chart_notes_height(const struct chart_maker *maker) {
+    uint32_t n = notes_count(maker);
+    int32_t lines = (int32_t)(n > notes_most(maker) ? notes_most(maker) + 1 : n);
+    return lines == 0 ? 0 : lines * chart_line(maker->small) + maker->em / 2;
+}
+
+static void note_put(struct chart_maker *maker, const struct diagnostic *note, struct rect line) {
+    const struct chart_colors *colors = &maker->out->colors;
+    char text[1024];
+    chart_string_text(maker, note->message, text, sizeof text);
+    struct font_style bold = {FONT_BOLD, maker->small.px};
+    chart_put_text(maker, line, CHART_LEFT, bold, colors->note, "!");
+    line.x += maker->em;
+    line.width -= maker->em;
+    chart_put_sentence(maker, line, maker->small, colors->quiet, text);
+}
+
+/* Puts those of a rank in the file's order, `most` at most. Returns how many. */
+static uint32_t notes_put_rank(struct chart_maker *maker, enum note_rank rank, uint32_t most,
+                               struct rect line) {
+    const struct trace *trace = maker->in->timeline->trace;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < trace->n_diagnostics && n < most; i++) {
+        const struct diagnostic *note = &trace->diagnostics[i];
+        if (!note_is_ours(maker, note) || note_rank_of(trace, note) != rank)
+            continue;
+        note_put(maker, note, line);
+        line.y += chart_line(maker->small);
+        n++;
+    }
+    return n;
+}
+
+void chart_notes_put(struct chart_maker *maker, struct rect area) {
+    uint32_t n = notes_count(maker), shown = 0;
+    struct rect line = {area.x, area.y + maker->em / 2, area.width, 0};
+    for (uint32_t rank = 0; rank < NOTE_RANKS; rank++) {
+        uint32_t put = notes_put_rank(maker, (enum note_rank)rank, notes_most(maker) - shown, line);
+        line.y += (int32_t)put * chart_line(maker->small);
+        shown += put;
+    }
+    if (n > shown) {
+        char text[64];
+        snprintf(text, sizeof text, "and %s more", format_count(n - shown).text);
+        line.x += maker->em;
+        chart_put_text(maker, line, CHART_LEFT, maker->small, maker->out->colors.quiet, text);
+    }
+}

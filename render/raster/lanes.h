@@ -1,0 +1,98 @@
+/*
+ * Four columns at once. Vectors of 128 bits are what x86-64, ARM64 and WebAssembly all have; the compilers' vector
+ * extension names them without naming a machine. Every function works lane by lane, integers only.
+ */
+#ifndef STRATA_RENDER_RASTER_LANES_H
+#define STRATA_RENDER_RASTER_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#ifdef __wasm_simd128__
+#include <wasm_simd128.h>
+#endif
+
+typedef uint8_t u8x16 __attribute__((vector_size(16)));
+typedef uint16_t u16x8 __attribute__((vector_size(16)));
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+typedef uint64_t u64x2 __attribute__((vector_size(16)));
+
+static inline u32x4 u32x4_load(const uint32_t *from) {
+    u32x4 lanes;
+    __builtin_memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+}
+
+static inline void u32x4_store(uint32_t *to, u32x4 lanes) {
+    __builtin_memcpy(to, &lanes, sizeof lanes);
+}
+
+static inline u64x2 u64x2_load(const uint64_t *from) {
+    u64x2 lanes;
+    __builtin_memcpy(&lanes, from, sizeof lanes);
+    return lanes;
+}
+
+static inline void u64x2_store(uint64_t *to, u64x2 lanes) {
+    __builtin_memcpy(to, &lanes, sizeof lanes);
+}
+
+static inline u32x4 u32x4_all(uint32_t value) {
+    return (u32x4){value, value, value, value};
+}
+
+static inline u64x2 u64x2_all(uint64_t value) {
+    return (u64x2){value, value};
+}
+
+/* Lanes of `a` where the mask is all ones, of `b` where it is zero. */
+static inline u32x4 u32x4_choose(u32x4 mask, u32x4 a, u32x4 b) {
+    return (a & mask) | (b & ~mask);
+}
+
+static inline bool u32x4_any(u32x4 mask) {
+#ifdef __wasm_simd128__
+    return wasm_v128_any_true((v128_t)mask);
+#else
+    u64x2 halves = (u64x2)mask;
+    return (halves[0] | halves[1]) != 0;
+#endif
+}
+
+/* The lower and the upper halves of four 64-bit numbers. */
+static inline u32x4 u64x2_low_halves(u64x2 a, u64x2 b) {
+    return __builtin_shufflevector((u32x4)a, (u32x4)b, 0, 2, 4, 6);
+}
+
+static inline u32x4 u64x2_high_halves(u64x2 a, u64x2 b) {
+    return __builtin_shufflevector((u32x4)a, (u32x4)b, 1, 3, 5, 7);
+}
+
+static inline u64x2 u64x2_shift(u64x2 a, uint32_t bits) {
+#ifdef __wasm_simd128__
+    return (u64x2)wasm_u64x2_shr((v128_t)a, bits);
+#else
+    return a >> bits;
+#endif
+}
+
+/* The lower halves, first those of `a`. */
+static inline u8x16 u16x8_narrow(u16x8 a, u16x8 b) {
+#ifdef __wasm_simd128__
+    return (u8x16)wasm_u8x16_narrow_i16x8((v128_t)a, (v128_t)b);
+#else
+    return __builtin_shufflevector((u8x16)a, (u8x16)b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28,
+                                   30);
+#endif
+}
+
+/* Upper halves of the 64-bit products. Written so that the compilers see a widening multiplication, which machines
+ * have; a 64-bit one they would put together from three. */
+static inline u32x4 u32x4_high_product(u32x4 a, u32x4 b) {
+    u64x2 low = __builtin_convertvector(__builtin_shufflevector(a, a, 0, 1), u64x2) *
+                __builtin_convertvector(__builtin_shufflevector(b, b, 0, 1), u64x2);
+    u64x2 high = __builtin_convertvector(__builtin_shufflevector(a, a, 2, 3), u64x2) *
+                 __builtin_convertvector(__builtin_shufflevector(b, b, 2, 3), u64x2);
+    return u64x2_high_halves(low, high);
+}
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * A scene as pixels. Vertically each band covers its exact share of a pixel; bands thinner than a pixel are summed up
+ * first and drawn as one, colours weighted by their bytes, totals exact. Freestanding, integer arithmetic only: the
+ * page and the PNG come out equal to the last bit.
+ */
+#ifndef STRATA_RENDER_RASTER_RASTER_H
+#define STRATA_RENDER_RASTER_RASTER_H
+
+#include "analysis/category.h"
+#include "layout/scene.h"
+#include "layout/ticks.h"
+
+enum color_by {
+    COLOR_BY_SITE,
+    COLOR_BY_SIZE,
+    COLOR_BY_AGE,
+    COLOR_BY_STREAM,
+    COLOR_BY_POOL,
+    COLOR_BY_CATEGORY
+};
+
+struct raster_style {
+    bool dark;
+    enum color_by color_by;
+    uint64_t capacity_bytes;     /* a line there; 0: none */
+    bool reserved;               /* draw the line of reserved bytes */
+    bool faded;                  /* fade all but what `stack_mask` marks */
+    const uint8_t *stack_mask;   /* [stacks.count] non-zero: matches; only read when faded */
+    const uint8_t *context_mask; /* [contexts.count] the same for contexts; NULL: none matches */
+    const uint8_t
+        *category;  /* [lives.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
+    uint32_t scale; /* lines and patterns so many times larger; 0 is 1 */
+};
+
+struct raster {
+    struct arena arena; /* scratch, kept from one call to the next */
+    uint8_t *scratch;
+    uint32_t scratch_capacity;
+    uint32_t drawn;  /* by the last call: allocations with bands of their own */
+    uint32_t merged; /* allocations drawn as part of a sum */
+};
+
+void raster_init(struct raster *raster, struct arena_host host);
+void raster_release(struct raster *raster);
+
+/* Draws into `rgba` (width * height pixels, bytes R, G, B, A in memory order, rows from the top). False: no memory. */
+bool raster_draw(struct raster *raster, const struct scene *scene, const struct raster_style *style,
+                 uint8_t *rgba);
+
+/* The colour of a call site (frame id; 0: none) as 0xRRGGBB, for legends. */
+uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark);
+
+/*
+ * Legends of the other colourings. A *key* is what shares a colour: a step of the scale for size and age, an index for
+ * stream and pool, an enum category. Keys are below RASTER_KEYS but for streams and pools, which have one each. Not for
+ * COLOR_BY_SITE.
+ */
+enum { RASTER_STEPS = 16, RASTER_KEYS = 16 };
+uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life);
+uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark);
+
+/* The values that a step of COLOR_BY_SIZE (bytes) or COLOR_BY_AGE (events) stands for: [*from, *to), the last up to
+ * UINT64_MAX. */
+void raster_key_range(enum color_by by, uint32_t key, uint64_t *from, uint64_t *to);
+
+/* Where the horizontal lines of the grid are, which are also the labels' places. */
+struct ticks raster_ticks(const struct view *view, uint32_t scale);
+
+#endif

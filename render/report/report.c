@@ -1,0 +1,78 @@
+#include "render/report/report_parts.h"
+
+static bool categories_sum(struct report_device *report) {
+    const struct lives *lives = &report->device->lives;
+    void *column = NULL;
+    uint32_t capacity = 0, moment = report->timeline.peak_moment;
+    if (!arena_grow(report->arena, &column, &capacity, (uint64_t)lives->count + 1, 1))
+        return false;
+    uint8_t *category = column;
+    if (!categories_find(&report->timeline, category, report->arena))
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->birth[i] > moment || lives->death[i] <= moment)
+            continue;
+        report->category_at_peak[category[i]].bytes += lives->size[i];
+        report->category_at_peak[category[i]].count++;
+        report->categories_inferred |= report->trace->contexts.context[lives->context[i]].category == 0;
+    }
+    arena_drop(report->arena, &column);
+    return true;
+}
+
+bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
+                      struct group **groups, uint32_t *n_groups) {
+    if (!groups_at(&report->timeline, moment, by, report->arena, groups, n_groups))
+        return false;
+    if (report->options->hide_internal)
+        groups_hide_internal(&report->timeline, *groups, n_groups);
+    return true;
+}
+
+static bool report_device_init(struct report_device *report, const struct trace *trace, uint32_t index,
+                               const struct report_options *options, struct arena *arena) {
+    *report = (struct report_device){
+        .trace = trace, .device = &trace->devices[index], .options = options, .arena = arena};
+    if (!timeline_init(&report->timeline, trace, index, arena))
+        return false;
+    if (!report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
+                          &report->n_groups))
+        return false;
+    if (!categories_sum(report) || !holes_find(&report->holes, report->device, arena) ||
+        !growth_find(&report->growth, &report->timeline, arena))
+        return false;
+    bool all = options->top == 0 || options->top > report->n_groups;
+    report->n_shown = all ? report->n_groups : options->top;
+    return true;
+}
+
+/* A timeline takes several times the memory of its columns, so no two of them are kept at once. */
+static bool report_one_device(struct buffer *out, const struct trace *trace, uint32_t index,
+                              const struct report_options *options, struct arena *scratch, uint32_t nth,
+                              report_device_writer *write) {
+    struct arena arena;
+    struct report_device device;
+    arena_init(&arena, arena_share(scratch), SIZE_MAX);
+    bool done = report_device_init(&device, trace, index, options, &arena) && write(out, &device, nth);
+    arena_release(&arena);
+    return done;
+}
+
+bool report_each_device(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                        struct arena *scratch, report_device_writer *write) {
+    uint32_t nth = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        if (options->device != REPORT_ALL_DEVICES && options->device != trace->devices[i].ordinal)
+            continue;
+        if (!report_one_device(out, trace, i, options, scratch, nth++, write))
+            return false;
+    }
+    return true;
+}
+
+bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                   struct arena *scratch) {
+    bool done = options->format == REPORT_JSON ? report_json(out, trace, options, scratch)
+                                               : report_text(out, trace, options, scratch);
+    return done && !out->failed;
+}

@@ -1,0 +1,29 @@
+/* The figures as text: for programs (JSON, schema 1) and for people. docs/report.md explains each figure. */
+#ifndef STRATA_RENDER_REPORT_REPORT_H
+#define STRATA_RENDER_REPORT_REPORT_H
+
+#include "analysis/category.h"
+#include "base/buffer.h"
+#include "layout/groups.h"
+
+enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_MARKDOWN };
+
+enum { REPORT_ALL_DEVICES = ORDINAL_NONE };
+
+struct report_options {
+    enum report_format format;
+    const char *file;   /* name of the input as the reader knows it */
+    const char *sha256; /* of the input, 64 hex digits */
+    const char *kind;   /* "snapshot", "kineto" or "memory_timeline" */
+    enum group_by group;
+    bool hide_internal; /* allocations without a line of the user's own code are one group */
+    uint32_t top;       /* groups shown; 0: all */
+    int32_t device;     /* ordinal, or REPORT_ALL_DEVICES */
+};
+
+/* Appends the report to `out`. Builds the timelines it needs in `scratch`, within its limit; a report can be much
+ * longer than its input, so `out` should share that limit. False: no memory. */
+bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                   struct arena *scratch);
+
+#endif

@@ -1,0 +1,85 @@
+/* What is reserved and not in use. */
+#include "render/report/report_words.h"
+
+#include "base/format.h"
+
+#include <inttypes.h>
+
+static void moment_row(struct sheet *sheet, const struct timeline *timeline, const char *name,
+                       uint32_t moment) {
+    uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
+    uint64_t unused = reserved > live ? reserved - live : 0;
+    sheet_cell(sheet, "%s", name);
+    sheet_cell(sheet, "%s", format_bytes(reserved).text);
+    sheet_cell(sheet, "%s", format_bytes(live).text);
+    sheet_cell(sheet, "%s", format_bytes(unused).text);
+    sheet_cell(sheet, "%s", format_share(unused, reserved).text);
+    sheet_cell(sheet, "%s", words_moment(sheet, timeline, moment));
+}
+
+static void moments_table(struct sheet *sheet, const struct timeline *timeline) {
+    static const char *const headings[] = {"", "Reserved", "In use", "Not in use", "Share", "", NULL};
+    sheet_table(sheet, headings, "lrrrrl");
+    moment_row(sheet, timeline, "Most reserved", timeline->reserved_peak_moment);
+    moment_row(sheet, timeline, "Most in use", timeline->peak_moment);
+    moment_row(sheet, timeline, "At the end", timeline->n_moments - 1);
+    sheet_table_end(sheet);
+}
+
+static void end_write(struct sheet *sheet, const struct holes *all) {
+    sheet_say(sheet, "At the end, %s of %s reserved are free, in %s; the largest has %s.",
+              format_bytes(all->free_bytes).text, format_bytes(all->reserved_bytes).text,
+              words_counted(sheet, all->n_holes, "hole"), words_bytes(sheet, all->largest_bytes));
+    if (all->n_empty != 0)
+        sheet_point(sheet,
+                    "%s in %s are wholly free: torch.cuda.empty_cache() gives them back to the device.",
+                    format_bytes(all->empty_bytes).text, words_counted(sheet, all->n_empty, "segment"));
+    if (all->pending_bytes != 0)
+        sheet_point(sheet, "%s have been freed and wait for other streams.",
+                    format_bytes(all->pending_bytes).text);
+    if (all->requested_bytes != 0)
+        sheet_point(sheet, "Rounding up takes %s, %s of the blocks in use.",
+                    format_bytes(holes_rounding(all)).text,
+                    format_share(holes_rounding(all), all->used_bytes + all->pending_bytes).text);
+}
+
+static const char *size_text(struct sheet *sheet, uint32_t class) {
+    if (class == 0)
+        return sheet_format(sheet, "below %s", format_bytes(holes_size_limit[0]).text);
+    if (class == HOLE_SIZES - 1)
+        return sheet_format(sheet, "%s and more", format_bytes(holes_size_limit[class - 1]).text);
+    return sheet_format(sheet, "%s to %s", format_bytes(holes_size_limit[class - 1]).text,
+                        format_bytes(holes_size_limit[class]).text);
+}
+
+static void sizes_table(struct sheet *sheet, const struct holes_summary *holes) {
+    static const char *const headings[] = {"Size of the hole", "Holes", "Bytes", "Share", NULL};
+    if (holes->all.n_holes == 0)
+        return;
+    sheet_say(sheet, "By size:");
+    sheet_table(sheet, headings, "lrrr");
+    for (uint32_t i = 0; i < HOLE_SIZES; i++) {
+        if (holes->count_of_size[i] == 0)
+            continue;
+        sheet_cell(sheet, "%s", size_text(sheet, i));
+        sheet_cell(sheet, "%s", format_count(holes->count_of_size[i]).text);
+        sheet_cell(sheet, "%s", format_bytes(holes->bytes_of_size[i]).text);
+        sheet_cell(sheet, "%s", format_share(holes->bytes_of_size[i], holes->all.free_bytes).text);
+    }
+    sheet_table_end(sheet);
+}
+
+void report_fragmentation(struct sheet *sheet, const struct report_device *report) {
+    sheet_heading(sheet, 3, "Fragmentation");
+    if (report->device->n_segments == 0 && report->device->n_segment_events == 0) {
+        sheet_say(sheet, "The file holds no segments: nothing is known of reserved memory.");
+        return;
+    }
+    moments_table(sheet, &report->timeline);
+    if (report->device->n_blocks == 0)
+        return;
+    end_write(sheet, &report->holes.all);
+    sheet_say(sheet, "A hole serves only its own pool, stream and class of requests:");
+    words_holes(sheet, report->device, &report->holes);
+    sizes_table(sheet, &report->holes);
+}

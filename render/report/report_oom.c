@@ -1,0 +1,443 @@
+/* Out of memory: the state at that moment, and what follows from it. */
+#include "render/report/report_words.h"
+
+#include "base/format.h"
+#include "layout/site.h"
+
+#include <cjson/cJSON.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OOMS_SHOWN = REPORT_OOM_HOLES,
+    OOM_GROUPS_SHOWN = 5, /* what held the memory then */
+};
+
+/* ---- the state ---- */
+
+static bool oom_holes(struct report_oom *oom, const struct report_device *report) {
+    const struct device_trace *device = report->device;
+    oom->holes_known = device->n_blocks != 0 && oom->event < device->ooms + REPORT_OOM_HOLES;
+    return !oom->holes_known || holes_at(&oom->holes, &oom->at_end, device, oom->moment, report->arena);
+}
+
+bool report_oom_of(struct report_oom *oom, const struct report_device *report,
+                   const struct oom_event *event) {
+    const struct lives *lives = &report->device->lives;
+    uint32_t moment = event->event + 1;
+    *oom = (struct report_oom){.event = event,
+                               .moment = moment,
+                               .live_bytes = report->timeline.live[moment],
+                               .reserved_bytes = timeline_reserved_at(&report->timeline, moment)};
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (lives->birth[i] <= moment && lives->request[i] <= moment && moment < lives->death[i])
+            oom->pending_bytes += lives->size[i];
+    oom->unused_bytes = oom->reserved_bytes > oom->live_bytes ? oom->reserved_bytes - oom->live_bytes : 0;
+    return oom_holes(oom, report);
+}
+
+/* ---- settings ---- */
+
+enum known { UNKNOWN, OFF, ON };
+
+/* What allocator_settings says. */
+struct allocator {
+    enum known expandable;
+    enum known limit; /* max_split_size_mb */
+    uint64_t split_bytes;
+    enum known collects; /* garbage_collection_threshold */
+    double threshold;
+};
+
+static void allocator_split(struct allocator *allocator, const cJSON *split) {
+    if (!cJSON_IsNumber(split))
+        return;
+    /* -1 and 2^64 - 1 both stand for none. */
+    allocator->limit = split->valuedouble > 0 && split->valuedouble < 1e18 ? ON : OFF;
+    if (allocator->limit == ON)
+        allocator->split_bytes = (uint64_t)split->valuedouble;
+}
+
+/* What PYTORCH_CUDA_ALLOC_CONF says, where the recorder wrote it down as it is. */
+static enum known conf_expandable(const cJSON *settings) {
+    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const cJSON *conf = cJSON_GetObjectItemCaseSensitive(settings, keys[i]);
+        const char *text = cJSON_IsString(conf) ? conf->valuestring : "";
+        if (strstr(text, "expandable_segments:True") != NULL)
+            return ON;
+        if (strstr(text, "expandable_segments:False") != NULL)
+            return OFF;
+    }
+    return UNKNOWN;
+}
+
+/* Segments that grow are there only where they are on. */
+static bool has_expandable(const struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        if (device->segments[i].flags & SEGMENT_EXPANDABLE)
+            return true;
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        if (device->segment_events[i].change >= SEGMENT_MAP)
+            return true;
+    return false;
+}
+
+static struct allocator allocator_of(const struct trace *trace, const struct device_trace *device) {
+    struct allocator allocator = {0};
+    uint32_t nbytes;
+    const uint8_t *text = trace_string(trace, trace->settings, &nbytes);
+    cJSON *settings = cJSON_ParseWithLength((const char *)text, nbytes);
+    const cJSON *flag = cJSON_GetObjectItemCaseSensitive(settings, "expandable_segments");
+    const cJSON *threshold = cJSON_GetObjectItemCaseSensitive(settings, "garbage_collection_threshold");
+    allocator.expandable = cJSON_IsBool(flag) ? (cJSON_IsTrue(flag) ? ON : OFF) : conf_expandable(settings);
+    if (allocator.expandable == UNKNOWN && has_expandable(device))
+        allocator.expandable = ON;
+    allocator_split(&allocator, cJSON_GetObjectItemCaseSensitive(settings, "max_split_size"));
+    if (cJSON_IsNumber(threshold)) {
+        allocator.collects = threshold->valuedouble > 0 ? ON : OFF;
+        allocator.threshold = threshold->valuedouble;
+    }
+    cJSON_Delete(settings);
+    return allocator;
+}
+
+static const char *known_text(enum known known) {
+    static const char *const texts[] = {[UNKNOWN] = "not in the file", [OFF] = "off", [ON] = "on"};
+    return texts[known];
+}
+
+static const char *split_text(struct sheet *sheet, const struct allocator *allocator) {
+    if (allocator->limit == ON)
+        return sheet_format(sheet, "%s", format_bytes(allocator->split_bytes).text);
+    return allocator->limit == OFF ? "unlimited" : known_text(UNKNOWN);
+}
+
+static void settings_row(struct sheet *sheet, const struct report_device *report) {
+    struct allocator allocator = allocator_of(report->trace, report->device);
+    if (report->trace->settings == 0)
+        return;
+    sheet_cell(sheet, "Allocator settings");
+    sheet_cell(sheet, "expandable_segments %s, max_split_size_mb %s, garbage_collection_threshold %s",
+               known_text(allocator.expandable), split_text(sheet, &allocator),
+               allocator.collects == ON ? sheet_format(sheet, "%.2f", allocator.threshold)
+                                        : known_text(allocator.collects));
+}
+
+/* ---- advice ---- */
+
+struct advisor {
+    const struct report_device *report;
+    const struct report_oom *oom;
+    struct allocator allocator;
+    struct report_advice *advice;
+    uint32_t count;
+};
+
+__attribute__((format(printf, 3, 4))) static void advise(struct advisor *advisor, const char *code,
+                                                         const char *format, ...) {
+    if (advisor->count == REPORT_ADVICE_MAX)
+        return;
+    struct report_advice *advice = &advisor->advice[advisor->count++];
+    advice->code = code;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(advice->text, sizeof advice->text, format, arguments);
+    va_end(arguments);
+}
+
+bool report_reserved_known(const struct device_trace *device) {
+    return device->n_segments != 0 || device->n_segment_events != 0;
+}
+
+/* What is lacking even if every free byte could serve; 0: nothing. */
+static uint64_t lacking_bytes(const struct report_oom *oom) {
+    uint64_t there = oom->unused_bytes + oom->event->device_free;
+    return oom->event->size > there ? oom->event->size - there : 0;
+}
+
+/* Without the final segments reserved bytes are a lower bound: what was not in use may have been more. */
+static void advise_verdict(struct advisor *advisor) {
+    const struct report_oom *oom = advisor->oom;
+    uint64_t asked = oom->event->size;
+    if (oom->live_bytes == 0)
+        advise(advisor, "nothing_in_use",
+               "Nothing was allocated by this process at that moment: %s were asked for, and the device had "
+               "%s free.",
+               format_bytes(asked).text, format_bytes(oom->event->device_free).text);
+    else if (oom->unused_bytes >= asked)
+        advise(advisor, "fragmented",
+               "%s were reserved but not in use, more than was asked for, and no hole among them would do.",
+               format_bytes(oom->unused_bytes).text);
+    else if (advisor->report->device->n_segments == 0)
+        return;
+    else if (lacking_bytes(oom) > 0)
+        advise(advisor, "memory_in_use",
+               "The memory was really in use: even if all that was free or reserved but not in use could "
+               "serve, %s were lacking.",
+               format_bytes(lacking_bytes(oom)).text);
+    else
+        advise(advisor, "not_in_one_piece",
+               "What was free on the device and what was reserved but not in use would have been enough "
+               "together (%s), but not in one piece.",
+               format_bytes(oom->unused_bytes + oom->event->device_free).text);
+}
+
+/* Holes are the trouble where they would have been enough, or are more than what was lacking. */
+static bool holes_matter(const struct report_oom *oom) {
+    return oom->unused_bytes > lacking_bytes(oom) && oom->unused_bytes * 10 >= oom->event->size;
+}
+
+/* What expandable segments would have helped: enough, or what they leave lacking. */
+static const char *expandable_hope(const struct report_oom *oom, char text[160]) {
+    if (lacking_bytes(oom) == 0)
+        return "is the first thing to try";
+    snprintf(text, 160, "makes nearly all of that usable, and %s would have been left to save elsewhere",
+             format_bytes(lacking_bytes(oom)).text);
+    return text;
+}
+
+static void advise_expandable(struct advisor *advisor) {
+    struct figure unused = format_bytes(advisor->oom->unused_bytes);
+    char text[160];
+    const char *hope = expandable_hope(advisor->oom, text);
+    if (!holes_matter(advisor->oom))
+        return;
+    if (advisor->allocator.expandable == OFF)
+        advise(advisor, "enable_expandable_segments",
+               "Expandable segments are off, and %s were reserved but not in use: "
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s.",
+               unused.text, hope);
+    if (advisor->allocator.expandable == UNKNOWN)
+        advise(advisor, "enable_expandable_segments",
+               "%s were reserved but not in use. If expandable segments are off (the file does not say), "
+               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s.",
+               unused.text, hope);
+    if (advisor->allocator.expandable == ON)
+        advise(advisor, "expandable_segments_on",
+               "Expandable segments are on already; the %s that were reserved but not in use are what other "
+               "streams or private pools keep, and rounding.",
+               unused.text);
+}
+
+/* Free bytes in holes that only requests of at least max_split_size_mb may use. */
+static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        if (device->blocks[i].state == BLOCK_INACTIVE && device->blocks[i].size >= limit)
+            bytes += device->blocks[i].size;
+    return bytes;
+}
+
+static void advise_split(struct advisor *advisor) {
+    const struct allocator *allocator = &advisor->allocator;
+    const struct holes *all = &advisor->report->holes.all;
+    uint64_t asked = advisor->oom->event->size, parts = all->free_bytes - all->empty_bytes;
+    if (!advisor->oom->at_end)
+        return;
+    if (allocator->limit == ON && asked < allocator->split_bytes) {
+        uint64_t closed = oversize_bytes(advisor->report->device, allocator->split_bytes);
+        if (closed >= asked)
+            advise(advisor, "raise_max_split_size",
+                   "max_split_size_mb is %s: holes of that size serve only requests as large, so %s of free "
+                   "memory were "
+                   "closed to this one.",
+                   format_bytes(allocator->split_bytes).text, format_bytes(closed).text);
+    }
+    if (allocator->limit == OFF && allocator->expandable == OFF && parts >= asked)
+        advise(advisor, "set_max_split_size",
+               "%s are free in parts of segments that are otherwise in use. Where expandable segments cannot "
+               "be used, "
+               "max_split_size_mb keeps large blocks whole.",
+               format_bytes(parts).text);
+}
+
+/* Free bytes of the final segments outside of the default pool. */
+static uint64_t private_bytes(const struct report_device *report) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < report->holes.n_groups; i++) {
+        const struct holes_group *group = &report->holes.groups[i];
+        const struct pool_id *id = &report->device->pools[group->pool];
+        if (group->pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0))
+            bytes += group->holes.free_bytes;
+    }
+    return bytes;
+}
+
+static void advise_pools(struct advisor *advisor) {
+    uint64_t bytes = private_bytes(advisor->report), lacking = lacking_bytes(advisor->oom);
+    if (advisor->oom->at_end && bytes > lacking && bytes * 10 >= advisor->oom->event->size)
+        advise(advisor, "private_pools",
+               "%s of the free memory belong to private pools (CUDA graphs, MemPool), which nothing else can "
+               "use.",
+               format_bytes(bytes).text);
+}
+
+static void advise_pending(struct advisor *advisor) {
+    uint64_t pending = advisor->oom->pending_bytes;
+    if (pending * 10 >= advisor->oom->event->size)
+        advise(advisor, "pending_frees",
+               "%s had been freed and waited for other streams (record_stream): synchronizing them earlier "
+               "gives it "
+               "back.",
+               format_bytes(pending).text);
+}
+
+static void advise_rounding(struct advisor *advisor) {
+    const struct holes *all = &advisor->report->holes.all;
+    if (advisor->oom->at_end && holes_rounding(all) >= advisor->oom->event->size)
+        advise(advisor, "rounding",
+               "Rounding up takes %s, as much as was asked for: roundup_power2_divisions or many allocations "
+               "of odd sizes "
+               "cause that.",
+               format_bytes(holes_rounding(all)).text);
+}
+
+static void advise_others(struct advisor *advisor) {
+    uint64_t capacity = advisor->report->device->capacity_bytes,
+             known = advisor->oom->reserved_bytes + advisor->oom->event->device_free;
+    if (advisor->report->device->n_segments != 0 && capacity > known && (capacity - known) * 10 >= capacity)
+        advise(advisor, "held_by_others",
+               "%s of the device's %s are neither free nor reserved here: CUDA's context, libraries or other "
+               "processes "
+               "hold them.",
+               format_bytes(capacity - known).text, format_bytes(capacity).text);
+}
+
+static void advise_growth(struct advisor *advisor) {
+    const struct growth *growth = &advisor->report->growth;
+    uint64_t risen = 0, slope = 0;
+    for (uint32_t i = 0; i < growth->n_rising; i++) {
+        risen += growth->sites[i].risen_bytes;
+        slope += growth->sites[i].slope_bytes;
+    }
+    if (growth->judged && risen * 20 >= advisor->oom->live_bytes && risen != 0)
+        advise(advisor, "growth",
+               "What is carried over from step to step has risen by %s, %s more in every step: see Growth.",
+               format_bytes(risen).text, format_bytes(slope).text);
+}
+
+uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
+                           struct report_advice advice[REPORT_ADVICE_MAX]) {
+    struct advisor advisor = {.report = report,
+                              .oom = oom,
+                              .allocator = allocator_of(report->trace, report->device),
+                              .advice = advice};
+    advise_verdict(&advisor);
+    advise_expandable(&advisor);
+    advise_split(&advisor);
+    advise_pools(&advisor);
+    advise_pending(&advisor);
+    advise_rounding(&advisor);
+    advise_others(&advisor);
+    advise_growth(&advisor);
+    return advisor.count;
+}
+
+/* ---- text ---- */
+
+static void bytes_row(struct sheet *sheet, const char *name, uint64_t bytes) {
+    sheet_cell(sheet, "%s", name);
+    sheet_cell(sheet, "%s", words_bytes(sheet, bytes));
+}
+
+/* Without the final segments a lower bound; without any, not known. */
+static void reserved_row(struct sheet *sheet, const struct report_device *report, const char *name,
+                         uint64_t bytes) {
+    sheet_cell(sheet, "%s", name);
+    if (report_reserved_known(report->device))
+        sheet_cell(sheet, "%s%s", report->device->n_segments == 0 ? "at least " : "",
+                   words_bytes(sheet, bytes));
+    else
+        sheet_cell(sheet, "unknown: the file holds no segments");
+}
+
+static void holes_rows(struct sheet *sheet, const struct report_oom *oom) {
+    const struct holes *all = &oom->holes.all;
+    if (!oom->holes_known)
+        return;
+    sheet_cell(sheet, "Largest free hole");
+    sheet_cell(sheet, oom->at_end ? "%s of %s in %s" : "at most %s of %s in %s",
+               words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
+               words_counted(sheet, all->n_holes, "hole"));
+    if (oom->at_end)
+        bytes_row(sheet, "Lost to rounding", holes_rounding(all));
+}
+
+static void state_table(struct sheet *sheet, const struct report_device *report,
+                        const struct report_oom *oom) {
+    static const char *const headings[] = {"", "", NULL};
+    sheet_table(sheet, headings, "ll");
+    bytes_row(sheet, "Asked for", oom->event->size);
+    bytes_row(sheet, "Free on the device", oom->event->device_free);
+    reserved_row(sheet, report, "Reserved", oom->reserved_bytes);
+    bytes_row(sheet, "In use", oom->live_bytes);
+    if (oom->pending_bytes != 0)
+        bytes_row(sheet, "Of it waiting for other streams", oom->pending_bytes);
+    reserved_row(sheet, report, "Reserved, not in use", oom->unused_bytes);
+    holes_rows(sheet, oom);
+    settings_row(sheet, report);
+    sheet_table_end(sheet);
+}
+
+static void holes_write(struct sheet *sheet, const struct report_device *report,
+                        const struct report_oom *oom) {
+    if (!oom->holes_known)
+        return;
+    sheet_say(sheet, "Its holes, of which each serves only its own pool, stream and class of requests:");
+    words_holes(sheet, report->device, &oom->holes);
+    if (!oom->at_end)
+        sheet_say(sheet, "These are upper bounds: the recording went on and its final segments show a later "
+                         "state, so they are the gaps between what was in use at the event. A block may have "
+                         "been larger than its request.");
+}
+
+static void holders_table(struct sheet *sheet, const struct report_device *report,
+                          const struct report_oom *oom) {
+    struct group *groups;
+    uint32_t n_groups;
+    if (!report_groups_at(report, oom->moment, report->options->group, &groups, &n_groups)) {
+        sheet->out->failed = true;
+        return;
+    }
+    if (n_groups == 0)
+        return;
+    sheet_say(sheet, "What held the memory:");
+    words_groups(sheet, &report->timeline, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
+                 oom->live_bytes);
+}
+
+static void oom_write(struct sheet *sheet, const struct report_device *report,
+                      const struct oom_event *event) {
+    struct report_oom oom;
+    struct report_advice advice[REPORT_ADVICE_MAX];
+    if (!report_oom_of(&oom, report, event)) {
+        sheet->out->failed = true;
+        return;
+    }
+    uint32_t n = report_oom_advice(report, &oom, advice);
+    sheet_say(sheet, "Out of memory %s:", words_moment(sheet, &report->timeline, oom.moment));
+    state_table(sheet, report, &oom);
+    if (event->stack != 0)
+        sheet_say(sheet, "Asked for by %s.",
+                  words_site(sheet, report->trace, report->timeline.site[event->stack]));
+    holes_write(sheet, report, &oom);
+    holders_table(sheet, report, &oom);
+    if (n != 0)
+        sheet_say(sheet, "What follows:");
+    for (uint32_t i = 0; i < n; i++)
+        sheet_point(sheet, "%s", advice[i].text);
+}
+
+void report_ooms(struct sheet *sheet, const struct report_device *report) {
+    uint32_t count = report->device->n_ooms;
+    if (count == 0)
+        return;
+    sheet_heading(sheet, 3, "OOM");
+    for (uint32_t i = 0; i < count && i < OOMS_SHOWN; i++)
+        oom_write(sheet, report, &report->device->ooms[i]);
+    if (count > OOMS_SHOWN)
+        sheet_say(sheet, "Not listed: %s; --json has them all.",
+                  words_counted(sheet, count - OOMS_SHOWN, "more out-of-memory event"));
+}

@@ -1,0 +1,81 @@
+/* What the kinds of report share. Private to report.c, report_json.c, report_text.c and report_sheet.c. */
+#ifndef STRATA_RENDER_REPORT_REPORT_PARTS_H
+#define STRATA_RENDER_REPORT_REPORT_PARTS_H
+
+#include "analysis/category.h"
+#include "analysis/growth.h"
+#include "analysis/holes.h"
+#include "render/report/report.h"
+
+struct category_sum {
+    uint64_t bytes, count;
+};
+
+/* One device, computed; `arena` holds everything and is released after the device has been written. */
+struct report_device {
+    const struct trace *trace;
+    const struct device_trace *device;
+    const struct report_options *options;
+    struct timeline timeline;
+    struct group *groups; /* at the peak, all of them */
+    uint32_t n_groups, n_shown;
+    struct category_sum category_at_peak[CATEGORY_COUNT];
+    bool categories_inferred; /* of at least one allocation no event says it */
+    struct holes_summary holes;
+    struct growth growth;
+    struct arena *arena;
+};
+
+/* Writes one device; `nth` counts from 0. False: no memory. */
+typedef bool report_device_writer(struct buffer *out, const struct report_device *device, uint32_t nth);
+
+/* Computes and writes each device that is asked for, one after the other. False: no memory. */
+bool report_each_device(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                        struct arena *scratch, report_device_writer *write);
+
+/* An event as reports count them: -1 is the state before the first. */
+static inline int64_t report_event(uint32_t moment) {
+    return (int64_t)moment - 1;
+}
+
+/* groups_at, with what is hidden as one group (GROUP_INTERNAL). False: no memory. */
+bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
+                      struct group **groups, uint32_t *n_groups);
+
+/* What can be said of an out-of-memory event besides what it says itself; its holes are in the report's arena. */
+struct report_oom {
+    const struct oom_event *event;
+    uint32_t moment;
+    uint64_t live_bytes, reserved_bytes;
+    uint64_t pending_bytes; /* of live_bytes: freed, waiting for other streams */
+    uint64_t unused_bytes;  /* reserved_bytes - live_bytes, rounding included */
+    bool holes_known; /* the file has final segments, and the event is one of the first REPORT_OOM_HOLES */
+    struct holes_summary holes;
+    bool
+        at_end; /* nothing has changed since: the final segments show the state at the event, and holes are exact */
+};
+enum { REPORT_OOM_HOLES = 5 }; /* a run that goes on after the first tries the same again and again */
+
+/* Is there anything that says how much was reserved? */
+bool report_reserved_known(const struct device_trace *device);
+
+/* False: no memory. */
+bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
+
+/* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. At most `capacity`.
+ */
+enum { REPORT_ADVICE_MAX = 12 };
+struct report_advice {
+    const char *code; /* never changes its spelling: "enable_expandable_segments" */
+    char text[420];
+};
+uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
+                           struct report_advice advice[REPORT_ADVICE_MAX]);
+
+/* The writers behind report_render. */
+bool report_json(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                 struct arena *scratch);
+bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                 struct arena *scratch);
+
+#endif

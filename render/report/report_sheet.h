@@ -1,0 +1,52 @@
+/*
+ * Headings, sentences and tables, as aligned text or as Markdown. Private to the report.
+ *
+ * Every text that comes from a snapshot passes sheet_name or sheet_quote first: control characters become
+ * U+FFFD, and in Markdown nothing of it is markup, a link or a mention.
+ */
+#ifndef STRATA_RENDER_REPORT_REPORT_SHEET_H
+#define STRATA_RENDER_REPORT_REPORT_SHEET_H
+
+#include "base/arena.h"
+#include "base/buffer.h"
+
+enum { SHEET_COLUMNS_MAX = 8 };
+
+enum sheet_part { SHEET_NOTHING, SHEET_HEADING, SHEET_PARAGRAPH, SHEET_POINT, SHEET_TABLE };
+
+struct sheet {
+    struct buffer *out;  /* its `failed` is set when there is no memory, and nothing more is written */
+    struct arena *arena; /* of the cells and texts */
+    bool markdown;
+    enum sheet_part last; /* what has been written last decides where empty lines go */
+
+    /* the open table */
+    const char *const *headings;
+    const char *align; /* 'l' or 'r' per column */
+    uint32_t n_columns, n_cells, cells_capacity;
+    const char **cells;
+};
+
+/* `level` 1: the file, 2: a device, 3: a section. */
+void sheet_heading(struct sheet *sheet, int level, const char *text);
+
+/* A paragraph, and a point of a list. */
+void sheet_say(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_point(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A table: its cells row by row, then the end, which writes it. `headings` ends with NULL; where all are empty, none
+ * are written, and in Markdown such a table of two columns is a list. */
+void sheet_table(struct sheet *sheet, const char *const *headings, const char *align);
+void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sheet_table_end(struct sheet *sheet);
+
+/* A formatted text in the arena; "" without memory. */
+const char *sheet_format(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A name of a file or function for a cell: as it is, in Markdown as code. Cut after 100 characters. */
+const char *sheet_name(struct sheet *sheet, const void *bytes, size_t nbytes);
+
+/* A sentence from the trace, without markup. */
+const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes);
+
+#endif

@@ -1,0 +1,347 @@
+/* The report for people. One walk writes both forms, the sheet knows which. */
+#include "analysis/category.h"
+#include "base/format.h"
+#include "render/report/report_words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { STACKS_SHOWN = 5, BASELINE_SHOWN = 5 };
+
+/* How what is older than the recording is known. */
+struct baseline {
+    uint64_t block_bytes, free_bytes;
+    uint32_t n_blocks, n_frees;
+};
+
+static struct baseline baseline_of(const struct lives *lives, uint32_t end) {
+    struct baseline baseline = {0};
+    for (uint32_t i = 0; i < lives->preexisting; i++) {
+        bool block = lives->death[i] == end;
+        *(block ? &baseline.block_bytes : &baseline.free_bytes) += lives->size[i];
+        *(block ? &baseline.n_blocks : &baseline.n_frees) += 1;
+    }
+    return baseline;
+}
+
+/* ---- summary ---- */
+
+static void row_begin(struct sheet *sheet, const char *name) {
+    sheet_cell(sheet, "%s", name);
+}
+
+static void events_row(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    uint32_t n_events = report->device->n_events;
+    row_begin(sheet, "Events");
+    if (n_events == 0)
+        sheet_cell(sheet, "none: only the state at the end was recorded");
+    else if (timeline->start_us == NULL)
+        sheet_cell(sheet, "%s, without times", format_count(n_events).text);
+    else
+        sheet_cell(sheet, "%s in %s", format_count(n_events).text,
+                   format_duration(timeline->start_us[n_events]).text);
+}
+
+static void allocations_row(struct sheet *sheet, const struct report_device *report) {
+    const struct lives *lives = &report->device->lives;
+    row_begin(sheet, "Allocations");
+    if (lives->preexisting == 0)
+        sheet_cell(sheet, "%s, all made while recording", format_count(lives->count).text);
+    else
+        sheet_cell(sheet, "%s, of these %s older than the recording", format_count(lives->count).text,
+                   format_count(lives->preexisting).text);
+}
+
+static void peak_row(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    row_begin(sheet, "Peak");
+    sheet_cell(sheet, "%s %s, in %s", words_bytes(sheet, timeline->peak_bytes),
+               words_moment(sheet, timeline, timeline->peak_moment),
+               words_counted(sheet, timeline->live_at_peak, "allocation"));
+}
+
+/* What was there before the recording started, and how much of the peak it is. */
+static void baseline_row(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    const struct lives *lives = &report->device->lives;
+    uint64_t at_peak = 0;
+    for (uint32_t i = 0; i < lives->preexisting; i++)
+        at_peak += lives->death[i] > timeline->peak_moment ? lives->size[i] : 0;
+    row_begin(sheet, "Before recording");
+    if (timeline->start_bytes == 0)
+        sheet_cell(sheet, "nothing");
+    else
+        sheet_cell(sheet, "%s; %s of it in the peak (%s of the peak)",
+                   words_bytes(sheet, timeline->start_bytes), format_bytes(at_peak).text,
+                   format_share(at_peak, timeline->peak_bytes).text);
+}
+
+static void summary_write(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    static const char *const headings[] = {"", "", NULL};
+    sheet_heading(sheet, 3, "Summary");
+    sheet_table(sheet, headings, "ll");
+    events_row(sheet, report);
+    allocations_row(sheet, report);
+    peak_row(sheet, report);
+    baseline_row(sheet, report);
+    row_begin(sheet, "At the end");
+    sheet_cell(sheet, "%s", words_bytes(sheet, timeline->end_bytes));
+    row_begin(sheet, "Reserved");
+    if (report_reserved_known(report->device))
+        sheet_cell(sheet, report->device->n_segments != 0 ? "%s at most, %s" : "%s at least, %s",
+                   words_bytes(sheet, timeline->reserved_peak),
+                   words_moment(sheet, timeline, timeline->reserved_peak_moment));
+    else
+        sheet_cell(sheet, "unknown: the file holds no segments");
+    sheet_table_end(sheet);
+}
+
+/* ---- call sites ---- */
+
+static const char *category_text(enum category category) {
+    static const char *const texts[CATEGORY_COUNT] = {
+        [CATEGORY_OTHER] = "other",
+        [CATEGORY_PARAMETER] = "parameters",
+        [CATEGORY_GRADIENT] = "gradients",
+        [CATEGORY_OPTIMIZER_STATE] = "optimizer state",
+        [CATEGORY_ACTIVATION] = "activations",
+        [CATEGORY_TEMPORARY] = "temporaries",
+        [CATEGORY_INPUT] = "input",
+        [CATEGORY_AUTOGRAD_DETAIL] = "autograd detail",
+        [CATEGORY_UNKNOWN] = "unknown",
+    };
+    return texts[category];
+}
+
+static void rest_write(struct sheet *sheet, const struct report_device *report, const char *thing) {
+    const struct timeline *timeline = &report->timeline;
+    uint64_t rest = 0;
+    for (uint32_t i = report->n_shown; i < report->n_groups; i++)
+        rest += report->groups[i].bytes;
+    if (report->n_shown != report->n_groups)
+        sheet_say(sheet, "Not listed: %s with %s (%s).",
+                  words_counted(sheet, report->n_groups - report->n_shown, thing), format_bytes(rest).text,
+                  format_share(rest, timeline->peak_bytes).text);
+}
+
+/* The largest stacks, where a call site has several: who calls it tells them apart. */
+static void stacks_write(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    struct group *groups;
+    uint32_t n_groups;
+    if (report->options->group == GROUP_BY_STACK)
+        return;
+    if (!report_groups_at(report, timeline->peak_moment, GROUP_BY_STACK, &groups, &n_groups)) {
+        sheet->out->failed = true;
+        return;
+    }
+    if (n_groups == report->n_groups)
+        return;
+    sheet_say(sheet, "The same by stack, the largest of %s:", format_count(n_groups).text);
+    words_groups(sheet, timeline, groups, n_groups < STACKS_SHOWN ? n_groups : STACKS_SHOWN,
+                 timeline->peak_bytes);
+}
+
+static void categories_write(struct sheet *sheet, const struct report_device *report) {
+    static const char *const headings[] = {"Bytes", "Share", "Count", "Category", NULL};
+    uint64_t peak = report->timeline.peak_bytes;
+    sheet_say(sheet, report->categories_inferred ? "By category, inferred from stacks and lifetimes:"
+                                                 : "By category:");
+    sheet_table(sheet, headings, "rrrl");
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        const struct category_sum *sum = &report->category_at_peak[i];
+        if (sum->count == 0)
+            continue;
+        sheet_cell(sheet, "%s", format_bytes(sum->bytes).text);
+        sheet_cell(sheet, "%s", format_share(sum->bytes, peak).text);
+        sheet_cell(sheet, "%s", format_count(sum->count).text);
+        sheet_cell(sheet, "%s", category_text((enum category)i));
+    }
+    sheet_table_end(sheet);
+}
+
+static void peak_write(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    const char *thing = report->options->group == GROUP_BY_STACK ? "stack" : "call site";
+    sheet_heading(sheet, 3, "At the peak");
+    if (report->n_groups == 0) {
+        sheet_say(sheet, "Nothing was allocated at any moment.");
+        return;
+    }
+    sheet_say(sheet, "%s in %s of %s, %s.", format_bytes(timeline->peak_bytes).text,
+              words_counted(sheet, timeline->live_at_peak, "allocation"),
+              words_counted(sheet, report->n_groups, thing),
+              words_moment(sheet, timeline, timeline->peak_moment));
+    words_groups(sheet, timeline, report->groups, report->n_shown, timeline->peak_bytes);
+    rest_write(sheet, report, thing);
+    stacks_write(sheet, report);
+    categories_write(sheet, report);
+}
+
+/* ---- before the recording ---- */
+
+static void baseline_write(struct sheet *sheet, const struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    const struct lives *lives = &report->device->lives;
+    struct baseline baseline = baseline_of(lives, report->device->n_events + 1);
+    struct group *groups;
+    uint32_t n_groups;
+    if (timeline->start_bytes == 0)
+        return;
+    sheet_heading(sheet, 3, "Before recording");
+    sheet_say(sheet, "%s in %s were there before the first event.", words_bytes(sheet, timeline->start_bytes),
+              words_counted(sheet, lives->preexisting, "allocation"));
+    if (baseline.n_blocks != 0)
+        sheet_point(sheet, "%s in %s were never freed: they are known from what was there at the end.",
+                    format_bytes(baseline.block_bytes).text,
+                    words_counted(sheet, baseline.n_blocks, "allocation"));
+    if (baseline.n_frees != 0)
+        sheet_point(
+            sheet,
+            "%s in %s are known from their frees: their size is exact, and the stack shown is the one "
+            "of the free.",
+            format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"));
+    if (!report_groups_at(report, 0, report->options->group, &groups, &n_groups)) {
+        sheet->out->failed = true;
+        return;
+    }
+    words_groups(sheet, timeline, groups, n_groups < BASELINE_SHOWN ? n_groups : BASELINE_SHOWN,
+                 timeline->start_bytes);
+}
+
+/* ---- trust ---- */
+
+static void diagnostics_write(struct sheet *sheet, const struct trace *trace, int32_t device) {
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
+        if (trace->diagnostics[i].device != device)
+            continue;
+        uint32_t nbytes;
+        const uint8_t *message = trace_string(trace, trace->diagnostics[i].message, &nbytes);
+        sheet_point(sheet, "%s", sheet_quote(sheet, message, nbytes));
+    }
+}
+
+/* The events and the final blocks are two accounts of one state. */
+static void reconciliation_write(struct sheet *sheet, const struct report_device *report) {
+    const struct device_trace *device = report->device;
+    uint64_t requested = 0, end = report->timeline.end_bytes;
+    if (device->n_blocks == 0)
+        return;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        requested += device->blocks[i].state != BLOCK_INACTIVE ? device->blocks[i].requested_size : 0;
+    if (requested == end)
+        sheet_point(sheet, "The events lead to %s bytes at the end, and the final blocks hold as many.",
+                    format_count(end).text);
+    else
+        sheet_point(
+            sheet,
+            "The events lead to %s bytes at the end, the final blocks hold %s: they differ by %s, so the "
+            "curve may be wrong by that much.",
+            format_count(end).text, format_count(requested).text,
+            format_bytes(end > requested ? end - requested : requested - end).text);
+}
+
+/* Without final segments a diagnostic says that the curve is a lower bound. */
+static void reserved_shift_write(struct sheet *sheet, const struct report_device *report) {
+    if (report->timeline.reserved_shift != 0 && report->device->n_segments != 0)
+        sheet_point(
+            sheet,
+            "The segment events do not fit the final segments: reserved bytes are raised by %s throughout "
+            "and are a bound, not exact.",
+            format_bytes(report->timeline.reserved_shift).text);
+}
+
+static void rounding_write(struct sheet *sheet, const struct device_trace *device) {
+    uint64_t rounded = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        rounded += device->segments[i].allocated_size;
+    if (device->n_blocks != 0)
+        sheet_point(
+            sheet,
+            "All figures are requested bytes; rounded up by the allocator, %s were allocated at the end "
+            "(what memory_allocated() answers).",
+            format_bytes(rounded).text);
+}
+
+static const char *device_text(struct sheet *sheet, const struct device_trace *device) {
+    const char *events = words_counted(sheet, device->n_events, "event");
+    const char *oom = device->n_ooms != 0 ? ", ran out of memory" : "";
+    return device->ordinal == ORDINAL_CPU
+               ? sheet_format(sheet, "CPU (%s%s)", events, oom)
+               : sheet_format(sheet, "device %" PRId32 " (%s%s)", device->ordinal, events, oom);
+}
+
+/* The devices that were not asked for. */
+static void skipped_write(struct sheet *sheet, const struct report_device *report) {
+    enum { SHOWN = 8 };
+    const struct trace *trace = report->trace;
+    const char *text = "";
+    uint32_t n = 0;
+    if (report->options->device == REPORT_ALL_DEVICES)
+        return;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        if (&trace->devices[i] == report->device)
+            continue;
+        if (n++ < SHOWN)
+            text = sheet_format(sheet, "%s%s%s", text, n == 1 ? "" : ", ",
+                                device_text(sheet, &trace->devices[i]));
+    }
+    if (n > SHOWN)
+        text = sheet_format(sheet, "%s and %s more", text, format_count(n - SHOWN).text);
+    if (n != 0)
+        sheet_point(sheet, "Skipped, because another device was asked for: %s.", text);
+}
+
+static void trust_write(struct sheet *sheet, const struct report_device *report) {
+    sheet_heading(sheet, 3, "Trust");
+    skipped_write(sheet, report);
+    diagnostics_write(sheet, report->trace, ORDINAL_NONE);
+    diagnostics_write(sheet, report->trace, report->device->ordinal);
+    reconciliation_write(sheet, report);
+    reserved_shift_write(sheet, report);
+    rounding_write(sheet, report->device);
+    if (report->trace->kind != TRACE_SNAPSHOT)
+        sheet_point(sheet,
+                    "A profiler counts what the allocator handed out: all figures are rounded up by it.");
+    else if (report->device->n_blocks == 0)
+        sheet_point(sheet,
+                    "The file holds no final segments that the events could be checked against; all figures "
+                    "are requested bytes.");
+}
+
+/* ---- the whole ---- */
+
+static bool device_write(struct buffer *out, const struct report_device *report, uint32_t nth) {
+    (void)nth;
+    struct sheet sheet = {.out = out,
+                          .arena = report->arena,
+                          .markdown = report->options->format == REPORT_MARKDOWN,
+                          .last = SHEET_PARAGRAPH};
+    sheet_heading(&sheet, 2,
+                  report->device->ordinal == ORDINAL_CPU
+                      ? "CPU"
+                      : sheet_format(&sheet, "Device %" PRId32, report->device->ordinal));
+    summary_write(&sheet, report);
+    peak_write(&sheet, report);
+    baseline_write(&sheet, report);
+    report_ooms(&sheet, report);
+    report_growth(&sheet, report);
+    report_fragmentation(&sheet, report);
+    trust_write(&sheet, report);
+    return !out->failed;
+}
+
+bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                 struct arena *scratch) {
+    struct sheet sheet = {.out = out, .arena = scratch, .markdown = options->format == REPORT_MARKDOWN};
+    const char *name = sheet_name(&sheet, options->file, strlen(options->file));
+    sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
+    sheet_say(&sheet, "SHA-256 %s", options->sha256);
+    if (trace->n_devices == 0) {
+        sheet_say(&sheet, "The file shows no device with events, blocks or segments: nothing was recorded.");
+        diagnostics_write(&sheet, trace, ORDINAL_NONE);
+    }
+    return report_each_device(out, trace, options, scratch, device_write) && !out->failed;
+}

@@ -1,0 +1,113 @@
+/* Phrases and tables that several sections of the report use. */
+#include "render/report/report_words.h"
+
+#include "base/format.h"
+#include "layout/site.h"
+
+#include <inttypes.h>
+
+enum {
+    CALLERS_SHOWN = 3, /* user frames outside of the call site */
+    HOLES_SHOWN = 20   /* groups of holes */
+};
+
+const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
+    char text[1024];
+    if (frame == GROUP_INTERNAL)
+        return "internal (no line of your own code)";
+    uint32_t length = site_text(trace, frame, text, sizeof text);
+    return sheet_name(sheet, text, length < sizeof text ? length : sizeof text - 1);
+}
+
+/* "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */
+static const char *callers_name(struct sheet *sheet, const struct timeline *timeline,
+                                const struct group *group) {
+    const struct trace *trace = timeline->trace;
+    const char *text = "";
+    uint32_t last = group->site, shown = 0;
+    bool outside = false;
+    for (uint32_t stack = group->stack; stack != 0 && shown < CALLERS_SHOWN;
+         stack = trace->stacks.stack[stack].parent) {
+        uint32_t frame = trace->stacks.stack[stack].frame;
+        if (outside && frame != last && timeline_frame_is_user(timeline, frame)) {
+            text =
+                sheet_format(sheet, "%s%s%s", text, shown != 0 ? " ← " : "", words_site(sheet, trace, frame));
+            last = frame;
+            shown++;
+        }
+        outside = outside || frame == group->site;
+    }
+    return text;
+}
+
+/* "after event 18,204 (12.3 s)", "before the first event" */
+const char *words_moment(struct sheet *sheet, const struct timeline *timeline, uint32_t moment) {
+    if (moment == 0)
+        return timeline->device->n_events == 0 ? "the whole time" : "before the first event";
+    const char *event = sheet_format(sheet, "after event %s", format_count(moment - 1).text);
+    if (timeline->start_us == NULL)
+        return event;
+    return sheet_format(sheet, "%s (%s)", event, format_duration(timeline->start_us[moment]).text);
+}
+
+/* "71.2 GiB (76,450,123,456 bytes)" */
+const char *words_bytes(struct sheet *sheet, uint64_t bytes) {
+    if (bytes < 1024)
+        return sheet_format(sheet, "%s bytes", format_count(bytes).text);
+    return sheet_format(sheet, "%s (%s bytes)", format_bytes(bytes).text, format_count(bytes).text);
+}
+
+/* "1 allocation", "210 allocations" */
+const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing) {
+    return sheet_format(sheet, "%s %s%s", format_count(count).text, thing, count == 1 ? "" : "s");
+}
+
+void words_groups(struct sheet *sheet, const struct timeline *timeline, const struct group *groups,
+                  uint32_t count, uint64_t whole) {
+    static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
+    sheet_table(sheet, headings, "rrrll");
+    for (uint32_t i = 0; i < count; i++) {
+        sheet_cell(sheet, "%s", format_bytes(groups[i].bytes).text);
+        sheet_cell(sheet, "%s", format_share(groups[i].bytes, whole).text);
+        sheet_cell(sheet, "%s", format_count(groups[i].count).text);
+        sheet_cell(sheet, "%s", words_site(sheet, timeline->trace, groups[i].site));
+        sheet_cell(sheet, "%s", callers_name(sheet, timeline, &groups[i]));
+    }
+    sheet_table_end(sheet);
+}
+
+const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {
+    const struct pool_id *id = &device->pools[pool];
+    if (pool == POOL_UNKNOWN)
+        return "not recorded";
+    if (id->first == 0 && id->second == 0)
+        return "default";
+    return sheet_format(sheet, "private (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
+}
+
+static const char *holes_name(struct sheet *sheet, const struct device_trace *device,
+                              const struct holes_group *group) {
+    return sheet_format(sheet, "%s, stream %u, %s", words_pool(sheet, device, group->pool),
+                        (unsigned)group->stream, group->small ? "up to 1 MiB" : "above 1 MiB");
+}
+
+void words_holes(struct sheet *sheet, const struct device_trace *device,
+                 const struct holes_summary *summary) {
+    static const char *const headings[] = {
+        "Pool, stream and requests", "Segments", "Reserved", "Free", "Holes", "Largest hole", NULL};
+    uint32_t count = summary->n_groups;
+    sheet_table(sheet, headings, "lrrrrr");
+    for (uint32_t i = 0; i < count && i < HOLES_SHOWN; i++) {
+        const struct holes *holes = &summary->groups[i].holes;
+        sheet_cell(sheet, "%s", holes_name(sheet, device, &summary->groups[i]));
+        sheet_cell(sheet, "%s", format_count(holes->n_segments).text);
+        sheet_cell(sheet, "%s", format_bytes(holes->reserved_bytes).text);
+        sheet_cell(sheet, "%s", format_bytes(holes->free_bytes).text);
+        sheet_cell(sheet, "%s", format_count(holes->n_holes).text);
+        sheet_cell(sheet, "%s", format_bytes(holes->largest_bytes).text);
+    }
+    sheet_table_end(sheet);
+    if (count > HOLES_SHOWN)
+        sheet_say(sheet, "Not listed: %s; --json has them all.",
+                  words_counted(sheet, count - HOLES_SHOWN, "more"));
+}

@@ -1,0 +1,36 @@
+/* Phrases and tables that several sections of the report use. Private to the report; texts live in the sheet's arena.
+ */
+#ifndef STRATA_RENDER_REPORT_REPORT_WORDS_H
+#define STRATA_RENDER_REPORT_REPORT_WORDS_H
+
+#include "render/report/report_parts.h"
+#include "render/report/report_sheet.h"
+
+/* "train.py:41 forward" */
+const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame);
+
+/* "after event 18,204 (12.3 s)", "before the first event" */
+const char *words_moment(struct sheet *sheet, const struct timeline *timeline, uint32_t moment);
+
+/* "71.2 GiB (76,450,123,456 bytes)" */
+const char *words_bytes(struct sheet *sheet, uint64_t bytes);
+
+/* "1 allocation", "210 allocations" */
+const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing);
+
+/* "default", "private (0, 1)", "not recorded" */
+const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool);
+
+/* A table of groups with their callers; shares are of `whole` bytes. */
+void words_groups(struct sheet *sheet, const struct timeline *timeline, const struct group *groups,
+                  uint32_t count, uint64_t whole);
+
+/* Holes by pool, stream and class of requests, as a table. */
+void words_holes(struct sheet *sheet, const struct device_trace *device, const struct holes_summary *summary);
+
+/* The sections that have files of their own. */
+void report_ooms(struct sheet *sheet, const struct report_device *report);
+void report_growth(struct sheet *sheet, const struct report_device *report);
+void report_fragmentation(struct sheet *sheet, const struct report_device *report);
+
+#endif
