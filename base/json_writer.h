@@ -1,0 +1,64 @@
+/*
+ * JSON, written as it goes into a buffer: nothing is kept but where a comma is due, so ten million rows need the memory
+ * of one. Every output that is JSON takes this way, so that strings are escaped by one rule.
+ *
+ *     struct json_writer json = json_writer_of(&out);
+ *     json_object(&json, NULL, JSON_LINES);
+ *     json_u64(&json, "peak_bytes", peak);
+ *     json_array(&json, "rows", JSON_LINES);
+ *     ...                                          elements have the name NULL
+ *     json_end(&json);
+ *     json_end(&json);
+ *
+ * The buffer keeps a failure (no memory); only the end needs a check. Calls that do not nest are a fault of the caller
+ * and trap.
+ */
+#ifndef STRATA_BASE_JSON_WRITER_H
+#define STRATA_BASE_JSON_WRITER_H
+
+#include "base/buffer.h"
+
+enum { JSON_DEPTH_MAX = 32 };
+
+/* JSON_LINES: one member or element per line, two blanks per level. JSON_COMPACT: no blanks at all, which holds for all
+ * that is inside of it too. */
+enum json_style { JSON_LINES, JSON_COMPACT };
+
+struct json_writer {
+    struct buffer *out;
+    bool for_page; /* '<', '>' and '&' are escaped, so that no text can end a <script> element */
+    uint32_t depth;
+    struct json_level {
+        uint8_t style; /* enum json_style */
+        bool is_array, has_members;
+    } level[JSON_DEPTH_MAX];
+};
+
+/* A writer at the beginning of a value; `out` is the caller's and outlives it. */
+struct json_writer json_writer_of(struct buffer *out);
+
+/* Begin a container; `name` is NULL for an element of an array and for the root. Names are constants of ours and are
+ * not escaped. */
+void json_object(struct json_writer *json, const char *name, enum json_style style);
+void json_array(struct json_writer *json, const char *name, enum json_style style);
+/* Ends the innermost container. After the root's end the value is complete; no line end is added. */
+void json_end(struct json_writer *json);
+
+void json_u64(struct json_writer *json, const char *name, uint64_t number);
+void json_i64(struct json_writer *json, const char *name, int64_t number);
+void json_bool(struct json_writer *json, const char *name, bool value);
+void json_null(struct json_writer *json, const char *name);
+/* part / whole, rounded half up to six decimals; 0 where the whole is 0. Exact for every pair of 64-bit figures. */
+void json_share(struct json_writer *json, const char *name, uint64_t part, uint64_t whole);
+
+/* A string of any bytes. Wrong UTF-8 and NUL become U+FFFD. What a terminal or an editor would act on instead of showing
+ * it (controls of C0 and C1, line separators, marks that turn the direction of text) is written as \uNNNN. */
+void json_string(struct json_writer *json, const char *name, const void *bytes, size_t nbytes);
+/* The same of a C string; NULL is null. */
+void json_text(struct json_writer *json, const char *name, const char *text);
+/* A string in pieces: json_string_begin, any number of json_string_add, json_string_end. */
+void json_string_begin(struct json_writer *json, const char *name);
+void json_string_add(struct json_writer *json, const void *bytes, size_t nbytes);
+void json_string_end(struct json_writer *json);
+
+#endif
