@@ -47,24 +47,22 @@ static bool report_device_init(struct report_device *report, const struct trace 
 }
 
 /* A timeline takes several times the memory of its columns, so no two of them are kept at once. */
-static bool report_one_device(struct buffer *out, const struct trace *trace, uint32_t index,
-                              const struct report_options *options, struct arena *scratch, uint32_t nth,
-                              report_device_writer *write) {
+static bool report_one_device(const struct trace *trace, uint32_t index, const struct report_options *options,
+                              struct arena *scratch, report_device_writer *write, void *context) {
     struct arena arena;
     struct report_device device;
     arena_init(&arena, arena_share(scratch), SIZE_MAX);
-    bool done = report_device_init(&device, trace, index, options, &arena) && write(out, &device, nth);
+    bool done = report_device_init(&device, trace, index, options, &arena) && write(context, &device);
     arena_release(&arena);
     return done;
 }
 
-bool report_each_device(struct buffer *out, const struct trace *trace, const struct report_options *options,
-                        struct arena *scratch, report_device_writer *write) {
-    uint32_t nth = 0;
+bool report_each_device(const struct trace *trace, const struct report_options *options,
+                        struct arena *scratch, report_device_writer *write, void *context) {
     for (uint32_t i = 0; i < trace->n_devices; i++) {
         if (options->device != REPORT_ALL_DEVICES && options->device != trace->devices[i].ordinal)
             continue;
-        if (!report_one_device(out, trace, i, options, scratch, nth++, write))
+        if (!report_one_device(trace, i, options, scratch, write, context))
             return false;
     }
     return true;

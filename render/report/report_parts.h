@@ -26,12 +26,12 @@ struct report_device {
     struct arena *arena;
 };
 
-/* Writes one device; `nth` counts from 0. False: no memory. */
-typedef bool report_device_writer(struct buffer *out, const struct report_device *device, uint32_t nth);
+/* Writes one device. False: no memory. */
+typedef bool report_device_writer(void *context, const struct report_device *device);
 
 /* Computes and writes each device that is asked for, one after the other. False: no memory. */
-bool report_each_device(struct buffer *out, const struct trace *trace, const struct report_options *options,
-                        struct arena *scratch, report_device_writer *write);
+bool report_each_device(const struct trace *trace, const struct report_options *options,
+                        struct arena *scratch, report_device_writer *write, void *context);
 
 /* An event as reports count them: -1 is the state before the first. */
 static inline int64_t report_event(uint32_t moment) {

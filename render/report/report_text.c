@@ -313,8 +313,8 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
 
 /* ---- the whole ---- */
 
-static bool device_write(struct buffer *out, const struct report_device *report, uint32_t nth) {
-    (void)nth;
+static bool device_write(void *context, const struct report_device *report) {
+    struct buffer *out = context;
     struct sheet sheet = {.out = out,
                           .arena = report->arena,
                           .markdown = report->options->format == REPORT_MARKDOWN,
@@ -343,5 +343,5 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
         sheet_say(&sheet, "The file shows no device with events, blocks or segments: nothing was recorded.");
         diagnostics_write(&sheet, trace, ORDINAL_NONE);
     }
-    return report_each_device(out, trace, options, scratch, device_write) && !out->failed;
+    return report_each_device(trace, options, scratch, device_write, out) && !out->failed;
 }
