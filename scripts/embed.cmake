@@ -4,6 +4,9 @@
 #
 # gives `const unsigned char font_regular[]` and `const size_t font_regular_nbytes`. One zero byte that is not counted
 # follows the bytes, so that text can be used as a C string and an empty file is still a valid array.
+#
+# With -DHASH=ON there is `const char font_regular_hash[]` too: 'sha256-...' in quotes, as a Content-Security-Policy
+# names a script or a style that stands in a page with exactly these bytes.
 
 foreach(argument INPUT OUTPUT NAME)
     if(NOT DEFINED ${argument})
@@ -20,6 +23,26 @@ math(EXPR nbytes "${length} / 2")
 string(REGEX REPLACE "(........................................)" "\\1\n" lines "${hex}")
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${lines}")
 
+set(hash_text)
+if(HASH)
+    set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
+    file(SHA256 "${INPUT}" digest)
+    set(base64)
+    foreach(from RANGE 0 60 6) # three bytes become four symbols; 32 bytes end with two
+        string(SUBSTRING "${digest}0000" ${from} 6 group)
+        foreach(shift 18 12 6 0)
+            math(EXPR symbol "(0x${group} >> ${shift}) & 63")
+            string(SUBSTRING ${alphabet} ${symbol} 1 symbol)
+            string(APPEND base64 "${symbol}")
+        endforeach()
+    endforeach()
+    string(SUBSTRING "${base64}" 0 43 base64)
+    set(hash_text "
+extern const char ${NAME}_hash[];
+const char ${NAME}_hash[] = \"'sha256-${base64}='\";
+")
+endif()
+
 get_filename_component(source "${INPUT}" NAME)
 file(WRITE "${OUTPUT}.new" "/* Made by scripts/embed.cmake from ${source}. */
 #include <stddef.h>
@@ -30,6 +53,6 @@ extern const size_t ${NAME}_nbytes;
 const unsigned char ${NAME}[] = {
 ${bytes}0x00};
 const size_t ${NAME}_nbytes = ${nbytes};
-")
+${hash_text}")
 # An interrupted build must not leave half of an array behind.
 file(RENAME "${OUTPUT}.new" "${OUTPUT}")

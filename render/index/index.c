@@ -8,16 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const unsigned char asset_index_html[], asset_base_css[], asset_index_css[], asset_index_js[],
-    asset_text_js[], asset_list_js[];
-extern const size_t asset_index_html_nbytes, asset_base_css_nbytes, asset_index_css_nbytes,
-    asset_index_js_nbytes, asset_text_js_nbytes, asset_list_js_nbytes;
+/* What the build made of the files of templates/. */
+extern const unsigned char asset_index_html[], asset_index_css[], asset_index_js[];
+extern const size_t asset_index_css_nbytes, asset_index_js_nbytes;
+extern const char asset_index_css_hash[], asset_index_js_hash[];
 
-static const struct template_asset scripts[] = {
-    {asset_text_js, &asset_text_js_nbytes},
-    {asset_list_js, &asset_list_js_nbytes},
-    {asset_index_js, &asset_index_js_nbytes},
-};
+static const struct template_asset script = {asset_index_js, &asset_index_js_nbytes, asset_index_js_hash};
+static const struct template_asset style = {asset_index_css, &asset_index_css_nbytes, asset_index_css_hash};
 
 /* ---- order ---- */
 
@@ -282,31 +279,27 @@ bool index_json(struct buffer *out, const struct index *index) {
 
 /* ---- the page ---- */
 
-struct index_parts {
-    const struct index *index;
-    struct buffer script, style, data;
-};
-
 static void fill_policy(struct buffer *out, const void *context) {
-    const struct index_parts *parts = context;
-    template_add_policy(out, &parts->script, 1, &parts->style, "");
+    static const struct template_asset *const scripts[] = {&script};
+    (void)context;
+    template_add_policy(out, scripts, 1, &style, "");
 }
 
 static void fill_style(struct buffer *out, const void *context) {
-    const struct index_parts *parts = context;
-    template_add_style(out, &parts->style);
+    (void)context;
+    template_add_style(out, &style);
 }
 
 static void fill_script(struct buffer *out, const void *context) {
-    const struct index_parts *parts = context;
-    template_add_script(out, &parts->script);
+    (void)context;
+    template_add_script(out, &script);
 }
 
 /* json_text_add leaves no '<' in the data, so nothing in it can end the element. */
 static void fill_data(struct buffer *out, const void *context) {
-    const struct index_parts *parts = context;
+    const struct buffer *data = context;
     buffer_add_text(out, "<script type=\"application/json\" id=\"data\">");
-    buffer_add(out, parts->data.bytes, parts->data.nbytes);
+    buffer_add(out, data->bytes, data->nbytes);
     buffer_add_text(out, "</script>");
 }
 
@@ -318,16 +311,11 @@ static const struct template_hole holes[] = {
 };
 
 bool index_html(struct buffer *out, const struct index *index) {
-    struct index_parts parts = {.index = index};
-    template_join_scripts(&parts.script, scripts, sizeof scripts / sizeof *scripts);
-    buffer_add(&parts.style, asset_base_css, asset_base_css_nbytes);
-    buffer_add(&parts.style, asset_index_css, asset_index_css_nbytes);
-    if (add_document(&parts.data, index, true) && !parts.script.failed && !parts.style.failed)
-        template_fill(out, (const char *)asset_index_html, holes, sizeof holes / sizeof *holes, &parts);
+    struct buffer data = {0};
+    if (add_document(&data, index, true))
+        template_fill(out, (const char *)asset_index_html, holes, sizeof holes / sizeof *holes, &data);
     else
         out->failed = true;
-    buffer_release(&parts.script);
-    buffer_release(&parts.style);
-    buffer_release(&parts.data);
+    buffer_release(&data);
     return !out->failed;
 }

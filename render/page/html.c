@@ -10,35 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The files of templates/ and the WebAssembly module, embedded by the build. */
-extern const unsigned char asset_page_html[], asset_base_css[], asset_page_css[], asset_strata_wasm[];
-extern const size_t asset_page_html_nbytes, asset_base_css_nbytes, asset_page_css_nbytes,
+/* What the build made of the files of templates/, and the WebAssembly module. */
+extern const unsigned char asset_page_html[], asset_boot_js[], asset_page_js[], asset_page_css[],
+    asset_strata_wasm[];
+extern const size_t asset_boot_js_nbytes, asset_page_js_nbytes, asset_page_css_nbytes,
     asset_strata_wasm_nbytes;
-extern const unsigned char asset_boot_js[], asset_text_js[], asset_host_js[], asset_state_js[],
-    asset_filter_js[], asset_lane_js[], asset_plot_js[], asset_minimap_js[], asset_search_js[],
-    asset_legend_js[], asset_list_js[], asset_panel_js[], asset_picture_js[], asset_page_js[];
-extern const size_t asset_boot_js_nbytes, asset_text_js_nbytes, asset_host_js_nbytes, asset_state_js_nbytes,
-    asset_filter_js_nbytes, asset_lane_js_nbytes, asset_plot_js_nbytes, asset_minimap_js_nbytes,
-    asset_search_js_nbytes, asset_legend_js_nbytes, asset_list_js_nbytes, asset_panel_js_nbytes,
-    asset_picture_js_nbytes, asset_page_js_nbytes;
+extern const char asset_boot_js_hash[], asset_page_js_hash[], asset_page_css_hash[];
 
-/* In the order of the <script> elements of templates/page.html: each file uses only what stands before it. */
-static const struct template_asset scripts[] = {
-    {asset_text_js, &asset_text_js_nbytes},       {asset_host_js, &asset_host_js_nbytes},
-    {asset_state_js, &asset_state_js_nbytes},     {asset_filter_js, &asset_filter_js_nbytes},
-    {asset_lane_js, &asset_lane_js_nbytes},       {asset_plot_js, &asset_plot_js_nbytes},
-    {asset_minimap_js, &asset_minimap_js_nbytes}, {asset_search_js, &asset_search_js_nbytes},
-    {asset_legend_js, &asset_legend_js_nbytes},   {asset_list_js, &asset_list_js_nbytes},
-    {asset_panel_js, &asset_panel_js_nbytes},     {asset_picture_js, &asset_picture_js_nbytes},
-    {asset_page_js, &asset_page_js_nbytes},
-};
+/* What unpacks the program, and the program. */
+static const struct template_asset boot = {asset_boot_js, &asset_boot_js_nbytes, asset_boot_js_hash};
+static const struct template_asset program = {asset_page_js, &asset_page_js_nbytes, asset_page_js_hash};
+static const struct template_asset style = {asset_page_css, &asset_page_css_nbytes, asset_page_css_hash};
 
 /* What is filled into the template. */
 struct page_parts {
     const struct html_options *options;
-    struct arena_host host;  /* counts as the trace's */
-    struct buffer script[2]; /* what unpacks the program, and the program */
-    struct buffer style, payload;
+    struct arena_host host; /* counts as the trace's */
+    struct buffer payload;
     struct payload_piece program, module; /* packed */
 };
 
@@ -52,19 +40,20 @@ static void fill_title(struct buffer *out, const void *context) {
 }
 
 static void fill_policy(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    template_add_policy(out, parts->script, 2, &parts->style, " 'wasm-unsafe-eval'");
+    static const struct template_asset *const scripts[] = {&boot, &program};
+    (void)context;
+    template_add_policy(out, scripts, 2, &style, " 'wasm-unsafe-eval'");
 }
 
 static void fill_style(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    template_add_style(out, &parts->style);
+    (void)context;
+    template_add_style(out, &style);
 }
 
 static void fill_script(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
     template_add_inert(out, "program", parts->program.packed, parts->program.packed_nbytes);
-    template_add_script(out, &parts->script[0]);
+    template_add_script(out, &boot);
 }
 
 static void fill_module(struct buffer *out, const void *context) {
@@ -231,14 +220,8 @@ static enum html_result level_find(struct fitting *fitting) {
 /* What is the same in every page: styles as they are, so that nothing is shown without them, the rest packed. */
 static bool frame_make(struct page_parts *parts) {
     struct payload_piece pieces[2] = {{0}};
-    buffer_add(&parts->script[0], asset_boot_js, asset_boot_js_nbytes);
-    template_join_scripts(&parts->script[1], scripts, sizeof scripts / sizeof *scripts);
-    buffer_add(&parts->style, asset_base_css, asset_base_css_nbytes);
-    buffer_add(&parts->style, asset_page_css, asset_page_css_nbytes);
-    if (parts->script[0].failed || parts->script[1].failed || parts->style.failed)
-        return false;
-    pieces[0].raw = parts->script[1].bytes;
-    pieces[0].raw_nbytes = (uint32_t)parts->script[1].nbytes;
+    pieces[0].raw = program.bytes;
+    pieces[0].raw_nbytes = (uint32_t)*program.nbytes;
     pieces[1].raw = asset_strata_wasm;
     pieces[1].raw_nbytes = (uint32_t)asset_strata_wasm_nbytes;
     bool done = deflate_pieces(pieces, 2, parts->options->threads, parts->host);
@@ -248,9 +231,6 @@ static bool frame_make(struct page_parts *parts) {
 }
 
 static void parts_release(struct page_parts *parts) {
-    for (size_t i = 0; i < 2; i++)
-        buffer_release(&parts->script[i]);
-    buffer_release(&parts->style);
     buffer_release(&parts->payload);
     deflate_release(&parts->program, 1, parts->host);
     deflate_release(&parts->module, 1, parts->host);

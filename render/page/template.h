@@ -19,15 +19,12 @@ struct template_hole {
 void template_fill(struct buffer *out, const char *template, const struct template_hole *holes,
                    size_t n_holes, const void *context);
 
-/* A file of templates/, embedded by the build. */
+/* A text that the build made of files of templates/ and embedded: it stands in a page byte by byte as it is here. */
 struct template_asset {
     const unsigned char *bytes;
     const size_t *nbytes;
+    const char *hash; /* 'sha256-...' of it, with the quotes; made at build time */
 };
-
-/* The scripts as one strict block, so that their names stay out of the page's global scope, without comments and
- * indentation. */
-void template_join_scripts(struct buffer *script, const struct template_asset *assets, size_t n_assets);
 
 void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes);
 
@@ -39,11 +36,11 @@ void template_add_title(struct buffer *out, const char *title);
 
 /* The Content-Security-Policy that allows these scripts and this style and nothing else; `extra` is added to the
  * sources of scripts ("" or " 'wasm-unsafe-eval'"). */
-void template_add_policy(struct buffer *out, const struct buffer *scripts, size_t n_scripts,
-                         const struct buffer *style, const char *extra);
+void template_add_policy(struct buffer *out, const struct template_asset *const *scripts, size_t n_scripts,
+                         const struct template_asset *style, const char *extra);
 
-void template_add_style(struct buffer *out, const struct buffer *style);
-void template_add_script(struct buffer *out, const struct buffer *script);
+void template_add_style(struct buffer *out, const struct template_asset *style);
+void template_add_script(struct buffer *out, const struct template_asset *script);
 
 /* An element with bytes in base64, which has no '<', so nothing in it can end the element. */
 void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes, size_t nbytes);

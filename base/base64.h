@@ -1,0 +1,16 @@
+/* Bytes as base64 (RFC 4648, with padding). Reading it is parser/base64.h's. */
+#ifndef STRATA_BASE_BASE64_H
+#define STRATA_BASE_BASE64_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Characters that `nbytes` become; at most a third of SIZE_MAX must be asked for. */
+static inline size_t base64_nbytes(size_t nbytes) {
+    return (nbytes + 2) / 3 * 4;
+}
+
+/* Writes base64_nbytes(nbytes) characters, without a terminator. O(nbytes). */
+void base64_encode(uint8_t *to, const uint8_t *bytes, size_t nbytes);
+
+#endif

@@ -1,0 +1,86 @@
+"""The Content-Security-Policy of a page names exactly its scripts and styles: their hashes are made when the program is
+built, and are computed here again of what stands in the page."""
+
+import base64
+import hashlib
+import html.parser
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+SAMPLE = ROOT / "samples" / "oom.pickle"
+
+
+class Elements(html.parser.HTMLParser):
+    """Attributes and text of the scripts, styles and the policy of a page."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=False)
+        self.found, self.policies, self.handlers = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.handlers += [name for name in attributes if name.startswith("on") or name == "style"]
+        if tag == "meta" and attributes.get("http-equiv") == "Content-Security-Policy":
+            self.policies.append(attributes["content"])
+        if tag in ("script", "style"):
+            self.found.append((tag, attributes, []))
+
+    def handle_data(self, data):
+        if self.cdata_elem is not None:
+            self.found[-1][2].append(data)
+
+
+def source_hash(text):
+    return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+
+
+def sources(policy, kind):
+    return re.search(rf"(?:^|; ){kind} ([^;]*)", policy)[1].split()
+
+
+class Policy(unittest.TestCase):
+    def check(self, path, packed, others):
+        text = path.read_text()
+        page = Elements(text)
+        self.assertEqual(len(page.policies), 1)
+        self.assertEqual(page.handlers, [], "handlers and styles in attributes have no hash")
+        run = {source_hash("".join(parts)) for tag, attributes, parts in page.found
+               if tag == "script" and attributes.get("type") is None}
+        self.assertTrue(run)
+        inert = {attributes["id"]: "".join(parts) for tag, attributes, parts in page.found
+                 if tag == "script" and attributes.get("type") is not None}
+        for name in packed:  # what a script of the page puts into a <script>
+            run.add(source_hash(zlib.decompress(base64.b64decode(inert[name])).decode()))
+        styles = {source_hash("".join(parts)) for tag, _, parts in page.found if tag == "style"}
+        self.assertEqual(len(styles), 1)
+        self.assertEqual(sorted(sources(page.policies[0], "script-src")), sorted([*run, *others]))
+        self.assertEqual(set(sources(page.policies[0], "style-src")), styles)
+        self.assertIn("default-src 'none'", page.policies[0])
+
+    def test_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "page.html"
+            subprocess.run([STRATA, "html", "-q", SAMPLE, "-o", path], check=True)
+            self.check(path, ["program"], ["'wasm-unsafe-eval'"])
+
+    def test_index(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            (folder / "in").mkdir()
+            shutil.copy(SAMPLE, folder / "in" / "rank0.pickle")
+            subprocess.run([STRATA, "batch", "-q", folder / "in", "-o", folder / "out"], check=True)
+            self.check(folder / "out" / "index.html", [], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
