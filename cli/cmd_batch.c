@@ -103,9 +103,10 @@ static int batch_work(struct batch *batch) {
         return EXIT_CODE_USAGE;
     if (!rank_pattern_init(&pattern, batch->settings->rank_regex))
         return EXIT_CODE_USAGE;
-    int code = rules_digest(batch->settings->rules, batch->rules_sha256) && batch_prepare(batch, &pattern)
-                   ? batch_convert_all(batch)
-                   : EXIT_CODE_FAILED;
+    int code =
+        rules_fingerprint(batch->settings->rules, batch->rules_fingerprint) && batch_prepare(batch, &pattern)
+            ? batch_convert_all(batch)
+            : EXIT_CODE_FAILED;
     rank_pattern_release(&pattern);
     return code;
 }

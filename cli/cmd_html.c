@@ -85,7 +85,7 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view) {
     struct html_options options = {
         .file = recording->input.name,
-        .sha256 = recording->sha256,
+        .fingerprint = recording->fingerprint,
         .title = settings->title,
         .theme = settings->theme,
         .device = recording->trace.devices[device].ordinal,

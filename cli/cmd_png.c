@@ -15,7 +15,7 @@ static struct chart_options chart_options_of(const struct recording *recording,
                                              const struct settings *settings) {
     return (struct chart_options){
         .file = recording->input.name,
-        .sha256 = recording->sha256,
+        .fingerprint = recording->fingerprint,
         .title = settings->title,
         .flags = settings->flags,
         .version = STRATA_VERSION,

@@ -11,7 +11,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
     struct report_options options = {
         .format = settings->format,
         .file = recording->input.name,
-        .sha256 = recording->sha256,
+        .fingerprint = recording->fingerprint,
         .kind = recording_kind(recording),
         .group = settings->group,
         .hide_internal = settings->hide_internal,

@@ -1,10 +1,10 @@
 #include "cli/input.h"
 
 #include "cli/terminal.h"
+#include "parser/fingerprint.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ struct input_reader {
     int fd;
     bool waits;       /* a pipe or a device: its reads may take for ever */
     int stop_pipe[2]; /* closing [1] wakes a reader that waits for a pipe */
-    EVP_MD_CTX *digest;
+    struct fingerprint *fingerprint;
     pthread_t thread;
     bool started;
 
@@ -33,7 +33,6 @@ struct input_reader {
     uint64_t filled, emptied; /* blocks, since the begin */
     bool ended, draining, stopped;
     int error; /* errno of a failed read */
-    bool digest_failed;
     struct input_block block[BLOCK_COUNT];
 
     uint64_t position; /* the parser's side */
@@ -96,8 +95,7 @@ static void *reader_run(void *context) {
             break;
         /* The block is not filled again before this thread claims it, so it may be read here while it is
          * parsed. */
-        if (EVP_DigestUpdate(reader->digest, block->bytes, (size_t)n) != 1)
-            reader->digest_failed = true;
+        fingerprint_add(reader->fingerprint, block->bytes, (size_t)n);
     }
     return NULL;
 }
@@ -115,7 +113,7 @@ static bool reader_start(struct input_reader *reader) {
 static void reader_free(struct input_reader *reader) {
     for (size_t i = 0; i < BLOCK_COUNT; i++)
         free(reader->block[i].bytes);
-    EVP_MD_CTX_free(reader->digest);
+    fingerprint_free(reader->fingerprint);
     for (size_t i = 0; i < 2; i++)
         if (reader->stop_pipe[i] >= 0)
             close(reader->stop_pipe[i]);
@@ -135,9 +133,8 @@ static struct input_reader *reader_new(int fd, bool waits) {
     *reader = (struct input_reader){.fd = fd, .waits = waits, .stop_pipe = {-1, -1}};
     pthread_mutex_init(&reader->mutex, NULL);
     pthread_cond_init(&reader->changed, NULL);
-    reader->digest = EVP_MD_CTX_new();
-    bool ready = reader->digest != NULL && EVP_DigestInit_ex(reader->digest, EVP_sha256(), NULL) == 1;
-    ready = ready && pipe2(reader->stop_pipe, O_CLOEXEC) == 0;
+    reader->fingerprint = fingerprint_new();
+    bool ready = reader->fingerprint != NULL && pipe2(reader->stop_pipe, O_CLOEXEC) == 0;
     for (size_t i = 0; i < BLOCK_COUNT; i++)
         ready = (reader->block[i].bytes = malloc(BLOCK_NBYTES)) != NULL && ready;
     if (ready && reader_start(reader))
@@ -250,30 +247,14 @@ static void reader_join(struct input_reader *reader, bool draining) {
     reader->started = false;
 }
 
-static void digest_text(char *text, const unsigned char *bytes, unsigned nbytes) {
-    static const char digits[] = "0123456789abcdef";
-    for (unsigned i = 0; i < nbytes; i++) {
-        *text++ = digits[bytes[i] >> 4];
-        *text++ = digits[bytes[i] & 15];
-    }
-    *text = '\0';
-}
-
-bool input_finish(struct input *input, char digest[INPUT_DIGEST_CHARACTERS + 1]) {
+bool input_finish(struct input *input, char fingerprint[FINGERPRINT_CHARACTERS + 1]) {
     struct input_reader *reader = input->reader;
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    unsigned nbytes = 0;
     reader_join(reader, true);
     if (reader->error != 0) {
         terminal_error(input->shown, "cannot read: %s", strerror(reader->error));
         return false;
     }
-    if (reader->digest_failed || EVP_DigestFinal_ex(reader->digest, bytes, &nbytes) != 1 ||
-        nbytes * 2 != INPUT_DIGEST_CHARACTERS) {
-        terminal_error(input->shown, "cannot compute the SHA-256");
-        return false;
-    }
-    digest_text(digest, bytes, nbytes);
+    fingerprint_text(reader->fingerprint, fingerprint);
     return true;
 }
 

@@ -1,20 +1,19 @@
 /*
- * A snapshot's bytes and their digest. A second thread reads ahead into a ring of blocks and digests each
+ * A snapshot's bytes and their fingerprint. A second thread reads ahead into a ring of blocks and hashes each
  * block after the parser may have it, so neither waits for the other:
  *
  *     file --read(2)--> | block | block | block | block | --input_source--> parser
- *        second thread       `-- SHA-256
+ *        second thread       `-- fingerprint
  *
  * Memory: the ring, whatever the size of the file. Errors are printed here.
  */
 #ifndef STRATA_CLI_INPUT_H
 #define STRATA_CLI_INPUT_H
 
+#include "parser/fingerprint.h"
 #include "parser/read.h"
 
 #include <sys/stat.h>
-
-enum { INPUT_DIGEST_CHARACTERS = 64 };
 
 struct input {
     const char *name;   /* for outputs: without the directory, "stdin" for standard input */
@@ -34,9 +33,9 @@ struct read_source input_source(struct input *input);
 /* Bytes handed out by the source so far. */
 uint64_t input_position(const struct input *input);
 
-/* Reads what the parser left (a pickle may be followed by anything) and gives the SHA-256 of the whole as
- * hexadecimal digits with a terminator. False: printed. */
-bool input_finish(struct input *input, char digest[INPUT_DIGEST_CHARACTERS + 1]);
+/* Reads what the parser left (a pickle may be followed by anything) and gives the fingerprint of the whole, as it is
+ * (compressed or not). False: printed. */
+bool input_finish(struct input *input, char fingerprint[FINGERPRINT_CHARACTERS + 1]);
 
 /* Stops reading, closes and frees. Also after input_finish. */
 void input_close(struct input *input);

@@ -56,7 +56,7 @@ static void note_device(const struct trace *trace, const struct device_trace *de
 static void note_details(const struct recording *recording) {
     const struct trace *trace = &recording->trace;
     const char *path = recording->input.shown;
-    terminal_note(path, "SHA-256 %s", recording->sha256);
+    terminal_note(path, "fingerprint %s", recording->fingerprint);
     terminal_note(path, "read into %s of memory: %s stacks, %s frames",
                   format_bytes(trace->arena.peak_nbytes).text, format_count(trace->stacks.count - 1).text,
                   format_count(trace->frames.count - 1).text);
@@ -94,7 +94,7 @@ bool recording_read(struct recording *recording, const struct settings *settings
     progress_end();
     if (!done)
         print_read_error(recording, &recording->error);
-    done = done && input_finish(&recording->input, recording->sha256);
+    done = done && input_finish(&recording->input, recording->fingerprint);
     if (done && settings->verbose)
         note_details(recording);
     return done && recording_prepare(recording, settings);

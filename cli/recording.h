@@ -8,7 +8,7 @@
 struct recording {
     struct input input;
     struct trace trace;
-    char sha256[INPUT_DIGEST_CHARACTERS + 1];
+    char fingerprint[FINGERPRINT_CHARACTERS + 1];
     struct read_error error; /* of recording_read, where the trace could not be read */
 };
 

@@ -2,9 +2,9 @@
 
 #include "analysis/category.h"
 #include "cli/terminal.h"
+#include "parser/fingerprint.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,31 +105,29 @@ static bool rules_read(struct rule_list *list) {
     return done;
 }
 
-static bool file_digest(FILE *file, unsigned char bytes[EVP_MAX_MD_SIZE], unsigned *nbytes) {
-    EVP_MD_CTX *context = EVP_MD_CTX_new();
+/* False: no memory, or the file cannot be read; errno says which. */
+static bool file_fingerprint(FILE *file, char text[FINGERPRINT_CHARACTERS + 1]) {
+    struct fingerprint *fingerprint = fingerprint_new();
     unsigned char block[LINE_NBYTES];
-    bool done = context != NULL && EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1;
-    for (size_t n; done && (n = fread(block, 1, sizeof block, file)) != 0;)
-        done = EVP_DigestUpdate(context, block, n) == 1;
-    done = done && ferror(file) == 0 && EVP_DigestFinal_ex(context, bytes, nbytes) == 1;
-    EVP_MD_CTX_free(context);
-    return done;
+    if (fingerprint == NULL)
+        return false;
+    for (size_t n; (n = fread(block, 1, sizeof block, file)) != 0;)
+        fingerprint_add(fingerprint, block, n);
+    fingerprint_text(fingerprint, text);
+    fingerprint_free(fingerprint);
+    return ferror(file) == 0;
 }
 
-bool rules_digest(const char *path, char digest[RULES_DIGEST_CHARACTERS + 1]) {
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    unsigned nbytes = 0;
-    digest[0] = '\0';
+bool rules_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]) {
+    text[0] = '\0';
     if (path == NULL)
         return true;
     FILE *file = fopen(path, "re");
-    bool done = file != NULL && file_digest(file, bytes, &nbytes);
+    bool done = file != NULL && file_fingerprint(file, text);
     if (!done)
         terminal_error(path, "cannot read: %s", strerror(errno));
     if (file != NULL)
         fclose(file);
-    for (unsigned i = 0; done && i < RULES_DIGEST_CHARACTERS / 2; i++)
-        snprintf(digest + (size_t)2 * i, 3, "%02x", bytes[i]);
     return done;
 }
 

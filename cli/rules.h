@@ -11,6 +11,7 @@
 #ifndef STRATA_CLI_RULES_H
 #define STRATA_CLI_RULES_H
 
+#include "parser/fingerprint.h"
 #include "trace/trace.h"
 
 /* Reads a file of rules and notes the category in the context of every allocation that one meets, as a profiler would
@@ -18,9 +19,7 @@
  * stacks + lives). */
 bool rules_apply(const char *path, struct trace *trace);
 
-enum { RULES_DIGEST_CHARACTERS = 64 };
-
-/* SHA-256 of a file of rules as hex digits; "" for the path NULL. False: printed. */
-bool rules_digest(const char *path, char digest[RULES_DIGEST_CHARACTERS + 1]);
+/* The fingerprint of a file of rules; "" for the path NULL. False: printed. */
+bool rules_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]);
 
 #endif

@@ -76,7 +76,7 @@ function openTrust() {
     const parts = [notes.length ? list : make("p", "", "Nothing in the file speaks against the picture: every allocation has its events, and they agree with the final state.")];
     const facts = make("dl", "facts");
     addFact(facts, "File", String(meta.file ?? ""));
-    addFact(facts, "SHA-256", String(meta.sha256 ?? ""));
+    addFact(facts, meta.fingerprint ? "Fingerprint" : "SHA-256", String(meta.fingerprint ?? meta.sha256 ?? ""));
     addFact(facts, "Made by", `Strata ${String(meta.version ?? "")}`);
     addFact(facts, "Allocator", settingsText(host.string(host.c.page_settings() >>> 0)));
     ui.trustBody.replaceChildren(...parts, facts);

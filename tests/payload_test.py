@@ -410,7 +410,7 @@ class Comparison:
         payload = Payload(base64.b64decode(ELEMENT.search(page).group(1)))
         self.expect("kind", 0, payload.file["kind"][0])
         self.expect("rank", -1, signed(payload.file["rank"][0]))
-        self.expect("meta", True, '"sha256"' in payload.strings[payload.file["meta"][0]])
+        self.expect("meta", True, '"fingerprint"' in payload.strings[payload.file["meta"][0]])
         wanted, got = replay.read_devices(self.path), payload.devices()
         self.expect("devices", [device.ordinal for device in wanted], [device.ordinal for device in got])
         for want, have in zip(wanted, got):

@@ -42,9 +42,9 @@ struct batch {
     const char *directory; /* of the outputs */
     struct arena arena;
     uint32_t count, capacity;
-    struct batch_file *files;                       /* by rising `input` */
-    uint32_t shard, n_shards;                       /* 1 of 1: everything */
-    char rules_sha256[RULES_DIGEST_CHARACTERS + 1]; /* "": no rules */
+    struct batch_file *files;                           /* by rising `input` */
+    uint32_t shard, n_shards;                           /* 1 of 1: everything */
+    char rules_fingerprint[FINGERPRINT_CHARACTERS + 1]; /* "": no rules */
 };
 
 /* Text into the batch's arena. NULL: no memory. */

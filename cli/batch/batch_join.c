@@ -140,6 +140,8 @@ struct join {
     uint32_t n_rows, rows_capacity;
     struct shard_group *groups;
     uint32_t n_groups, groups_capacity;
+    uint32_t n_older;     /* sidecars of older versions of Strata, */
+    struct sidecar older; /* the first of them */
 };
 
 static int text_compare(const void *a, const void *b) {
@@ -179,6 +181,17 @@ static struct batch_file *join_add(struct join *join, const char *input, int64_t
     return file;
 }
 
+/* Whether "0.1.0" comes before this version; no version is the oldest. */
+static bool version_is_older(const char *version) {
+    unsigned theirs[3] = {0}, ours[3] = {0};
+    sscanf(version, "%5u.%5u.%5u", &theirs[0], &theirs[1], &theirs[2]);
+    sscanf(STRATA_VERSION, "%5u.%5u.%5u", &ours[0], &ours[1], &ours[2]);
+    for (size_t i = 0; i < 3; i++)
+        if (theirs[i] != ours[i])
+            return theirs[i] < ours[i];
+    return false;
+}
+
 static bool join_sidecar(struct join *join, const char *name) {
     struct sidecar sidecar;
     void *rows = join->rows;
@@ -191,6 +204,8 @@ static bool join_sidecar(struct join *join, const char *name) {
         return false;
     join->rows = rows;
     join->rows[join->n_rows++] = sidecar.row;
+    if (version_is_older(sidecar.version) && join->n_older++ == 0)
+        join->older = sidecar;
     struct batch_file *file = join_add(join, sidecar.row.input, sidecar.row.rank, sidecar.row.step);
     if (file == NULL)
         return false;
@@ -294,6 +309,20 @@ static void join_note(struct join *join, const char *note) {
     terminal_error(join->batch->directory, "%s", note);
 }
 
+/* An older version's figures are shown, but they may lack what this one would say. */
+static void join_note_older(struct join *join) {
+    const struct sidecar *older = &join->older;
+    char others[40] = "";
+    if (join->n_older > 1)
+        snprintf(others, sizeof others, " and %" PRIu32 " more", join->n_older - 1);
+    if (join->n_older != 0)
+        join_note(join, batch_text(join->batch,
+                                   "\"%s\"%s: made by an older version of Strata (%s); strata batch --resume "
+                                   "converts again what older versions made",
+                                   older->row.name, others,
+                                   older->version[0] != '\0' ? older->version : "unknown"));
+}
+
 /* Answers whether every shard is there and all saw the same files. */
 static bool join_notes(struct join *join) {
     bool complete = true;
@@ -313,6 +342,7 @@ static bool join_notes(struct join *join) {
                                        group->of));
         }
     }
+    join_note_older(join);
     return complete;
 }
 
@@ -390,7 +420,7 @@ static bool join_read(struct join *join) {
     count = shards != NULL ? directory_names(batch, shards, ".json", &names) : 0;
     for (uint32_t i = 0; done && i < count; i++)
         done = join_record(join, names[i]);
-    return done && index_reserve(join->index, batch->count + 2 * join->n_groups);
+    return done && index_reserve(join->index, batch->count + 2 * join->n_groups + 1);
 }
 
 bool join_directory(struct index *index, struct batch *batch, bool *complete) {

@@ -105,8 +105,8 @@ static void add_origin(struct buffer *out, const struct recording *recording, co
     buffer_printf(out, ",\n    \"size\": %" PRIu64, (uint64_t)recording->input.status.st_size);
     buffer_printf(out, ",\n    \"mtime_ns\": \"%" PRId64 "\"", mtime_of(&recording->input.status));
     add_text(out, "flags", batch->settings->flags);
-    if (batch->rules_sha256[0] != '\0')
-        add_text(out, "rules_sha256", batch->rules_sha256);
+    if (batch->rules_fingerprint[0] != '\0')
+        add_text(out, "rules_fingerprint", batch->rules_fingerprint);
     add_text(out, "version", STRATA_VERSION);
     buffer_printf(out, ",\n    \"page\": \"%s.html\"", file->name);
     if (batch->settings->png)
@@ -246,7 +246,7 @@ static bool read_document(struct sidecar *sidecar, const cJSON *document, const 
     row->input_nbytes = number_of(batch, "size");
     sidecar->mtime_ns = strtoll(mtime, NULL, 10);
     sidecar->flags = text_keep(arena, string_of(batch, "flags"));
-    sidecar->rules_sha256 = text_keep(arena, string_of(batch, "rules_sha256"));
+    sidecar->rules_fingerprint = text_keep(arena, string_of(batch, "rules_fingerprint"));
     sidecar->version = text_keep(arena, string_of(batch, "version"));
     row->truncation = read_truncation(document, arena);
     read_figures(row, figures);
@@ -283,7 +283,7 @@ bool sidecar_is_current(const struct batch *batch, const struct batch_file *file
                    strcmp(sidecar.row.input, file->input) == 0 && sidecar.row.input_nbytes == file->nbytes &&
                    sidecar.mtime_ns == file->mtime_ns && sidecar.row.rank == file->rank &&
                    sidecar.row.step == file->step && strcmp(sidecar.flags, batch->settings->flags) == 0 &&
-                   strcmp(sidecar.rules_sha256, batch->rules_sha256) == 0 &&
+                   strcmp(sidecar.rules_fingerprint, batch->rules_fingerprint) == 0 &&
                    strcmp(sidecar.version, STRATA_VERSION) == 0 && output_exists(batch, file, ".html");
     if (current && batch->settings->png)
         current = sidecar.row.has_png && output_exists(batch, file, ".png");

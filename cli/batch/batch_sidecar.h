@@ -18,7 +18,7 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
 struct sidecar {
     struct index_row row;
     int64_t mtime_ns;
-    const char *flags, *rules_sha256, *version; /* "": none */
+    const char *flags, *rules_fingerprint, *version; /* "": none */
 };
 
 /* Reads DIRECTORY/NAME.strata.json; strings go into `arena`. False: not there, or not of a batch; nothing is

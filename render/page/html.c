@@ -76,7 +76,7 @@ static const struct template_hole holes[] = {
 static char *meta_text(const struct html_options *options, const struct merge *merge) {
     cJSON *meta = cJSON_CreateObject();
     bool complete = cJSON_AddStringToObject(meta, "file", options->file) &&
-                    cJSON_AddStringToObject(meta, "sha256", options->sha256) &&
+                    cJSON_AddStringToObject(meta, "fingerprint", options->fingerprint) &&
                     cJSON_AddStringToObject(meta, "version", STRATA_VERSION) &&
                     cJSON_AddStringToObject(meta, "title", title_of(options)) &&
                     cJSON_AddStringToObject(meta, "theme", options->theme) &&

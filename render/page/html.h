@@ -6,13 +6,13 @@
 #include "trace/trace.h"
 
 struct html_options {
-    const char *file;   /* name of the input as the reader knows it */
-    const char *sha256; /* of the input, 64 hex digits */
-    const char *title;  /* NULL: the file's name */
-    const char *theme;  /* "light", "dark" or "auto" */
-    const char *color;  /* what the colours show first: "site", "category", ...; NULL: the page's default */
-    const char *view; /* what is shown first, as the page writes it behind the # of its address; NULL: all */
-    int32_t device;   /* ordinal shown first */
+    const char *file;        /* name of the input as the reader knows it */
+    const char *fingerprint; /* of the input, "xxh128:" and 32 hex digits */
+    const char *title;       /* NULL: the file's name */
+    const char *theme;       /* "light", "dark" or "auto" */
+    const char *color; /* what the colours show first: "site", "category", ...; NULL: the page's default */
+    const char *view;  /* what is shown first, as the page writes it behind the # of its address; NULL: all */
+    int32_t device;    /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
     uint64_t
         max_nbytes; /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */

@@ -29,7 +29,7 @@ int32_t page_unpack(void); /* decodes and frees the payload */
 uint32_t page_string(uint32_t id); /* offset of the UTF-8 bytes */
 uint32_t page_string_nbytes(uint32_t id);
 uint32_t
-page_meta(void); /* string id of the JSON object {"file", "sha256", "version", "title", "theme", ...} */
+page_meta(void); /* string id of the JSON object {"file", "fingerprint", "version", "title", "theme", ...} */
 uint32_t page_settings(void); /* string id of allocator_settings as JSON; 0: none */
 uint32_t page_diagnostic_count(void);
 uint32_t page_diagnostic_code(uint32_t i);    /* string id */

@@ -94,7 +94,7 @@ static enum chart_error write_png(struct buffer *out, const struct png_picture *
     snprintf(plot, sizeof plot, "%d %d %d %d", (int)layout->plot.x, (int)layout->plot.y,
              (int)layout->plot.width, (int)layout->plot.height);
     const struct png_text texts[] = {{"Software", software},
-                                     {"strata:sha256", options->sha256},
+                                     {"strata:fingerprint", options->fingerprint},
                                      {"strata:flags", options->flags},
                                      {"strata:plot", plot}};
     if (png_write(out, picture, texts, 4))

@@ -7,13 +7,13 @@
 #include "render/raster/raster.h"
 
 struct chart_options {
-    const char *file;       /* name of the input as the reader knows it */
-    const char *sha256;     /* of the input, 64 hex digits */
-    const char *title;      /* NULL: the file's name */
-    const char *flags;      /* command line flags that shaped the picture, for the text chunk; may be "" */
-    const char *version;    /* of Strata */
-    uint32_t width, height; /* pixels of the whole picture before scale: 320 .. 7680 by 240 .. 4320 */
-    uint32_t scale;         /* 1 .. 4: everything that many times larger */
+    const char *file;        /* name of the input as the reader knows it */
+    const char *fingerprint; /* of the input, "xxh128:" and 32 hex digits */
+    const char *title;       /* NULL: the file's name */
+    const char *flags;       /* command line flags that shaped the picture, for the text chunk; may be "" */
+    const char *version;     /* of Strata */
+    uint32_t width, height;  /* pixels of the whole picture before scale: 320 .. 7680 by 240 .. 4320 */
+    uint32_t scale;          /* 1 .. 4: everything that many times larger */
     bool dark;
     enum axis axis;
     int64_t from_q16, to_q16; /* window, as in struct view; from == to: the whole run */

@@ -338,7 +338,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
     struct sheet sheet = {.out = out, .arena = scratch, .markdown = options->format == REPORT_MARKDOWN};
     const char *name = sheet_name(&sheet, options->file, strlen(options->file));
     sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
-    sheet_say(&sheet, "SHA-256 %s", options->sha256);
+    sheet_say(&sheet, "Fingerprint %s", options->fingerprint);
     if (trace->n_devices == 0) {
         sheet_say(&sheet, "The file shows no device with events, blocks or segments: nothing was recorded.");
         diagnostics_write(&sheet, trace, ORDINAL_NONE);

@@ -273,7 +273,7 @@ static void examine_device(const struct trace *trace, uint32_t index) {
 static void examine_report(const struct trace *trace) {
     const struct report_options options = {.format = REPORT_JSON,
                                            .file = "input",
-                                           .sha256 = "",
+                                           .fingerprint = "",
                                            .kind = "snapshot",
                                            .group = GROUP_BY_SITE,
                                            .top = 3,

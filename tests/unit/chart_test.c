@@ -78,8 +78,7 @@ static struct recording *recording_of_sites(bool with_events) {
 
 static struct chart_options options_of(uint32_t width, uint32_t height, uint32_t scale) {
     return (struct chart_options){.file = "/data/runs/rank3_memory_snapshot.pickle",
-                                  .sha256 =
-                                      "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+                                  .fingerprint = "xxh128:0123456789abcdef0123456789abcdef",
                                   .flags = "--scale 1",
                                   .version = "0.0.0",
                                   .width = width,
@@ -598,10 +597,10 @@ static void the_same_input_gives_the_same_bytes(void **state) {
     assert_int_equal(chart_png(&second, &recording->timeline, &options, &recording->arena), CHART_OK);
     assert_int_equal(first.nbytes, second.nbytes);
     assert_memory_equal(first.bytes, second.bytes, first.nbytes);
-    const char *sha256 = text_find(&first, "strata:sha256", &nbytes);
-    assert_non_null(sha256);
-    assert_int_equal(nbytes, 64);
-    assert_memory_equal(sha256, options.sha256, 64);
+    const char *fingerprint = text_find(&first, "strata:fingerprint", &nbytes);
+    assert_non_null(fingerprint);
+    assert_int_equal(nbytes, 39);
+    assert_memory_equal(fingerprint, options.fingerprint, 39);
     assert_non_null(text_find(&first, "strata:flags", &nbytes));
     assert_non_null(text_find(&first, "Software", &nbytes));
     buffer_release(&first);

@@ -351,7 +351,7 @@ static void sample_trace(struct trace *trace, const char *name) {
 static void test_reading_our_own_pages(void **state) {
     (void)state;
     static const char *const names[] = {"one_event.pickle", "user_metadata_annotate.pickle"};
-    const struct html_options options = {.file = "f", .sha256 = "", .theme = "auto", .threads = 1};
+    const struct html_options options = {.file = "f", .fingerprint = "", .theme = "auto", .threads = 1};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct trace trace;
         struct buffer page = {0};
@@ -392,7 +392,7 @@ struct page_job {
 static int page_render(struct buffer *out, void *input) {
     struct page_job *job = input;
     const struct html_options options = {
-        .file = "f", .sha256 = "", .theme = "auto", .threads = 2, .max_nbytes = job->max_nbytes};
+        .file = "f", .fingerprint = "", .theme = "auto", .threads = 2, .max_nbytes = job->max_nbytes};
     return (int)html_render(out, &job->trace, &options, NULL);
 }
 
@@ -424,7 +424,7 @@ static void test_smaller_pages_within_a_limit(void **state) {
 static int picture_draw(struct buffer *out, void *input) {
     struct timeline *timeline = input;
     const struct chart_options options = {.file = "f",
-                                          .sha256 = "",
+                                          .fingerprint = "",
                                           .flags = "",
                                           .version = "",
                                           .width = 400,

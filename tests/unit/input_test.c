@@ -89,7 +89,7 @@ static struct read_error error;
 /* Reads the file, which holds `nbytes` of the recording at first. `*seen_nbytes`: what there was to read. */
 static bool read_changing(size_t nbytes, void (*change)(void), uint64_t *seen_nbytes) {
     struct input input;
-    char digest[INPUT_DIGEST_CHARACTERS + 1];
+    char fingerprint[FINGERPRINT_CHARACTERS + 1];
     file_cut(0);
     file_write(&whole, 0, nbytes);
     assert_true(input_open(&input, path));
@@ -98,8 +98,8 @@ static bool read_changing(size_t nbytes, void (*change)(void), uint64_t *seen_nb
     assert_true(trace_init(&trace, plain_host, SIZE_MAX));
     bool done = trace_read(&trace, &source, NULL, &error);
     assert_null(changing.change);
-    assert_true(input_finish(&input, digest));
-    assert_int_equal(strlen(digest), INPUT_DIGEST_CHARACTERS);
+    assert_true(input_finish(&input, fingerprint));
+    assert_int_equal(strlen(fingerprint), FINGERPRINT_CHARACTERS);
     input_close(&input);
     *seen_nbytes = changing.nbytes;
     return done;

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Pages and sidecars of older versions stay readable.
+
+tests/compat/VERSION/ holds what that version made of samples/oom.pickle (a copy named rank0.pickle).
+Environment: STRATA, path of the program (default: build/release/strata).
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+SAMPLE = ROOT / "samples" / "oom.pickle"
+OLD = HERE / "compat" / "v0.1.0"
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE))
+from fingerprint import xxh128  # noqa: E402
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="strata-compat-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+
+    def expect(self, code, *arguments):
+        done = subprocess.run([STRATA, *map(str, arguments)], capture_output=True, cwd=self.folder, timeout=120)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def report(self, path):
+        return json.loads(self.expect(0, "report", "--json", "--top=0", path).stdout)
+
+
+class Page(Case):
+    def test_report_is_the_sample_s(self):
+        old, new = self.report(OLD / "oom.html"), self.report(SAMPLE)
+        self.assertEqual(old.pop("file"), "oom.html")
+        self.assertEqual(old.pop("fingerprint"), xxh128((OLD / "oom.html").read_bytes()))
+        del new["file"], new["fingerprint"]
+        self.assertEqual(old, new)
+
+    def test_every_verb_reads_it(self):
+        for verb, ending in (("html", "html"), ("png", "png"), ("report", "txt")):
+            for path, out in ((OLD / "oom.html", f"old.{ending}"), (SAMPLE, f"new.{ending}")):
+                self.expect(0, verb, path, "-q", "-o", out)
+        self.assertEqual(self.report("old.html")["devices"], self.report("new.html")["devices"])
+        pixels = [(self.folder / f"{name}.png").read_bytes()[:8] for name in ("old", "new")]
+        self.assertEqual(pixels, [b"\x89PNG\r\n\x1a\n"] * 2)
+        # The first lines name the file and its fingerprint.
+        old, new = [(self.folder / f"{name}.txt").read_text("utf-8").split("\n")[4:] for name in ("old", "new")]
+        self.assertEqual(old, new)
+
+    def test_batch_reads_it(self):
+        (self.folder / "dumps").mkdir()
+        shutil.copy(OLD / "oom.html", self.folder / "dumps" / "rank0.html")
+        self.expect(0, "batch", "dumps/rank0.html", "-o", "out")
+        sidecar = json.loads((self.folder / "out" / "rank0.strata.json").read_text())
+        self.assertEqual(sidecar["devices"], json.loads(self.expect(0, "report", "--json", SAMPLE).stdout)["devices"])
+
+
+class Sidecar(Case):
+    """The sidecar is of a file whose size and time of change the copy here has too."""
+
+    def setUp(self):
+        super().setUp()
+        self.old = json.loads((OLD / "oom.strata.json").read_text())
+        (self.folder / "dumps").mkdir()
+        (self.folder / "out").mkdir()
+        copy = self.folder / "dumps" / "rank0.pickle"
+        shutil.copy(SAMPLE, copy)
+        self.assertEqual(copy.stat().st_size, self.old["batch"]["size"])
+        time_ns = int(self.old["batch"]["mtime_ns"])
+        os.utime(copy, ns=(time_ns, time_ns))
+        shutil.copy(OLD / "oom.strata.json", self.folder / "out" / "rank0.strata.json")
+        shutil.copy(OLD / "oom.html", self.folder / "out" / "rank0.html")
+
+    def test_index_shows_it_and_names_it_as_older(self):
+        told = self.expect(0, "batch", "--index", "out").stderr
+        self.assertRegex(told, rb'"rank0": made by an older version of Strata \(0\.1\.0\)')
+        summary = json.loads((self.folder / "out" / "summary.json").read_text())
+        self.assertIn("0.1.0", str(summary["notes"]))
+        row, device = summary["rows"][0], self.old["devices"][0]
+        self.assertEqual((row["input"], row["peak_bytes"]), ("rank0.pickle", device["peak_bytes"]))
+
+    def test_resume_converts_it_again_and_then_no_more(self):
+        words = ["batch", "dumps", "-o", "out", "--resume"]
+        self.assertNotIn(b"up to date", self.expect(0, *words).stderr)
+        sidecar = json.loads((self.folder / "out" / "rank0.strata.json").read_text())
+        self.assertNotIn("sha256", sidecar)
+        self.assertEqual(sidecar["fingerprint"], xxh128(SAMPLE.read_bytes()))
+        self.assertIn(b"1 file up to date", self.expect(0, *words).stderr)
+        self.assertNotIn(b"older", self.expect(0, "batch", "--index", "out").stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
