@@ -128,15 +128,9 @@ static uint8_t frame_traits(unsigned file, unsigned name) {
                      (file & FILE_DATA ? STACK_DATA : 0));
 }
 
-static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
-}
-
 /* Each text is looked at once, however many frames have it. */
 static bool frames_traits(const struct trace *trace, uint8_t *traits, struct arena *arena) {
-    uint16_t *marks = column(arena, trace->strings.count, sizeof *marks);
+    uint16_t *marks = arena_column(arena, trace->strings.count, sizeof *marks);
     if (marks == NULL)
         return false;
     bytes_zero(marks, trace->strings.count * sizeof *marks);
@@ -146,12 +140,12 @@ static bool frames_traits(const struct trace *trace, uint8_t *traits, struct are
         traits[i] =
             frame_traits(string_marks(trace, marks, frame->file), string_marks(trace, marks, frame->name));
     }
-    arena_drop(arena, (void **)&marks);
+    ARENA_DROP(arena, marks);
     return true;
 }
 
 bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *arena) {
-    uint8_t *of_frame = column(arena, trace->frames.count, sizeof *of_frame);
+    uint8_t *of_frame = arena_column(arena, trace->frames.count, sizeof *of_frame);
     if (of_frame == NULL || !frames_traits(trace, of_frame, arena))
         return false;
     traits[0] = 0;
@@ -159,7 +153,7 @@ bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *aren
         const struct stack *stack = &trace->stacks.stack[i];
         traits[i] = (uint8_t)(traits[stack->parent] | of_frame[stack->frame]);
     }
-    arena_drop(arena, (void **)&of_frame);
+    ARENA_DROP(arena, of_frame);
     return true;
 }
 
@@ -248,7 +242,7 @@ static void lives_categorise(const struct timeline *timeline, const uint8_t *tra
 static bool open_ones_settle(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
     size_t n_stacks = timeline->trace->stacks.count;
-    int32_t *balance = column(arena, n_stacks, sizeof *balance); /* activations less temporaries */
+    int32_t *balance = arena_column(arena, n_stacks, sizeof *balance); /* activations less temporaries */
     if (balance == NULL)
         return false;
     bytes_zero(balance, n_stacks * sizeof *balance);
@@ -260,15 +254,15 @@ static bool open_ones_settle(const struct timeline *timeline, uint8_t *category,
         if (category[i] == CATEGORY_COUNT)
             category[i] = most > 0 ? CATEGORY_ACTIVATION : most < 0 ? CATEGORY_TEMPORARY : CATEGORY_OTHER;
     }
-    arena_drop(arena, (void **)&balance);
+    ARENA_DROP(arena, balance);
     return true;
 }
 
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
-    uint8_t *traits = column(arena, timeline->trace->stacks.count, sizeof *traits);
+    uint8_t *traits = arena_column(arena, timeline->trace->stacks.count, sizeof *traits);
     if (traits == NULL || !stack_traits(timeline->trace, traits, arena))
         return false;
     lives_categorise(timeline, traits, category);
-    arena_drop(arena, (void **)&traits);
+    ARENA_DROP(arena, traits);
     return open_ones_settle(timeline, category, arena);
 }

@@ -4,12 +4,6 @@
 #include "base/bytes.h"
 #include "base/sort.h"
 
-static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
-}
-
 /* ---- steps ---- */
 
 /* The state at a boundary is the last one before the step that begins there. */
@@ -20,7 +14,7 @@ static uint32_t boundary_moment(const struct steps *steps, uint32_t boundary) {
 
 static bool steps_measure(struct growth *growth, const struct timeline *timeline, struct arena *arena) {
     const struct steps *steps = &growth->steps;
-    growth->step = column(arena, steps->count, sizeof *growth->step);
+    growth->step = arena_column(arena, steps->count, sizeof *growth->step);
     if (growth->step == NULL)
         return false;
     growth->carried_in = timeline->live[boundary_moment(steps, 0)];
@@ -80,9 +74,9 @@ static bool carried_find(struct carried_list *list, const struct steps *steps,
     uint32_t n = 0, born = 0;
     for (uint32_t i = 0; i < lives->count; i++)
         n += carried_of(steps, lives, i, &born, &carried);
-    struct sort_row *spare = column(arena, n, sizeof *spare);
-    *list =
-        (struct carried_list){column(arena, n, sizeof *list->row), column(arena, n, sizeof *list->order), 0};
+    struct sort_row *spare = arena_column(arena, n, sizeof *spare);
+    *list = (struct carried_list){arena_column(arena, n, sizeof *list->row),
+                                  arena_column(arena, n, sizeof *list->order), 0};
     if (spare == NULL || list->row == NULL || list->order == NULL)
         return false;
     born = 0;
@@ -93,7 +87,7 @@ static bool carried_find(struct carried_list *list, const struct steps *steps,
         list->row[list->count++] = carried;
     }
     sort_rows(list->order, spare, list->count);
-    arena_drop(arena, (void **)&spare);
+    ARENA_DROP(arena, spare);
     return true;
 }
 
@@ -269,9 +263,9 @@ static bool site_judge(struct growth_site *site, const struct curve *curve, uint
 /* ---- all sites ---- */
 
 static bool sites_sort(struct growth *growth, struct arena *arena) {
-    struct sort_row *rows = column(arena, growth->n_sites, sizeof *rows),
-                    *spare = column(arena, growth->n_sites, sizeof *spare);
-    struct growth_site *copy = column(arena, growth->n_sites, sizeof *copy);
+    struct sort_row *rows = arena_column(arena, growth->n_sites, sizeof *rows),
+                    *spare = arena_column(arena, growth->n_sites, sizeof *spare);
+    struct growth_site *copy = arena_column(arena, growth->n_sites, sizeof *copy);
     if (rows == NULL || spare == NULL || copy == NULL)
         return false;
     for (uint32_t i = 0; i < growth->n_sites; i++) {
@@ -284,9 +278,9 @@ static bool sites_sort(struct growth *growth, struct arena *arena) {
     sort_rows(rows, spare, growth->n_sites);
     for (uint32_t i = 0; i < growth->n_sites; i++)
         growth->sites[i] = copy[rows[i].value];
-    arena_drop(arena, (void **)&rows);
-    arena_drop(arena, (void **)&spare);
-    arena_drop(arena, (void **)&copy);
+    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, copy);
     return true;
 }
 
@@ -301,11 +295,11 @@ static void warm_up_mark(struct growth *growth, const uint64_t *once) {
 
 static bool curve_init(struct curve *curve, uint32_t n_steps, struct arena *arena) {
     size_t n = (size_t)n_steps + 1;
-    curve->carried = column(arena, n, sizeof *curve->carried);
-    curve->staying = column(arena, n, sizeof *curve->staying);
-    curve->kept = column(arena, n, sizeof *curve->kept);
-    curve->n_kept = column(arena, n, sizeof *curve->n_kept);
-    curve->once = column(arena, n, sizeof *curve->once);
+    curve->carried = arena_column(arena, n, sizeof *curve->carried);
+    curve->staying = arena_column(arena, n, sizeof *curve->staying);
+    curve->kept = arena_column(arena, n, sizeof *curve->kept);
+    curve->n_kept = arena_column(arena, n, sizeof *curve->n_kept);
+    curve->once = arena_column(arena, n, sizeof *curve->once);
     if (curve->carried == NULL || curve->staying == NULL || curve->kept == NULL || curve->n_kept == NULL ||
         curve->once == NULL)
         return false;
@@ -340,8 +334,8 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline,
     const struct lives *lives = &timeline->device->lives;
     uint32_t n_steps = growth->steps.count;
     struct curve curve;
-    uint8_t *traits = column(arena, timeline->trace->stacks.count, sizeof *traits);
-    growth->sites = column(arena, sites_count(list), sizeof *growth->sites);
+    uint8_t *traits = arena_column(arena, timeline->trace->stacks.count, sizeof *traits);
+    growth->sites = arena_column(arena, sites_count(list), sizeof *growth->sites);
     if (traits == NULL || growth->sites == NULL || !curve_init(&curve, n_steps, arena) ||
         !stack_traits(timeline->trace, traits, arena))
         return false;

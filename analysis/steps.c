@@ -9,12 +9,6 @@ enum {
     MIN_LOOP = 500     /* thousandths of the allocations that lie inside of the loop */
 };
 
-static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
-}
-
 /* ---- annotations ---- */
 
 /* Does the annotation's name begin with `word`? `*rest` is what follows. */
@@ -151,8 +145,8 @@ static bool sequence_build(struct sequence *sequence, const struct timeline *tim
                                   .first = lives->preexisting,
                                   .count = lives->count - lives->preexisting,
                                   .n_stacks = timeline->trace->stacks.count};
-    sequence->start = column(arena, (uint64_t)sequence->n_stacks + 2, sizeof *sequence->start);
-    sequence->at = column(arena, sequence->count, sizeof *sequence->at);
+    sequence->start = arena_column(arena, (uint64_t)sequence->n_stacks + 2, sizeof *sequence->start);
+    sequence->at = arena_column(arena, sequence->count, sizeof *sequence->at);
     if (sequence->start == NULL || sequence->at == NULL)
         return false;
     uint32_t *start = sequence->start;
@@ -224,7 +218,7 @@ static bool steps_of_period(struct steps *steps, const struct timeline *timeline
     if (!sequence_build(&sequence, timeline, arena))
         return false;
     uint32_t n_votes = sequence.count / MIN_TURNS + 2;
-    uint32_t *votes = column(arena, n_votes, sizeof *votes);
+    uint32_t *votes = arena_column(arena, n_votes, sizeof *votes);
     if (votes == NULL)
         return false;
     uint32_t turns = sequence.count == 0 ? 0 : turns_find(&sequence, votes, n_votes);
@@ -235,9 +229,9 @@ static bool steps_of_period(struct steps *steps, const struct timeline *timeline
     if (at != NULL && last_turn_is_whole(at, turns, sequence.count))
         marks_add(marks, timeline, timeline->n_moments);
     marks_settle(steps, marks, STEPS_PERIOD);
-    arena_drop(arena, (void **)&votes);
-    arena_drop(arena, (void **)&sequence.at);
-    arena_drop(arena, (void **)&sequence.start);
+    ARENA_DROP(arena, votes);
+    ARENA_DROP(arena, sequence.at);
+    ARENA_DROP(arena, sequence.start);
     return true;
 }
 
@@ -268,8 +262,8 @@ static bool similar_measure(struct steps *steps, const struct timeline *timeline
     enum { STEPS_MEASURED = 1000 };
     const struct lives *lives = &timeline->device->lives;
     size_t n_stacks = timeline->trace->stacks.count;
-    struct tally *tally = column(arena, n_stacks, sizeof *tally);
-    uint32_t *similar = column(arena, STEPS_MEASURED, sizeof *similar), n_similar = 0;
+    struct tally *tally = arena_column(arena, n_stacks, sizeof *tally);
+    uint32_t *similar = arena_column(arena, STEPS_MEASURED, sizeof *similar), n_similar = 0;
     if (tally == NULL || similar == NULL)
         return false;
     bytes_zero(tally, n_stacks * sizeof *tally);
@@ -287,8 +281,8 @@ static bool similar_measure(struct steps *steps, const struct timeline *timeline
             median_insert(similar, n_similar++, (uint32_t)((uint64_t)matched * 1000 / all));
     }
     steps->similar_permil = n_similar == 0 ? 0 : similar[n_similar / 2];
-    arena_drop(arena, (void **)&tally);
-    arena_drop(arena, (void **)&similar);
+    ARENA_DROP(arena, tally);
+    ARENA_DROP(arena, similar);
     return true;
 }
 
@@ -297,7 +291,7 @@ static bool similar_measure(struct steps *steps, const struct timeline *timeline
 bool steps_find(struct steps *steps, const struct timeline *timeline, struct arena *arena) {
     *steps = (struct steps){0};
     uint64_t most = (uint64_t)timeline->trace->n_annotations + timeline->device->lives.count + 2;
-    struct marks marks = {.moment = column(arena, most, sizeof *marks.moment)};
+    struct marks marks = {.moment = arena_column(arena, most, sizeof *marks.moment)};
     if (marks.moment == NULL)
         return false;
     if (timeline->start_us != NULL) {

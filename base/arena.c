@@ -153,3 +153,9 @@ void arena_drop(struct arena *arena, void **column) {
     host_resize(arena, block, block->nbytes, 0);
     *column = NULL;
 }
+
+void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes) {
+    void *column = NULL;
+    uint32_t capacity = 0;
+    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
+}

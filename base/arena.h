@@ -62,4 +62,15 @@ void arena_trim(struct arena *arena, void **column, uint32_t *capacity, uint32_t
 /* Frees one column before its arena; `*column` becomes NULL. NULL is fine. */
 void arena_drop(struct arena *arena, void **column);
 
+/* The three above for a column that is an lvalue of its own type, so that no caller writes a cast or a size. */
+#define ARENA_GROW(arena, column, capacity, count) \
+    arena_grow((arena), (void **)&(column), &(capacity), (count), sizeof *(column))
+#define ARENA_TRIM(arena, column, capacity, count) \
+    arena_trim((arena), (void **)&(column), &(capacity), (count), sizeof *(column))
+#define ARENA_DROP(arena, column) arena_drop((arena), (void **)&(column))
+
+/* A column of `count` items (at least one) whose length does not change; not zeroed; ARENA_DROP frees it early. NULL: no
+ * memory. */
+void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);
+
 #endif

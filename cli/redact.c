@@ -158,8 +158,8 @@ bool trace_redact(struct trace *trace) {
     frames_redact(&redaction);
     contexts_redact(&redaction);
     rest_keep(&redaction);
-    arena_drop(&trace->arena, (void **)&redaction.old.start);
-    arena_drop(&trace->arena, (void **)&redaction.old.bytes);
+    ARENA_DROP(&trace->arena, redaction.old.start);
+    ARENA_DROP(&trace->arena, redaction.old.bytes);
     free(redaction.kept);
     return !redaction.failed;
 }

@@ -226,16 +226,14 @@ static uint32_t context_noting(struct verdict *verdict, struct trace *trace, uin
                                enum category category) {
     uint32_t *noted = &verdict->noted[(size_t)context * CATEGORY_COUNT + category];
     const char *name = category_name(category);
-    void *rows = trace->contexts.context;
     if (*noted != 0)
         return *noted;
     if (verdict->name[category] == 0)
         verdict->name[category] = trace_string_add(trace, name, strlen(name));
     if (verdict->name[category] == 0 ||
-        !arena_grow(&trace->arena, &rows, &trace->contexts.capacity, (uint64_t)trace->contexts.count + 1,
-                    sizeof *trace->contexts.context))
+        !ARENA_GROW(&trace->arena, trace->contexts.context, trace->contexts.capacity,
+                    (uint64_t)trace->contexts.count + 1))
         return 0;
-    trace->contexts.context = rows;
     *noted = trace->contexts.count++;
     trace->contexts.context[*noted] = trace->contexts.context[context];
     trace->contexts.context[*noted].category = verdict->name[category];

@@ -4,12 +4,6 @@
 #include "base/sort.h"
 #include "layout/site.h"
 
-static void *scratch(struct arena *arena, uint64_t count, size_t item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
-}
-
 /* Sums by stack: `group_of[stack]` is a group's index + 1. Returns the number of groups. */
 static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *alive, uint32_t n_alive,
                            uint32_t *group_of, struct group *groups) {
@@ -51,9 +45,9 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
 
 /* By falling bytes, then by rising site and stack: two stable sorts, the lesser key first. */
 static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *arena) {
-    struct sort_row *rows = scratch(arena, n_groups, sizeof *rows),
-                    *spare = scratch(arena, n_groups, sizeof *spare);
-    struct group *copy = scratch(arena, n_groups, sizeof *copy);
+    struct sort_row *rows = arena_column(arena, n_groups, sizeof *rows),
+                    *spare = arena_column(arena, n_groups, sizeof *spare);
+    struct group *copy = arena_column(arena, n_groups, sizeof *copy);
     bool done = rows != NULL && spare != NULL && copy != NULL;
     for (uint32_t i = 0; done && i < n_groups; i++) {
         copy[i] = groups[i];
@@ -67,9 +61,9 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
         for (uint32_t i = 0; i < n_groups; i++)
             groups[i] = copy[rows[i].value];
     }
-    arena_drop(arena, (void **)&rows);
-    arena_drop(arena, (void **)&spare);
-    arena_drop(arena, (void **)&copy);
+    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, copy);
     return done;
 }
 
@@ -78,9 +72,9 @@ bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t 
     const struct trace *trace = timeline->trace;
     uint32_t n_ids = trace->stacks.count > trace->frames.count ? trace->stacks.count : trace->frames.count;
     uint32_t most = n_lives < trace->stacks.count ? n_lives : trace->stacks.count;
-    uint32_t *group_of = scratch(arena, n_ids, sizeof *group_of);
-    uint64_t *best = scratch(arena, most, sizeof *best);
-    *groups = scratch(arena, most, sizeof **groups);
+    uint32_t *group_of = arena_column(arena, n_ids, sizeof *group_of);
+    uint64_t *best = arena_column(arena, most, sizeof *best);
+    *groups = arena_column(arena, most, sizeof **groups);
     *n_groups = 0;
     bool done = group_of != NULL && best != NULL && *groups != NULL;
     if (done) {
@@ -92,23 +86,23 @@ bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t 
         }
         done = groups_sort(*groups, *n_groups, arena);
     }
-    arena_drop(arena, (void **)&group_of);
-    arena_drop(arena, (void **)&best);
+    ARENA_DROP(arena, group_of);
+    ARENA_DROP(arena, best);
     if (!done)
-        arena_drop(arena, (void **)groups);
+        ARENA_DROP(arena, *groups);
     return done;
 }
 
 bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
                struct group **groups, uint32_t *n_groups) {
     uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
-    uint32_t *alive = scratch(arena, n_alive, sizeof *alive);
+    uint32_t *alive = arena_column(arena, n_alive, sizeof *alive);
     *n_groups = 0;
     if (alive == NULL)
         return false;
     timeline_alive_at(timeline, moment, alive, n_alive);
     bool done = groups_of(timeline, alive, n_alive, by, arena, groups, n_groups);
-    arena_drop(arena, (void **)&alive);
+    ARENA_DROP(arena, alive);
     return done;
 }
 

@@ -20,12 +20,6 @@ struct merging {
     uint32_t mask;
 };
 
-static void *column(struct merge *merge, uint64_t count, size_t item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return arena_grow(&merge->arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
-}
-
 /* ---- which moments are kept ---- */
 
 /* The logarithm of bytes times moments, in steps of 1/32; 0 for nothing. Below AREA_LEVELS: 2^63 is the most. */
@@ -70,7 +64,7 @@ static void keep_what_happened(struct merging *merging) {
 
 /* Bytes alive at every moment. */
 static uint64_t *curve_of(struct merge *merge, const struct device_trace *device) {
-    uint64_t *live = column(merge, (uint64_t)device->n_events + 2, sizeof *live);
+    uint64_t *live = arena_column(&merge->arena, (uint64_t)device->n_events + 2, sizeof *live);
     if (live == NULL)
         return NULL;
     bytes_zero(live, ((size_t)device->n_events + 2) * sizeof *live);
@@ -102,13 +96,13 @@ static bool keep_extremes(struct merging *merging) {
             keep(merging, lowest);
         }
     }
-    arena_drop(&merging->merge->arena, (void **)&live);
+    ARENA_DROP(&merging->merge->arena, live);
     return true;
 }
 
 static bool moments_choose(struct merging *merging) {
     uint32_t end = merging->device->n_events + 1;
-    merging->moment = column(merging->merge, (uint64_t)end + 1, sizeof *merging->moment);
+    merging->moment = arena_column(&merging->merge->arena, (uint64_t)end + 1, sizeof *merging->moment);
     if (merging->moment == NULL)
         return false;
     bytes_zero(merging->moment, ((size_t)end + 1) * sizeof *merging->moment);
@@ -127,17 +121,17 @@ static bool moments_choose(struct merging *merging) {
 
 static bool lives_alloc(struct merge *merge, struct lives *lives, uint32_t count) {
     *lives = (struct lives){
-        .birth = column(merge, count, sizeof *lives->birth),
-        .death = column(merge, count, sizeof *lives->death),
-        .request = column(merge, count, sizeof *lives->request),
-        .size = column(merge, count, sizeof *lives->size),
-        .address = column(merge, count, sizeof *lives->address),
-        .stack = column(merge, count, sizeof *lives->stack),
-        .context = column(merge, count, sizeof *lives->context),
-        .stream = column(merge, count, sizeof *lives->stream),
-        .pool = column(merge, count, sizeof *lives->pool),
-        .flags = column(merge, count, sizeof *lives->flags),
-        .merged = column(merge, count, sizeof *lives->merged),
+        .birth = arena_column(&merge->arena, count, sizeof *lives->birth),
+        .death = arena_column(&merge->arena, count, sizeof *lives->death),
+        .request = arena_column(&merge->arena, count, sizeof *lives->request),
+        .size = arena_column(&merge->arena, count, sizeof *lives->size),
+        .address = arena_column(&merge->arena, count, sizeof *lives->address),
+        .stack = arena_column(&merge->arena, count, sizeof *lives->stack),
+        .context = arena_column(&merge->arena, count, sizeof *lives->context),
+        .stream = arena_column(&merge->arena, count, sizeof *lives->stream),
+        .pool = arena_column(&merge->arena, count, sizeof *lives->pool),
+        .flags = arena_column(&merge->arena, count, sizeof *lives->flags),
+        .merged = arena_column(&merge->arena, count, sizeof *lives->merged),
     };
     return lives->birth != NULL && lives->death != NULL && lives->request != NULL && lives->size != NULL &&
            lives->address != NULL && lives->stack != NULL && lives->context != NULL &&
@@ -198,7 +192,7 @@ static bool slots_alloc(struct merging *merging, uint32_t count) {
     uint64_t n_slots = 16;
     while (n_slots < (uint64_t)count * 2)
         n_slots *= 2;
-    merging->slot = column(merging->merge, n_slots, sizeof *merging->slot);
+    merging->slot = arena_column(&merging->merge->arena, n_slots, sizeof *merging->slot);
     if (merging->slot == NULL)
         return false;
     bytes_zero(merging->slot, (size_t)n_slots * sizeof *merging->slot);
@@ -227,7 +221,7 @@ static bool lives_merge(struct merging *merging) {
         merging->merge->n_bands += lives->merged[i] > 1;
         merging->merge->n_merged += lives->merged[i] > 1 ? lives->merged[i] : 0;
     }
-    arena_drop(&merging->merge->arena, (void **)&merging->slot);
+    ARENA_DROP(&merging->merge->arena, merging->slot);
     return true;
 }
 
@@ -238,7 +232,7 @@ static bool times_spread(struct merging *merging, struct device_trace *to) {
     const struct device_trace *device = merging->device;
     if (device->time_us == NULL || device->n_events == 0)
         return true;
-    int64_t *time_us = column(merging->merge, device->n_events, sizeof *time_us);
+    int64_t *time_us = arena_column(&merging->merge->arena, device->n_events, sizeof *time_us);
     if (time_us == NULL)
         return false;
     time_us[0] = device->time_us[0];
@@ -265,14 +259,14 @@ static bool device_merge(struct merge *merge, const struct device_trace *device,
     if (!moments_choose(&merging) || !lives_merge(&merging) || !times_spread(&merging, to))
         return false;
     to->lives = merging.lives;
-    arena_drop(&merge->arena, (void **)&merging.moment);
+    ARENA_DROP(&merge->arena, merging.moment);
     return true;
 }
 
 bool merge_init(struct merge *merge, struct trace *trace, unsigned level) {
     *merge = (struct merge){.trace = *trace};
     arena_init(&merge->arena, arena_share(&trace->arena), SIZE_MAX);
-    merge->trace.devices = column(merge, trace->n_devices, sizeof *trace->devices);
+    merge->trace.devices = arena_column(&merge->arena, trace->n_devices, sizeof *trace->devices);
     if (merge->trace.devices == NULL)
         return false;
     for (uint32_t i = 0; i < trace->n_devices; i++) {

@@ -144,12 +144,10 @@ static void column_cells_build(struct scene *scene) {
 
 static bool columns_build(struct scene *scene) {
     uint32_t width = scene->view.width;
-    if (!arena_grow(&scene->arena, (void **)&scene->moment, &scene->moment_capacity, width,
-                    sizeof *scene->moment) ||
-        !arena_grow(&scene->arena, (void **)&scene->remains, &scene->remains_capacity, width,
-                    sizeof *scene->remains) ||
-        !arena_grow(&scene->arena, (void **)&scene->cells, &scene->cells_capacity,
-                    (uint64_t)width * CELLS_PER_COLUMN + 2, sizeof *scene->cells))
+    if (!ARENA_GROW(&scene->arena, scene->moment, scene->moment_capacity, width) ||
+        !ARENA_GROW(&scene->arena, scene->remains, scene->remains_capacity, width) ||
+        !ARENA_GROW(&scene->arena, scene->cells, scene->cells_capacity,
+                    (uint64_t)width * CELLS_PER_COLUMN + 2))
         return false;
     view_moments(&scene->view, scene->timeline, scene->moment);
     for (uint32_t column = 0; column < width; column++)
@@ -246,14 +244,12 @@ static void first_column_bands(struct scene *scene) {
 
 static bool bands_reserve(struct scene *scene, uint64_t more) {
     return scene->n_bands + more <= scene->bands_capacity ||
-           arena_grow(&scene->arena, (void **)&scene->bands, &scene->bands_capacity, scene->n_bands + more,
-                      sizeof *scene->bands);
+           ARENA_GROW(&scene->arena, scene->bands, scene->bands_capacity, scene->n_bands + more);
 }
 
 static bool first_column_build(struct scene *scene) {
     uint32_t n_words = scene->timeline->device->lives.count / 64 + 1, had = scene->bitmap_capacity;
-    if (!arena_grow(&scene->arena, (void **)&scene->bitmap, &scene->bitmap_capacity, n_words,
-                    sizeof *scene->bitmap))
+    if (!ARENA_GROW(&scene->arena, scene->bitmap, scene->bitmap_capacity, n_words))
         return false;
     bytes_zero(scene->bitmap + had, (size_t)(scene->bitmap_capacity - had) * sizeof *scene->bitmap);
     first_column_mark(scene);

@@ -8,16 +8,10 @@ enum { PEAK_BLOCK = 64 };
 /* Microseconds stay below this (two years), so that positions in 1/65536 us fit 64 bits. */
 static const int64_t MAX_US = INT64_C(1) << 46;
 
-static void *column(struct arena *arena, uint64_t count, size_t item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
-}
-
 /* Changes first, then their running sum, in one array. */
 static bool live_build(struct timeline *timeline, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
-    uint64_t *live = column(arena, timeline->n_moments, sizeof *live);
+    uint64_t *live = arena_column(arena, timeline->n_moments, sizeof *live);
     if (live == NULL)
         return false;
     bytes_zero(live, (size_t)timeline->n_moments * sizeof *live);
@@ -46,8 +40,8 @@ static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
 
 static bool peaks_build(struct timeline *timeline, struct arena *arena) {
     uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
-    timeline->block_peak = column(arena, n_blocks, sizeof *timeline->block_peak);
-    timeline->block_bytes = column(arena, n_blocks, sizeof *timeline->block_bytes);
+    timeline->block_peak = arena_column(arena, n_blocks, sizeof *timeline->block_peak);
+    timeline->block_bytes = arena_column(arena, n_blocks, sizeof *timeline->block_bytes);
     if (timeline->block_peak == NULL || timeline->block_bytes == NULL)
         return false;
     for (uint32_t b = 0; b < n_blocks; b++) {
@@ -131,8 +125,8 @@ static void reserved_raise(struct timeline *timeline) {
 static bool reserved_build(struct timeline *timeline, struct arena *arena) {
     const struct device_trace *device = timeline->device;
     uint64_t n = (uint64_t)device->n_segment_events + 1;
-    timeline->reserved_moment = column(arena, n, sizeof *timeline->reserved_moment);
-    timeline->reserved_bytes = column(arena, n, sizeof *timeline->reserved_bytes);
+    timeline->reserved_moment = arena_column(arena, n, sizeof *timeline->reserved_moment);
+    timeline->reserved_bytes = arena_column(arena, n, sizeof *timeline->reserved_bytes);
     if (timeline->reserved_moment == NULL || timeline->reserved_bytes == NULL)
         return false;
     for (uint32_t i = 0; i < device->n_segments; i++)
@@ -179,7 +173,7 @@ static bool times_build(struct timeline *timeline, struct arena *arena) {
     const struct device_trace *device = timeline->device;
     if (device->time_us == NULL || device->n_events == 0)
         return true;
-    int64_t *start = column(arena, timeline->n_moments, sizeof *start);
+    int64_t *start = arena_column(arena, timeline->n_moments, sizeof *start);
     if (start == NULL)
         return false;
     timeline->first_us = device->time_us[0];
@@ -216,7 +210,7 @@ static unsigned bucket_of(const struct lives *lives, uint32_t life) {
 /* A counting sort; lives are in order of birth already and stay so within a bucket. */
 static bool buckets_build(struct timeline *timeline, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
-    timeline->by_lifetime = column(arena, lives->count, sizeof *timeline->by_lifetime);
+    timeline->by_lifetime = arena_column(arena, lives->count, sizeof *timeline->by_lifetime);
     if (timeline->by_lifetime == NULL)
         return false;
     uint32_t next[LIFETIME_BUCKETS + 1] = {0};
@@ -233,8 +227,8 @@ static bool buckets_build(struct timeline *timeline, struct arena *arena) {
 
 static bool sites_build(struct timeline *timeline, struct arena *arena) {
     const struct trace *trace = timeline->trace;
-    timeline->frame_rank = column(arena, trace->frames.count, sizeof *timeline->frame_rank);
-    timeline->site = column(arena, trace->stacks.count, sizeof *timeline->site);
+    timeline->frame_rank = arena_column(arena, trace->frames.count, sizeof *timeline->frame_rank);
+    timeline->site = arena_column(arena, trace->stacks.count, sizeof *timeline->site);
     if (timeline->frame_rank == NULL || timeline->site == NULL ||
         !frames_rank(trace, timeline->frame_rank, arena))
         return false;

@@ -14,7 +14,7 @@ static bool buffer_grow(struct cursor *cursor, size_t capacity) {
     uint32_t old = (uint32_t)cursor->capacity;
     size_t position = cursor->buffer == NULL ? 0 : (size_t)(cursor->p - cursor->buffer);
     size_t used = cursor->buffer == NULL ? 0 : (size_t)(cursor->end - cursor->buffer);
-    if (!arena_grow(cursor->arena, (void **)&cursor->buffer, &old, capacity, 1))
+    if (!ARENA_GROW(cursor->arena, cursor->buffer, old, capacity))
         return false;
     cursor->capacity = old;
     cursor->p = cursor->buffer + position;
@@ -30,7 +30,7 @@ bool cursor_init(struct cursor *cursor, const struct read_source *source,
 }
 
 void cursor_release(struct cursor *cursor) {
-    arena_drop(cursor->arena, (void **)&cursor->buffer);
+    ARENA_DROP(cursor->arena, cursor->buffer);
 }
 
 bool cursor_fail(struct cursor *cursor, enum read_code code, uint64_t offset, const char *format, ...) {

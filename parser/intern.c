@@ -180,8 +180,7 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
 
 static bool node_add(struct trace *trace, uint32_t parent, uint32_t frame, uint32_t *id) {
     struct stack_table *table = &trace->stacks;
-    if (!arena_grow(&trace->arena, (void **)&table->stack, &table->capacity, (uint64_t)table->count + 1,
-                    sizeof(struct stack)))
+    if (!ARENA_GROW(&trace->arena, table->stack, table->capacity, (uint64_t)table->count + 1))
         return false;
     table->stack[table->count] = (struct stack){.parent = parent, .frame = frame};
     *id = table->count++;

@@ -37,7 +37,7 @@ void json_pool_init(struct json_pool *pool, struct arena *arena) {
 }
 
 void json_pool_release(struct json_pool *pool) {
-    arena_drop(pool->arena, (void **)&pool->bytes);
+    ARENA_DROP(pool->arena, pool->bytes);
     pool->capacity = 0;
 }
 
@@ -45,7 +45,7 @@ bool json_pool_parse(struct json_pool *pool, const char *text, size_t nbytes, ui
                      const cJSON **tree) {
     *tree = NULL;
     uint64_t needed = (uint64_t)n_values * VALUE_MAX_NBYTES + nbytes;
-    if (!arena_grow(pool->arena, (void **)&pool->bytes, &pool->capacity, needed, 1))
+    if (!ARENA_GROW(pool->arena, pool->bytes, pool->capacity, needed))
         return false;
     pool->used = 0;
     errno = 0;

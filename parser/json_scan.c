@@ -17,7 +17,7 @@ void json_scan_init(struct json_scan *scan, struct cursor *cursor, struct arena 
 
 void json_scan_release(struct json_scan *scan) {
     json_pool_release(&scan->pool);
-    arena_drop(scan->arena, (void **)&scan->text);
+    ARENA_DROP(scan->arena, scan->text);
 }
 
 bool json_scan_is_sound(const struct json_scan *scan) {
@@ -69,8 +69,7 @@ static bool copy_bytes(struct json_scan *scan, const void *bytes, size_t nbytes)
         return true;
     if (nbytes > JSON_MAX_VALUE_NBYTES - scan->n_text)
         return cursor_fail(cursor, READ_LIMIT, cursor_offset(cursor), "a JSON value is longer than 16 MiB");
-    if (!arena_grow(scan->arena, (void **)&scan->text, &scan->text_capacity,
-                    (uint64_t)scan->n_text + nbytes + 1, 1))
+    if (!ARENA_GROW(scan->arena, scan->text, scan->text_capacity, (uint64_t)scan->n_text + nbytes + 1))
         return cursor_fail_memory(cursor, cursor_offset(cursor));
     bytes_copy(scan->text + scan->n_text, bytes, nbytes);
     scan->n_text += (uint32_t)nbytes;

@@ -28,8 +28,7 @@ static bool snapshot_failed(struct walker *walker) {
 }
 
 static bool push(struct walker *walker, struct value value) {
-    if (!arena_grow(walker->arena, (void **)&walker->stack, &walker->stack_capacity,
-                    (uint64_t)walker->n_stack + 1, sizeof value))
+    if (!ARENA_GROW(walker->arena, walker->stack, walker->stack_capacity, (uint64_t)walker->n_stack + 1))
         return fail_memory(walker);
     walker->stack[walker->n_stack++] = value;
     return true;
@@ -246,7 +245,7 @@ bool json_snapshot_read(struct json_scan *scan, struct trace *trace, bool is_lis
     struct walker walker = {.scan = scan, .arena = &trace->arena};
     bool done = snapshot_init(&walker.snapshot, trace, scan->cursor->error) || snapshot_failed(&walker);
     done = done && walk(&walker, is_list);
-    arena_drop(walker.arena, (void **)&walker.stack);
+    ARENA_DROP(walker.arena, walker.stack);
     snapshot_release(&walker.snapshot);
     return done;
 }

@@ -82,9 +82,8 @@ static bool fail_memory(struct kineto *kineto) {
     return cursor_fail_memory(kineto->scan->cursor, cursor_offset(kineto->scan->cursor));
 }
 
-#define rows_reserve(kineto, rows, n)                                              \
-    (arena_grow(&(kineto)->trace->arena, (void **)&(rows)->row, &(rows)->capacity, \
-                (uint64_t)(rows)->count + (n), sizeof *(rows)->row) ||             \
+#define rows_reserve(kineto, rows, n)                                                                     \
+    (ARENA_GROW(&(kineto)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + (n)) || \
      fail_memory(kineto))
 
 /* ---- values ---- */
@@ -365,10 +364,8 @@ struct order {
 static bool order_init(struct kineto *kineto, struct order *order, uint32_t count) {
     struct arena *arena = &kineto->trace->arena;
     *order = (struct order){.count = count};
-    if (!arena_grow(arena, (void **)&order->row, &order->row_capacity, (uint64_t)count + 1,
-                    sizeof *order->row) ||
-        !arena_grow(arena, (void **)&order->spare, &order->spare_capacity, (uint64_t)count + 1,
-                    sizeof *order->spare))
+    if (!ARENA_GROW(arena, order->row, order->row_capacity, (uint64_t)count + 1) ||
+        !ARENA_GROW(arena, order->spare, order->spare_capacity, (uint64_t)count + 1))
         return fail_memory(kineto);
     for (uint32_t i = 0; i < count; i++)
         order->row[i].value = i;
@@ -376,8 +373,8 @@ static bool order_init(struct kineto *kineto, struct order *order, uint32_t coun
 }
 
 static void order_release(struct kineto *kineto, struct order *order) {
-    arena_drop(&kineto->trace->arena, (void **)&order->row);
-    arena_drop(&kineto->trace->arena, (void **)&order->spare);
+    ARENA_DROP(&kineto->trace->arena, order->row);
+    ARENA_DROP(&kineto->trace->arena, order->spare);
 }
 
 static void order_sort(struct order *order) {
@@ -429,8 +426,7 @@ static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread
         while (sweep->n_open != 0 && (spans[sweep->open[sweep->n_open - 1]].thread != span->thread ||
                                       spans[sweep->open[sweep->n_open - 1]].end_ns <= span->start_ns))
             sweep->n_open--;
-        if (!arena_grow(&kineto->trace->arena, (void **)&sweep->open, &sweep->capacity,
-                        (uint64_t)sweep->n_open + 1, sizeof *sweep->open))
+        if (!ARENA_GROW(&kineto->trace->arena, sweep->open, sweep->capacity, (uint64_t)sweep->n_open + 1))
             return fail_memory(kineto);
         sweep->open[sweep->n_open++] = id;
     }
@@ -460,16 +456,15 @@ static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_n
 static bool stacks_sweep(struct kineto *kineto, const struct order *spans, const struct order *samples) {
     struct sweep sweep = {.spans = spans};
     uint32_t frames_capacity = 0;
-    bool done = arena_grow(&kineto->trace->arena, (void **)&sweep.frames, &frames_capacity, MAX_STACK_FRAMES,
-                           sizeof *sweep.frames) ||
+    bool done = ARENA_GROW(&kineto->trace->arena, sweep.frames, frames_capacity, MAX_STACK_FRAMES) ||
                 fail_memory(kineto);
     for (uint32_t i = 0; done && i < samples->count; i++) {
         struct sample *sample = &kineto->samples.row[samples->row[i].value];
         done = sweep_to(kineto, &sweep, sample->thread, sample->ts_ns) &&
                sweep_stack(kineto, &sweep, sample->ts_ns, &sample->stack);
     }
-    arena_drop(&kineto->trace->arena, (void **)&sweep.open);
-    arena_drop(&kineto->trace->arena, (void **)&sweep.frames);
+    ARENA_DROP(&kineto->trace->arena, sweep.open);
+    ARENA_DROP(&kineto->trace->arena, sweep.frames);
     return done;
 }
 
@@ -807,9 +802,9 @@ static bool samples_select(struct device_reader *reader, uint16_t index, const s
     uint32_t order_capacity = 0, open_capacity = 0, orphans_capacity = 0, n = 0;
     for (uint32_t i = 0; i < by_time->count; i++)
         n += kineto->samples.row[i].device == index;
-    if (!arena_grow(arena, (void **)&reader->order, &order_capacity, n, sizeof *reader->order) ||
-        !arena_grow(arena, (void **)&reader->open, &open_capacity, n, sizeof *reader->open) ||
-        !arena_grow(arena, (void **)&reader->orphans, &orphans_capacity, n, sizeof *reader->orphans))
+    if (!ARENA_GROW(arena, reader->order, order_capacity, n) ||
+        !ARENA_GROW(arena, reader->open, open_capacity, n) ||
+        !ARENA_GROW(arena, reader->orphans, orphans_capacity, n))
         return device_failed(reader);
     for (uint32_t i = 0; i < by_time->count; i++) {
         const struct sample *sample = &kineto->samples.row[by_time->row[i].value];
@@ -858,10 +853,10 @@ static bool device_read(struct kineto *kineto, uint16_t index, const struct orde
     reader.unknown = (struct ledger){.recorder = &reader.recorder, .next_address = 1, .stride = 2};
     properties_apply(&reader, device);
     bool done = samples_select(&reader, index, by_time) && device_record(&reader);
-    arena_drop(&kineto->trace->arena, (void **)&reader.order);
-    arena_drop(&kineto->trace->arena, (void **)&reader.open);
-    arena_drop(&kineto->trace->arena, (void **)&reader.orphans);
-    arena_drop(&kineto->trace->arena, (void **)&reader.unknown.piece);
+    ARENA_DROP(&kineto->trace->arena, reader.order);
+    ARENA_DROP(&kineto->trace->arena, reader.open);
+    ARENA_DROP(&kineto->trace->arena, reader.orphans);
+    ARENA_DROP(&kineto->trace->arena, reader.unknown.piece);
     return done;
 }
 
@@ -962,7 +957,7 @@ static bool trace_build(struct kineto *kineto) {
         done = annotations_list(kineto, &spans) && stacks_build(kineto, &spans, &samples);
     }
     order_release(kineto, &spans);
-    arena_drop(&kineto->trace->arena, (void **)&kineto->spans.row);
+    ARENA_DROP(&kineto->trace->arena, kineto->spans.row);
     if (done) {
         order_samples_by_time(kineto, &samples);
         done = devices_read(kineto, &samples) && annotations_build(kineto);
@@ -987,11 +982,11 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     interner_init(&kineto.interner, trace);
     bool done = (is_list ? items_read(&kineto, event_words, event_read) : root_read(&kineto)) &&
                 kineto_finish(&kineto);
-    arena_drop(arena, (void **)&kineto.spans.row);
-    arena_drop(arena, (void **)&kineto.samples.row);
-    arena_drop(arena, (void **)&kineto.devices.row);
-    arena_drop(arena, (void **)&kineto.properties.row);
-    arena_drop(arena, (void **)&kineto.annotations.row);
+    ARENA_DROP(arena, kineto.spans.row);
+    ARENA_DROP(arena, kineto.samples.row);
+    ARENA_DROP(arena, kineto.devices.row);
+    ARENA_DROP(arena, kineto.properties.row);
+    ARENA_DROP(arena, kineto.annotations.row);
     interner_release(&kineto.interner);
     return done;
 }

@@ -9,8 +9,7 @@ static struct arena *arena_of(struct ledger *ledger) {
 }
 
 static bool piece_add(struct ledger *ledger, uint64_t nbytes, struct event *event) {
-    if (!arena_grow(arena_of(ledger), (void **)&ledger->piece, &ledger->capacity, (uint64_t)ledger->count + 1,
-                    sizeof *ledger->piece))
+    if (!ARENA_GROW(arena_of(ledger), ledger->piece, ledger->capacity, (uint64_t)ledger->count + 1))
         return false;
     *event = (struct event){.action = ACTION_ALLOC,
                             .stack = ledger->stack,

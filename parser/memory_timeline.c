@@ -253,8 +253,8 @@ static bool times_read(struct reader *reader) {
         if (!json_scan_number(reader->scan, &text))
             break;
         (void)json_integer_of_text(text, &number, NULL);
-        if (!arena_grow(&reader->trace->arena, (void **)&reader->time_us, &reader->time_capacity,
-                        (uint64_t)reader->n_times + 1, sizeof *reader->time_us))
+        if (!ARENA_GROW(&reader->trace->arena, reader->time_us, reader->time_capacity,
+                        (uint64_t)reader->n_times + 1))
             return fail_memory(reader);
         reader->time_us[reader->n_times++] = number;
     }
@@ -368,8 +368,8 @@ bool memory_timeline_read(struct json_scan *scan, struct trace *trace) {
     interner_init(&reader.interner, trace);
     bool done = timeline_read(&reader);
     for (uint32_t i = 0; i < N_CATEGORIES; i++)
-        arena_drop(&trace->arena, (void **)&reader.category[i].piece);
-    arena_drop(&trace->arena, (void **)&reader.time_us);
+        ARENA_DROP(&trace->arena, reader.category[i].piece);
+    ARENA_DROP(&trace->arena, reader.time_us);
     interner_release(&reader.interner);
     return done;
 }

@@ -20,8 +20,7 @@ static bool bytes_decode(struct cursor *cursor, struct arena *arena, struct payl
     base64_open(&base64, cursor, '<');
     struct read_source source = base64_source(&base64);
     for (int64_t got = 1; got > 0; payload->nbytes += (uint32_t)got) {
-        if (!arena_grow(arena, (void **)&payload->bytes, &payload->capacity,
-                        (uint64_t)payload->nbytes + STEP_NBYTES, 1))
+        if (!ARENA_GROW(arena, payload->bytes, payload->capacity, (uint64_t)payload->nbytes + STEP_NBYTES))
             return scratch_failed(cursor, arena);
         got = source.read(source.context, payload->bytes + payload->nbytes, STEP_NBYTES);
         if (got < 0)

@@ -48,8 +48,7 @@ bool machine_push_slow(struct machine *machine, struct value value) {
     if (machine->n_stack >= MAX_STACK_VALUES)
         return machine_fail(machine, READ_LIMIT,
                             "more than 67,108,864 values are waiting for their container");
-    if (!arena_grow(machine->arena, (void **)&machine->stack, &machine->stack_capacity,
-                    (uint64_t)machine->n_stack + 1, sizeof value))
+    if (!ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, (uint64_t)machine->n_stack + 1))
         return machine_fail_memory(machine);
     machine->stack[machine->n_stack++] = value;
     return true;
@@ -57,8 +56,7 @@ bool machine_push_slow(struct machine *machine, struct value value) {
 
 /* There is a stack from the begin, so that places in it have addresses even where nothing was pushed yet. */
 static bool stack_begin(struct machine *machine) {
-    return arena_grow(machine->arena, (void **)&machine->stack, &machine->stack_capacity, 1,
-                      sizeof *machine->stack) ||
+    return ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, 1) ||
            machine_fail_memory(machine);
 }
 
@@ -76,8 +74,7 @@ bool machine_mark(struct machine *machine) {
     if (machine->n_marks >= MAX_MARKS)
         return machine_fail(machine, READ_LIMIT, "containers are nested more than 100,000 deep");
     if (machine->n_marks == machine->mark_capacity &&
-        !arena_grow(machine->arena, (void **)&machine->mark, &machine->mark_capacity,
-                    (uint64_t)machine->n_marks + 1, sizeof *machine->mark))
+        !ARENA_GROW(machine->arena, machine->mark, machine->mark_capacity, (uint64_t)machine->n_marks + 1))
         return machine_fail_memory(machine);
     machine->mark[machine->n_marks++] = machine->n_stack;
     return true;
@@ -100,8 +97,7 @@ static bool entry_pack(struct machine *machine, const struct value *value, uint6
         return true;
     }
     struct memo *memo = &machine->memo;
-    if (!arena_grow(machine->arena, (void **)&memo->boxed, &memo->boxed_capacity, (uint64_t)memo->n_boxed + 2,
-                    sizeof *memo->boxed))
+    if (!ARENA_GROW(machine->arena, memo->boxed, memo->boxed_capacity, (uint64_t)memo->n_boxed + 2))
         return machine_fail_memory(machine);
     *entry = (uint64_t)VALUE_BOXED << 56 | memo->n_boxed;
     memo->boxed[memo->n_boxed++] = value->tag;
@@ -126,8 +122,8 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
         return true;
     if (index > machine->opcode_offset)
         return machine_fail(machine, READ_LIMIT, "a memo index is larger than the number of bytes so far");
-    if (index >= memo->capacity && !arena_grow(machine->arena, (void **)&memo->entry, &memo->capacity,
-                                               (uint64_t)index + 1, sizeof *memo->entry))
+    if (index >= memo->capacity &&
+        !ARENA_GROW(machine->arena, memo->entry, memo->capacity, (uint64_t)index + 1))
         return machine_fail_memory(machine);
     while (memo->count <= index)
         memo->entry[memo->count++] = (uint64_t)VALUE_UNSET << 56;
@@ -153,8 +149,7 @@ static bool memo_put(struct machine *machine, uint32_t index) {
 
 bool memo_append_slow(struct machine *machine, uint64_t entry) {
     struct memo *memo = &machine->memo;
-    if (!arena_grow(machine->arena, (void **)&memo->entry, &memo->capacity, (uint64_t)memo->count + 1,
-                    sizeof *memo->entry))
+    if (!ARENA_GROW(machine->arena, memo->entry, memo->capacity, (uint64_t)memo->count + 1))
         return machine_fail_memory(machine);
     memo->entry[memo->count++] = entry;
     return true;
@@ -563,7 +558,7 @@ static bool op_unicode_line(struct machine *machine) {
         return false;
     uint8_t *text = NULL;
     uint32_t capacity = 0;
-    if (!arena_grow(machine->arena, (void **)&text, &capacity, nbytes * 2 + 1, 1))
+    if (!ARENA_GROW(machine->arena, text, capacity, nbytes * 2 + 1))
         return machine_fail_memory(machine);
     for (size_t i = 0; i < nbytes;) {
         size_t digits = line[i] == '\\' && i + 1 < nbytes ? line[i + 1] == 'u'   ? 4
@@ -580,7 +575,7 @@ static bool op_unicode_line(struct machine *machine) {
         out += utf8_put(text + out, code);
     }
     bool done = string_intern(machine, text, out);
-    arena_drop(machine->arena, (void **)&text);
+    ARENA_DROP(machine->arena, text);
     return done;
 }
 
@@ -855,10 +850,10 @@ static bool machine_run(struct machine *machine) {
 }
 
 static void machine_release(struct machine *machine) {
-    arena_drop(machine->arena, (void **)&machine->stack);
-    arena_drop(machine->arena, (void **)&machine->mark);
-    arena_drop(machine->arena, (void **)&machine->memo.entry);
-    arena_drop(machine->arena, (void **)&machine->memo.boxed);
+    ARENA_DROP(machine->arena, machine->stack);
+    ARENA_DROP(machine->arena, machine->mark);
+    ARENA_DROP(machine->arena, machine->memo.entry);
+    ARENA_DROP(machine->arena, machine->memo.boxed);
     list_cache_release(machine);
 }
 

@@ -20,9 +20,9 @@ void list_cache_forget(struct machine *machine) {
 }
 
 void list_cache_release(struct machine *machine) {
-    arena_drop(machine->arena, (void **)&machine->lists.entry);
-    arena_drop(machine->arena, (void **)&machine->lists.slot);
-    arena_drop(machine->arena, (void **)&machine->lists.bytes);
+    ARENA_DROP(machine->arena, machine->lists.entry);
+    ARENA_DROP(machine->arena, machine->lists.slot);
+    ARENA_DROP(machine->arena, machine->lists.bytes);
     machine->lists = (struct list_cache){0};
 }
 
@@ -32,9 +32,8 @@ static bool cache_grow(struct machine *machine) {
     uint64_t n_slots = lists->mask == 0 ? FIRST_SLOTS : ((uint64_t)lists->mask + 1) * 2;
     uint32_t *slot = NULL;
     uint32_t capacity = 0;
-    if (!arena_grow(machine->arena, (void **)&lists->entry, &lists->capacity, (uint64_t)lists->count + 1,
-                    sizeof *lists->entry) ||
-        !arena_grow(machine->arena, (void **)&slot, &capacity, n_slots, sizeof *slot))
+    if (!ARENA_GROW(machine->arena, lists->entry, lists->capacity, (uint64_t)lists->count + 1) ||
+        !ARENA_GROW(machine->arena, slot, capacity, n_slots))
         return machine_fail_memory(machine);
     bytes_zero(slot, (size_t)n_slots * sizeof *slot);
     if (lists->count == 0)
@@ -45,7 +44,7 @@ static bool cache_grow(struct machine *machine) {
             at = (at + 1) & (uint32_t)(n_slots - 1);
         slot[at] = i;
     }
-    arena_drop(machine->arena, (void **)&lists->slot);
+    ARENA_DROP(machine->arena, lists->slot);
     lists->slot = slot;
     lists->mask = (uint32_t)(n_slots - 1);
     return true;
@@ -78,10 +77,9 @@ static bool cache_add(struct machine *machine, const uint8_t *raw, uint32_t nbyt
         list_cache_forget(machine);
     if (lists->count >= lists->mask / 2 && !cache_grow(machine))
         return false;
-    if (!arena_grow(machine->arena, (void **)&lists->entry, &lists->capacity, (uint64_t)lists->count + 1,
-                    sizeof *lists->entry) ||
-        !arena_grow(machine->arena, (void **)&lists->bytes, &lists->bytes_capacity,
-                    (uint64_t)lists->n_bytes + nbytes + 1, 1))
+    if (!ARENA_GROW(machine->arena, lists->entry, lists->capacity, (uint64_t)lists->count + 1) ||
+        !ARENA_GROW(machine->arena, lists->bytes, lists->bytes_capacity,
+                    (uint64_t)lists->n_bytes + nbytes + 1))
         return machine_fail_memory(machine);
     bytes_copy(lists->bytes + lists->n_bytes, raw, nbytes + 1);
     lists->entry[lists->count] =
@@ -101,8 +99,8 @@ static bool references_decode(struct machine *machine, const uint8_t *raw, uint3
         at += raw[at] == 'j' ? 5 : 2;
         if (index >= machine->memo.count || machine->memo.entry[index] >> 56 != VALUE_FRAME)
             return false;
-        if (!arena_grow(machine->arena, (void **)&snapshot->frames.row, &snapshot->frames.capacity,
-                        (uint64_t)snapshot->frames.count + 1, sizeof(uint32_t)))
+        if (!ARENA_GROW(machine->arena, snapshot->frames.row, snapshot->frames.capacity,
+                        (uint64_t)snapshot->frames.count + 1))
             return machine_fail_memory(machine);
         snapshot->frames.row[snapshot->frames.count++] = (uint32_t)machine->memo.entry[index];
     }

@@ -30,13 +30,13 @@ static bool map_grow(struct arena *arena, struct address_map *map) {
     uint64_t n_slots = map->mask == 0 ? FIRST_SLOTS : ((uint64_t)map->mask + 1) * 2;
     struct address_map larger = {.mask = (uint32_t)(n_slots - 1), .count = map->count};
     uint32_t capacity = 0;
-    if (!arena_grow(arena, (void **)&larger.slot, &capacity, n_slots, sizeof *larger.slot))
+    if (!ARENA_GROW(arena, larger.slot, capacity, n_slots))
         return false;
     bytes_zero(larger.slot, (size_t)n_slots * sizeof *larger.slot);
     for (uint32_t i = 0; map->mask != 0 && i <= map->mask; i++)
         if (map->slot[i].reference != 0)
             map_place(&larger, map->slot[i]);
-    arena_drop(arena, (void **)&map->slot);
+    ARENA_DROP(arena, map->slot);
     *map = larger;
     return true;
 }
@@ -167,8 +167,8 @@ static bool stream_index(struct recorder *recorder, uint64_t raw, uint16_t *inde
         *index = MAX_STREAMS - 1;
         return true;
     }
-    if (!arena_grow(arena_of(recorder), (void **)&device->streams, &recorder->stream_capacity,
-                    (uint64_t)device->n_streams + 1, sizeof(uint64_t)) ||
+    if (!ARENA_GROW(arena_of(recorder), device->streams, recorder->stream_capacity,
+                    (uint64_t)device->n_streams + 1) ||
         !map_put(arena_of(recorder), &recorder->streams, raw, device->n_streams))
         return false;
     *index = (uint16_t)device->n_streams;
@@ -195,8 +195,7 @@ static bool pool_index(struct recorder *recorder, struct pool_id pool, uint16_t 
         return true;
     }
     if (i == device->n_pools) {
-        if (!arena_grow(arena_of(recorder), (void **)&device->pools, &recorder->pool_capacity,
-                        (uint64_t)i + 1, sizeof(struct pool_id)))
+        if (!ARENA_GROW(arena_of(recorder), device->pools, recorder->pool_capacity, (uint64_t)i + 1))
             return false;
         device->pools[device->n_pools++] = pool;
     }
@@ -209,8 +208,8 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
     *recorder = (struct recorder){.interner = interner, .device = {.ordinal = ordinal}};
     struct device_trace *device = &recorder->device;
     struct arena *arena = arena_of(recorder);
-    if (!arena_grow(arena, (void **)&device->streams, &recorder->stream_capacity, 1, sizeof(uint64_t)) ||
-        !arena_grow(arena, (void **)&device->pools, &recorder->pool_capacity, 2, sizeof(struct pool_id)))
+    if (!ARENA_GROW(arena, device->streams, recorder->stream_capacity, 1) ||
+        !ARENA_GROW(arena, device->pools, recorder->pool_capacity, 2))
         return false;
     device->streams[0] = 0;
     device->n_streams = 1;
@@ -306,8 +305,8 @@ static bool record_free(struct recorder *recorder, const struct event *event, ui
 static bool record_segment_change(struct recorder *recorder, const struct event *event,
                                   enum segment_change change) {
     struct device_trace *device = &recorder->device;
-    if (!arena_grow(arena_of(recorder), (void **)&device->segment_events, &recorder->segment_event_capacity,
-                    (uint64_t)device->n_segment_events + 1, sizeof *device->segment_events))
+    if (!ARENA_GROW(arena_of(recorder), device->segment_events, recorder->segment_event_capacity,
+                    (uint64_t)device->n_segment_events + 1))
         return false;
     struct segment_event *row = &device->segment_events[device->n_segment_events++];
     *row = (struct segment_event){.event = device->n_events,
@@ -320,8 +319,7 @@ static bool record_segment_change(struct recorder *recorder, const struct event 
 
 static bool record_oom(struct recorder *recorder, const struct event *event) {
     struct device_trace *device = &recorder->device;
-    if (!arena_grow(arena_of(recorder), (void **)&device->ooms, &recorder->oom_capacity,
-                    (uint64_t)device->n_ooms + 1, sizeof *device->ooms))
+    if (!ARENA_GROW(arena_of(recorder), device->ooms, recorder->oom_capacity, (uint64_t)device->n_ooms + 1))
         return false;
     device->ooms[device->n_ooms++] = (struct oom_event){
         .event = device->n_events, .stack = event->stack, .size = event->size, .device_free = event->address};
@@ -330,8 +328,8 @@ static bool record_oom(struct recorder *recorder, const struct event *event) {
 
 static bool record_snapshot(struct recorder *recorder, const struct event *event) {
     struct device_trace *device = &recorder->device;
-    if (!arena_grow(arena_of(recorder), (void **)&device->snapshots, &recorder->snapshot_capacity,
-                    (uint64_t)device->n_snapshots + 1, sizeof *device->snapshots))
+    if (!ARENA_GROW(arena_of(recorder), device->snapshots, recorder->snapshot_capacity,
+                    (uint64_t)device->n_snapshots + 1))
         return false;
     device->snapshots[device->n_snapshots++] =
         (struct snapshot_event){.event = device->n_events, .size = event->size};
@@ -376,8 +374,8 @@ static bool record_time(struct recorder *recorder, const struct event *event) {
         return true;
     bool first = !recorder->has_times;
     recorder->has_times = true;
-    if (!arena_grow(arena_of(recorder), (void **)&device->time_us, &recorder->time_capacity,
-                    (uint64_t)device->n_events + 1, sizeof(int64_t)))
+    if (!ARENA_GROW(arena_of(recorder), device->time_us, recorder->time_capacity,
+                    (uint64_t)device->n_events + 1))
         return false;
     if (first)
         for (uint32_t i = 0; i < device->n_events; i++)
@@ -437,8 +435,8 @@ bool recorder_before(struct recorder *recorder, const struct event *event) {
 bool recorder_segment(struct recorder *recorder, const struct segment *segment, uint64_t stream,
                       struct pool_id pool) {
     struct device_trace *device = &recorder->device;
-    if (!arena_grow(arena_of(recorder), (void **)&device->segments, &recorder->segment_capacity,
-                    (uint64_t)device->n_segments + 1, sizeof *device->segments))
+    if (!ARENA_GROW(arena_of(recorder), device->segments, recorder->segment_capacity,
+                    (uint64_t)device->n_segments + 1))
         return false;
     struct segment *row = &device->segments[device->n_segments++];
     *row = *segment;
@@ -449,8 +447,8 @@ bool recorder_segment(struct recorder *recorder, const struct segment *segment, 
 
 bool recorder_block(struct recorder *recorder, const struct block *block) {
     struct device_trace *device = &recorder->device;
-    if (!arena_grow(arena_of(recorder), (void **)&device->blocks, &recorder->block_capacity,
-                    (uint64_t)device->n_blocks + 1, sizeof *device->blocks))
+    if (!ARENA_GROW(arena_of(recorder), device->blocks, recorder->block_capacity,
+                    (uint64_t)device->n_blocks + 1))
         return false;
     device->blocks[device->n_blocks++] = *block;
     device->segments[device->n_segments - 1].block_count++;
@@ -492,8 +490,7 @@ struct ranks {
 
 static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t life, uint32_t rank) {
     uint32_t old = ranks->capacity;
-    if (!arena_grow(arena_of(recorder), (void **)&ranks->rank, &ranks->capacity, (uint64_t)life + 1,
-                    sizeof(uint32_t)))
+    if (!ARENA_GROW(arena_of(recorder), ranks->rank, ranks->capacity, (uint64_t)life + 1))
         return false;
     for (uint32_t i = old; i < ranks->capacity; i++)
         ranks->rank[i] = UINT32_MAX;
@@ -583,13 +580,13 @@ static bool before_order(struct recorder *recorder, const struct ranks *ranks, s
     const struct lives *lives = &recorder->before.lives;
     struct sort_row *spare = NULL;
     uint32_t capacity = 0, spare_capacity = 0;
-    if (!arena_grow(arena_of(recorder), (void **)rows, &capacity, lives->count, sizeof **rows) ||
-        !arena_grow(arena_of(recorder), (void **)&spare, &spare_capacity, lives->count, sizeof *spare))
+    if (!ARENA_GROW(arena_of(recorder), *rows, capacity, lives->count) ||
+        !ARENA_GROW(arena_of(recorder), spare, spare_capacity, lives->count))
         return false;
     for (uint32_t i = 0; i < lives->count; i++)
         (*rows)[i] = (struct sort_row){before_key(lives, ranks, i, recorder->device.n_events + 1), i};
     sort_rows(*rows, spare, lives->count);
-    arena_drop(arena_of(recorder), (void **)&spare);
+    ARENA_DROP(arena_of(recorder), spare);
     return true;
 }
 
@@ -619,7 +616,7 @@ static bool lives_join(struct recorder *recorder, const struct ranks *ranks) {
         uint32_t capacity = recorder->later.capacity;
         arena_trim(arena, column_of(later, i), &capacity, n_before + n_later, item);
     }
-    arena_drop(arena, (void **)&order);
+    ARENA_DROP(arena, order);
     later->count = n_before + n_later;
     later->preexisting = n_before;
     recorder->device.lives = *later;
@@ -641,8 +638,8 @@ static bool pools_complete(struct recorder *recorder) {
         return true;
     struct sort_row *rows = NULL, *spare = NULL;
     uint32_t capacity = 0, spare_capacity = 0, n = device->n_segments;
-    if (!arena_grow(arena_of(recorder), (void **)&rows, &capacity, n, sizeof *rows) ||
-        !arena_grow(arena_of(recorder), (void **)&spare, &spare_capacity, n, sizeof *spare))
+    if (!ARENA_GROW(arena_of(recorder), rows, capacity, n) ||
+        !ARENA_GROW(arena_of(recorder), spare, spare_capacity, n))
         return false;
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (struct sort_row){device->segments[i].address, i};
@@ -664,8 +661,8 @@ static bool pools_complete(struct recorder *recorder) {
         if (device->lives.address[life] - segment->address < segment->total_size)
             device->lives.pool[life] = segment->pool;
     }
-    arena_drop(arena_of(recorder), (void **)&rows);
-    arena_drop(arena_of(recorder), (void **)&spare);
+    ARENA_DROP(arena_of(recorder), rows);
+    ARENA_DROP(arena_of(recorder), spare);
     return true;
 }
 
@@ -800,10 +797,9 @@ static bool recorder_diagnose(struct recorder *recorder) {
 
 static void device_hand_over(struct recorder *recorder, struct device_trace *device) {
     struct arena *arena = arena_of(recorder);
-    arena_drop(arena, (void **)&recorder->open.slot);
-    arena_drop(arena, (void **)&recorder->streams.slot);
-    arena_trim(arena, (void **)&recorder->device.time_us, &recorder->time_capacity, recorder->device.n_events,
-               sizeof(int64_t));
+    ARENA_DROP(arena, recorder->open.slot);
+    ARENA_DROP(arena, recorder->streams.slot);
+    ARENA_TRIM(arena, recorder->device.time_us, recorder->time_capacity, recorder->device.n_events);
     *device = recorder->device;
     *recorder = (struct recorder){0};
 }
@@ -823,7 +819,7 @@ bool recorder_finish(struct recorder *recorder, struct device_trace *device) {
         open_count(recorder);
         done = lives_join(recorder, &ranks) && pools_complete(recorder) && recorder_diagnose(recorder);
     }
-    arena_drop(arena_of(recorder), (void **)&ranks.rank);
+    ARENA_DROP(arena_of(recorder), ranks.rank);
     if (done)
         device_hand_over(recorder, device);
     return done;

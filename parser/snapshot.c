@@ -29,9 +29,8 @@ static bool fail_memory(struct snapshot *snapshot) {
 }
 
 /* Room for one more row. */
-#define rows_reserve(snapshot, rows)                                                 \
-    (arena_grow(&(snapshot)->trace->arena, (void **)&(rows)->row, &(rows)->capacity, \
-                (uint64_t)(rows)->count + 1, sizeof *(rows)->row) ||                 \
+#define rows_reserve(snapshot, rows)                                                                      \
+    (ARENA_GROW(&(snapshot)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + 1) || \
      fail_memory(snapshot))
 
 bool snapshot_init(struct snapshot *snapshot, struct trace *trace, struct read_error *error) {
@@ -51,15 +50,15 @@ bool snapshot_init(struct snapshot *snapshot, struct trace *trace, struct read_e
 void snapshot_release(struct snapshot *snapshot) {
     struct arena *arena = &snapshot->trace->arena;
     interner_release(&snapshot->interner);
-    arena_drop(arena, (void **)&snapshot->recorders.row);
-    arena_drop(arena, (void **)&snapshot->events.row);
-    arena_drop(arena, (void **)&snapshot->pairs.row);
-    arena_drop(arena, (void **)&snapshot->blocks.row);
-    arena_drop(arena, (void **)&snapshot->segments.row);
-    arena_drop(arena, (void **)&snapshot->chains.row);
-    arena_drop(arena, (void **)&snapshot->nodes.row);
-    arena_drop(arena, (void **)&snapshot->items.row);
-    arena_drop(arena, (void **)&snapshot->frames.row);
+    ARENA_DROP(arena, snapshot->recorders.row);
+    ARENA_DROP(arena, snapshot->events.row);
+    ARENA_DROP(arena, snapshot->pairs.row);
+    ARENA_DROP(arena, snapshot->blocks.row);
+    ARENA_DROP(arena, snapshot->segments.row);
+    ARENA_DROP(arena, snapshot->chains.row);
+    ARENA_DROP(arena, snapshot->nodes.row);
+    ARENA_DROP(arena, snapshot->items.row);
+    ARENA_DROP(arena, snapshot->frames.row);
 }
 
 /* ---- the dict that is being looked at ---- */
@@ -187,15 +186,15 @@ static bool chunks_join(struct snapshot *snapshot, const struct value *value, ui
             continue;
         uint32_t chunk_nbytes;
         const uint8_t *chunk = trace_string(snapshot->trace, (uint32_t)item->bits, &chunk_nbytes);
-        if (!arena_grow(arena, (void **)&text, &capacity, (uint64_t)nbytes + chunk_nbytes, 1)) {
-            arena_drop(arena, (void **)&text);
+        if (!ARENA_GROW(arena, text, capacity, (uint64_t)nbytes + chunk_nbytes)) {
+            ARENA_DROP(arena, text);
             return fail_memory(snapshot);
         }
         bytes_copy(text + nbytes, chunk, chunk_nbytes);
         nbytes += chunk_nbytes;
     }
     bool done = intern_string(&snapshot->interner, text, nbytes, string) || fail_memory(snapshot);
-    arena_drop(arena, (void **)&text);
+    ARENA_DROP(arena, text);
     return done;
 }
 
@@ -417,8 +416,8 @@ static bool append_row(struct snapshot *snapshot, struct value *list, const stru
 
 static bool shape_annotation(struct snapshot *snapshot, struct value *result) {
     struct trace *trace = snapshot->trace;
-    if (!arena_grow(&trace->arena, (void **)&trace->annotations, &snapshot->annotations_capacity,
-                    (uint64_t)trace->n_annotations + 1, sizeof *trace->annotations))
+    if (!ARENA_GROW(&trace->arena, trace->annotations, snapshot->annotations_capacity,
+                    (uint64_t)trace->n_annotations + 1))
         return fail_memory(snapshot);
     trace->annotations[trace->n_annotations++] = (struct annotation){
         .time_us = (int64_t)key_uint(snapshot, KEY_TIME_US),

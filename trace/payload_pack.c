@@ -52,10 +52,7 @@ static void *packer_alloc(struct packer *packer, uint64_t nbytes) {
 
 /* Room for `count` numbers. */
 static bool packer_values(struct packer *packer, uint64_t count) {
-    void *column = packer->value;
-    bool ok =
-        arena_grow(packer->payload->arena, &column, &packer->value_capacity, count, sizeof *packer->value);
-    packer->value = column;
+    bool ok = ARENA_GROW(packer->payload->arena, packer->value, packer->value_capacity, count);
     if (!ok)
         packer_fail(packer, PAYLOAD_NO_MEMORY);
     return ok && packer->error == PAYLOAD_OK;

@@ -5,14 +5,12 @@
 /* Row 0 of every table stands for "none". */
 static bool tables_init(struct trace *trace) {
     struct arena *arena = &trace->arena;
-    if (!arena_grow(arena, (void **)&trace->strings.start, &trace->strings.start_capacity, 2,
-                    sizeof(uint32_t)) ||
-        !arena_grow(arena, (void **)&trace->strings.bytes, &trace->strings.bytes_capacity, 1, 1) ||
-        !arena_grow(arena, (void **)&trace->frames.frame, &trace->frames.capacity, 1, sizeof(struct frame)) ||
-        !arena_grow(arena, (void **)&trace->fx.fx, &trace->fx.capacity, 1, sizeof(struct fx)) ||
-        !arena_grow(arena, (void **)&trace->stacks.stack, &trace->stacks.capacity, 1, sizeof(struct stack)) ||
-        !arena_grow(arena, (void **)&trace->contexts.context, &trace->contexts.capacity, 1,
-                    sizeof(struct context)))
+    if (!ARENA_GROW(arena, trace->strings.start, trace->strings.start_capacity, 2) ||
+        !ARENA_GROW(arena, trace->strings.bytes, trace->strings.bytes_capacity, 1) ||
+        !ARENA_GROW(arena, trace->frames.frame, trace->frames.capacity, 1) ||
+        !ARENA_GROW(arena, trace->fx.fx, trace->fx.capacity, 1) ||
+        !ARENA_GROW(arena, trace->stacks.stack, trace->stacks.capacity, 1) ||
+        !ARENA_GROW(arena, trace->contexts.context, trace->contexts.capacity, 1))
         return false;
     trace->strings.start[0] = trace->strings.start[1] = 0;
     trace->frames.frame[0] = (struct frame){0};
@@ -44,10 +42,8 @@ uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes)
         trace->arena.full = true;
         return 0;
     }
-    if (!arena_grow(&trace->arena, (void **)&strings->bytes, &strings->bytes_capacity, (uint64_t)end + nbytes,
-                    1) ||
-        !arena_grow(&trace->arena, (void **)&strings->start, &strings->start_capacity,
-                    (uint64_t)strings->count + 2, sizeof(uint32_t)))
+    if (!ARENA_GROW(&trace->arena, strings->bytes, strings->bytes_capacity, (uint64_t)end + nbytes) ||
+        !ARENA_GROW(&trace->arena, strings->start, strings->start_capacity, (uint64_t)strings->count + 2))
         return 0;
     bytes_copy(strings->bytes + end, bytes, nbytes);
     strings->start[strings->count + 1] = end + (uint32_t)nbytes;
@@ -65,8 +61,8 @@ bool trace_diagnose(struct trace *trace, const char *code, const char *message, 
     uint32_t code_id = trace_string_add(trace, code, text_nbytes(code));
     uint32_t message_id = trace_string_add(trace, message, text_nbytes(message));
     if (code_id == 0 || message_id == 0 ||
-        !arena_grow(&trace->arena, (void **)&trace->diagnostics, &trace->diagnostics_capacity,
-                    (uint64_t)trace->n_diagnostics + 1, sizeof(struct diagnostic)))
+        !ARENA_GROW(&trace->arena, trace->diagnostics, trace->diagnostics_capacity,
+                    (uint64_t)trace->n_diagnostics + 1))
         return false;
     trace->diagnostics[trace->n_diagnostics++] =
         (struct diagnostic){.code = code_id, .message = message_id, .device = device};

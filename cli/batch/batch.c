@@ -19,11 +19,8 @@ char *batch_text(struct batch *batch, const char *format, ...) {
 }
 
 struct batch_file *batch_add(struct batch *batch) {
-    void *files = batch->files;
-    if (!arena_grow(&batch->arena, &files, &batch->capacity, (uint64_t)batch->count + 1,
-                    sizeof *batch->files))
+    if (!ARENA_GROW(&batch->arena, batch->files, batch->capacity, (uint64_t)batch->count + 1))
         return NULL;
-    batch->files = files;
     struct batch_file *file = &batch->files[batch->count++];
     memset(file, 0, sizeof *file);
     file->rank = file->step = BATCH_UNKNOWN;

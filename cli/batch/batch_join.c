@@ -153,15 +153,15 @@ static uint32_t directory_names(struct batch *batch, const char *path, const cha
     uint32_t count = 0, capacity = 0;
     size_t n = strlen(ending);
     DIR *directory = opendir(path);
-    void *column = NULL;
+    char **column = NULL;
     for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
         size_t length = strlen(entry->d_name);
         if (length <= n || strcmp(entry->d_name + length - n, ending) != 0 ||
-            !arena_grow(&batch->arena, &column, &capacity, (uint64_t)count + 1, sizeof **names))
+            !ARENA_GROW(&batch->arena, column, capacity, (uint64_t)count + 1))
             continue;
         char *name = batch_text(batch, "%.*s", (int)(length - n), entry->d_name);
         if (name != NULL)
-            ((char **)column)[count++] = name;
+            column[count++] = name;
     }
     if (directory != NULL)
         closedir(directory);
@@ -194,15 +194,12 @@ static bool version_is_older(const char *version) {
 
 static bool join_sidecar(struct join *join, const char *name) {
     struct sidecar sidecar;
-    void *rows = join->rows;
     if (!sidecar_read(&sidecar, join->batch->directory, name, &join->batch->arena)) {
         terminal_error(name, "is no sidecar of this version of Strata; passed over");
         return true;
     }
-    if (!arena_grow(&join->batch->arena, &rows, &join->rows_capacity, (uint64_t)join->n_rows + 1,
-                    sizeof *join->rows))
+    if (!ARENA_GROW(&join->batch->arena, join->rows, join->rows_capacity, (uint64_t)join->n_rows + 1))
         return false;
-    join->rows = rows;
     join->rows[join->n_rows++] = sidecar.row;
     if (version_is_older(sidecar.version) && join->n_older++ == 0)
         join->older = sidecar;

@@ -146,7 +146,7 @@ static bool merge_explain(struct merge *merge, struct trace *trace, const struct
         return false;
     struct diagnostic *diagnostics = NULL;
     uint32_t capacity = 0, n = trace->n_diagnostics;
-    if (!arena_grow(&merge->arena, (void **)&diagnostics, &capacity, (uint64_t)n + 1, sizeof *diagnostics))
+    if (!ARENA_GROW(&merge->arena, diagnostics, capacity, (uint64_t)n + 1))
         return false;
     for (uint32_t i = 0; i < n; i++)
         diagnostics[i] = trace->diagnostics[i];

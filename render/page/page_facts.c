@@ -88,8 +88,7 @@ EXPORT(page_stack_depth) uint32_t page_stack_depth(uint32_t stack) {
 
 EXPORT(page_stack_frames) uint32_t page_stack_frames(uint32_t stack) {
     uint32_t depth = page_stack_depth(stack);
-    if (!arena_grow(&page.arena, (void **)&page.frames, &page.frames_capacity, (uint64_t)depth + 1,
-                    sizeof(uint32_t)))
+    if (!ARENA_GROW(&page.arena, page.frames, page.frames_capacity, (uint64_t)depth + 1))
         return 0;
     for (uint32_t i = 0; i < depth; i++, stack = page.trace.stacks.stack[stack].parent)
         page.frames[i] = page.trace.stacks.stack[stack].frame;
@@ -366,8 +365,7 @@ static const struct phase_span *phase_spans_now(enum axis axis) {
     if (page.spans_of == wanted)
         return page.spans;
     page.spans_of = 0;
-    if (!arena_grow(&page.arena, (void **)&page.spans, &page.spans_capacity, (uint64_t)phases->count + 1,
-                    sizeof *page.spans))
+    if (!ARENA_GROW(&page.arena, page.spans, page.spans_capacity, (uint64_t)phases->count + 1))
         return NULL;
     for (uint32_t i = 0; i < phases->count; i++)
         page.spans[i] = (struct phase_span){phase_q16(timeline_now(), axis, phases->phase[i].start_us),
@@ -394,8 +392,7 @@ EXPORT(page_phase_marks) uint32_t page_phase_marks(int32_t internal, uint32_t mo
         double from = (double)(start - view->from_q16) * scale, to = (double)(end - view->from_q16) * scale;
         if (end <= view->from_q16 || to < painted[row])
             continue;
-        if (!arena_grow(&page.arena, (void **)&page.marks, &page.marks_capacity, (uint64_t)count + 1,
-                        sizeof *page.marks))
+        if (!ARENA_GROW(&page.arena, page.marks, page.marks_capacity, (uint64_t)count + 1))
             return 0;
         page.marks[count++] =
             (struct phase_mark){i, row, from < 0 ? 0 : from, to > view->width ? view->width : to};

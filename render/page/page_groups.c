@@ -6,8 +6,7 @@
 /* ---- groups and search ---- */
 
 static bool some_reserve(uint32_t count) {
-    return arena_grow(&page.arena, (void **)&page.some, &page.some_capacity, (uint64_t)count + 1,
-                      sizeof *page.some);
+    return ARENA_GROW(&page.arena, page.some, page.some_capacity, (uint64_t)count + 1);
 }
 
 static uint32_t some_group(uint32_t count, uint32_t by) {
@@ -69,7 +68,7 @@ int32_t page_filter(double least_bytes, double most_bytes, double least_age, dou
     uint32_t n_words = lives->count / 64 + 1;
     page.filtered = false;
     page.scene.keep = NULL;
-    if (!arena_grow(&page.arena, (void **)&page.keep, &page.keep_capacity, n_words, sizeof *page.keep))
+    if (!ARENA_GROW(&page.arena, page.keep, page.keep_capacity, n_words))
         return PAYLOAD_NO_MEMORY;
     bytes_zero(page.keep, (size_t)n_words * sizeof *page.keep);
     bool in_us = age_in_us != 0 && timeline->start_us != NULL;
@@ -144,11 +143,11 @@ EXPORT(page_kept_highest) double page_kept_highest(void) {
     while (n_moments >> shift >= KEPT_BLOCKS_MOST)
         shift++;
     uint32_t n_blocks = (n_moments >> shift) + 1;
-    if (arena_grow(&page.arena, (void **)&born, &capacity[0], n_blocks, sizeof *born) &&
-        arena_grow(&page.arena, (void **)&died, &capacity[1], n_blocks, sizeof *died))
+    if (ARENA_GROW(&page.arena, born, capacity[0], n_blocks) &&
+        ARENA_GROW(&page.arena, died, capacity[1], n_blocks))
         highest = highest_kept(born, died, n_blocks, shift);
-    arena_drop(&page.arena, (void **)&died);
-    arena_drop(&page.arena, (void **)&born);
+    ARENA_DROP(&page.arena, died);
+    ARENA_DROP(&page.arena, born);
     return highest;
 }
 
@@ -159,8 +158,8 @@ const uint8_t *categories_now(void) {
     if (page.category_of == page.current + 1)
         return page.category;
     page.category_of = 0;
-    if (!arena_grow(&page.arena, (void **)&page.category, &page.category_capacity,
-                    (uint64_t)timeline->device->lives.count + 1, 1) ||
+    if (!ARENA_GROW(&page.arena, page.category, page.category_capacity,
+                    (uint64_t)timeline->device->lives.count + 1) ||
         !categories_find(timeline, page.category, &page.arena))
         return NULL;
     page.category_of = page.current + 1;

@@ -116,10 +116,10 @@ static bool view_of(struct view *view, int32_t axis, double from, double to, uin
  */
 static bool picture_reserve(uint64_t nbytes) {
     if (nbytes > page.rgba_capacity) {
-        arena_drop(&page.arena, (void **)&page.rgba);
+        ARENA_DROP(&page.arena, page.rgba);
         page.rgba_capacity = 0;
     }
-    return arena_grow(&page.arena, (void **)&page.rgba, &page.rgba_capacity, nbytes, 1);
+    return ARENA_GROW(&page.arena, page.rgba, page.rgba_capacity, nbytes);
 }
 
 EXPORT(page_draw)
@@ -167,10 +167,8 @@ EXPORT(page_picked_event) double page_picked_event(void) {
 EXPORT(page_outline) uint32_t page_outline(uint32_t life) {
     const struct band *band = scene_band(&page.scene, life);
     uint32_t count = band == NULL ? 0 : (uint32_t)band->tail - band->start;
-    if (count == 0 ||
-        !arena_grow(&page.arena, (void **)&page.below, &page.below_capacity, count, sizeof *page.below) ||
-        !arena_grow(&page.arena, (void **)&page.edges, &page.edges_capacity, (uint64_t)count * 2,
-                    sizeof *page.edges))
+    if (count == 0 || !ARENA_GROW(&page.arena, page.below, page.below_capacity, count) ||
+        !ARENA_GROW(&page.arena, page.edges, page.edges_capacity, (uint64_t)count * 2))
         return 0;
     scene_below(&page.scene, band, page.below);
     for (uint32_t i = 0; i < count; i++) {
@@ -239,10 +237,10 @@ uint32_t page_curve(int32_t axis, double from, double to, uint32_t width, int32_
     struct view view;
     struct arena *arena = &page.arena;
     if (!view_of(&view, axis, from, to, width, 1) ||
-        !arena_grow(arena, (void **)&page.curve, &page.curve_capacity, width, sizeof *page.curve))
+        !ARENA_GROW(arena, page.curve, page.curve_capacity, width))
         return 0;
     uint32_t *moment = NULL, capacity = 0;
-    if (!arena_grow(arena, (void **)&moment, &capacity, width, sizeof *moment))
+    if (!ARENA_GROW(arena, moment, capacity, width))
         return 0;
     view_moments(&view, timeline_now(), moment);
     if (kept != 0 && page.filtered)
@@ -250,6 +248,6 @@ uint32_t page_curve(int32_t axis, double from, double to, uint32_t width, int32_
     else
         for (uint32_t column = 0; column < width; column++)
             page.curve[column] = (double)timeline_now()->live[moment[column]];
-    arena_drop(arena, (void **)&moment);
+    ARENA_DROP(arena, moment);
     return offset_of(page.curve);
 }

@@ -17,13 +17,10 @@ int32_t chart_text_width(const struct chart_maker *maker, struct font_style styl
 
 static struct chart_box *chart_add_box(struct chart_maker *maker) {
     struct chart_layout *out = maker->out;
-    void *column = out->boxes;
-    if (!arena_grow(&out->arena, &column, &out->boxes_capacity, (uint64_t)out->n_boxes + 1,
-                    sizeof *out->boxes)) {
+    if (!ARENA_GROW(&out->arena, out->boxes, out->boxes_capacity, (uint64_t)out->n_boxes + 1)) {
         maker->failed = true;
         return NULL;
     }
-    out->boxes = column;
     struct chart_box *box = &out->boxes[out->n_boxes++];
     *box = (struct chart_box){0};
     return box;

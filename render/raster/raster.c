@@ -672,8 +672,7 @@ static bool painter_init(struct painter *painter, struct raster *raster, uint32_
     size_t nbytes = width * (8 + 4 + 8) + (width + 1) * (sizeof *sum->bytes + sizeof *sum->color) +
                     (width / 64 + 1) * sizeof *sum->changed + (size_t)n_frames * SHADES * sizeof(uint32_t) +
                     8 * 16;
-    if (nbytes > UINT32_MAX ||
-        !arena_grow(&raster->arena, (void **)&raster->scratch, &raster->scratch_capacity, nbytes, 1))
+    if (nbytes > UINT32_MAX || !ARENA_GROW(&raster->arena, raster->scratch, raster->scratch_capacity, nbytes))
         return false;
     uint8_t *at = raster->scratch;
     painter->base = scratch_take(&at, width * sizeof *painter->base);

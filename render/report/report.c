@@ -2,12 +2,9 @@
 
 static bool categories_sum(struct report_device *report) {
     const struct lives *lives = &report->device->lives;
-    void *column = NULL;
-    uint32_t capacity = 0, moment = report->timeline.peak_moment;
-    if (!arena_grow(report->arena, &column, &capacity, (uint64_t)lives->count + 1, 1))
-        return false;
-    uint8_t *category = column;
-    if (!categories_find(&report->timeline, category, report->arena))
+    uint32_t moment = report->timeline.peak_moment;
+    uint8_t *category = arena_column(report->arena, lives->count, sizeof *category);
+    if (category == NULL || !categories_find(&report->timeline, category, report->arena))
         return false;
     for (uint32_t i = 0; i < lives->count; i++) {
         if (lives->birth[i] > moment || lives->death[i] <= moment)
@@ -16,7 +13,7 @@ static bool categories_sum(struct report_device *report) {
         report->category_at_peak[category[i]].count++;
         report->categories_inferred |= report->trace->contexts.context[lives->context[i]].category == 0;
     }
-    arena_drop(report->arena, &column);
+    ARENA_DROP(report->arena, category);
     return true;
 }
 

@@ -227,13 +227,10 @@ void sheet_cell(struct sheet *sheet, const char *format, ...) {
     va_start(arguments, format);
     const char *text = format_list(sheet, format, arguments);
     va_end(arguments);
-    void *cells = sheet->cells;
-    if (!arena_grow(sheet->arena, &cells, &sheet->cells_capacity, (uint64_t)sheet->n_cells + 1,
-                    sizeof *sheet->cells)) {
+    if (!ARENA_GROW(sheet->arena, sheet->cells, sheet->cells_capacity, (uint64_t)sheet->n_cells + 1)) {
         sheet->out->failed = true;
         return;
     }
-    sheet->cells = cells;
     sheet->cells[sheet->n_cells++] = text;
 }
 
