@@ -1,0 +1,537 @@
+#!/usr/bin/env python3
+"""Simulated runs whose truth is known: a healthy run, and the same run with one fault planted in it.
+
+    twins.py FAULT FILE [FIELD=VALUE...]     writes the faulty twin of a fault (or, with HEALTHY_shape, a healthy run)
+
+A twin knows what was planted (site, bytes, what the peak would be without it) and what every allocation is for. The
+label of an allocation follows from the script, not from stacks: in which phase it was made and what phases it outlived.
+"""
+
+import bisect
+import collections
+import contextlib
+import dataclasses
+import json
+import pathlib
+import pickle
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "samples"))
+
+from simulator.allocator import KIB, MIB, OutOfMemory  # noqa: E402
+from simulator.dice import Dice  # noqa: E402
+from simulator.stacks import CALL, LINEAR, MAIN, PROJECT, STEP, TORCH, StackTable  # noqa: E402
+from simulator.transformer import Shape, Training  # noqa: E402
+from simulator.world import Flavour, Recording, RecordingEnds, World, settings, snapshot  # noqa: E402
+
+# ---- what is planted where ----
+
+_IN_MODEL = CALL + STEP
+SITES = {
+    "outputs": ((PROJECT + "metrics.py", "remember_output", 31),) + STEP,
+    "losses": ((PROJECT + "metrics.py", "remember_loss", 12),) + STEP,
+    "probe": ((PROJECT + "model/probe.py", "keep_hidden", 27), (PROJECT + "model/block.py", "forward", 37)) + _IN_MODEL,
+    "buffer": ((PROJECT + "buffer.py", "extend", 21),) + STEP,
+    "queue": ((PROJECT + "cache.py", "put", 8),) + STEP,
+    "rope": ((PROJECT + "model/rope.py", "tables", 19), (PROJECT + "model/attention.py", "forward", 44)) + _IN_MODEL,
+    "result": LINEAR + ((PROJECT + "model/transformer.py", "forward", 61),) + _IN_MODEL,
+    "keys": ((PROJECT + "model/kv_cache.py", "append", 14), (PROJECT + "model/attention.py", "forward", 47)) + _IN_MODEL,
+    "history": ((PROJECT + "model/history.py", "note", 9), (PROJECT + "model/transformer.py", "forward", 63)) + _IN_MODEL,
+    "capture": LINEAR + ((PROJECT + "serve/graphs.py", "capture", 96),) + MAIN,
+    "average": ((PROJECT + "ema.py", "__init__", 15), (PROJECT + "main.py", "main", 120)) + MAIN[1:],
+}
+_EMPTY_CACHE = ((TORCH + "cuda/memory.py", "empty_cache", 222), (PROJECT + "main.py", "train_epoch", 103)) + MAIN
+_OPTIMIZER_INIT = ((TORCH + "optim/adamw.py", "_init_group", 176), (TORCH + "optim/adamw.py", "step", 213),
+                   (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP
+
+
+def site_name(name):
+    """How a call site is spelled: the innermost line of the project's own code."""
+    path, function, line = next(place for place in SITES[name] if place[0].startswith(PROJECT))
+    return f"{path.rsplit('/', 1)[1]}:{line} {function}"
+
+
+# ---- stacks in other styles ----
+
+
+class StyledStacks(StackTable):
+    """`stacks`: mixed, python, cpp or none, as _record_memory_history was asked for; `paths`: posix or windows."""
+
+    def __init__(self, stacks, paths):
+        super().__init__()
+        self.style, self.paths = stacks, paths
+
+    def frame(self, filename, name, line=0, variant=0):
+        if self.paths == "windows" and filename.startswith("/home/user/"):
+            inside = filename[len("/home/user/"):].replace("venv/lib/python3.12/", "venv/Lib/")
+            filename = "C:\\Users\\user\\" + inside.replace("/", "\\")
+        return super().frame(filename, name, line, variant)
+
+    def _native(self, frames):
+        return [] if self.style in ("python", "none") else super()._native(frames)
+
+    def _python(self, places):
+        if self.style == "none":
+            return []
+        if self.style == "python":
+            return [self.frame(*place) for place in places]
+        frames = super()._python(places)
+        return frames if self.style == "mixed" else [frame for frame in frames if frame["filename"] == "??"]
+
+
+# ---- the ledger: what every allocation is for ----
+
+
+@dataclasses.dataclass
+class Phase:
+    kind: str  # load, data, forward, backward, optimizer, other
+    begin: int  # ticks: events of all devices together
+    end: int = None
+
+
+@dataclasses.dataclass
+class Life:
+    device: int
+    birth: int  # index of its alloc event in the device's trace
+    size: int
+    made: int  # tick of that event
+    phase: Phase
+    role: str
+    death: int = None  # index of its free_requested
+    gone: int = None  # tick of that event
+
+
+class Ledger(World):
+    """A world that writes down every allocation, the phase it is made in and the role that the script gives it."""
+
+    def __init__(self, seed, sink, devices=1, style=("mixed", "posix"), **options):
+        self.lives, self.phases, self.now = [], [], Phase("other", 0)
+        self.role, self.planted, self._open = None, [], {}
+        super().__init__(seed, sink, devices, **options)
+        self.stacks = StyledStacks(*style)
+
+    def malloc(self, nbytes, stack, stream=0, pool=None, device=0):
+        block = super().malloc(nbytes, stack, stream, pool, device)
+        life = Life(device, self.sink.seen[device] - 1, nbytes, self.events - 1, self.now, self.role)
+        self._open[device, block.address] = life
+        self.lives.append(life)
+        return block
+
+    def free(self, block, stack, delay=0):
+        life = self._open.pop((block.pool.owner.device, block.address))
+        self._advance()
+        life.death, life.gone = self.sink.seen[life.device], self.events
+        block.pool.owner.free(block, self.context(stack), delay)
+
+    def context(self, stack):
+        return super().context(stack) if self.stacks.style != "none" else None
+
+    def life_of(self, block):
+        return self._open[block.pool.owner.device, block.address]
+
+    @contextlib.contextmanager
+    def phase(self, kind):
+        outer, self.now = self.now, Phase(kind, self.events)
+        self.phases.append(self.now)
+        yield
+        self.now.end = self.events
+        self.now = outer
+
+    @contextlib.contextmanager
+    def acting(self, role):
+        before, self.role = self.role, role
+        yield
+        self.role = before
+
+    # ---- labels ----
+
+    def labels(self):
+        """{(device, birth event): the categories that are true of it}; None: nobody can say."""
+        backwards = [phase.begin for phase in self.phases if phase.kind == "backward"]
+        return {(life.device, life.birth): self._label(life, backwards) for life in self.lives}
+
+    def _label(self, life, backwards):
+        if life.role:
+            return frozenset(life.role.split("|"))
+        outlives = life.gone is None or life.phase.end is not None and life.gone >= life.phase.end
+        if life.phase.kind == "backward":
+            return frozenset(["gradient" if outlives else "temporary"])
+        if life.phase.kind == "optimizer":
+            return frozenset(["optimizer_state" if outlives else "temporary"])
+        following = bisect.bisect_right(backwards, life.made)
+        if following < len(backwards):
+            later = life.gone is None or life.gone >= backwards[following]
+            return frozenset(["activation" if later else "temporary"])
+        if life.gone is not None and not outlives:
+            return frozenset(["temporary"])
+        if backwards:
+            return None  # the recording ends before it is known
+        # A result is what the model's turn leaves; of what lives within it nobody uses another word than temporary.
+        return frozenset(["result", "activation"] if outlives else ["temporary"])
+
+
+def live_curve(events):
+    """Live bytes after each event of a complete recording."""
+    open_sizes, total, curve = {}, 0, []
+    for event in events:
+        if event["action"] == "alloc":
+            open_sizes[event["addr"]] = event["size"]
+            total += event["size"]
+        elif event["action"] == "free_completed":
+            total -= open_sizes.pop(event["addr"])
+        curve.append(total)
+    return curve
+
+
+# ---- the script ----
+
+
+@dataclasses.dataclass
+class Twin:
+    """What is played."""
+
+    fault: str = None  # None: a healthy shape
+    shape: str = "plain"
+    steps: int = 3
+    stacks: str = "mixed"
+    paths: str = "posix"
+    annotations: str = "profiler"  # profiler, optimizer or none
+    layers: int = 2
+    width: int = 256
+    rows: int = 2  # batch size: with few rows the peak is in the optimizer, with many where the loss is
+    seed: int = 1
+
+    def words(self):
+        name = f"{self.fault} {self.shape}" if self.fault and self.shape != "plain" else self.fault or self.shape
+        return (f"{name} steps={self.steps} {self.stacks}/{self.paths}/{self.annotations} "
+                f"layers={self.layers} rows={self.rows} seed={self.seed}")
+
+
+class Script(Training):
+    """A training or inference loop with one twin's habits; `faulty` decides whether the fault is there."""
+
+    def __init__(self, world, twin, faulty):
+        self.twin, self.faulty, self.number = twin, faulty, 0
+        self.dice = Dice(twin.seed * 7919 + 13)
+        self.until_end, self.held, self.queue, self.caches = [], [], collections.deque(), {}
+        self.buffer, self.previous_result, self.second_state = {}, None, {}
+        with world.phase("load"), world.acting("parameter"):
+            super().__init__(world, Shape(layers=twin.layers, width=twin.width, heads=8, batch=twin.rows, tokens=128))
+            if twin.shape == "ema":
+                stack = world.stacks.alloc("clone", SITES["average"])
+                self.average = [world.malloc(block.requested, stack) for block in self.parameters.values()]
+
+    def is_fault(self, *names):
+        return self.twin.fault in names
+
+    def unit(self):
+        """Bytes of a tensor that matters in this run: a few hundredths of its peak."""
+        return max(3 * MIB, 8 * sum(block.requested for block in self.parameters.values()) // 100) + 4 * self.twin.seed
+
+    def rows_now(self):
+        return self.shape.batch * self.shape.tokens
+
+    # ---- planting ----
+
+    def make(self, name, nbytes, planted=True):
+        block = self.world.malloc(nbytes, self.world.stacks.alloc("clone", SITES[name]))
+        if planted:
+            self.plant(block)
+        return block
+
+    def plant(self, block):
+        life = self.world.life_of(block)
+        # Nobody's book says what a forgotten tensor is for; only that it is none of what the optimizer or backward made.
+        life.role = "activation|result|other|temporary"
+        self.world.planted.append(life)
+
+    def drop(self, block, name):
+        self.world.free(block, self.world.stacks.free(SITES[name]))
+
+    def keep(self, name, nbytes):
+        """Kept for good, or healthily let go at the end of the step."""
+        block = self.make(name, nbytes)
+        if not self.faulty:
+            self.until_end.append((block, name))
+
+    def replace(self, key, name, nbytes, planted):
+        """As torch.cat does: the new one is there before the old one goes."""
+        old = self.buffer.get(key)
+        self.buffer[key] = self.make(name, nbytes, planted)
+        if old:
+            self.drop(old, name)
+
+    # ---- a training step ----
+
+    def step(self, number, clip=False):
+        self.number, world, twin = number, self.world, self.twin
+        if twin.shape == "lengths":
+            self.resize(tokens=self.dice.choice((96, 112, 128, 144, 160)))
+        if twin.shape == "rising_lengths" or self.is_fault("retry_flush"):
+            self.resize(tokens=(128, 160, 192, 144, 224, 176)[number % 6] if self.is_fault("retry_flush")
+                        else min(96 + 16 * number, 256))
+        with world.scope(f"ProfilerStep#{number}"):
+            with world.phase("data"), world.acting("input"):
+                self._next_batch()
+            if twin.shape == "zero_first":
+                self.zero_grad()
+            for _ in range(4 if twin.shape == "accumulation" else 1):
+                with world.scope("forward"), world.phase("forward"):
+                    head = self.forward()
+                    self.after_forward()
+                if self.is_fault("late_zero_grad"):
+                    self.zero_grad()
+                with world.scope("backward"), world.phase("backward"):
+                    self.backward(head)
+            if clip or twin.shape == "clip":
+                with world.phase("other"):
+                    self._clip()
+            with world.scope("Optimizer.step#AdamW.step"), world.phase("optimizer"):
+                self.optimize()
+            with world.phase("other"):
+                self.habit()
+            if twin.shape != "zero_first" and not (self.is_fault("zero_grad") and self.faulty) and not (
+                    self.is_fault("late_zero_grad") and self.faulty):
+                self.zero_grad()
+            self.end_of_step()
+
+    def after_layer(self, layer, saved):
+        if self.is_fault("leak_layer", "kept_per_layer"):
+            self.keep("probe", max(MIB, self.unit() // self.twin.layers))
+        if self.twin.shape == "lazy_caches" and layer not in self.caches:
+            with self.world.acting("activation|other|parameter"):
+                self.caches[layer] = self.make("rope", 2 * MIB, planted=False)
+
+    def after_forward(self):
+        """The output of the model, which a healthy loop drops when its step ends."""
+        if not self.is_fault("held_over"):
+            return
+        new = self.world.malloc(2 * self.unit(), self.world.stacks.alloc("linear", SITES["result"]))
+        self.plant(new)
+        if not self.faulty:
+            self.until_end.append((new, "result"))
+            return
+        if self.previous_result:
+            if self.twin.seed % 2:  # the name is bound again: what it was bound to goes
+                self.drop(self.previous_result, "result")
+            else:  # a list of the last one, cut when the step ends
+                self.until_end.append((self.previous_result, "result"))
+        self.previous_result = new
+
+    def habit(self):
+        """Once in a step, after the optimizer."""
+        world, twin = self.world, self.twin
+        if self.is_fault("leak"):
+            self.keep("outputs", self.unit())
+        if self.is_fault("leak_small"):
+            self.keep("losses", 512)
+        if self.is_fault("growing_buffer"):
+            grown = self.number + 2 if self.faulty else 2
+            self.replace("buffer", "buffer", grown * self.unit() // 2 + 512 * self.number * self.faulty, True)
+        if self.is_fault("cache_churn") and self.faulty:
+            self.empty_cache_after = True
+        if twin.shape == "bounded_queue":
+            self.queue.append(self.make("queue", self.unit(), planted=False))
+            world.life_of(self.queue[-1]).role = "activation|result|other|temporary"
+            while len(self.queue) > 3:
+                self.drop(self.queue.popleft(), "queue")
+        if twin.shape == "evaluation" and self.number % 2 == 1:
+            self.judge()
+
+    def end_of_step(self):
+        for block, name in self.until_end:
+            self.drop(block, name)
+        self.until_end = []
+        if self.is_fault("cache_churn") and self.faulty:
+            self.world.empty_cache(self.world.stacks.empty_cache(_EMPTY_CACHE))
+
+    def judge(self):
+        with self.world.scope("evaluate"), self.world.phase("forward"), self.world.acting("temporary"):
+            self.evaluate()
+
+    # ---- optimizers ----
+
+    def optimize(self):
+        if self.twin.shape == "sgd":
+            return
+        if self.twin.shape == "fused":
+            self._fused(self.state, 1)
+            return
+        if self.twin.shape == "two_optimizers":
+            self._fused(self.second_state, 2)
+        super().optimize()
+
+    def _fused(self, state, part):
+        """Makes its state once and nothing in any later step."""
+        zeros = self.world.stacks.alloc("zeros_like", _OPTIMIZER_INIT)
+        for key, block in self.parameters.items() if not state else ():
+            state[key] = [self.world.malloc(block.requested // part, zeros) for _ in range(2)]
+
+    # ---- inference ----
+
+    def infer(self, number):
+        """One forward pass without gradients, or with a graph that nothing uses."""
+        self.number, world = number, self.world
+        with world.scope(f"ProfilerStep#{number}"), world.phase("forward"):
+            if self.twin.fault == "held_graph":
+                self._graph()
+            else:
+                self._decode()
+
+    def _graph(self):
+        """Everything that a backward pass would need is kept until the next pass's graph replaces it."""
+        before = self.held
+        head = self.forward()
+        blocks = [block for kept in self.saved for block in kept.values()] + list(head)
+        for block in blocks:
+            self.plant(block)
+        for block in before:
+            self.drop(block, "result")
+        self.held = blocks
+        if not self.faulty:
+            for block in blocks:
+                self.drop(block, "result")
+            self.held = []
+
+    def _decode(self):
+        world, before, stacks = self.world, None, self.world.stacks
+        embedded = world.malloc(2 * self.rows_now() * self.shape.width, stacks.alloc("embedding", self._places(
+            ((TORCH + "nn/modules/sparse.py", "forward", 192),) + CALL, 0, STEP)))
+        for layer in range(self.shape.layers):
+            for row in self.rows("forward", layer):
+                block = world.malloc(row.nbytes, row.stack)
+                if before:
+                    world.free(before, row.free_stack)
+                before = block
+            if self.is_fault("growing_keys"):
+                grown = self.number + 3 if self.faulty else 3
+                self.replace(("keys", layer), "keys", grown * self.unit() // self.twin.layers, True)
+        logits = world.malloc(4 * self.rows_now() * 50257, stacks.alloc("linear", LINEAR + self._places((), 9, STEP)))
+        if self.is_fault("leak_forward_only"):
+            block = self.make("history", self.unit())
+        world.free(before, stacks.free(SITES["history"]))
+        world.free(embedded, stacks.free(SITES["history"]))
+        world.free(logits, stacks.free(SITES["history"]))
+        if self.is_fault("leak_forward_only") and not self.faulty:
+            self.drop(block, "history")
+
+    # ---- private pools ----
+
+    def capture(self):
+        """A CUDA graph is captured; faulty: its tensors go and its pool keeps their memory."""
+        gpu = self.world.gpus[0]
+        pool = gpu.private_pool((1, 0)) if self.faulty else None
+        stack = self.world.stacks.alloc("linear", SITES["capture"])
+        blocks = [self.world.malloc(40 * MIB, stack, pool=pool) for _ in range(6)]
+        for block in blocks:
+            self.world.life_of(block).role = "activation|result|other|temporary|workspace"
+            self.drop(block, "capture")
+        if not self.faulty:
+            self.world.empty_cache(self.world.stacks.empty_cache(_EMPTY_CACHE))
+
+
+FORWARD_ONLY = ("leak_forward_only", "held_graph", "growing_keys")
+
+
+def play(world, twin, faulty):
+    script = Script(world, twin, faulty)
+    if twin.fault == "private_pool":
+        with world.phase("other"):
+            script.capture()
+    for number in range(twin.steps):
+        if twin.fault in FORWARD_ONLY or twin.shape == "inference":
+            script.infer(number)
+        else:
+            script.step(number)
+    if twin.shape == "ends_in_forward":
+        script.world.limit = script.world.events + 7 * twin.layers
+        with world.phase("forward"):
+            script.forward()
+    if twin.shape == "ends_in_backward":
+        with world.phase("forward"):
+            head = script.forward()
+        with world.phase("backward"):
+            script.world.limit = script.world.events + 20 * twin.layers
+            script.backward(head)
+    return script
+
+
+def annotated(value, mode):
+    prefix = {"profiler": "", "optimizer": "Optimizer.step", "none": None}[mode]
+    value["external_annotations"] = [
+        each for each in value["external_annotations"] if prefix is not None and each["name"].startswith(prefix)]
+    return value
+
+
+@dataclasses.dataclass
+class Played:
+    twin: Twin
+    faulty: bool
+    snapshot: dict
+    world: Ledger
+    curve: list
+
+    def peak(self):
+        return max(self.curve)
+
+    def write(self, path):
+        pathlib.Path(path).write_bytes(pickle.dumps(self.snapshot, protocol=4))
+
+    def planted_at(self, event):
+        """(bytes, count) of what was planted and is alive after an event."""
+        alive = [life for life in self.world.planted if life.birth <= event and (life.death is None or life.death > event)]
+        return sum(life.size for life in alive), len(alive)
+
+
+def record(twin, faulty, capacity=None):
+    recording = Recording(Flavour(), 1)
+    options = {"capacity": capacity} if capacity else {}
+    world = Ledger(twin.seed, recording, style=(twin.stacks, twin.paths), **options)
+    with contextlib.suppress(RecordingEnds):
+        play(world, twin, faulty)
+    value = annotated(snapshot(world, recording, settings()), twin.annotations)
+    return Played(twin, faulty, value, world, live_curve(value["device_traces"][0]))
+
+
+def flushed(played):
+    return any(event["action"] == "segment_free" for event in played.snapshot["device_traces"][0])
+
+
+def reserved_peak(played):
+    sign = {"segment_alloc": 1, "segment_free": -1}
+    total, peak = 0, 0
+    for event in played.snapshot["device_traces"][0]:
+        total += sign.get(event["action"], 0) * event["size"]
+        peak = max(peak, total)
+    return peak
+
+
+def pair(twin):
+    """(healthy, faulty), both played."""
+    healthy = record(twin, False)
+    if twin.fault != "retry_flush":
+        return healthy, record(twin, True)
+    reserved = reserved_peak(healthy)  # the device is made smaller until the allocator has to give memory back
+    for percent in range(99, 40, -1):
+        try:
+            faulty = record(twin, True, reserved * percent // 100)
+        except OutOfMemory:
+            break
+        if flushed(faulty):
+            return healthy, faulty
+    return healthy, None
+
+
+def main(arguments):
+    fields = {key: json.loads(value) if value[0] in '0123456789"' else value
+              for key, value in (word.split("=") for word in arguments[2:])}
+    twin = Twin(fault=arguments[0], **fields) if not arguments[0].startswith("HEALTHY_") else Twin(
+        shape=arguments[0][len("HEALTHY_"):], **fields)
+    played = record(twin, twin.fault is not None)
+    played.write(arguments[1])
+    print(f"{twin.words()}: {len(played.curve):,} events, peak {played.peak():,}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
