@@ -12,6 +12,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .format = settings->format,
         .file = recording->input.name,
         .fingerprint = recording->fingerprint,
+        .recording_id = recording->id,
         .kind = recording_kind(recording),
         .group = settings->group,
         .hide_internal = settings->hide_internal,

@@ -7,6 +7,7 @@
 #include "cli/rules.h"
 #include "cli/terminal.h"
 #include "layout/timeline.h"
+#include "parser/recording_id.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,8 +72,12 @@ static void note_details(const struct recording *recording) {
     }
 }
 
-/* Rules look at paths, so they come before these are redacted. */
+/* Rules look at paths, so they come before these are redacted; before both, the recording is what was decoded. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
+    if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id)) {
+        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+        return false;
+    }
     if (settings->rules != NULL && !rules_apply(settings->rules, &recording->trace))
         return false;
     if (!settings->redact || trace_redact(&recording->trace))

@@ -9,6 +9,9 @@ struct recording {
     struct input input;
     struct trace trace;
     char fingerprint[FINGERPRINT_CHARACTERS + 1];
+    char id[FINGERPRINT_CHARACTERS +
+            1];              /* recording_id of the file, before anything is redacted; "": only where the
+                                            report will be JSON, since it takes time */
     struct read_error error; /* of recording_read, where the trace could not be read */
 };
 

@@ -45,6 +45,7 @@ class Page(Case):
         self.assertEqual(old.pop("file"), "oom.html")
         self.assertEqual(old.pop("fingerprint"), xxh128((OLD / "oom.html").read_bytes()))
         del new["file"], new["fingerprint"]
+        self.assertTrue(new["recording_id"].startswith("xxh128:"))  # equal, too
         self.assertEqual(old, new)
 
     def test_every_verb_reads_it(self):

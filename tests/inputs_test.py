@@ -145,7 +145,7 @@ def encodings(value):
 
 class EncodingTest(InputsTest):
     def same(self, wanted, got):
-        for name in ("devices", "diagnostics"):
+        for name in ("recording_id", "devices", "diagnostics"):
             self.assertEqual(wanted[name], got[name])
 
     def check_sample(self, name):
@@ -175,6 +175,36 @@ class EncodingTest(InputsTest):
                 wanted = self.report(SAMPLES / f"{name}.pickle")
                 self.same(wanted, self.report(page))
                 self.same(wanted, self.report(self.write(gzip.compress(page.read_bytes()))))
+
+    def test_json_has_the_id_too(self):
+        value = pickle.loads((SAMPLES / "oom.pickle").read_bytes())
+        self.assertEqual(self.report(SAMPLES / "oom.pickle")["recording_id"],
+                         self.report(self.write(json.dumps(value).encode()))["recording_id"])
+
+    def test_any_change_is_another_id(self):
+        def change_event(key, by):
+            return lambda value: value["device_traces"][0][40].update({key: value["device_traces"][0][40][key] + by})
+
+        def change_frame(key, by):
+            def change(value):
+                frame = value["device_traces"][0][40]["frames"][0]
+                value["device_traces"][0][40]["frames"] = [{**frame, key: frame[key] + by}]
+            return change
+
+        def change_block(value):
+            value["segments"][0]["blocks"][0]["size"] += 512
+
+        changes = [lambda value: None, change_event("size", 512), change_event("addr", 512), change_event("time_us", 1),
+                   change_frame("line", 1), change_frame("name", "x"), change_frame("filename", "x"), change_block,
+                   lambda value: value["segments"][0].update(stream=7), lambda value: value["device_traces"][0].pop(),
+                   lambda value: value["segments"].pop(), lambda value: value["device_traces"].insert(0, [])]
+        ids = []
+        for change in changes:
+            value = pickle.loads((SAMPLES / "oom.pickle").read_bytes())
+            change(value)
+            ids.append(self.report(self.write(pickle.dumps(value)))["recording_id"])
+        self.assertEqual(len(set(ids)), len(changes), ids)
+        self.assertEqual(ids[0], self.report(SAMPLES / "oom.pickle")["recording_id"])
 
     def test_names_that_are_no_utf8(self):
         value = pickle.loads((SAMPLES / "one_event.pickle").read_bytes())

@@ -82,6 +82,7 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
     int choice;
     settings.input = file->path;
     settings.max_memory_nbytes = memory_nbytes;
+    settings.format = REPORT_JSON; /* the sidecar's */
     enum convert_code code = convert_read(file, &recording, &settings);
     if (code == CONVERT_DONE && !recording_choose_device(&recording, &settings, &device, &choice))
         code = CONVERT_FAILED;

@@ -12,9 +12,10 @@ enum { REPORT_ALL_DEVICES = ORDINAL_NONE };
 
 struct report_options {
     enum report_format format;
-    const char *file;        /* name of the input as the reader knows it */
-    const char *fingerprint; /* of the input, "xxh128:" and 32 hex digits */
-    const char *kind;        /* "snapshot", "kineto" or "memory_timeline" */
+    const char *file;         /* name of the input as the reader knows it */
+    const char *fingerprint;  /* of the input, "xxh128:" and 32 hex digits */
+    const char *recording_id; /* of what it holds, spelled alike; JSON only */
+    const char *kind;         /* "snapshot", "kineto" or "memory_timeline" */
     enum group_by group;
     bool hide_internal; /* allocations without a line of the user's own code are one group */
     uint32_t top;       /* groups shown; 0: all */

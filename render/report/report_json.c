@@ -343,6 +343,7 @@ bool report_json(struct buffer *out, const struct trace *trace, const struct rep
     json_u64(&json, "schema", 1);
     json_text(&json, "file", options->file);
     json_text(&json, "fingerprint", options->fingerprint);
+    json_text(&json, "recording_id", options->recording_id);
     json_text(&json, "kind", options->kind);
     json_array(&json, "devices", JSON_LINES);
     if (!report_each_device(trace, options, scratch, add_device, &json))

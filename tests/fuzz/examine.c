@@ -274,6 +274,7 @@ static void examine_report(const struct trace *trace) {
     const struct report_options options = {.format = REPORT_JSON,
                                            .file = "input",
                                            .fingerprint = "",
+                                           .recording_id = "",
                                            .kind = "snapshot",
                                            .group = GROUP_BY_SITE,
                                            .top = 3,
