@@ -93,7 +93,7 @@ static bool carried_find(struct carried_list *list, const struct steps *steps,
 
 /* ---- one site ---- */
 
-/* Index k stands for the boundary at the end of step k - 1; 0 for the begin of the loop. */
+/* Index k stands for the boundary at the end of step k - 1; 0 for the beginning of the loop. */
 struct curve {
     uint64_t *carried; /* [count + 1] bytes alive at boundary k */
     uint64_t *staying; /* [count] bytes alive at boundaries k and k + 1 */

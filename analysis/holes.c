@@ -26,7 +26,7 @@ static void block_add(struct holes *holes, const struct block *block) {
     holes->requested_bytes += block->requested_size;
 }
 
-/* The segment alone. What its blocks leave out (a file that contradicts itself) counts as free, but is no hole. */
+/* The segment alone. What its blocks leave out (a file that contradicts itself) counts as free, but is not a hole. */
 static struct holes holes_of_segment(const struct device_trace *device, const struct segment *segment) {
     struct holes holes = {.n_segments = 1};
     for (uint32_t i = 0; i < segment->block_count; i++)

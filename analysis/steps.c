@@ -4,7 +4,7 @@
 
 enum {
     MIN_TURNS = 3,     /* fewer repetitions show no period */
-    MIN_SIMILAR = 500, /* thousandths; below, what was found is no step */
+    MIN_SIMILAR = 500, /* thousandths; below, what was found is not a step */
     MIN_COVERED = 800, /* thousandths of a stack's span that its regular distances must make up */
     MIN_LOOP = 500     /* thousandths of the allocations that lie inside of the loop */
 };

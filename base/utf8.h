@@ -40,7 +40,7 @@ static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
     return code;
 }
 
-/* Writes a code point below 0x110000 that is no surrogate; returns how many bytes it took. */
+/* Writes a code point below 0x110000 that is not a surrogate; returns how many bytes it took. */
 static inline size_t utf8_put(uint32_t code, char bytes[4]) {
     if (code < 0x80) {
         bytes[0] = (char)code;

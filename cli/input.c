@@ -30,7 +30,7 @@ struct input_reader {
 
     pthread_mutex_t mutex; /* guards the following */
     pthread_cond_t changed;
-    uint64_t filled, emptied; /* blocks, since the begin */
+    uint64_t filled, emptied; /* blocks, since the beginning */
     bool ended, draining, stopped;
     int error; /* errno of a failed read */
     struct input_block block[BLOCK_COUNT];

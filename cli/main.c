@@ -16,7 +16,7 @@ static const struct verb *const verbs[] = {&verb_html, &verb_png, &verb_report, 
 
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
-/* Who starts us with a standard descriptor closed must not find messages in the files that we open. Each is
+/* Where a standard descriptor was closed when we were started, messages must not end up in a file that we open. Each is
  * filled with one that fails when it is used. */
 static void standard_descriptors_fill(void) {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
     terminal_init(false);
     const char *word = argc > 1 ? argv[1] : NULL;
     if (word == NULL) {
-        terminal_error(NULL, "no snapshot is named; strata -h explains");
+        terminal_error(NULL, "no snapshot was given; strata -h explains");
         return EXIT_CODE_USAGE;
     }
     if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0)

@@ -344,7 +344,7 @@ static enum options_result unknown_name(const struct verb *verb, const char *nam
             suggestion_offer(&suggestion, options[i].name);
     const struct option *elsewhere = option_by_name(VERB_ALL, name, length);
     if (elsewhere != NULL)
-        terminal_error(NULL, "--%s is no option of %s", typed, verb->name);
+        terminal_error(NULL, "--%s is not an option of %s", typed, verb->name);
     else if (suggestion.closest != NULL)
         terminal_error(NULL, "unknown option --%s; did you mean --%s?", typed, suggestion.closest);
     else
@@ -352,7 +352,7 @@ static enum options_result unknown_name(const struct verb *verb, const char *nam
     return wrong(verb);
 }
 
-/* How many bytes of a value are noted: all of a usual one, of a long title the begin, in whole characters. */
+/* How many bytes of a value are noted: all of a usual one, of a long title the beginning, in whole characters. */
 static int value_kept_nbytes(const char *value) {
     enum { MOST = 512 };
     size_t kept = strlen(value);
@@ -396,7 +396,7 @@ static enum options_result value_wrong(const struct parse *parse, const struct o
                                        const char *value) {
     char help[256];
     help_text(option, help, sizeof help);
-    terminal_error(NULL, "--%s: \"%s\" will not do (%s): %s", option->name, value, option->value, help);
+    terminal_error(NULL, "--%s: \"%s\" is not valid (%s): %s", option->name, value, option->value, help);
     return wrong(parse->verb);
 }
 
@@ -462,7 +462,7 @@ static enum options_result parse_operand(struct parse *parse, const char *word) 
         settings->inputs = parse->words;
         settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
     } else if (settings->input != NULL) {
-        terminal_error(NULL, "one snapshot at a time: \"%s\" is one too many", word);
+        terminal_error(NULL, "one snapshot at a time: \"%s\" is the second", word);
         return wrong(parse->verb);
     }
     if (settings->input == NULL)
@@ -498,7 +498,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
     }
     if (settings->input != NULL || settings->index_directory != NULL)
         return OPTIONS_RUN;
-    terminal_error(NULL, "%s: no %s is named%s", verb->name,
+    terminal_error(NULL, "%s: no %s was given%s", verb->name,
                    verb->bit == VERB_BATCH ? "directory or snapshot" : "snapshot",
                    verb->bit == VERB_BATCH ? "" : " (- is standard input)");
     return wrong(verb);

@@ -36,7 +36,7 @@ static const uint8_t *path_tail(const uint8_t *path, uint32_t nbytes) {
         "/pytorch/torch/",      "/lib/python3",         "/lib64/python3"};
     for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
         const uint8_t *found = last_match(path, nbytes, packages[i]);
-        /* Packages that were installed below lib/python3 are no part of Python. */
+        /* Packages that were installed below lib/python3 are not part of Python. */
         bool standard = i >= 7;
         if (found != NULL && !(standard && last_match(path, nbytes, "-packages/") != NULL))
             return found;

@@ -51,7 +51,7 @@ static char *word_take(char **rest) {
     return word;
 }
 
-/* CATEGORY_COUNT: no category that a rule may name. That a profiler could not tell is no rule's to say. */
+/* CATEGORY_COUNT: no category that a rule may name. That a profiler could not tell is not for a rule to say. */
 static enum category category_of_rule(const char *name) {
     enum category category = category_by_name((const uint8_t *)name, (uint32_t)strlen(name));
     return category == CATEGORY_UNKNOWN ? CATEGORY_COUNT : category;
@@ -73,7 +73,7 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
         return rule_wrong(list, number, "no regular expression", expression);
     if (list->count == RULES_MAX) {
         regfree(&rule.expression);
-        return rule_wrong(list, number, "one rule too many, of 1,000", expression);
+        return rule_wrong(list, number, "one rule more than the 1,000 allowed", expression);
     }
     list->rule[list->count++] = rule;
     return true;

@@ -38,7 +38,7 @@ void suggestion_offer(struct suggestion *suggestion, const char *word) {
         return;
     unsigned distance = word_distance(suggestion->typed, n, word, m);
     if (n >= 3 && n < m && strncmp(suggestion->typed, word, n) == 0)
-        distance = 1; /* the begin of a word is close, however long the rest */
+        distance = 1; /* the beginning of a word is close, however long the rest */
     /* One mistake in three letters is a typing error; more is another word. */
     if (distance > (n + 2) / 3 || (suggestion->closest != NULL && distance >= suggestion->distance))
         return;

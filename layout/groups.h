@@ -13,7 +13,7 @@ struct group {
     uint32_t stack; /* the stack, or for GROUP_BY_SITE the one with the most bytes among them */
 };
 
-/* Stands for the site of allocations whose call site is no line of the user's own code. */
+/* Stands for the site of allocations whose call site is not a line of the user's own code. */
 enum { GROUP_INTERNAL = 0x7fffffff };
 
 /*

@@ -9,7 +9,7 @@
  *     life b               |---|                         3 .. 7     same stack as a: one band, 2 allocations
  *     life c                           |---|             never alive at a kept moment: hidden, only counted
  *
- * Kept are the begin, the end and the peak, every moment at which something of note happens (segments, out of memory,
+ * Kept are the beginning, the end and the peak, every moment at which something of note happens (segments, out of memory,
  * snapshots), the highest and the lowest moment of each time slice, and the moments of all allocations that are large
  * enough. "Large" is bytes times lifetime, the area in the picture: the smallest and shortest-lived are merged first.
  * Freely chosen is where "large" begins, and when that is not enough, how many slices there are: the `level`.

@@ -34,7 +34,7 @@ struct phases {
  * False: no memory. */
 bool phases_find(const struct timeline *timeline, struct arena *arena, struct phases *phases);
 
-/* Where a time lies along an axis, in 1/65536 as in struct view. On the axis of events: the begin of the last
+/* Where a time lies along an axis, in 1/65536 as in struct view. On the axis of events: the beginning of the last
  * event at or before it. O(log n). */
 int64_t phase_q16(const struct timeline *timeline, enum axis axis, int64_t us);
 

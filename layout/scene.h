@@ -86,7 +86,7 @@ void view_moments(const struct view *view, const struct timeline *timeline, uint
  * is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
-/* Pixel position of the begin of a moment, in 1/256 px from the left edge; may lie outside. Saturates at
+/* Pixel position of the beginning of a moment, in 1/256 px from the left edge; may lie outside. Saturates at
  * +-2^30. */
 int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint32_t moment);
 

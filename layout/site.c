@@ -415,7 +415,7 @@ static uint32_t character_nbytes(uint8_t lead) {
     return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
 }
 
-/* Terminates; where the text was cut, removes the begin of a character whose end is missing. */
+/* Terminates; where the text was cut, removes the beginning of a character whose end is missing. */
 static uint32_t write_end(struct writer *writer) {
     if (writer->capacity == 0)
         return writer->nbytes;

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Values of characters that are no symbol of the alphabet. */
+/* Values of characters that are not symbols of the alphabet. */
 enum { SKIPPED = 0xFC, PADDING = 0xFD, TERMINATOR = 0xFE, WRONG = 0xFF, N_SYMBOLS = 64 };
 
 void base64_open(struct base64 *base64, struct cursor *cursor, char terminator) {
@@ -49,7 +49,7 @@ static bool character_decode(struct base64 *base64, uint8_t *to) {
     }
     if (value == WRONG || (value < N_SYMBOLS && base64->padded)) {
         cursor_fail(cursor, READ_CORRUPT, cursor_offset(cursor),
-                    "the recording in the page is no base64 here");
+                    "the recording in the page is not base64 here");
         base64->end = SOURCE_FAILED;
         return false;
     }

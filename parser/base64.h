@@ -17,7 +17,7 @@ struct base64 {
 /* Begins at the cursor, which must stay valid. */
 void base64_open(struct base64 *base64, struct cursor *cursor, char terminator);
 
-/* The decoded bytes. A truncated input just ends; base64.end tells. What is no base64 sets the cursor's
+/* The decoded bytes. A truncated input just ends; base64.end tells. What is not base64 sets the cursor's
  * error. White space and backslashes (JSON may write a slash with one) are skipped. */
 struct read_source base64_source(struct base64 *base64);
 

@@ -25,7 +25,7 @@ static void first_key(struct json_scan *scan, char key[JSON_KEY_NBYTES]) {
 
 static bool not_a_recording(struct json_scan *scan) {
     return cursor_fail(scan->cursor, READ_BAD_SHAPE, 0,
-                       "this JSON is no memory snapshot, no profiler trace and no memory timeline");
+                       "this JSON is not a memory snapshot, a profiler trace or a memory timeline");
 }
 
 static bool object_read(struct json_scan *scan, struct trace *trace) {

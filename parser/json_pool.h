@@ -25,7 +25,7 @@ void json_pool_release(struct json_pool *pool);
 
 /*
  * Parses `nbytes` of JSON that holds at most `n_values` values, keys of members among them, and no number outside of a
- * string. `*tree` is valid until the next call and is not for cJSON_Delete; NULL: this is no JSON. False: no memory.
+ * string. `*tree` is valid until the next call and is not for cJSON_Delete; NULL: this is not JSON. False: no memory.
  */
 bool json_pool_parse(struct json_pool *pool, const char *text, size_t nbytes, uint32_t n_values,
                      const cJSON **tree);

@@ -383,7 +383,7 @@ static bool diagnose(struct json_scan *scan, struct trace *trace, const char *co
 static bool stop_diagnose(struct json_scan *scan, struct trace *trace, uint64_t n_events) {
     char message[200];
     snprintf(message, sizeof message, "The file %s at byte %s: the %s event%s before that %s used.",
-             scan->truncated ? "ends too early," : "breaks off: it is no JSON",
+             scan->truncated ? "ends too early," : "breaks off: it is not JSON",
              format_count(scan->stop_offset).text, format_count(n_events).text, n_events == 1 ? "" : "s",
              n_events == 1 ? "is" : "are");
     return diagnose(scan, trace, scan->truncated ? "truncated" : "damaged", message);

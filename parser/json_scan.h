@@ -8,7 +8,7 @@
  *   - a backslash that begins no escape stands for itself; a lone surrogate, U+0000 and the byte 0xFF become U+FFFD,
  *   - line ends and control characters in strings stay, and so does invalid UTF-8,
  *   - numbers become strings of JSON_NUMBER and their own text: cJSON keeps doubles, which cannot hold addresses.
- * A value that is no JSON even so is counted and left out.
+ * A value that is not JSON even so is counted and left out.
  */
 #ifndef STRATA_PARSER_JSON_SCAN_H
 #define STRATA_PARSER_JSON_SCAN_H
@@ -62,14 +62,14 @@ bool json_scan_item(struct json_scan *scan);
 /* Skips the value at hand, however deep. False: the document ends or breaks off, or an error. */
 bool json_scan_skip(struct json_scan *scan);
 
-/* The value at hand, valid until the next call; NULL: it is no JSON and was counted. False as above. */
+/* The value at hand, valid until the next call; NULL: it is not JSON and was counted. False as above. */
 bool json_scan_take(struct json_scan *scan, const cJSON **value);
 
 /* The same for a value that is only of use if its text holds one of `words` (the last is NULL); others are NULL and
  * cost no tree. */
 bool json_scan_take_with(struct json_scan *scan, const char *const *words, const cJSON **value);
 
-/* The number at hand as text without the mark, valid until the next call; empty if the value is no number. False as
+/* The number at hand as text without the mark, valid until the next call; empty if the value is not a number. False as
  * above. */
 bool json_scan_number(struct json_scan *scan, const char **text);
 

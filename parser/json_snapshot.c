@@ -224,7 +224,7 @@ static bool has_content(const struct walker *walker) {
 static bool snapshot_close(struct walker *walker, bool is_list) {
     if (!is_list && !has_content(walker))
         return cursor_fail(walker->scan->cursor, READ_BAD_SHAPE, 0,
-                           "this JSON is no memory snapshot: it has neither segments nor device_traces");
+                           "this JSON is not a memory snapshot: it has neither segments nor device_traces");
     if (!is_list && !dict_close(walker, 0, 0, 0))
         return false;
     return snapshot_finish(&walker->snapshot, walker->stack[0]) || snapshot_failed(walker);

@@ -309,7 +309,7 @@ static bool items_read(struct reader *reader) {
     if (scan->cursor->error->code != READ_OK || (reader->n_times != 4 && json_scan_is_sound(scan)))
         return cursor_fail(
             scan->cursor, READ_BAD_SHAPE, 0,
-            "this list of lists is no memory timeline: its items are not (time, action, bytes, "
+            "this list of lists is not a memory timeline: its items are not (time, action, bytes, "
             "category)");
     if (reader->n_times != 4)
         return true; /* cut short; that is said at the end */

@@ -54,7 +54,7 @@ bool machine_push_slow(struct machine *machine, struct value value) {
     return true;
 }
 
-/* There is a stack from the begin, so that places in it have addresses even where nothing was pushed yet. */
+/* There is a stack from the beginning, so that places in it have addresses even where nothing was pushed yet. */
 static bool stack_begin(struct machine *machine) {
     return ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, 1) ||
            machine_fail_memory(machine);
@@ -187,7 +187,7 @@ bool values_settle(struct machine *machine, uint32_t first, uint32_t count) {
 
 /* ---- containers ---- */
 
-/* The memo opcode that follows the begin of a container (on top of the stack), if there is one. */
+/* The memo opcode that follows the beginning of a container (on top of the stack), if there is one. */
 static inline bool container_memo(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     const uint8_t *p = cursor->p;
@@ -244,7 +244,7 @@ static bool list_extend(struct machine *machine, uint32_t list_at, uint32_t firs
     if (list->tag < VALUE_STACK || list->tag == VALUE_EVENT || list->tag == VALUE_BLOCK ||
         list->tag == VALUE_SEGMENT || list->tag == VALUE_NEW_DICT || list->tag == VALUE_DICT ||
         list->tag == VALUE_FUNCTION)
-        return machine_fail(machine, READ_BAD_STACK, "APPEND finds something that is no list");
+        return machine_fail(machine, READ_BAD_STACK, "APPEND finds something that is not a list");
     if (!values_settle(machine, first, count))
         return false;
     struct value before = *list;
@@ -296,7 +296,7 @@ static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t firs
     struct value *dict = &machine->stack[dict_at];
     value_refresh(machine, dict);
     if (dict->tag != VALUE_NEW_DICT && dict->tag != VALUE_DICT)
-        return machine_fail(machine, READ_BAD_STACK, "SETITEM finds something that is no open dict");
+        return machine_fail(machine, READ_BAD_STACK, "SETITEM finds something that is not an open dict");
     if (!values_settle(machine, first, n_values))
         return false;
     const struct value *pairs = machine->stack + first;
@@ -710,8 +710,8 @@ static bool op_other(struct machine *machine, uint8_t opcode) {
     if (name != NULL)
         return cursor_fail(machine->cursor, READ_FORBIDDEN, machine->opcode_offset,
                            "%s is refused: it would run code or needs data from outside", name);
-    return cursor_fail(machine->cursor, READ_BAD_OPCODE, machine->opcode_offset, "0x%02x is no pickle opcode",
-                       opcode);
+    return cursor_fail(machine->cursor, READ_BAD_OPCODE, machine->opcode_offset,
+                       "0x%02x is not a pickle opcode", opcode);
 }
 
 static bool op_proto(struct machine *machine) {

@@ -90,7 +90,7 @@ static bool cache_add(struct machine *machine, const uint8_t *raw, uint32_t nbyt
     return true;
 }
 
-/* Decodes the references; false (without an error) if one of them is no frame. */
+/* Decodes the references; false (without an error) if one of them is not a frame. */
 static bool references_decode(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint32_t *stack) {
     struct snapshot *snapshot = &machine->snapshot;
     snapshot->frames.count = 0;

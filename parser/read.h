@@ -11,7 +11,7 @@ enum read_code {
     READ_EMPTY,        /* no bytes at all */
     READ_UNKNOWN_KIND, /* the first bytes are of no kind that is read */
     READ_TRUNCATED,    /* the file ends inside of something */
-    READ_BAD_OPCODE,   /* a byte that is no pickle opcode */
+    READ_BAD_OPCODE,   /* a byte that is not a pickle opcode */
     READ_FORBIDDEN,    /* an opcode that would call code or needs outside data */
     READ_BAD_LENGTH,   /* a length that exceeds its limit */
     READ_BAD_VALUE,    /* an argument that cannot be: not a number, unknown memo id, protocol above 5 */
@@ -20,7 +20,7 @@ enum read_code {
     READ_LIMIT,        /* a named limit was reached */
     READ_NO_MEMORY,    /* the memory limit, or none left */
     READ_INTERRUPTED,  /* the progress function asked to stop */
-    READ_CORRUPT,      /* compressed or encoded data is damaged: a check sum differs, a byte is no base64 */
+    READ_CORRUPT,      /* compressed or encoded data is damaged: a check sum differs, a byte is not base64 */
     READ_NO_DATA       /* a known kind of file that holds no recording, such as a page with a picture only */
 };
 

@@ -1,6 +1,6 @@
 /*
  * A read_source over the pickle in a zip that torch.save wrote: the member "data.pkl" or "NAME/data.pkl",
- * stored or deflated. The zip is read from its begin, as a stream, so it may come from a pipe; its central
+ * stored or deflated. The zip is read from its beginning, as a stream, so it may come from a pipe; its central
  * directory is not looked at.
  */
 #ifndef STRATA_PARSER_ZIP_H

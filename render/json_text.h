@@ -5,7 +5,7 @@
 #include "base/buffer.h"
 
 /*
- * Appends `text` in quotes. Bytes that keep not to UTF-8 become U+FFFD. Besides what JSON wants escaped, '<', '>', '&'
+ * Appends `text` in quotes. Bytes that are not UTF-8 become U+FFFD. Besides what JSON wants escaped, '<', '>', '&'
  * and everything outside of ASCII that a script could take for the end of a line is written as \uNNNN, so no text can
  * end a <script> element.
  */

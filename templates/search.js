@@ -86,7 +86,7 @@ function updateSearch() {
     } catch (error) {
         // Browsers repeat the expression, which stands beside it.
         const reason = error instanceof Error ? error.message.replace(/^Invalid regular expression: (\/.*\/\w*: )?/s, "") : String(error);
-        search.error = `No regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
+        search.error = `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
         search.mask = new Uint8Array(host.c.page_stack_count());
         search.contexts = new Uint8Array(host.c.page_context_count());
     }

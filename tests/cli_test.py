@@ -176,7 +176,7 @@ class Usage(Case):
     def test_nothing_named(self):
         self.expect(2, says=r"^strata: no snapshot")
         for verb in ("html", "png", "report"):
-            self.expect(2, verb, says=r"no snapshot is named")
+            self.expect(2, verb, says=r"no snapshot was given")
 
     def test_mistyped_verb(self):
         self.expect(2, "repotr", "x.pickle", says=r'"repotr" is neither a verb nor a file; did you mean "report"\?')
@@ -202,8 +202,8 @@ class Usage(Case):
         self.assertIn(b"Try: strata html -h", result.stderr)
 
     def test_option_of_another_verb(self):
-        self.expect(2, "report", "--width", "5", "x.pickle", says="--width is no option of report")
-        self.expect(2, "html", "--json", "x.pickle", says="--json is no option of html")
+        self.expect(2, "report", "--width", "5", "x.pickle", says="--width is not an option of report")
+        self.expect(2, "html", "--json", "x.pickle", says="--json is not an option of html")
 
     def test_unknown_letter_and_missing_value(self):
         self.expect(2, "html", "-z", "x.pickle", says="unknown option -z")
@@ -292,7 +292,7 @@ class Usage(Case):
         self.assertIn(b"--theme dark ...", self.flags(*small, *["--theme=dark"] * 100))
 
     def test_one_snapshot_only(self):
-        self.expect(2, "html", "a", "b", says='"b" is one too many')
+        self.expect(2, "html", "a", "b", says='"b" is the second')
 
     def test_double_dash_ends_the_options(self):
         self.write("-f", snapshot(events_of([1024])))

@@ -298,7 +298,7 @@ class ShapeTest(InputsTest):
             self.assertEqual(wanted, self.report(self.write(content))["devices"])
 
     def test_names_without_end(self):
-        """Of a name the begin is kept, of a file the end, and neither costs more with every frame that has it."""
+        """Of a name the beginning is kept, of a file the end, and neither costs more with every frame that has it."""
         value = pickle.loads((SAMPLES / "one_event.pickle").read_bytes())
         frames = [{"filename": "d" * MIB + f"/{i}.py", "line": 1, "name": "f" + "n" * MIB} for i in range(100)]
         for segment in value["segments"]:

@@ -1014,11 +1014,11 @@ describe("long lists", { skip }, () => {
 });
 
 describe("search in what was noted with allocations", { skip }, () => {
-    test("an expression that is none says why, and fades nothing", async () => {
+    test("an invalid expression says why, and fades nothing", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await canvasPixels(page);
             await page.locator("#search").fill("/forward(/");
-            await until(async () => /^No regular expression: \S/.test(await page.locator("#found").innerText()), "the reason");
+            await until(async () => /^Not a regular expression: \S/.test(await page.locator("#found").innerText()), "the reason");
             await settle(page);
             assert.equal(await page.locator("#search").getAttribute("aria-invalid"), "true");
             assert.equal(await page.locator("#search-next").isVisible(), false);

@@ -262,7 +262,7 @@ static bool twins_skip(struct batch *batch) {
     return true;
 }
 
-/* One path twice is no news. */
+/* The same path twice needs no message. */
 static void repeats_drop(struct batch *batch) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < batch->count; i++)

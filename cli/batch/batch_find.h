@@ -8,7 +8,7 @@
 /*
  * Fills batch->files from settings->inputs, sorted by `input`, ranks and steps read from the names. What does not begin
  * like anything that is read is BATCH_SKIPPED with its reason, unless it is named on the command line; the output
- * directory, reports of other batches and names that begin with a point are passed over. Symbolic links to files are
+ * directory, reports of other batches and names that begin with a dot are passed over. Symbolic links to files are
  * followed, those to directories are not. False: printed (a path that is not there, no memory).
  */
 bool batch_find(struct batch *batch, const struct rank_pattern *pattern);

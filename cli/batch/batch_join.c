@@ -195,7 +195,7 @@ static bool version_is_older(const char *version) {
 static bool join_sidecar(struct join *join, const char *name) {
     struct sidecar sidecar;
     if (!sidecar_read(&sidecar, join->batch->directory, name, &join->batch->arena)) {
-        terminal_error(name, "is no sidecar of this version of Strata; passed over");
+        terminal_error(name, "is not a sidecar of this version of Strata; passed over");
         return true;
     }
     if (!ARENA_GROW(&join->batch->arena, join->rows, join->rows_capacity, (uint64_t)join->n_rows + 1))

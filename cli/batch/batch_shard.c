@@ -123,7 +123,7 @@ bool shard_choose(struct batch *batch, const char *text) {
     if (strcmp(first, "auto") == 0 && (counted || text[length] == '\0'))
         return shard_auto(batch, count);
     if (!counted || !number_parse(first, 1, count, &index)) {
-        terminal_error(NULL, "--shard: \"%s\" will not do; it is I/N with I from 1 to N, auto or auto/N",
+        terminal_error(NULL, "--shard: \"%s\" is not valid; it is I/N with I from 1 to N, auto or auto/N",
                        text);
         return false;
     }

@@ -137,7 +137,7 @@ static void add_row_members(struct buffer *out, const struct index_row *row) {
         json_text_add(out, row->truncation);
     else
         buffer_add_text(out, "null");
-    /* Rounded first: "-0.00" is no number that anybody wants to see. */
+    /* Rounded first: "-0.00" is not a number that anybody wants to see. */
     buffer_printf(out, ", \"peak_score\": %.2f", round(row->score * 100) / 100 + 0.0);
     add_odd(out, row->odd);
     add_outputs(out, row);

@@ -90,8 +90,9 @@ int32_t page_has_time(void);
 double page_first_us(void);         /* Unix time of event 0, microseconds */
 double page_fit_from(int32_t axis); /* the whole run (view_fit of layout/scene.h), events or microseconds */
 double page_fit_to(int32_t axis);
-double page_event_us(double event); /* time of an event since the first, microseconds; -1 gives its begin */
-double page_live_at(double event);  /* bytes alive after the event; -1: before the first */
+double
+page_event_us(double event); /* time of an event since the first, microseconds; -1 gives its beginning */
+double page_live_at(double event); /* bytes alive after the event; -1: before the first */
 double page_reserved_at(double event);
 double page_event_at_us(double us);          /* last event at or before */
 double page_peak_in(double from, double to); /* event of the highest total in [from, to) */

@@ -44,7 +44,7 @@ void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct fon
 int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
                                const char *text);
 
-/* A string of the recording as a text that C can hold: NUL and what is no UTF-8 become U+FFFD; what does not
+/* A string of the recording as a text that C can hold: NUL and what is not UTF-8 become U+FFFD; what does not
  * fit is left out. */
 void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity);
 

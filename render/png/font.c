@@ -73,7 +73,7 @@ static bool code_is_invisible(uint32_t code) {
            (code >= 0xe0000 && code <= 0xe0fff);
 }
 
-/* Decodes the text. Of longer text the begin and the end are kept: the first half in place, the end in a
+/* Decodes the text. Of longer text the beginning and the end are kept: the first half in place, the end in a
  * ring. */
 static void run_decode(struct run *run, const char *text) {
     enum { HEAD = FONT_TEXT_CODES / 2, TAIL = FONT_TEXT_CODES - HEAD - 1 };

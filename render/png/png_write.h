@@ -22,7 +22,7 @@ struct png_picture {
 
 /*
  * Appends a PNG to `out`. The text chunks come first, so that a reader finds them without decoding the picture. No time
- * chunk: the same input gives the same bytes. False: no memory, a side of 0, or a key that is none; what `out` held
+ * chunk: the same input gives the same bytes. False: no memory, a side of 0, or a key that is not one; what `out` held
  * before is kept, what was appended is taken back. O(width * height).
  */
 bool png_write(struct buffer *out, const struct png_picture *picture, const struct png_text *texts,

@@ -134,7 +134,7 @@ void report_growth(struct sheet *sheet, const struct report_device *report) {
     else if (!growth->judged)
         sheet_say(sheet, "These turns do not go forward and backward, so they may be layers or parameters "
                          "instead of steps: "
-                         "what rises among them is no sign of a leak.");
+                         "what rises among them is not a sign of a leak.");
     if (!growth->judged)
         return;
     rising_write(sheet, report);

@@ -320,7 +320,7 @@ class JitPickler:
                 self._put(id(value))
 
     def _string(self, value):
-        """Raw bytes of a std::string: what is no valid text stays as it is. Equal strings are written once."""
+        """Raw bytes of a std::string: what is not valid text stays as it is. Equal strings are written once."""
         if value in self._memo:
             self._write(StreamPickler.get(self._memo[value]))
             return

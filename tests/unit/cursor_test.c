@@ -128,7 +128,7 @@ static void test_the_end(void **state) {
         struct fixture fixture;
         fixture_open(&fixture, &counting, SIZE_MAX);
         struct cursor *cursor = &fixture.cursor;
-        assert_false(cursor_fill(cursor, (size_t)nbytes + 1)); /* looking ahead is no error */
+        assert_false(cursor_fill(cursor, (size_t)nbytes + 1)); /* looking ahead is not an error */
         assert_int_equal(fixture.error.code, READ_OK);
         assert_int_equal(cursor->end - cursor->p, nbytes);
         assert_true(cursor_need(cursor, (size_t)nbytes));

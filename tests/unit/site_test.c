@@ -207,7 +207,7 @@ static void test_hash(void **state) {
     assert_int_not_equal(hash, site_hash(&trace, add_frame("/home/a/train.py", 41, "backward")));
 }
 
-/* Of a very long name both ends count, and its length is no trap. */
+/* Of a very long name both ends count, and its length is not a trap. */
 static void test_hash_of_long_names(void **state) {
     char name[4097];
     (void)state;
