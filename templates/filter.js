@@ -1,6 +1,19 @@
 // The filter: which allocations are stacked at all. The module keeps one bit for each; here are the form, its words
 // ("20 MiB", "500", "2 ms") and the counts.
-"use strict";
+import { search } from "./search.js";
+import {
+    boundedInteger,
+    HEADER,
+    host,
+    invalidate,
+    LEGEND,
+    LIST,
+    MINIMAP,
+    OVERLAY,
+    state,
+    TIMELINE,
+} from "./state.js";
+import { element, formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
 
 /** Units of sizes, 1024-based also without the i, as on the command line. */
 const SIZE_UNITS = "BKMGTP";
@@ -25,7 +38,7 @@ const filterUi = {
 };
 
 /** What the module's filter leaves. */
-const kept = {
+export const kept = {
     active: false,
     allocations: 0,
     bytesAtPeak: 0,
@@ -34,7 +47,7 @@ const kept = {
 };
 
 /** @returns {PageFilter} */
-function emptyFilter() {
+export function emptyFilter() {
     return { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false };
 }
 
@@ -94,7 +107,7 @@ function applyFilter() {
 }
 
 /** @param {Partial<PageFilter>} change */
-function setFilter(change) {
+export function setFilter(change) {
     state.filter = { ...state.filter, ...change };
     if (state.filter.stream >= host.c.page_stream_count()) state.filter.stream = -1;
     if (state.filter.pool >= host.c.page_pool_count()) state.filter.pool = -1;
@@ -103,14 +116,14 @@ function setFilter(change) {
 }
 
 /** For the hash: what differs from the empty filter. @param {PageFilter} filter */
-function filterToText(filter) {
+export function filterToText(filter) {
     const empty = emptyFilter();
     const parts = Object.entries(filter).filter(([name, value]) => value !== empty[/** @type {keyof PageFilter} */ (name)]);
     return parts.length ? new URLSearchParams(parts.map(([name, value]) => [name, String(value)])).toString() : "";
 }
 
 /** @param {string | null} text @returns {PageFilter} */
-function filterOfText(text) {
+export function filterOfText(text) {
     const filter = emptyFilter();
     const parts = new URLSearchParams(text ?? "");
     for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"])) filter[name] = (parts.get(name) ?? "").slice(0, 40);
@@ -122,7 +135,7 @@ function filterOfText(text) {
 /* ---- the form ---- */
 
 /** @param {number} stream index */
-function streamText(stream) {
+export function streamText(stream) {
     if (stream === 0) return "0 (default)";
     const high = host.c.page_stream_high(stream) >>> 0;
     const low = host.c.page_stream_low(stream) >>> 0;
@@ -131,7 +144,7 @@ function streamText(stream) {
 }
 
 /** @param {number} pool index */
-function poolName(pool) {
+export function poolName(pool) {
     if (pool === 0) return "unknown";
     const [first, second] = [host.c.page_pool_first(pool), host.c.page_pool_second(pool)];
     return first === 0 && second === 0 ? "default" : `(${first}, ${second})`;
@@ -148,7 +161,7 @@ function fillOptions(select, names) {
 }
 
 /** Streams and pools belong to the device. */
-function fillFilterMenus() {
+export function fillFilterMenus() {
     const count = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
     fillOptions(filterUi.stream, count(host.c.page_stream_count()).map(streamText));
     fillOptions(filterUi.pool, count(host.c.page_pool_count()).map(poolName));
@@ -156,7 +169,7 @@ function fillFilterMenus() {
     element("filter-pools", HTMLFieldSetElement).hidden = host.c.page_pool_count() < 3;
 }
 
-function drawFilter() {
+export function drawFilter() {
     const { filter } = state;
     const active = !filterIsEmpty(filter);
     for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"])) {
@@ -180,7 +193,7 @@ function drawFilter() {
 }
 
 /** "12 of 1,014 allocations, 1.2 GiB of 7.3 GiB". */
-function keptText() {
+export function keptText() {
     const { c } = host;
     return `${formatCount(kept.allocations)} of ${formatPlural(c.page_lives() >>> 0, "allocation")} \u00b7 ${formatBytes(kept.bytesAtPeak)} of ${formatBytes(c.page_peak_bytes())}`;
 }
@@ -193,7 +206,7 @@ function keptSentence() {
     return `Filtered: ${keptText()} at the peak${kept.top ? ", on a scale of their own" : ""}. ${others}`;
 }
 
-function startFilter() {
+export function startFilter() {
     for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"]))
         filterUi[name].addEventListener("input", () => setFilter({ [name]: filterUi[name].value }));
     for (const name of /** @type {const} */ (["stream", "pool"]))

@@ -1,17 +1,18 @@
 // The C side of the page: loads the WebAssembly module and the payload that this file carries, and gives its results
 // JavaScript types. Offsets and ids are unsigned 32-bit numbers, which WebAssembly hands over as signed ones.
-"use strict";
+import { cssColor } from "./text.js";
+import { unpack } from "./unpack.js";
 
-const FRAME_NOISE = 0;
-const FRAME_NATIVE = 1;
-const FRAME_LIBRARY = 2;
-const FRAME_USER = 3;
-const KIND_MEMORY_TIMELINE = 2;
-const WHOLE_FILE = -(2 ** 31); // where a diagnostic names its device; the CPU is -1
-const LIFE_STACK_OF_FREE = 1;
-const LIFE_FROM_BLOCK = 2;
-const LIFE_REOPENED = 4;
-const LIFE_UNMATCHED_END = 8;
+export const FRAME_NOISE = 0;
+export const FRAME_NATIVE = 1;
+export const FRAME_LIBRARY = 2;
+export const FRAME_USER = 3;
+export const KIND_MEMORY_TIMELINE = 2;
+export const WHOLE_FILE = -(2 ** 31); // where a diagnostic names its device; the CPU is -1
+export const LIFE_STACK_OF_FREE = 1;
+export const LIFE_FROM_BLOCK = 2;
+export const LIFE_REOPENED = 4;
+export const LIFE_UNMATCHED_END = 8;
 
 const PAYLOAD_ERRORS = new Map([
     [-1, "there is not enough memory in this tab"],
@@ -25,7 +26,7 @@ const PAYLOAD_ERRORS = new Map([
 const BASE64_STEP = 4 << 20;
 
 /** Gives the browser the chance to draw. A timer and no animation frame: those rest in hidden tabs. */
-function nextTurn() {
+export function nextTurn() {
     return new Promise((resolve) => setTimeout(resolve, 0));
 }
 
@@ -68,7 +69,7 @@ async function inflateInto(packed, to) {
 
 /** @typedef {{bytes: number, count: number, site: number, stack: number}} Group allocations of a call site or of a stack */
 
-class Host {
+export class Host {
     /** @param {HostExports} c */
     constructor(c) {
         this.c = c;
@@ -277,7 +278,7 @@ function missingFeature() {
 }
 
 /** Everything up to a device. @param {(stage: string, done: number) => void} report */
-async function loadHost(report) {
+export async function loadHost(report) {
     const missing = missingFeature();
     if (missing) throw new Error(missing);
     if (!carriedText("module") || !carriedText("payload"))

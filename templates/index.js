@@ -1,6 +1,16 @@
 // The index of a batch: which rank is different, and why. Uses text.js and list.js. Everything from file names enters the document as
 // text (make, setText); names of pages are checked by the writer to hold letters, digits, '.', '_' and '-' only.
-"use strict";
+import { VirtualList } from "./list.js";
+import {
+    element,
+    formatBytes,
+    formatCount,
+    formatEvent,
+    formatExactBytes,
+    formatPlural,
+    make,
+    setText,
+} from "./text.js";
 
 /**
  * @typedef {{bytes: number, median_bytes: number, site: string}} Difference

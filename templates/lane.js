@@ -1,6 +1,8 @@
 // The lane below the timeline: what the program said it was doing, as nested bands. The module finds the bands of the
 // window (at most a few per pixel); here they are drawn on the canvas of the axes.
-"use strict";
+import { GUTTER, layoutPlot, plot, themeColor } from "./plot.js";
+import { host, invalidate, isDark, LIST, MINIMAP, OVERLAY, state, TIMELINE, wholeRange } from "./state.js";
+import { element, formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
 
 const LANE_ROW = 18;
 const LANE_ROWS_PLAIN = 4;
@@ -8,7 +10,7 @@ const LANE_ROWS_ALL = 10;
 
 /** @typedef {{phase: number, row: number, from: number, to: number, name: string}} PhaseMark CSS pixels of the timeline */
 
-const lane = {
+export const lane = {
     fold: element("lane-fold", HTMLButtonElement),
     /** CSS pixels between the timeline and its axis. */
     height: 0,
@@ -40,7 +42,7 @@ function hasPhases() {
 }
 
 /** Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its button. */
-function laneHeight() {
+export function laneHeight() {
     if (host.c.page_events() < 2 || !hasPhases()) return 0;
     const folded = host.c.page_phase_count(1) > 0;
     const rows = Math.max(laneRows(), folded ? 1 : 0);
@@ -68,7 +70,7 @@ function phaseColor(name) {
 }
 
 /** A text cut to a width, "" where not even three letters would fit. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
-function cutText(context, text, width) {
+export function cutText(context, text, width) {
     if (context.measureText(text).width <= width) return text;
     let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
     while (low < high) {
@@ -80,12 +82,12 @@ function cutText(context, text, width) {
 }
 
 /** What a phase's name says to people: without control characters and the two signs that torch puts around it. @param {string} name */
-function phaseText(name) {
+export function phaseText(name) {
     return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 }
 
 /** @param {CanvasRenderingContext2D} context @param {number} top y of the lane */
-function drawLane(context, top) {
+export function drawLane(context, top) {
     lane.marks = lane.height === 0 ? [] : findPhaseMarks(plot.ratio);
     const text = themeColor("--text");
     context.textAlign = "left";
@@ -115,7 +117,7 @@ function placeFold(top) {
 }
 
 /** The band under a point, the last drawn of several. @param {{x: number, y: number}} point @returns {PhaseMark | null} */
-function phaseAt({ x, y }) {
+export function phaseAt({ x, y }) {
     const row = Math.floor((y - plot.height - 3) / LANE_ROW);
     if (lane.height === 0 || y < plot.height || y >= plot.height + lane.height || x < 0 || x > plot.width) return null;
     const hit = lane.marks.filter((mark) => mark.row === row && x >= mark.from - 1 && x <= Math.max(mark.to, mark.from + 2));
@@ -133,7 +135,7 @@ function phaseRange(phase) {
 }
 
 /** A phase in words. @param {number} phase */
-function phaseLines(phase) {
+export function phaseLines(phase) {
     const c = host.c;
     const start = c.page_phase_start_us(phase);
     const end = c.page_phase_end_us(phase);
@@ -147,7 +149,7 @@ function phaseLines(phase) {
 }
 
 /** Names of the program's phases around an event, the outermost first. @param {number} event */
-function phasesOfEvent(event) {
+export function phasesOfEvent(event) {
     const c = host.c;
     if (event < 0 || !c.page_has_time()) return [];
     const us = c.page_event_us(event);
@@ -161,14 +163,14 @@ function phaseIds() {
 }
 
 /** A click on a phase selects its range. @param {PhaseMark} mark */
-function selectPhase(mark) {
+export function selectPhase(mark) {
     const range = phaseRange(mark.phase);
     if (range.to <= range.from) return;
     state.range = range;
     invalidate(OVERLAY | LIST);
 }
 
-function startLane() {
+export function startLane() {
     lane.fold.addEventListener("click", () => {
         state.internals = !state.internals;
         if (layoutPlot()) invalidate(MINIMAP);

@@ -1,11 +1,13 @@
 // The legend below the timeline: what lines and patterns mean, and, in colourings other than by call site, what each
 // colour stands for. By call site the list beside the timeline is the legend.
-"use strict";
+import { poolName, streamText } from "./filter.js";
+import { capacityBytes, host, isDark, state } from "./state.js";
+import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make } from "./text.js";
 
 const LEGEND_MOST = 14;
 const SCALE_STEPS = 16;
 
-const legendUi = element("legend", HTMLUListElement);
+export const legendUi = element("legend", HTMLUListElement);
 
 /** @param {string} text @param {string} color @param {string} [title] */
 function legendItem(text, color, title) {
@@ -18,7 +20,7 @@ function legendItem(text, color, title) {
 }
 
 /** @param {number} by @param {number} key */
-function keyColor(by, key) {
+export function keyColor(by, key) {
     return cssColor(host.c.page_key_color(by, key, isDark() ? 1 : 0));
 }
 
@@ -54,7 +56,7 @@ function namedItems(by, names) {
 }
 
 /** "optimizer_state" as people write it. */
-function categoryNames() {
+export function categoryNames() {
     const names = [];
     for (let i = 0; ; i++) {
         const at = host.c.page_category_name(i) >>> 0;
@@ -94,7 +96,7 @@ function patternItems() {
     return items;
 }
 
-function drawLegend() {
+export function drawLegend() {
     legendUi.replaceChildren(...colorItems(), ...patternItems());
     legendUi.hidden = legendUi.childElementCount === 0;
 }

@@ -1,19 +1,18 @@
 // A list of any length, for the page and for the index of a batch: rows of one height, of which only those in sight are in
 // the document. The focus stays on the list
 // and the keyboard moves an active row (aria-activedescendant), so rows may come and go while somebody reads them.
-"use strict";
 
 /** Browsers cannot scroll farther than some 17 million pixels; longer lists move faster than the scroll bar says. */
 const SCROLL_MOST = 8e6;
 /** Rows beyond the edges, so that a fast scroll shows no gap. */
 const ROWS_BEYOND = 4;
 /** Rows on paper. */
-const ROWS_PRINTED = 60;
+export const ROWS_PRINTED = 60;
 
 /**
  * @template {{element: HTMLElement}} Row
  */
-class VirtualList {
+export class VirtualList {
     /**
      * @param {HTMLElement} scroll what scrolls and has the focus; its first child is the head, which stays in sight
      * @param {HTMLElement} body what holds the rows

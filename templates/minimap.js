@@ -1,5 +1,8 @@
 // The whole run in small, with the window as a brush.
-"use strict";
+import { kept } from "./filter.js";
+import { context2d, GUTTER, sizeCanvas, themeColor } from "./plot.js";
+import { axisNumber, axisOfEvent, fitWindow, host, setWindow, state, wholeRange } from "./state.js";
+import { element } from "./text.js";
 
 const minimap = {
     box: element("minimap", HTMLDivElement),
@@ -31,7 +34,7 @@ function fillCurve(context, top, color, ofKept) {
     context.fill();
 }
 
-function drawMinimap() {
+export function drawMinimap() {
     const ratio = devicePixelRatio || 1;
     minimap.width = Math.max(40, minimap.box.clientWidth - GUTTER.left - GUTTER.right);
     minimap.height = Math.max(10, minimap.box.clientHeight);
@@ -64,7 +67,7 @@ function minimapAxis(x) {
     return whole.from + (Math.min(Math.max(x, 0), minimap.width) / minimap.width) * (whole.to - whole.from);
 }
 
-function placeBrush() {
+export function placeBrush() {
     const from = minimapX(state.from);
     const to = minimapX(state.to);
     minimap.brush.style.left = `${GUTTER.left + from}px`;
@@ -114,7 +117,7 @@ function minimapMove(event) {
     else if (at !== grip) setWindow(Math.min(at, grip), Math.max(at, grip));
 }
 
-function startMinimap() {
+export function startMinimap() {
     minimap.box.addEventListener("pointerdown", minimapDown);
     minimap.box.addEventListener("pointermove", minimapMove);
     for (const end of ["pointerup", "pointercancel"]) minimap.box.addEventListener(end, () => (minimap.drag = null));

@@ -1,5 +1,77 @@
 // Starts the page, draws what is out of date, and turns keys, mouse and scripts into changes of the state.
-"use strict";
+import { drawFilter, kept, setFilter, startFilter } from "./filter.js";
+import { loadHost, nextTurn, WHOLE_FILE } from "./host.js";
+import { lane, phaseAt, selectPhase, startLane } from "./lane.js";
+import { categoryNames, drawLegend } from "./legend.js";
+import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
+import { addFact, drawDetail, drawList, listsCategories, panel, startPanel } from "./panel.js";
+import { startPicture } from "./picture.js";
+import {
+    axisOfX,
+    drawOverlay,
+    drawTimeline,
+    layoutPlot,
+    oomMarker,
+    pickAt,
+    plot,
+    poolText,
+    rangeEvents,
+} from "./plot.js";
+import { goToMatch, search, searchResult, setSearch } from "./search.js";
+import {
+    axisOfEvent,
+    capacityBytes,
+    COLORINGS,
+    DETAIL,
+    deviceIndex,
+    eventOfAxis,
+    EVERYTHING,
+    fitBytes,
+    fitSelection,
+    fitWindow,
+    flush,
+    frame,
+    goToEvent,
+    hashWritten,
+    HEADER,
+    host,
+    invalidate,
+    isDark,
+    LEGEND,
+    LIST,
+    meta,
+    MINIMAP,
+    momentText,
+    OVERLAY,
+    panWindow,
+    readHash,
+    scheduleHash,
+    select,
+    setAxis,
+    setBytes,
+    setDevice,
+    setPaper,
+    setWindow,
+    startState,
+    state,
+    THEMES,
+    TIMELINE,
+    topBytes,
+    zoomBytes,
+    zoomWindow,
+} from "./state.js";
+import {
+    deviceName,
+    element,
+    formatBytes,
+    formatCount,
+    formatEvent,
+    formatExactBytes,
+    formatPlural,
+    make,
+    press,
+    setText,
+} from "./text.js";
 
 const ui = {
     device: element("device", HTMLSelectElement),
@@ -94,11 +166,6 @@ function drawSearch() {
     setText(ui.found, searching ? text : "");
     ui.found.title = searching ? search.error || formatExactBytes(result.bytesAtPeak) : "";
     ui.found.classList.toggle("found-wrong", searching && search.error !== "");
-}
-
-/** @param {string} id @param {boolean} pressed */
-function press(id, pressed) {
-    element(id, HTMLButtonElement).setAttribute("aria-pressed", String(pressed));
 }
 
 /** What the file says about where it comes from. */
@@ -439,7 +506,7 @@ function pressKey(event) {
 
 /** @param {boolean} begins */
 function setPrinting(begins) {
-    printing = begins;
+    setPaper(begins);
     document.documentElement.classList.toggle("printing", begins);
     if (panel.list) {
         panel.list.paper = begins;
@@ -499,11 +566,6 @@ function startSearch() {
 }
 
 /* ---- for scripts ---- */
-
-/** Draws at once what is out of date, so that a script reads what it has set. */
-function flush() {
-    if (frame.parts) draw();
-}
 
 /** The largest call sites at the peak. @param {number} most */
 function topAtPeak(most) {
@@ -669,11 +731,6 @@ function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
-/** A profiler counts the CPU's memory as well, under the number -1. @param {number} ordinal */
-function deviceName(ordinal) {
-    return ordinal < 0 ? "CPU" : String(ordinal);
-}
-
 function fillDevices() {
     const c = host.c;
     for (let i = 0; i < c.page_device_count(); i++) {
@@ -686,11 +743,10 @@ function fillDevices() {
 }
 
 async function start() {
-    host = await loadHost(reportProgress);
+    const loaded = await loadHost(reportProgress);
     reportProgress("Drawing", 0.95);
     await nextTurn();
-    meta = host.meta();
-    frame.draw = draw;
+    startState(loaded, draw);
     if (host.c.page_device_count() === 0) throw new Error("The file holds no device: no segments, no blocks and no events.");
     const file = element("file", HTMLParagraphElement);
     setText(file, String(meta.title || meta.file || ""));

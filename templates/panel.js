@@ -1,7 +1,48 @@
 // The side panel: the list of call sites at a moment, and what is pinned, with its stack.
-"use strict";
+import {
+    FRAME_LIBRARY,
+    FRAME_NATIVE,
+    FRAME_NOISE,
+    FRAME_USER,
+    KIND_MEMORY_TIMELINE,
+    LIFE_FROM_BLOCK,
+    LIFE_REOPENED,
+    LIFE_STACK_OF_FREE,
+    LIFE_UNMATCHED_END,
+} from "./host.js";
+import { phasesOfEvent, phaseText } from "./lane.js";
+import { categoryNames, keyColor } from "./legend.js";
+import { ROWS_PRINTED, VirtualList } from "./list.js";
+import { lifetimeText, plot, poolText, rangeEvents, sitesOfStacks } from "./plot.js";
+import {
+    COLORINGS,
+    HEADER,
+    heldMoment,
+    host,
+    invalidate,
+    isDark,
+    LIST,
+    momentText,
+    printing,
+    select,
+    state,
+    toggleFocus,
+} from "./state.js";
+import {
+    baseName,
+    copyText,
+    element,
+    formatBytes,
+    formatCount,
+    formatExactBytes,
+    formatPlural,
+    formatShare,
+    make,
+    press,
+    setText,
+} from "./text.js";
 
-const panel = {
+export const panel = {
     listTitle: element("list-title", HTMLHeadingElement),
     listTotal: element("list-total", HTMLParagraphElement),
     listWhat: element("list-what", HTMLSpanElement),
@@ -22,6 +63,9 @@ const panel = {
     siteLine: null,
 };
 
+/** @typedef {import("./host.js").Host} Host */
+/** @typedef {import("./host.js").Group} Group */
+/** @typedef {import("./state.js").Focus} Focus */
 /** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
 /** @typedef {{groups: Host["held"], live: number, largest: number, title: string, text: string, bySite: boolean}} ListContent */
 
@@ -98,7 +142,7 @@ function fillRow(row, index) {
 }
 
 /** A memory timeline knows of each allocation its category and nothing of the code. */
-function listsCategories() {
+export function listsCategories() {
     return host.c.page_kind() === KIND_MEMORY_TIMELINE;
 }
 
@@ -151,7 +195,7 @@ function drawRangeTabs() {
     for (const of of /** @type {const} */ (["born", "freed", "peak"])) press(`range-${of}`, state.rangeOf === of);
 }
 
-function drawList() {
+export function drawList() {
     const moment = shownMoment();
     panel.content = listContent(moment);
     const { groups, title, text, bySite } = panel.content;
@@ -275,7 +319,7 @@ function stackAsText(stack) {
 /* ---- what is pinned ---- */
 
 /** @param {HTMLDListElement} facts @param {string} name @param {string} value @param {string} [title] */
-function addFact(facts, name, value, title) {
+export function addFact(facts, name, value, title) {
     if (!value) return;
     const shown = make("dd", "", value);
     if (title) shown.title = title;
@@ -389,7 +433,7 @@ function drawFocus(focus) {
     panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, ...(stack ? which : []), makeStack(stack));
 }
 
-function drawDetail() {
+export function drawDetail() {
     const pinned = state.selected !== null || state.focus !== null;
     panel.copy.hidden = !pinned || pinnedStack() === 0;
     panel.close.hidden = !pinned;
@@ -412,7 +456,7 @@ async function copyPinned() {
     setTimeout(() => setText(panel.copy, "Copy"), 1500);
 }
 
-function startPanel() {
+export function startPanel() {
     panel.list = new VirtualList(panel.scroll, panel.body, {
         make: makeRow,
         fill: fillRow,

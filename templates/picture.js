@@ -1,5 +1,10 @@
 // "Save PNG": what is shown, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
-"use strict";
+import { kept, keptText } from "./filter.js";
+import { cutText } from "./lane.js";
+import { legendUi } from "./legend.js";
+import { context2d, GUTTER, plot, theme, themeColor } from "./plot.js";
+import { flush, hashOfState, heldMoment, host, isDark, meta, state, writeHash } from "./state.js";
+import { baseName, copyText, deviceName, element, formatBytes, formatShare, make, setText } from "./text.js";
 
 const PICTURE_ROWS = 8;
 
@@ -27,7 +32,7 @@ function pictureTitle() {
     const c = host.c;
     const device = `device ${deviceName(c.page_device_ordinal(state.device))}`;
     const filter = kept.active ? ` \u00b7 filtered: ${keptText()}` : "";
-    return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(c.page_peak_bytes())} \u00b7 coloured by ${ui.color.selectedOptions[0]?.text ?? state.colorBy}${filter}` };
+    return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(c.page_peak_bytes())} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
 }
 
 /** @param {CanvasRenderingContext2D} context @param {{color: string, text: string}[]} rows @param {number} top @param {number} width */
@@ -117,7 +122,7 @@ function flashButton(button, text) {
     setTimeout(() => setText(button, before), 1500);
 }
 
-function startPicture() {
+export function startPicture() {
     element("save", HTMLButtonElement).addEventListener("click", savePicture);
     const link = element("link", HTMLButtonElement);
     link.addEventListener("click", async () => {

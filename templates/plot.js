@@ -1,9 +1,36 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
 // canvases of their own, so hovering never draws the stack again.
-"use strict";
+import { kept } from "./filter.js";
+import { drawLane, lane, laneHeight, phaseLines, phaseText } from "./lane.js";
+import { applySearchMask, search } from "./search.js";
+import {
+    axisNumber,
+    capacityBytes,
+    COLORINGS,
+    eventOfAxis,
+    goToEvent,
+    host,
+    isDark,
+    momentText,
+    state,
+    topBytes,
+    usOfEvent,
+} from "./state.js";
+import {
+    BYTE_UNITS,
+    decimalsOf,
+    element,
+    formatBytes,
+    formatCount,
+    formatDuration,
+    formatExactBytes,
+    formatPlural,
+    formatShare,
+    make,
+} from "./text.js";
 
 /** CSS pixels around the timeline, for labels. */
-const GUTTER = { left: 66, top: 30, right: 16, bottom: 46 };
+export const GUTTER = { left: 66, top: 30, right: 16, bottom: 46 };
 /** Of these, what the labels of the axis below the lane take. */
 const AXIS_HEIGHT = 46;
 const DRAW_DARK = 1;
@@ -11,7 +38,7 @@ const DRAW_FADED = 2;
 const DRAW_RESERVED = 4;
 const FRAMES_KEPT = 60;
 
-const plot = {
+export const plot = {
     box: element("plot", HTMLDivElement),
     timeline: element("timeline", HTMLCanvasElement),
     axes: element("axes", HTMLCanvasElement),
@@ -36,10 +63,10 @@ const plot = {
 };
 
 /** What the style sheet says, read once per theme: asking it makes the browser compute styles. */
-const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
+export const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
 
 /** A colour of the style sheet. @param {string} name */
-function themeColor(name) {
+export function themeColor(name) {
     const dark = document.documentElement.dataset.theme ?? "";
     if (dark !== theme.dark) {
         theme.dark = dark;
@@ -54,14 +81,14 @@ function themeColor(name) {
 }
 
 /** @param {HTMLCanvasElement} canvas */
-function context2d(canvas) {
+export function context2d(canvas) {
     const context = canvas.getContext("2d");
     if (!context) throw new Error("This browser gives no canvas to draw on.");
     return context;
 }
 
 /** Gives a canvas its size in CSS pixels; the backing store follows the screen's pixels. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
-function sizeCanvas(canvas, width, height, ratio) {
+export function sizeCanvas(canvas, width, height, ratio) {
     const backingWidth = Math.max(1, Math.round(width * ratio));
     const backingHeight = Math.max(1, Math.round(height * ratio));
     if (canvas.width !== backingWidth) canvas.width = backingWidth;
@@ -71,7 +98,7 @@ function sizeCanvas(canvas, width, height, ratio) {
 }
 
 /** Measures the box; true if something has changed. */
-function layoutPlot() {
+export function layoutPlot() {
     const ratio = devicePixelRatio || 1;
     lane.height = laneHeight();
     GUTTER.bottom = AXIS_HEIGHT + lane.height;
@@ -97,7 +124,7 @@ function xOfAxis(position) {
 }
 
 /** @param {number} x */
-function axisOfX(x) {
+export function axisOfX(x) {
     return state.from + (x / plot.width) * (state.to - state.from);
 }
 
@@ -135,12 +162,12 @@ function markMask() {
 
 /** Call site of every stack, asked for once. @type {Uint32Array | null} */
 let knownSites = null;
-function sitesOfStacks() {
+export function sitesOfStacks() {
     knownSites ??= Uint32Array.from({ length: host.c.page_stack_count() }, (_, i) => host.c.page_stack_site(i) >>> 0);
     return knownSites;
 }
 
-function drawTimeline() {
+export function drawTimeline() {
     const begin = performance.now();
     const { width, height } = plot.timeline;
     const faded = markMask();
@@ -300,7 +327,7 @@ function drawAxes() {
 /* ---- markers ---- */
 
 /** @param {number} i */
-function oomMarker(i) {
+export function oomMarker(i) {
     const c = host.c;
     const event = c.page_oom_event(i);
     const title = `Out of memory: ${formatBytes(c.page_oom_size(i))} asked for, ${formatBytes(c.page_oom_free(i))} free on the device; ${momentText(event)}`;
@@ -390,7 +417,7 @@ function placeMarkers() {
 /* ---- what follows the pointer ---- */
 
 /** What is under a CSS pixel of the timeline. @param {number} x @param {number} y */
-function pickAt(x, y) {
+export function pickAt(x, y) {
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
     const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
     const life = host.c.page_pick(column, row);
@@ -466,7 +493,7 @@ function drawRange(context) {
 }
 
 /** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range */
-function rangeEvents(range) {
+export function rangeEvents(range) {
     const first = Math.max(-1, Math.ceil(eventOfAxis(range.from)));
     return { first, end: Math.min(host.c.page_events(), Math.max(first + 1, Math.ceil(eventOfAxis(range.to)))) };
 }
@@ -497,7 +524,7 @@ function drawCrosshair(context, x, event) {
     drawPlate(context, [momentText(event), live, reserved].filter(Boolean).join(" \u00b7 "), x, plot.height + lane.height + 6);
 }
 
-function drawOverlay() {
+export function drawOverlay() {
     const context = startCanvas(plot.overlay);
     context.lineWidth = 1 / plot.ratio;
     drawRange(context);
@@ -564,7 +591,7 @@ function placeTip(pointer) {
 /* ---- one allocation in words ---- */
 
 /** "1,234 events (12.3 ms)", with what is special about its ends. @param {number} life */
-function lifetimeText(life) {
+export function lifetimeText(life) {
     const c = host.c;
     const birth = c.page_life_birth(life);
     const death = c.page_life_death(life);
@@ -577,7 +604,7 @@ function lifetimeText(life) {
 }
 
 /** @param {number} life */
-function poolText(life) {
+export function poolText(life) {
     const first = host.c.page_life_pool_first(life);
     const second = host.c.page_life_pool_second(life);
     if (first < 0) return "pool unknown";

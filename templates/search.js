@@ -1,9 +1,10 @@
 // Search over all allocations, not only the visible ones. A frame matches when its text "file:line function" holds what
 // was typed (capitals make no difference) or matches a /regular expression/, and so does what torch.fx noted with it, and
 // the texts noted with an allocation: compile context, metadata, category. An allocation matches when a frame of its stack does, or one of its texts.
-"use strict";
+import { plot } from "./plot.js";
+import { axisOfEvent, DETAIL, HEADER, host, invalidate, LIST, OVERLAY, setWindow, state, TIMELINE } from "./state.js";
 
-const search = {
+export const search = {
     /** What the mask below was made for. */
     text: "",
     /** One byte for each stack. @type {Uint8Array} */
@@ -93,7 +94,7 @@ function updateSearch() {
 }
 
 /** Hands the mask to the module; false if nothing is searched for, or nothing that can be understood. */
-function applySearchMask() {
+export function applySearchMask() {
     if (!state.search) return false;
     updateSearch();
     if (search.error) return false;
@@ -107,7 +108,7 @@ function applySearchMask() {
 }
 
 /** Counts for the current device. @returns {SearchResult} */
-function searchResult() {
+export function searchResult() {
     if (!applySearchMask()) return { allocations: 0, bytesAtPeak: 0 };
     if (search.device !== state.device) {
         search.device = state.device;
@@ -117,7 +118,7 @@ function searchResult() {
 }
 
 /** @param {string} text @returns {SearchResult} */
-function setSearch(text) {
+export function setSearch(text) {
     state.search = text;
     state.focus = null;
     invalidate(TIMELINE | OVERLAY | LIST | DETAIL | HEADER);
@@ -125,7 +126,7 @@ function setSearch(text) {
 }
 
 /** Pins the next match after the pinned allocation (or the one before it), in order of birth. @param {1 | -1} direction */
-function goToMatch(direction) {
+export function goToMatch(direction) {
     if (!applySearchMask()) return;
     const life = host.c.page_next_match(state.selected ?? (direction === 1 ? -1 : host.c.page_lives()), direction);
     if (life < 0) return;

@@ -1,19 +1,23 @@
 // The one state of the page, what may be done with it, and its form in the URL's hash. Whoever changes the state calls
 // invalidate() with the parts that show it; the drawing itself happens once per animation frame (draw() in page.js).
-"use strict";
+/** @typedef {import("./host.js").Host} Host */
+
+import { emptyFilter, fillFilterMenus, filterOfText, filterToText, kept, setFilter } from "./filter.js";
+import { plot } from "./plot.js";
+import { formatDuration, formatEvent } from "./text.js";
 
 /** Parts of the page that can need a new drawing. */
-const TIMELINE = 1;
-const OVERLAY = 2;
-const MINIMAP = 4;
-const LIST = 8;
-const DETAIL = 16;
-const HEADER = 32;
-const LEGEND = 64;
-const EVERYTHING = 127;
+export const TIMELINE = 1;
+export const OVERLAY = 2;
+export const MINIMAP = 4;
+export const LIST = 8;
+export const DETAIL = 16;
+export const HEADER = 32;
+export const LEGEND = 64;
+export const EVERYTHING = 127;
 
-const COLORINGS = ["site", "size", "age", "stream", "pool", "category"];
-const THEMES = ["auto", "light", "dark"];
+export const COLORINGS = ["site", "size", "age", "stream", "pool", "category"];
+export const THEMES = ["auto", "light", "dark"];
 
 /** Narrower windows would show nothing but one state of the memory. */
 const MIN_WINDOW_EVENTS = 2;
@@ -22,7 +26,7 @@ const MIN_WINDOW_BYTES = 4096;
 
 /** @typedef {{by: "site" | "stack", id: number}} Focus what is highlighted: a call site (frame) or a stack */
 
-const state = {
+export const state = {
     /** Index of the device. */
     device: 0,
     /** @type {"events" | "time"} */
@@ -59,28 +63,45 @@ const state = {
 };
 
 /** Set once the data is there; nothing below runs before. */
-let host = /** @type {Host} */ (/** @type {unknown} */ (null));
+export let host = /** @type {Host} */ (/** @type {unknown} */ (null));
 /** Facts that the writer of the page added. @type {Record<string, unknown>} */
-let meta = {};
+export let meta = {};
 
-const frame = { parts: 0, request: 0, draw: () => {} };
+export const frame = { parts: 0, request: 0, draw: () => {} };
+
+/** The recording is there. @param {Host} loaded @param {() => void} draw what draws what is out of date */
+export function startState(loaded, draw) {
+    host = loaded;
+    meta = loaded.meta();
+    frame.draw = draw;
+}
+
+/** Draws at once what is out of date, so that a script reads what it has set. */
+export function flush() {
+    if (frame.parts) frame.draw();
+}
 
 /** Asks for a new drawing of some parts with the next frame. @param {number} parts */
-function invalidate(parts) {
+export function invalidate(parts) {
     frame.parts |= parts;
     if (frame.request === 0) frame.request = requestAnimationFrame(frame.draw);
     if (parts !== OVERLAY) scheduleHash();
 }
 
 /** Memory of the device: what the person who made the page said, else what the file says; 0: unknown. */
-function capacityBytes() {
+export function capacityBytes() {
     return Number(meta.capacity ?? 0) || host.c.page_device_capacity(state.device);
 }
 
 /** Paper is light. */
-let printing = false;
+export let printing = false;
 
-function isDark() {
+/** @param {boolean} begins */
+export function setPaper(begins) {
+    printing = begins;
+}
+
+export function isDark() {
     if (printing) return false;
     if (state.theme !== "auto") return state.theme === "dark";
     return matchMedia("(prefers-color-scheme: dark)").matches;
@@ -89,7 +110,7 @@ function isDark() {
 /* ---- positions: events (with fractions) and microseconds ---- */
 
 /** @param {number} event */
-function usOfEvent(event) {
+export function usOfEvent(event) {
     const whole = Math.floor(event);
     const begin = host.c.page_event_us(whole);
     return event === whole ? begin : begin + (host.c.page_event_us(whole + 1) - begin) * (event - whole);
@@ -104,22 +125,22 @@ function eventOfUs(us) {
 }
 
 /** @param {number} event */
-function axisOfEvent(event) {
+export function axisOfEvent(event) {
     return state.axis === "time" ? usOfEvent(event) : event;
 }
 
 /** @param {number} position along the axis */
-function eventOfAxis(position) {
+export function eventOfAxis(position) {
     return state.axis === "time" ? eventOfUs(position) : position;
 }
 
 /** 0 events, 1 time, as the module counts them. */
-function axisNumber() {
+export function axisNumber() {
     return state.axis === "time" ? 1 : 0;
 }
 
 /** The whole run along the current axis. */
-function wholeRange() {
+export function wholeRange() {
     return { from: host.c.page_fit_from(axisNumber()), to: host.c.page_fit_to(axisNumber()) };
 }
 
@@ -135,25 +156,25 @@ function mostBytes() {
     return kept.top || headroom.bytes;
 }
 
-function topBytes() {
+export function topBytes() {
     return state.top || mostBytes();
 }
 
 /** "event 18,204 (12.3 s)". @param {number} event */
-function momentText(event) {
+export function momentText(event) {
     if (event < 0 || !host.c.page_has_time()) return formatEvent(event);
     return `${formatEvent(event)} (${formatDuration(host.c.page_event_us(event))})`;
 }
 
 /** The event whose state the list shows when nothing is hovered. */
-function heldMoment() {
+export function heldMoment() {
     return state.moment ?? host.c.page_peak_event();
 }
 
 /* ---- the window ---- */
 
 /** Moves and clips the window so that it lies inside the run. @param {number} from @param {number} to */
-function setWindow(from, to) {
+export function setWindow(from, to) {
     const whole = wholeRange();
     const least = Math.min(state.axis === "time" ? MIN_WINDOW_US : MIN_WINDOW_EVENTS, whole.to - whole.from);
     let width = Math.min(Math.max(to - from, least), whole.to - whole.from);
@@ -164,7 +185,7 @@ function setWindow(from, to) {
     invalidate(TIMELINE | OVERLAY);
 }
 
-function fitWindow() {
+export function fitWindow() {
     const whole = wholeRange();
     state.bottom = 0;
     state.top = 0;
@@ -172,20 +193,20 @@ function fitWindow() {
 }
 
 /** @param {number} factor above 1: closer @param {number} at 0..1 along the window */
-function zoomWindow(factor, at) {
+export function zoomWindow(factor, at) {
     const middle = state.from + (state.to - state.from) * at;
     const width = (state.to - state.from) / factor;
     setWindow(middle - width * at, middle + width * (1 - at));
 }
 
 /** @param {number} share of the window's width */
-function panWindow(share) {
+export function panWindow(share) {
     const shift = (state.to - state.from) * share;
     setWindow(state.from + shift, state.to + shift);
 }
 
 /** Keeps the bytes inside of [0, headroom]. @param {number} bottom @param {number} top */
-function setBytes(bottom, top) {
+export function setBytes(bottom, top) {
     const most = mostBytes();
     const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);
     state.bottom = Math.round(Math.min(Math.max(bottom, 0), most - range));
@@ -194,7 +215,7 @@ function setBytes(bottom, top) {
 }
 
 /** `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again. */
-function fitBytes() {
+export function fitBytes() {
     const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
     if (state.top) setBytes(0, mostBytes());
@@ -203,14 +224,14 @@ function fitBytes() {
 }
 
 /** @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */
-function zoomBytes(factor, at) {
+export function zoomBytes(factor, at) {
     const range = topBytes() - state.bottom;
     const middle = state.bottom + range * at;
     setBytes(middle - (range / factor) * at, middle + (range / factor) * (1 - at));
 }
 
 /** `f`: the range, else the pinned allocation's life, else everything. */
-function fitSelection() {
+export function fitSelection() {
     if (state.range) {
         setWindow(state.range.from, state.range.to);
         state.range = null;
@@ -225,7 +246,7 @@ function fitSelection() {
 }
 
 /** Brings a moment into the window and holds the list there. @param {number} event */
-function goToEvent(event) {
+export function goToEvent(event) {
     state.moment = event === host.c.page_peak_event() ? null : event;
     const whole = wholeRange();
     const width = state.to - state.from;
@@ -236,7 +257,7 @@ function goToEvent(event) {
 }
 
 /** @param {"events" | "time"} axis */
-function setAxis(axis) {
+export function setAxis(axis) {
     if (axis === state.axis || (axis === "time" && !host.c.page_has_time())) return;
     const from = eventOfAxis(state.from);
     const to = eventOfAxis(state.to);
@@ -251,7 +272,7 @@ function setAxis(axis) {
 }
 
 /** @param {number} index */
-function setDevice(index) {
+export function setDevice(index) {
     const code = host.c.page_device(index);
     if (code !== 0) throw new Error("There is not enough memory in this tab for this device.");
     state.device = index;
@@ -270,7 +291,7 @@ function setDevice(index) {
 /* ---- what is pinned and highlighted ---- */
 
 /** Pins an allocation and highlights its call site. @param {number | null} life */
-function select(life) {
+export function select(life) {
     state.selected = life;
     const site = life === null ? 0 : host.c.page_stack_site(host.c.page_life_stack(life)) >>> 0;
     state.focus = life === null || site === 0 ? null : { by: "site", id: site };
@@ -278,7 +299,7 @@ function select(life) {
 }
 
 /** Highlights a row of the list, or nothing any more when it was. @param {Focus} focus */
-function toggleFocus(focus) {
+export function toggleFocus(focus) {
     const same = state.focus?.by === focus.by && state.focus.id === focus.id;
     state.focus = same && state.selected === null ? null : focus;
     state.selected = null;
@@ -288,10 +309,10 @@ function toggleFocus(focus) {
 /* ---- the hash ---- */
 
 let hashTimer = 0;
-let hashWritten = "";
+export let hashWritten = "";
 
 /** Browsers limit how often an address may change, so it follows a moment later. */
-function scheduleHash() {
+export function scheduleHash() {
     if (hashTimer === 0) hashTimer = setTimeout(writeHash, 300);
 }
 
@@ -301,7 +322,7 @@ function hashNumber(number) {
 }
 
 /** What differs from a freshly opened page. */
-function hashOfState() {
+export function hashOfState() {
     const hash = new URLSearchParams();
     const whole = wholeRange();
     hash.set("device", String(host.c.page_device_ordinal(state.device)));
@@ -324,7 +345,7 @@ function hashOfState() {
     return `#${hash}`;
 }
 
-function writeHash() {
+export function writeHash() {
     hashTimer = 0;
     const hash = hashOfState();
     if (hash === hashWritten) return;
@@ -343,7 +364,7 @@ function numberPair(text) {
 }
 
 /** Integer of [least, most), or null for anything else. @param {string | null} text @param {number} least @param {number} most */
-function boundedInteger(text, least, most) {
+export function boundedInteger(text, least, most) {
     const number = text === null || text === "" ? NaN : Number(text);
     return Number.isInteger(number) && number >= least && number < most ? number : null;
 }
@@ -354,7 +375,7 @@ function defaultColoring() {
 }
 
 /** Index of the device with an ordinal, -1: none. @param {number} ordinal */
-function deviceIndex(ordinal) {
+export function deviceIndex(ordinal) {
     const count = host.c.page_device_count();
     for (let i = 0; i < count; i++) if (host.c.page_device_ordinal(i) === ordinal) return i;
     return -1;
@@ -369,7 +390,7 @@ function focusOfText(text) {
 }
 
 /** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
-function readHash(text) {
+export function readHash(text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
     const wanted = hash.has("device") ? deviceIndex(Number(hash.get("device"))) : deviceIndex(Number(meta.device ?? 0));
     setDevice(Math.max(wanted, 0));

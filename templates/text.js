@@ -1,18 +1,17 @@
 // Figures and text as people read them, and the one gate through which text enters the document. The rules of the
 // figures are those of render/format.c, so the page, the PNG and the report spell a number alike.
-"use strict";
 
-const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+export const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /** @param {number} count */
-function formatCount(count) {
+export function formatCount(count) {
     // A sum with zero turns -0, which rounding can leave, into 0.
     return countFormat.format(count + 0);
 }
 
 /** 1024-based, one decimal where it says something, never "1024.0 MiB". @param {number} bytes */
-function formatBytes(bytes) {
+export function formatBytes(bytes) {
     let unit = 0;
     while (unit < 6 && bytes >= 1024 ** (unit + 1)) unit++;
     for (; ; unit++) {
@@ -24,7 +23,7 @@ function formatBytes(bytes) {
 }
 
 /** For titles: what formatBytes rounds. @param {number} bytes */
-function formatExactBytes(bytes) {
+export function formatExactBytes(bytes) {
     return `${formatCount(bytes)} bytes`;
 }
 
@@ -35,7 +34,7 @@ function formatPair(first, firstUnit, second, secondUnit) {
 }
 
 /** @param {number} us microseconds @returns {string} */
-function formatDuration(us) {
+export function formatDuration(us) {
     if (us < 0) return `-${formatDuration(-us)}`;
     us = Math.round(us);
     if (us < 1000) return `${us} \u00b5s`;
@@ -51,7 +50,7 @@ function formatDuration(us) {
 }
 
 /** "31 %"; what is not nothing is at least "<1 %", what is not all at most ">99 %". @param {number} part @param {number} whole */
-function formatShare(part, whole) {
+export function formatShare(part, whole) {
     const percent = whole === 0 ? 0 : Math.floor((part * 200 + whole) / (2 * whole));
     if (part > 0 && percent === 0) return "<1 %";
     if (part < whole && percent === 100) return ">99 %";
@@ -59,17 +58,17 @@ function formatShare(part, whole) {
 }
 
 /** "event 18,204", or what stands before it. @param {number} event */
-function formatEvent(event) {
+export function formatEvent(event) {
     return event < 0 ? "before the first event" : `event ${formatCount(event)}`;
 }
 
 /** "1 event", "2 events". @param {number} count @param {string} noun */
-function formatPlural(count, noun) {
+export function formatPlural(count, noun) {
     return `${formatCount(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Digits after the point that show a multiple of `step` (in the same unit) exactly, `most` at most. @param {number} step @param {number} most */
-function decimalsOf(step, most) {
+export function decimalsOf(step, most) {
     for (let decimals = 0; decimals < most; decimals++) {
         const scaled = step * 10 ** decimals;
         if (Math.abs(scaled - Math.round(scaled)) < 1e-9 * Math.max(1, scaled)) return decimals;
@@ -78,17 +77,17 @@ function decimalsOf(step, most) {
 }
 
 /** Path without its folders. @param {string} path */
-function baseName(path) {
+export function baseName(path) {
     return path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
 }
 
 /** 0xRRGGBB as a CSS colour. @param {number} rgb */
-function cssColor(rgb) {
+export function cssColor(rgb) {
     return `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
 }
 
 /** Element by id; the template is part of the program, so a missing one is a mistake. @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
-function element(id, type) {
+export function element(id, type) {
     const found = document.getElementById(id);
     if (!(found instanceof type)) throw new Error(`The template has no ${type.name} "${id}".`);
     return found;
@@ -100,7 +99,7 @@ function element(id, type) {
  * @param {K} tag @param {string} [className] @param {string} [text]
  * @returns {HTMLElementTagNameMap[K]}
  */
-function make(tag, className, text) {
+export function make(tag, className, text) {
     const made = document.createElement(tag);
     if (className) made.className = className;
     if (text !== undefined) made.textContent = text;
@@ -108,12 +107,12 @@ function make(tag, className, text) {
 }
 
 /** Writes only what changed, so that an unchanged list costs no layout. @param {HTMLElement} target @param {string} text */
-function setText(target, text) {
+export function setText(target, text) {
     if (target.textContent !== text) target.textContent = text;
 }
 
 /** @param {string} text */
-async function copyText(text) {
+export async function copyText(text) {
     try {
         await navigator.clipboard.writeText(text);
     } catch {
@@ -125,4 +124,14 @@ async function copyText(text) {
         document.execCommand("copy");
         field.remove();
     }
+}
+
+/** @param {string} id @param {boolean} pressed */
+export function press(id, pressed) {
+    element(id, HTMLButtonElement).setAttribute("aria-pressed", String(pressed));
+}
+
+/** A profiler counts the CPU's memory as well, under the number -1. @param {number} ordinal */
+export function deviceName(ordinal) {
+    return ordinal < 0 ? "CPU" : String(ordinal);
 }
