@@ -1,0 +1,169 @@
+#include "base/ordered.h"
+
+#include "base/bytes.h"
+
+struct ordered_leaf {
+    uint32_t count; /* of an empty one: the next empty one */
+    struct ordered_key key[ORDERED_LEAF_KEYS];
+};
+
+static bool key_below(const struct ordered_key *key, uint64_t first, uint64_t second) {
+    return key->first < first || (key->first == first && key->second < second);
+}
+
+/* The first of `count` rising keys that is not below. */
+static uint32_t keys_seek(const struct ordered_key *key, uint32_t count, uint64_t first, uint64_t second) {
+    uint32_t low = 0;
+    while (count >
+           0) { /* without a branch that depends on the key: those are mispredicted half of the time */
+        uint32_t half = count / 2;
+        bool below = key_below(&key[low + half], first, second);
+        low = below ? low + half + 1 : low;
+        count = below ? count - half - 1 : half;
+    }
+    return low;
+}
+
+/* ---- leaves ---- */
+
+/* Leaf 0 stays unused, so that 0 can end the list of empty ones. UINT32_MAX: no memory. */
+static uint32_t leaf_take(struct ordered_store *store) {
+    if (store->spare != 0) {
+        uint32_t leaf = store->spare;
+        store->spare = store->leaf[leaf].count;
+        store->leaf[leaf].count = 0;
+        return leaf;
+    }
+    uint32_t leaf = store->count == 0 ? 1 : store->count;
+    if (!arena_grow(store->arena, (void **)&store->leaf, &store->capacity, (uint64_t)leaf + 1,
+                    sizeof *store->leaf))
+        return UINT32_MAX;
+    store->count = leaf + 1;
+    store->leaf[leaf].count = 0;
+    return leaf;
+}
+
+static void leaf_give(struct ordered_store *store, uint32_t leaf) {
+    store->leaf[leaf].count = store->spare;
+    store->spare = leaf;
+}
+
+static bool set_reserve(struct ordered *set, struct arena *arena) {
+    uint64_t wanted = (uint64_t)set->n_leaves + 1;
+    return arena_grow(arena, (void **)&set->leaf, &set->leaf_capacity, wanted, sizeof *set->leaf) &&
+           arena_grow(arena, (void **)&set->most, &set->most_capacity, wanted, sizeof *set->most);
+}
+
+/* Makes room for an empty leaf at `at`. */
+static bool leaf_insert(struct ordered *set, struct ordered_store *store, uint32_t at) {
+    if (!set_reserve(set, store->arena))
+        return false;
+    uint32_t leaf = leaf_take(store), behind = set->n_leaves - at;
+    if (leaf == UINT32_MAX)
+        return false;
+    bytes_move(set->leaf + at + 1, set->leaf + at, behind * sizeof *set->leaf);
+    bytes_move(set->most + at + 1, set->most + at, behind * sizeof *set->most);
+    set->leaf[at] = leaf;
+    set->n_leaves++;
+    return true;
+}
+
+static void leaf_remove(struct ordered *set, struct ordered_store *store, uint32_t at) {
+    uint32_t behind = set->n_leaves - at - 1;
+    leaf_give(store, set->leaf[at]);
+    bytes_move(set->leaf + at, set->leaf + at + 1, behind * sizeof *set->leaf);
+    bytes_move(set->most + at, set->most + at + 1, behind * sizeof *set->most);
+    set->n_leaves--;
+}
+
+/* Moves the upper half of a full leaf into a new one behind it. */
+static bool leaf_split(struct ordered *set, struct ordered_store *store, uint32_t at) {
+    enum { HALF = ORDERED_LEAF_KEYS / 2 };
+    if (!leaf_insert(set, store, at + 1))
+        return false;
+    struct ordered_leaf *lower = &store->leaf[set->leaf[at]], *upper = &store->leaf[set->leaf[at + 1]];
+    bytes_copy(upper->key, lower->key + HALF, HALF * sizeof *upper->key);
+    lower->count = upper->count = HALF;
+    set->most[at + 1] = set->most[at];
+    set->most[at] = lower->key[HALF - 1];
+    return true;
+}
+
+/* ---- keys ---- */
+
+bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordered_key key) {
+    uint32_t at = keys_seek(set->most, set->n_leaves, key.first, key.second);
+    if (set->n_leaves == 0 && !leaf_insert(set, store, 0))
+        return false;
+    if (at == set->n_leaves)
+        at--; /* the largest of all: at the end of the last leaf */
+    if (store->leaf[set->leaf[at]].count == ORDERED_LEAF_KEYS) {
+        if (!leaf_split(set, store, at))
+            return false;
+        at += key_below(&set->most[at], key.first, key.second);
+    }
+    struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
+    uint32_t slot = keys_seek(leaf->key, leaf->count, key.first, key.second);
+    bytes_move(leaf->key + slot + 1, leaf->key + slot, (leaf->count - slot) * sizeof *leaf->key);
+    leaf->key[slot] = key;
+    leaf->count++;
+    set->most[at] = leaf->key[leaf->count - 1];
+    set->count++;
+    return true;
+}
+
+bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second) {
+    uint32_t at = keys_seek(set->most, set->n_leaves, first, second);
+    if (at == set->n_leaves)
+        return false;
+    struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
+    uint32_t slot = keys_seek(leaf->key, leaf->count, first, second);
+    if (leaf->key[slot].first != first || leaf->key[slot].second != second)
+        return false;
+    leaf->count--;
+    bytes_move(leaf->key + slot, leaf->key + slot + 1, (leaf->count - slot) * sizeof *leaf->key);
+    set->count--;
+    if (leaf->count == 0)
+        leaf_remove(set, store, at);
+    else
+        set->most[at] = leaf->key[leaf->count - 1];
+    return true;
+}
+
+struct ordered_place ordered_seek(const struct ordered *set, const struct ordered_store *store,
+                                  uint64_t first, uint64_t second) {
+    uint32_t at = keys_seek(set->most, set->n_leaves, first, second);
+    if (at == set->n_leaves)
+        return (struct ordered_place){at, 0};
+    const struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
+    return (struct ordered_place){at, keys_seek(leaf->key, leaf->count, first, second)};
+}
+
+const struct ordered_key *ordered_at(const struct ordered *set, const struct ordered_store *store,
+                                     struct ordered_place place) {
+    return place.leaf < set->n_leaves ? &store->leaf[set->leaf[place.leaf]].key[place.slot] : NULL;
+}
+
+struct ordered_place ordered_next(const struct ordered *set, const struct ordered_store *store,
+                                  struct ordered_place place) {
+    if (place.slot + 1 < store->leaf[set->leaf[place.leaf]].count)
+        return (struct ordered_place){place.leaf, place.slot + 1};
+    return (struct ordered_place){place.leaf + 1, 0};
+}
+
+struct ordered_place ordered_before(const struct ordered *set, const struct ordered_store *store,
+                                    struct ordered_place place) {
+    if (place.leaf < set->n_leaves && place.slot > 0)
+        return (struct ordered_place){place.leaf, place.slot - 1};
+    if (place.leaf == 0)
+        return (struct ordered_place){set->n_leaves, 0};
+    return (struct ordered_place){place.leaf - 1, store->leaf[set->leaf[place.leaf - 1]].count - 1};
+}
+
+void ordered_release(struct ordered *set, struct ordered_store *store) {
+    for (uint32_t i = 0; i < set->n_leaves; i++)
+        leaf_give(store, set->leaf[i]);
+    arena_drop(store->arena, (void **)&set->leaf);
+    arena_drop(store->arena, (void **)&set->most);
+    *set = (struct ordered){0};
+}

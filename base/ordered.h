@@ -1,0 +1,70 @@
+/*
+ * Keys in order, in two levels: leaves of up to 128 keys, and the largest key of each leaf in one array.
+ *
+ *     most    |   30   |   71   |   98   |       found by bisection, as is the key in its leaf
+ *     leaf    |12 20 30|44 71   |80 98   |
+ *
+ * A tree of nodes waits for memory at every level; here a search touches two runs of it, and what changes is moved in
+ * one go. Sets that belong together share one store of leaves. Freestanding. Not thread safe.
+ */
+#ifndef STRATA_BASE_ORDERED_H
+#define STRATA_BASE_ORDERED_H
+
+#include "base/arena.h"
+
+/* Ordered by `first`, then `second`; `value` is the caller's. */
+struct ordered_key {
+    uint64_t first, second;
+    uint32_t value;
+};
+
+enum { ORDERED_LEAF_KEYS = 128 };
+
+struct ordered_leaf;
+
+/* Memory of the leaves of any number of sets. Starts as {.arena = ...}. */
+struct ordered_store {
+    struct arena *arena;
+    struct ordered_leaf *leaf; /* a column of the arena */
+    uint32_t count, capacity;
+    uint32_t spare; /* list of leaves that are empty; 0: none */
+};
+
+/* Starts as {0}. */
+struct ordered {
+    uint32_t *leaf; /* [n_leaves] indices into the store, in order of the keys; none is empty */
+    struct ordered_key *most;
+    uint32_t n_leaves, leaf_capacity, most_capacity;
+    uint32_t count; /* keys */
+};
+
+/* Where a key is. Valid until the set changes. */
+struct ordered_place {
+    uint32_t leaf, slot;
+};
+
+/* Adds a key that is not there yet. O(log n), and O(sqrt n) moved bytes for every 64 keys. False: no memory, and
+ * nothing is changed. */
+bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordered_key key);
+
+/* Takes a key out; false where it is not there. O(log n). */
+bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second);
+
+/* The first key that is not below (first, second); behind the last one where there is none. */
+struct ordered_place ordered_seek(const struct ordered *set, const struct ordered_store *store,
+                                  uint64_t first, uint64_t second);
+
+/* The key at a place; NULL behind the last one. */
+const struct ordered_key *ordered_at(const struct ordered *set, const struct ordered_store *store,
+                                     struct ordered_place place);
+
+/* The place behind, and the one before; before the first one it is behind the last. */
+struct ordered_place ordered_next(const struct ordered *set, const struct ordered_store *store,
+                                  struct ordered_place place);
+struct ordered_place ordered_before(const struct ordered *set, const struct ordered_store *store,
+                                    struct ordered_place place);
+
+/* Gives the leaves back to the store, and the set's own arrays to the arena. The set is empty afterwards. */
+void ordered_release(struct ordered *set, struct ordered_store *store);
+
+#endif
