@@ -1,0 +1,380 @@
+/* The model of PyTorch's allocator against published figures: PyTorch's own tests and tables in its pull requests. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analysis/allocator.h"
+#include "memory_host.h"
+
+#include <string.h>
+
+#define MIB (UINT64_C(1) << 20)
+
+struct machine {
+    struct arena arena;
+    struct allocator allocator;
+    uint64_t next;
+};
+
+static uint64_t place(void *context, uint64_t nbytes, bool reservation) {
+    struct machine *machine = context;
+    uint64_t address = machine->next;
+    machine->next += reservation ? UINT64_C(1) << 44 : nbytes;
+    return address;
+}
+
+static struct allocator_settings settings_of(const char *text) {
+    struct allocator_settings settings = allocator_settings_default();
+    size_t bad_at;
+    assert_int_equal(allocator_settings_add(&settings, text, strlen(text), &bad_at), SETTINGS_FINE);
+    return settings;
+}
+
+static struct allocator *machine_open(struct machine *machine, const char *conf) {
+    struct allocator_settings settings = settings_of(conf);
+    *machine = (struct machine){.next = UINT64_C(0x7f0000000000)};
+    arena_init(&machine->arena, plain_host, SIZE_MAX);
+    assert_true(allocator_init(&machine->allocator, &settings, (struct allocator_driver){place, machine},
+                               &machine->arena));
+    return &machine->allocator;
+}
+
+static void machine_close(struct machine *machine) {
+    assert_true(allocator_is_sound(&machine->allocator));
+    assert_false(machine->allocator.no_memory);
+    arena_release(&machine->arena);
+}
+
+static uint32_t ask(struct allocator *a, uint64_t nbytes) {
+    return allocator_allocate(a, nbytes, 1, 0);
+}
+
+static void conf_set(struct allocator *a, const char *conf) {
+    a->settings = settings_of(conf);
+}
+
+/* ---- sizes ---- */
+
+static void test_rounding(void **state) {
+    (void)state;
+    struct allocator_settings plain = allocator_settings_default();
+    assert_int_equal(allocator_round(&plain, 1), 512);
+    assert_int_equal(allocator_round(&plain, 512), 512);
+    assert_int_equal(allocator_round(&plain, 513), 1024);
+    struct allocator_settings four = settings_of("roundup_power2_divisions:4");
+    assert_int_equal(allocator_round(&four, 84 * MIB), 96 * MIB);
+    assert_int_equal(allocator_round(&four, 64 * MIB), 64 * MIB);
+    assert_int_equal(allocator_round(&four, 2048), 2048);
+    assert_int_equal(allocator_round(&four, 2049), 2560);
+    for (unsigned divisions = 2; divisions <= 16; divisions *= 2) {
+        struct allocator_settings some = allocator_settings_default();
+        for (unsigned i = 0; i < ROUNDUP_CLASSES; i++)
+            some.roundup[i] = divisions;
+        uint64_t step = 64 * MIB / divisions;
+        assert_int_equal(allocator_round(&some, 84 * MIB), (84 * MIB + step - 1) / step * step);
+    }
+    struct allocator_settings classes = settings_of("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]");
+    assert_int_equal(allocator_round(&classes, 300 * MIB), 300 * MIB);
+    assert_int_equal(allocator_round(&classes, 600 * MIB), 768 * MIB);
+    assert_int_equal(allocator_round(&classes, 1100 * MIB), 1280 * MIB);
+    assert_int_equal(allocator_round(&classes, 2100 * MIB), 2304 * MIB);
+    plain.aligned = true; /* Ascend asks for 32 bytes more */
+    assert_int_equal(allocator_round(&plain, 480), 512);
+    assert_int_equal(allocator_round(&plain, 481), 1024);
+}
+
+static void test_settings_as_text(void **state) {
+    (void)state;
+    static const char text[] =
+        "expandable_segments:True,garbage_collection_threshold:0.8,large_segment_size_mb:64,"
+        "max_non_split_rounding_mb:32,max_split_size_mb:128,roundup_power2_divisions:8";
+    char printed[ALLOCATOR_SETTINGS_TEXT];
+    struct allocator_settings settings = settings_of(text), again;
+    allocator_settings_print(&settings, printed);
+    assert_string_equal(printed, text);
+    settings = settings_of("roundup_power2_divisions:[256:1,512:2,1024:4,>:8]");
+    allocator_settings_print(&settings, printed);
+    again = settings_of(printed);
+    assert_true(allocator_settings_equal(&settings, &again));
+    allocator_settings_print(
+        &(struct allocator_settings){.large_segment_bytes = 20 * MIB, .max_split_bytes = ALLOCATOR_UNLIMITED},
+        printed);
+    assert_string_equal(printed, "");
+}
+
+static void test_settings_that_are_wrong(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        enum settings_problem problem;
+        size_t at;
+    } cases[] = {
+        {"max_split_size_mb:19", SETTINGS_WRONG, 0},
+        {"expandable_segments:yes", SETTINGS_WRONG, 0},
+        {"expandable_segments:True,roundup_power2_divisions:3", SETTINGS_WRONG, 25},
+        {"roundup_power2_divisions:[256:1", SETTINGS_WRONG, 0},
+        {"garbage_collection_threshold:1.5", SETTINGS_WRONG, 0},
+        {"max_split_size_mb", SETTINGS_WRONG, 0},
+        {"max_split_size_mb:128 mb", SETTINGS_WRONG, 0},
+        {"backend:native, expandable_segments:True", SETTINGS_FINE, 0},
+        {"pinned_num_register_threads:8", SETTINGS_FINE, 0},
+        {"expandable_segment:True", SETTINGS_UNKNOWN, 0},
+        {",, ,", SETTINGS_FINE, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct allocator_settings settings = allocator_settings_default();
+        size_t at;
+        assert_int_equal(allocator_settings_add(&settings, cases[i].text, strlen(cases[i].text), &at),
+                         cases[i].problem);
+        assert_int_equal(at, cases[i].at);
+    }
+}
+
+static void test_settings_of_a_snapshot(void **state) {
+    (void)state;
+    static const char json[] =
+        "{\"PYTORCH_CUDA_ALLOC_CONF\":\"large_segment_size_mb:32\",\"max_split_size\":-1,"
+        "\"garbage_collection_threshold\":0.25,\"expandable_segments\":true,\"unknown\":[1,{\"a\":\"}\"}],"
+        "\"roundup_power2_divisions\":{\"1\":0,\"2\":4,\"32768\":8}}";
+    struct trace trace;
+    struct allocator_settings settings;
+    assert_true(trace_init(&trace, plain_host, SIZE_MAX));
+    assert_false(allocator_settings_read(&settings, &trace));
+    trace.settings = trace_string_add(&trace, json, strlen(json));
+    assert_true(allocator_settings_read(&settings, &trace));
+    assert_true(settings.expandable);
+    assert_int_equal(settings.large_segment_bytes, 32 * MIB);
+    assert_true(settings.max_split_bytes == ALLOCATOR_UNLIMITED);
+    assert_int_equal(settings.collect_ppm, 250000);
+    assert_int_equal(settings.roundup[1], 4);
+    assert_int_equal(settings.roundup[15], 8);
+    assert_int_equal(settings.roundup[0], 0);
+    trace_release(&trace);
+}
+
+/* ---- splitting ---- */
+
+static void test_a_small_request_takes_its_512(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "");
+    uint32_t block = ask(a, 512);
+    assert_int_equal(a->reserved_bytes, 2 * MIB);
+    assert_int_equal(a->block[block].size, 512);
+    assert_int_equal(a->block[a->block[block].behind].size, 2 * MIB - 512);
+    assert_int_equal(a->n_calls, 1);
+    assert_int_equal(a->call[0].change, SEGMENT_ALLOC);
+    machine_close(&machine);
+}
+
+static void test_large_requests_split_above_1_mib(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "");
+    uint32_t small = ask(a, MIB + 512), large = ask(a, 19 * MIB + MIB / 2);
+    assert_int_equal(a->block[small].size, MIB + 512);
+    assert_int_equal(a->block[large].size, 20 * MIB);
+    assert_int_equal(a->reserved_bytes, 40 * MIB);
+    allocator_free(a, small);
+    assert_int_equal(a->block[small].size, 20 * MIB); /* joined with its rest */
+    machine_close(&machine);
+}
+
+/* ---- a loop whose large blocks find no place: max_split_size with expandable segments (PyTorch's PR 193400) ---- */
+
+struct loop {
+    uint32_t keep[130];
+    uint32_t n_keep;
+};
+
+static bool loop_turn(struct allocator *a, struct loop *loop) {
+    uint32_t first = ask(a, 91 * MIB), second = ask(a, 45 * MIB + MIB / 2);
+    loop->keep[loop->n_keep] = ask(a, 2 * MIB);
+    if (first == 0 || second == 0 || loop->keep[loop->n_keep++] == 0)
+        return false;
+    allocator_free(a, first);
+    allocator_free(a, second);
+    return true;
+}
+
+static void assert_loop(const char *conf, const uint64_t mib[6]) {
+    struct machine machine;
+    struct loop loop = {0};
+    struct allocator *a = machine_open(&machine, conf);
+    assert_int_not_equal(ask(a, 64 * MIB), 0);
+    for (unsigned cycle = 0; cycle <= 100; cycle++) {
+        assert_true(loop_turn(a, &loop));
+        if (cycle % 20 == 0)
+            assert_int_equal(a->reserved_bytes / MIB, mib[cycle / 20]);
+    }
+    machine_close(&machine);
+}
+
+static void test_table_of_a_known_pathology(void **state) {
+    (void)state;
+    assert_loop("max_split_size_mb:128,expandable_segments:True",
+                (const uint64_t[]){220, 2980, 5760, 8520, 11300, 14060});
+    assert_loop("expandable_segments:True", (const uint64_t[]){220, 260, 300, 340, 380, 420});
+    assert_loop("", (const uint64_t[]){222, 262, 302, 342, 382, 422});
+    assert_loop("max_split_size_mb:128", (const uint64_t[]){222, 262, 302, 342, 382, 422});
+}
+
+static void assert_retry_at_115(uint64_t budget) {
+    struct machine machine;
+    struct loop loop = {0};
+    struct allocator *a = machine_open(&machine, "max_split_size_mb:128,expandable_segments:True");
+    a->budget_bytes = budget;
+    assert_int_not_equal(ask(a, 64 * MIB), 0);
+    for (unsigned cycle = 0; cycle < 115; cycle++)
+        assert_true(loop_turn(a, &loop));
+    assert_int_equal(a->n_retries, 0);
+    assert_true(loop_turn(a, &loop));
+    assert_int_equal(a->n_retries, 1);
+    assert_int_equal(a->reserved_bytes, 2680 * MIB);
+    assert_int_equal(a->peak_reserved_bytes, 16000 * MIB);
+    machine_close(&machine);
+}
+
+static void test_the_same_with_a_budget(void **state) {
+    (void)state;
+    assert_retry_at_115(16000 * MIB);
+    assert_retry_at_115(16099 * MIB);
+}
+
+/* ---- PyTorch's own: test_max_split_expandable, test_garbage_collect_expandable ---- */
+
+static void limit_set(struct allocator *a, uint64_t nbytes) {
+    a->device_bytes = nbytes;
+    a->settings.fraction_ppm = 1000000;
+}
+
+static void test_max_split_with_expandable(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "");
+    static const char *const confs[] = {
+        "max_split_size_mb:40", "max_split_size_mb:40,expandable_segments:True", "max_split_size_mb:40"};
+    uint32_t blocks[3];
+    for (int i = 0; i < 3; i++) {
+        conf_set(a, confs[i]);
+        limit_set(a, 120 * MIB);
+        blocks[i] = ask(a, 40 * MIB);
+        assert_int_not_equal(blocks[i], 0);
+    }
+    assert_int_equal(ask(a, 40 * MIB), 0);
+    assert_int_equal(a->n_ooms, 1);
+    for (int i = 0; i < 3; i++)
+        allocator_free(a, blocks[i]);
+    assert_int_not_equal(ask(a, 120 * MIB), 0);
+    machine_close(&machine);
+}
+
+static void test_collecting_passes_expandable(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "garbage_collection_threshold:0.5");
+    limit_set(a, 120 * MIB);
+    uint32_t plain = ask(a, 40 * MIB);
+    conf_set(a, "garbage_collection_threshold:0.5,expandable_segments:True");
+    limit_set(a, 120 * MIB);
+    uint32_t expandable = ask(a, 40 * MIB);
+    allocator_free(a, plain);
+    allocator_free(a, expandable);
+    assert_int_equal(a->reserved_bytes, 80 * MIB);
+    conf_set(a, "garbage_collection_threshold:0.5");
+    limit_set(a, 120 * MIB);
+    a->n_calls = 0;
+    assert_int_not_equal(ask(a, 80 * MIB), 0);
+    assert_int_equal(a->reserved_bytes, 120 * MIB);
+    assert_int_equal(a->call[0].change, SEGMENT_FREE); /* the plain one, not the other */
+    assert_int_equal(a->n_calls, 2);
+    assert_int_equal(a->n_retries, 0);
+    machine_close(&machine);
+}
+
+/* ---- waiting, giving back, pools ---- */
+
+static void test_a_retry_completes_what_waits(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "");
+    a->budget_bytes = 100 * MIB;
+    uint32_t first = ask(a, 60 * MIB), second = ask(a, 40 * MIB);
+    allocator_wait(a, first);
+    allocator_wait(a, second);
+    allocator_free(a, first);
+    assert_int_equal(a->n_waiting, 1);
+    assert_int_equal(a->active_bytes, 40 * MIB);
+    assert_int_not_equal(ask(a, 80 * MIB), 0);
+    assert_int_equal(a->n_retries, 1);
+    assert_int_equal(a->reserved_bytes, 80 * MIB);
+    machine_close(&machine);
+}
+
+static void test_pages_are_given_back_whole(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "expandable_segments:True");
+    uint32_t first = ask(a, 30 * MIB), kept = ask(a, 2 * MIB), last = ask(a, 48 * MIB);
+    assert_int_equal(a->reserved_bytes, 80 * MIB);
+    allocator_free(a, first);
+    allocator_free(a, last);
+    allocator_empty_cache(a);
+    assert_int_equal(a->reserved_bytes, 20 * MIB); /* the pages that the kept one lies in */
+    assert_true(allocator_is_sound(a));
+    allocator_free(a, kept);
+    allocator_empty_cache(a);
+    assert_int_equal(a->reserved_bytes, 0);
+    machine_close(&machine);
+}
+
+static void test_pools_and_streams_share_nothing(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "");
+    allocator_free(a, allocator_allocate(a, 4 * MIB, 1, 0));
+    (void)allocator_allocate(a, 4 * MIB, 1, 1);
+    (void)allocator_allocate(a, 4 * MIB, 2, 0);
+    assert_int_equal(a->reserved_bytes, 60 * MIB);
+    (void)allocator_allocate(a, 4 * MIB, POOL_UNKNOWN, 0); /* the default pool */
+    assert_int_equal(a->reserved_bytes, 60 * MIB);
+    machine_close(&machine);
+}
+
+static void test_exact_releases(void **state) {
+    (void)state;
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, "");
+    uint32_t first = ask(a, 30 * MIB), second = ask(a, 4 * MIB);
+    uint64_t address = a->block[first].address;
+    assert_false(allocator_give_back(a, address, 30 * MIB));
+    allocator_free(a, first);
+    assert_false(allocator_give_back(a, address, 10 * MIB));
+    assert_true(allocator_give_back(a, address, 30 * MIB));
+    assert_int_equal(a->reserved_bytes, 20 * MIB);
+    allocator_free(a, second);
+    machine_close(&machine);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_settings_as_text),
+        cmocka_unit_test(test_settings_that_are_wrong),
+        cmocka_unit_test(test_settings_of_a_snapshot),
+        cmocka_unit_test(test_a_small_request_takes_its_512),
+        cmocka_unit_test(test_large_requests_split_above_1_mib),
+        cmocka_unit_test(test_table_of_a_known_pathology),
+        cmocka_unit_test(test_the_same_with_a_budget),
+        cmocka_unit_test(test_max_split_with_expandable),
+        cmocka_unit_test(test_collecting_passes_expandable),
+        cmocka_unit_test(test_a_retry_completes_what_waits),
+        cmocka_unit_test(test_pages_are_given_back_whole),
+        cmocka_unit_test(test_pools_and_streams_share_nothing),
+        cmocka_unit_test(test_exact_releases),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
