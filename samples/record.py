@@ -14,8 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-STORIES = ("train", "leak_zero_grad", "leak_two_per_layer", "oom", "expandable", "streams", "overflow", "two_devices",
-           "private_pools", "hostile_names", "one_event", "user_metadata_annotate")
+STORIES = ("train", "leak_graph", "leak_two_per_layer", "leak_zero_grad", "leak_zero_grad_healthy", "held_over",
+           "held_over_healthy", "leak_forward_only", "leak_forward_only_healthy", "kept_per_layer",
+           "kept_per_layer_healthy", "oom", "expandable", "streams", "overflow", "two_devices", "private_pools",
+           "hostile_names", "one_event", "user_metadata_annotate")
 ENVIRONMENT = {"expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}}
 HOSTILE = ("</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "größe_память_メモリ_ذاكرة", "🔥🚀",
            "\u202egnp.exe", "line\u2028separator", "tab\tnewline\nescape\x1b[31m", "a" * 4000)
@@ -127,7 +129,7 @@ def train(torch, steps):
     return run
 
 
-def leak_zero_grad(torch, steps):
+def leak_graph(torch, steps):
     run, losses = Run(torch), []
     for number in range(steps):
         losses.append(run.step(number, retain_graph=True, zero_grad=False))
@@ -145,6 +147,52 @@ def leak_two_per_layer(torch, steps):
     for number in range(steps):
         run.step(number)
     return run, kept
+
+
+def leak_zero_grad(torch, steps, healthy=False):
+    run = Run(torch, layers=2, width=512)
+    for number in range(steps):
+        run.step(number, zero_grad=healthy)
+    return run
+
+
+def held_over(torch, steps, healthy=False):
+    """The name `logits` is bound to the last step's while the next step runs."""
+    run, logits = Run(torch, layers=2, width=512), None
+    for _ in range(steps):
+        inputs, labels = run.batch(4, 512)
+        new = run.model(inputs)
+        torch.nn.functional.cross_entropy(new.flatten(0, 1), labels.flatten()).backward()
+        run.optimizer.step()
+        run.optimizer.zero_grad(set_to_none=True)
+        logits = None if healthy else new.detach()
+        del new
+    return run, logits
+
+
+def leak_forward_only(torch, steps, healthy=False):
+    """A list keeps a hidden state of every batch on the GPU that was meant for the CPU."""
+    run, history = Run(torch, layers=3, width=512), []
+    with torch.no_grad():
+        for _ in range(steps + 2):
+            hidden = run.model(run.batch(8, 512)[0])[:, -1].clone()
+            history.append(hidden.cpu() if healthy else hidden)
+    return run, history
+
+
+def kept_per_layer(torch, steps, healthy=False):
+    kept = []
+    run = Run(torch, layers=8, width=768, probe=None if healthy else lambda hidden, weights: kept.append(hidden.clone()))
+    run.step(0, batch=8)
+    return run, kept
+
+
+def healthy_twin(story):
+    return lambda torch, steps: story(torch, steps, healthy=True)
+
+
+leak_zero_grad_healthy, held_over_healthy = healthy_twin(leak_zero_grad), healthy_twin(held_over)
+leak_forward_only_healthy, kept_per_layer_healthy = healthy_twin(leak_forward_only), healthy_twin(kept_per_layer)
 
 
 def oom(torch, steps):

@@ -57,7 +57,7 @@ function makeRanks() {
     const dumps = path.join(folder, "dumps");
     mkdirSync(dumps);
     for (let rank = 0; rank < 16; rank++) {
-        const story = rank === 3 ? "leak_zero_grad" : rank === 7 ? "oom" : "train";
+        const story = rank === 3 ? "leak_graph" : rank === 7 ? "oom" : "train";
         const name = rank === 14 ? HOSTILE : `rank${rank}_memory_snapshot.pickle`;
         run("python3", path.join(here, "..", "samples", "generate.py"), "--story", story, "--seed", String(rank), "-o", path.join(dumps, name));
     }

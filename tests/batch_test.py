@@ -131,7 +131,7 @@ class SixteenRanks(unittest.TestCase):
         cls.dumps = cls.folder / "dumps"
         cls.dumps.mkdir()
         for rank in range(16):
-            story = {3: "leak_zero_grad", 7: "oom"}.get(rank, "train")
+            story = {3: "leak_graph", 7: "oom"}.get(rank, "train")
             cls.write(rank, pickle.dumps(STORIES[story](100 + rank), protocol=4))
         whole = cls.path(5).read_bytes()
         cls.write(5, whole[:len(whole) // 4])

@@ -35,7 +35,7 @@ PICTURES = {
     "oom_dark": ("oom", ("--theme", "dark", "--at", "oom", "--capacity", "8GiB")),
     "streams_time": ("streams", ("--axis", "time", "--scale", "2", "--width", "500", "--height", "320")),
     "overflow_category": ("overflow", ("--color-by", "category")),
-    "internal": ("leak_zero_grad", ("--hide-internal", "--from", "peak-600", "--to", "peak+99")),
+    "internal": ("leak_graph", ("--hide-internal", "--from", "peak-600", "--to", "peak+99")),
 }
 PICTURE_SIZE = ("--width", "800", "--height", "450")
 TEXT_TOLERANCE = 24  # of 255 and of each channel: another version of FreeType rounds a little differently
@@ -445,7 +445,7 @@ class Sections(unittest.TestCase):
         self.assertIn(b"device 1 is shown, which ran out of memory", done.stderr)
 
     def test_leaks_of_the_samples(self):
-        leaks = {"leak_zero_grad": "attention.py", "leak_two_per_layer": "probe.py"}
+        leaks = {"leak_graph": "attention.py", "leak_two_per_layer": "probe.py"}
         for path in samples():
             for device in report(path)["devices"]:
                 growth = device["growth"]

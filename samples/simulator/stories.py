@@ -1,6 +1,7 @@
 """The recordings under samples/: each function plays one script and returns the snapshot that it would dump."""
 
 from .allocator import GIB, KIB, MIB, OutOfMemory
+from .mistakes import MISTAKES
 from .stacks import CALL, LINEAR, MAIN, NO_LINE, PROJECT, STEP, TORCH
 from .transformer import Shape, Training
 from .world import Flavour, Recording, RecordingEnds, World, settings, snapshot
@@ -74,7 +75,7 @@ def _any_size(dice):
 # ---- leaks ----
 
 
-def leak_zero_grad(seed):
+def leak_graph(seed):
     """loss.backward(retain_graph=True), losses kept in a list, zero_grad never called: every step's graph stays."""
     class Leaking(Training):
         def zero_grad(self):
@@ -395,5 +396,5 @@ def _compiled_region(world):
 
 
 STORIES = {story.__name__: story for story in (
-    train, leak_zero_grad, leak_two_per_layer, oom, expandable, streams, overflow, two_devices, private_pools,
+    train, leak_graph, leak_two_per_layer, *MISTAKES, oom, expandable, streams, overflow, two_devices, private_pools,
     hostile_names, one_event, user_metadata_annotate)}
