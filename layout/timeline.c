@@ -8,15 +8,19 @@ enum { PEAK_BLOCK = 64 };
 /* Microseconds stay below this (two years), so that positions in 1/65536 us fit 64 bits. */
 static const int64_t MAX_US = INT64_C(1) << 46;
 
+static bool is_kept(const uint64_t *keep, uint32_t life) {
+    return keep == NULL || (keep[life / 64] >> life % 64 & 1) != 0;
+}
+
 /* Changes first, then their running sum, in one array. */
-static bool live_build(struct timeline *timeline, struct arena *arena) {
+static bool live_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
     uint64_t *live = arena_column(arena, timeline->n_moments, sizeof *live);
     if (live == NULL)
         return false;
     bytes_zero(live, (size_t)timeline->n_moments * sizeof *live);
     for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] >= timeline->n_moments)
+        if (lives->birth[i] >= timeline->n_moments || !is_kept(keep, i))
             continue;
         live[lives->birth[i]] += lives->size[i];
         if (lives->death[i] < timeline->n_moments)
@@ -38,7 +42,7 @@ static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
     return peak;
 }
 
-static bool peaks_build(struct timeline *timeline, struct arena *arena) {
+static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
     timeline->block_peak = arena_column(arena, n_blocks, sizeof *timeline->block_peak);
     timeline->block_bytes = arena_column(arena, n_blocks, sizeof *timeline->block_bytes);
@@ -54,7 +58,7 @@ static bool peaks_build(struct timeline *timeline, struct arena *arena) {
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
     const struct lives *lives = &timeline->device->lives;
     for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i])
+        if (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i] && is_kept(keep, i))
             timeline->live_at_peak += life_allocations(lives, i);
     return true;
 }
@@ -208,20 +212,21 @@ static unsigned bucket_of(const struct lives *lives, uint32_t life) {
 }
 
 /* A counting sort; lives are in order of birth already and stay so within a bucket. */
-static bool buckets_build(struct timeline *timeline, struct arena *arena) {
+static bool buckets_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
     timeline->by_lifetime = arena_column(arena, lives->count, sizeof *timeline->by_lifetime);
     if (timeline->by_lifetime == NULL)
         return false;
     uint32_t next[LIFETIME_BUCKETS + 1] = {0};
     for (uint32_t i = 0; i < lives->count; i++)
-        next[bucket_of(lives, i) + 1]++;
+        next[bucket_of(lives, i) + 1] += is_kept(keep, i);
     for (unsigned b = 0; b < LIFETIME_BUCKETS; b++)
         next[b + 1] += next[b];
     for (unsigned b = 0; b <= LIFETIME_BUCKETS; b++)
         timeline->bucket_start[b] = next[b];
     for (uint32_t i = 0; i < lives->count; i++)
-        timeline->by_lifetime[next[bucket_of(lives, i)]++] = i;
+        if (is_kept(keep, i))
+            timeline->by_lifetime[next[bucket_of(lives, i)]++] = i;
     return true;
 }
 
@@ -244,8 +249,15 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
                    struct arena *arena) {
     *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
     timeline->n_moments = timeline->device->n_events + 1;
-    return live_build(timeline, arena) && peaks_build(timeline, arena) && reserved_build(timeline, arena) &&
-           times_build(timeline, arena) && buckets_build(timeline, arena) && sites_build(timeline, arena);
+    return live_build(timeline, NULL, arena) && peaks_build(timeline, NULL, arena) && reserved_build(timeline, arena) &&
+           times_build(timeline, arena) && buckets_build(timeline, NULL, arena) && sites_build(timeline, arena);
+}
+
+bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep, struct arena *arena) {
+    *timeline = *whole;
+    timeline->live_at_peak = 0;
+    return live_build(timeline, keep, arena) && peaks_build(timeline, keep, arena) &&
+           buckets_build(timeline, keep, arena);
 }
 
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {

@@ -1,0 +1,400 @@
+#include "layout/filter.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+
+/* ---- small things ---- */
+
+static uint8_t lower(uint8_t byte) {
+    return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte - 'A' + 'a') : byte;
+}
+
+static bool bit(const uint64_t *bits, uint32_t at) {
+    return (bits[at / 64] >> at % 64 & 1) != 0;
+}
+
+static uint32_t digits_put(uint32_t number, char *text) {
+    char reversed[10];
+    uint32_t n = 0;
+    do
+        reversed[n++] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    for (uint32_t i = 0; i < n; i++)
+        text[i] = reversed[n - 1 - i];
+    return n;
+}
+
+/* ---- texts ---- */
+
+struct needle {
+    uint8_t bytes[FILTER_TEXT_MAX_NBYTES]; /* lower case */
+    uint32_t nbytes;
+};
+
+static struct needle needle_of(const struct filter_word *word) {
+    struct needle needle = {.nbytes = word->nbytes};
+    for (uint32_t i = 0; i < word->nbytes; i++)
+        needle.bytes[i] = lower((uint8_t)word->text[i]);
+    return needle;
+}
+
+static bool text_holds(const uint8_t *text, uint32_t nbytes, const struct needle *needle) {
+    for (uint32_t at = 0; needle->nbytes <= nbytes && at <= nbytes - needle->nbytes; at++) {
+        uint32_t i = 0;
+        while (i < needle->nbytes && lower(text[at + i]) == needle->bytes[i])
+            i++;
+        if (i == needle->nbytes)
+            return true;
+    }
+    return false;
+}
+
+/* Which strings hold the needle, each looked at when it is first asked for: 0 not yet, 1 no, 2 yes. */
+struct texts {
+    const struct trace *trace;
+    const struct needle *needle;
+    uint8_t *known; /* [strings.count] */
+};
+
+static bool string_holds(struct texts *texts, uint32_t id) {
+    if (texts->known[id] == 0) {
+        uint32_t nbytes;
+        const uint8_t *bytes = trace_string(texts->trace, id, &nbytes);
+        texts->known[id] = text_holds(bytes, nbytes, texts->needle) ? 2 : 1;
+    }
+    return texts->known[id] == 2;
+}
+
+/* Where the needle spans the end of the file's name, the line and the begin of the function's: so much of "file:line
+ * function" is looked at as it may need, not texts that thousands of frames share. */
+static bool frame_seam_holds(const struct texts *texts, const struct frame *frame) {
+    uint8_t text[2 * FILTER_TEXT_MAX_NBYTES + 16];
+    uint32_t n_file, n_name, n = 0, most = texts->needle->nbytes - 1;
+    const uint8_t *file = trace_string(texts->trace, frame->file, &n_file);
+    const uint8_t *name = trace_string(texts->trace, frame->name, &n_name);
+    uint32_t tail = n_file < most ? n_file : most, head = n_name < most ? n_name : most;
+    bytes_copy(text, file + (n_file - tail), tail);
+    n = tail;
+    if (frame->line != 0) {
+        text[n++] = ':';
+        n += digits_put(frame->line, (char *)text + n);
+    }
+    text[n++] = ' ';
+    bytes_copy(text + n, name, head);
+    return text_holds(text, n + head, texts->needle);
+}
+
+static bool fx_holds(struct texts *texts, uint32_t id) {
+    const struct fx *fx = &texts->trace->fx.fx[id];
+    return id != 0 && (string_holds(texts, fx->op) || string_holds(texts, fx->name) ||
+                       string_holds(texts, fx->target) || string_holds(texts, fx->original_trace));
+}
+
+static bool frame_holds(struct texts *texts, uint32_t id, bool file_only) {
+    const struct frame *frame = &texts->trace->frames.frame[id];
+    if (id == 0)
+        return false;
+    if (string_holds(texts, frame->file))
+        return true;
+    return !file_only && (string_holds(texts, frame->name) || frame_seam_holds(texts, frame) ||
+                          fx_holds(texts, frame->fx));
+}
+
+uint32_t filter_frame_text(const struct trace *trace, uint32_t id, char *text, uint32_t capacity) {
+    const struct frame *frame = &trace->frames.frame[id];
+    const uint32_t parts[2] = {frame->file, frame->name};
+    uint32_t n = 0, nbytes;
+    for (uint32_t part = 0; part < 2; part++) {
+        const uint8_t *bytes = trace_string(trace, parts[part], &nbytes);
+        for (uint32_t i = 0; i < nbytes && n + 1 < capacity; i++)
+            text[n++] = bytes[i] != 0 ? (char)bytes[i] : ' ';
+        char line[12] = ":";
+        uint32_t n_line = part == 0 && frame->line != 0 ? 1 + digits_put(frame->line, line + 1) : 0;
+        for (uint32_t i = 0; i < n_line && n + 1 < capacity; i++)
+            text[n++] = line[i];
+        if (part == 0 && n + 1 < capacity)
+            text[n++] = ' ';
+    }
+    if (capacity != 0)
+        text[n] = '\0';
+    return n;
+}
+
+/* ---- stacks and contexts that meet a text or an expression ---- */
+
+struct masks {
+    uint8_t *frames, *stacks, *contexts, *known;
+};
+
+static bool masks_init(struct masks *masks, const struct trace *trace, struct arena *arena) {
+    masks->frames = arena_column(arena, trace->frames.count, 1);
+    masks->stacks = arena_column(arena, trace->stacks.count, 1);
+    masks->contexts = arena_column(arena, trace->contexts.count, 1);
+    masks->known = arena_column(arena, trace->strings.count, 1);
+    if (masks->frames == NULL || masks->stacks == NULL || masks->contexts == NULL || masks->known == NULL)
+        return false;
+    bytes_zero(masks->frames, trace->frames.count);
+    bytes_zero(masks->contexts, trace->contexts.count);
+    bytes_zero(masks->known, trace->strings.count);
+    return true;
+}
+
+static void masks_drop(struct masks *masks, struct arena *arena) {
+    ARENA_DROP(arena, masks->known);
+    ARENA_DROP(arena, masks->contexts);
+    ARENA_DROP(arena, masks->stacks);
+    ARENA_DROP(arena, masks->frames);
+}
+
+static void masks_of_text(struct masks *masks, const struct trace *trace, const struct filter_word *word) {
+    struct needle needle = needle_of(word);
+    struct texts texts = {trace, &needle, masks->known};
+    bool file_only = word->kind == FILTER_FILE;
+    for (uint32_t i = 1; i < trace->frames.count; i++)
+        masks->frames[i] = frame_holds(&texts, i, file_only);
+    for (uint32_t i = 1; i < trace->contexts.count && !file_only; i++) {
+        const struct context *context = &trace->contexts.context[i];
+        masks->contexts[i] = string_holds(&texts, context->compile_context) ||
+                             string_holds(&texts, context->user_metadata) ||
+                             string_holds(&texts, context->category);
+    }
+}
+
+static void masks_of_regex(struct masks *masks, const struct trace *trace, const struct filter_regex *regex) {
+    for (uint32_t i = 1; i < trace->frames.count; i++) {
+        const struct fx *fx = &trace->fx.fx[trace->frames.frame[i].fx];
+        bool noted = trace->frames.frame[i].fx != 0 &&
+                     (bit(regex->strings, fx->op) || bit(regex->strings, fx->name) ||
+                      bit(regex->strings, fx->target) || bit(regex->strings, fx->original_trace));
+        masks->frames[i] = noted || bit(regex->frames, i);
+    }
+    for (uint32_t i = 1; i < trace->contexts.count; i++) {
+        const struct context *context = &trace->contexts.context[i];
+        masks->contexts[i] = (context->compile_context != 0 && bit(regex->strings, context->compile_context)) ||
+                             (context->user_metadata != 0 && bit(regex->strings, context->user_metadata)) ||
+                             (context->category != 0 && bit(regex->strings, context->category));
+    }
+}
+
+/* A parent has a smaller id, so it is known by now. */
+static void stacks_of_frames(struct masks *masks, const struct trace *trace) {
+    masks->stacks[0] = 0;
+    for (uint32_t i = 1; i < trace->stacks.count; i++)
+        masks->stacks[i] =
+            masks->stacks[trace->stacks.stack[i].parent] | masks->frames[trace->stacks.stack[i].frame];
+}
+
+/* ---- spans ---- */
+
+/* Disjoint ranges of moments, rising. */
+struct ranges {
+    struct sort_row *row; /* key: from, value: until */
+    uint32_t count;
+};
+
+static bool name_holds(const struct filter_span *span, const struct needle *needle) {
+    return text_holds(span->name, span->nbytes, needle);
+}
+
+static bool span_meets(const struct filter_span *span, const struct filter_word *word, const struct needle *needle) {
+    if (word->kind == FILTER_PHASE)
+        return name_holds(span, needle);
+    return span->number >= 0 && (uint64_t)span->number >= word->low && (uint64_t)span->number <= word->high;
+}
+
+static void ranges_join(struct ranges *ranges) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < ranges->count; i++) {
+        struct sort_row row = ranges->row[i];
+        if (n != 0 && row.key <= ranges->row[n - 1].value) {
+            if (row.value > ranges->row[n - 1].value)
+                ranges->row[n - 1].value = row.value;
+            continue;
+        }
+        ranges->row[n++] = row;
+    }
+    ranges->count = n;
+}
+
+static bool ranges_of(struct ranges *ranges, const struct filter_word *word, const struct filter_span *spans,
+                      uint32_t n_spans, struct arena *arena) {
+    struct needle needle = needle_of(word);
+    struct sort_row *spare = arena_column(arena, n_spans, sizeof *spare);
+    ranges->row = arena_column(arena, n_spans, sizeof *ranges->row);
+    ranges->count = 0;
+    bool done = spare != NULL && ranges->row != NULL;
+    for (uint32_t i = 0; done && i < n_spans; i++)
+        if (spans[i].from < spans[i].until && span_meets(&spans[i], word, &needle))
+            ranges->row[ranges->count++] = (struct sort_row){spans[i].from, spans[i].until};
+    if (done) {
+        sort_rows(ranges->row, spare, ranges->count);
+        ranges_join(ranges);
+    }
+    ARENA_DROP(arena, spare);
+    return done;
+}
+
+static bool ranges_hold(const struct ranges *ranges, uint32_t moment) {
+    uint32_t low = 0, high = ranges->count; /* the first range that begins later */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (ranges->row[middle].key <= moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low != 0 && moment < ranges->row[low - 1].value;
+}
+
+/* ---- allocations ---- */
+
+struct keeping {
+    const struct timeline *timeline;
+    const struct filter_facts *facts;
+    const struct filter_word *word;
+    struct masks masks;
+    struct ranges ranges;
+    uint32_t category; /* n_categories: none is called that */
+    uint16_t stream;
+    bool stream_known;
+};
+
+/* Microseconds of an allocation; what outlasts the recording ends with it. */
+static uint64_t life_us(const struct timeline *timeline, uint32_t life) {
+    const struct lives *lives = &timeline->device->lives;
+    int64_t end =
+        lives->death[life] < timeline->n_moments ? timeline->start_us[lives->death[life]] : timeline->end_us;
+    return (uint64_t)(end - timeline->start_us[lives->birth[life]]);
+}
+
+static bool within(const struct filter_word *word, uint64_t value) {
+    return value >= word->low && value <= word->high;
+}
+
+static bool holds_address(const struct lives *lives, uint32_t life, uint64_t address) {
+    uint64_t from = lives->address[life];
+    return address == from || (address > from && address - from < lives->size[life]);
+}
+
+static bool pool_meets(const struct device_trace *device, const struct filter_word *word, uint32_t pool) {
+    if (word->kind == FILTER_POOL)
+        return pool == word->low;
+    if (word->kind == FILTER_POOL_PRIVATE)
+        return pool > 1;
+    return pool != POOL_UNKNOWN && device->pools[pool].first == word->low && device->pools[pool].second == word->high;
+}
+
+static bool life_meets(const struct keeping *keeping, uint32_t life) {
+    const struct timeline *timeline = keeping->timeline;
+    const struct lives *lives = &timeline->device->lives;
+    const struct filter_word *word = keeping->word;
+    switch (word->kind) {
+    case FILTER_TEXT:
+    case FILTER_REGEX:
+    case FILTER_FILE:
+        return (keeping->masks.stacks[lives->stack[life]] | keeping->masks.contexts[lives->context[life]]) != 0;
+    case FILTER_SIZE: return within(word, lives->size[life]);
+    case FILTER_AGE_EVENTS: return within(word, lives->death[life] - lives->birth[life]);
+    case FILTER_AGE_US: return timeline->start_us != NULL && within(word, life_us(timeline, life));
+    case FILTER_STREAM:
+    case FILTER_STREAM_HANDLE: return keeping->stream_known && lives->stream[life] == keeping->stream;
+    case FILTER_POOL:
+    case FILTER_POOL_ID:
+    case FILTER_POOL_PRIVATE: return pool_meets(timeline->device, word, lives->pool[life]);
+    case FILTER_CATEGORY:
+        return keeping->facts->category != NULL && keeping->facts->category[life] == keeping->category;
+    case FILTER_PHASE:
+    case FILTER_STEP: return life >= lives->preexisting && ranges_hold(&keeping->ranges, lives->birth[life]);
+    case FILTER_ALIVE_PEAK:
+        return lives->birth[life] <= keeping->facts->peak_moment && keeping->facts->peak_moment < lives->death[life];
+    case FILTER_ALIVE_END: return lives->death[life] >= timeline->n_moments;
+    case FILTER_OWN: return timeline_frame_is_user(timeline, timeline->site[lives->stack[life]]) == (word->low != 0);
+    case FILTER_ADDRESS: return holds_address(lives, life, word->low);
+    }
+    return false;
+}
+
+/* An index as everywhere; a number that is no index may be the file's own. */
+static void stream_find(struct keeping *keeping) {
+    const struct device_trace *device = keeping->timeline->device;
+    uint64_t wanted = keeping->word->low;
+    keeping->stream_known = keeping->word->kind == FILTER_STREAM && wanted < device->n_streams;
+    keeping->stream = (uint16_t)wanted;
+    for (uint32_t i = 0; i < device->n_streams && !keeping->stream_known; i++)
+        if (device->streams[i] == wanted) {
+            keeping->stream_known = true;
+            keeping->stream = (uint16_t)i;
+        }
+}
+
+static void category_find(struct keeping *keeping) {
+    struct needle needle = needle_of(keeping->word);
+    const struct filter_facts *facts = keeping->facts;
+    for (keeping->category = 0; keeping->category < facts->n_categories; keeping->category++) {
+        const char *name = facts->category_names[keeping->category];
+        uint32_t length = 0;
+        while (name[length] != '\0')
+            length++;
+        if (length == needle.nbytes && text_holds((const uint8_t *)name, length, &needle))
+            return;
+    }
+}
+
+/* What a word needs before the first allocation is looked at. False: no memory. */
+static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
+    const struct trace *trace = keeping->timeline->trace;
+    const struct filter_facts *facts = keeping->facts;
+    const struct filter_word *word = keeping->word;
+    bool expression = word->kind == FILTER_REGEX;
+    if (word->kind == FILTER_TEXT || word->kind == FILTER_FILE || expression) {
+        if (!masks_init(&keeping->masks, trace, arena))
+            return false;
+        if (!expression)
+            masks_of_text(&keeping->masks, trace, word);
+        else if (facts->regexes != NULL)
+            masks_of_regex(&keeping->masks, trace, &facts->regexes[word->nth_regex]);
+        stacks_of_frames(&keeping->masks, trace);
+    }
+    if (word->kind == FILTER_STREAM || word->kind == FILTER_STREAM_HANDLE)
+        stream_find(keeping);
+    if (word->kind == FILTER_CATEGORY)
+        category_find(keeping);
+    if (word->kind == FILTER_PHASE)
+        return ranges_of(&keeping->ranges, word, facts->phases, facts->n_phases, arena);
+    if (word->kind == FILTER_STEP)
+        return ranges_of(&keeping->ranges, word, facts->steps, facts->n_steps, arena);
+    return true;
+}
+
+static bool word_keep(const struct filter_word *word, const struct timeline *timeline,
+                      const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
+    struct keeping keeping = {.timeline = timeline, .facts = facts, .word = word};
+    bool done = keeping_prepare(&keeping, arena);
+    for (uint32_t i = 0; done && i < timeline->device->lives.count; i++)
+        if (bit(keep, i) && !life_meets(&keeping, i))
+            keep[i / 64] &= ~(UINT64_C(1) << i % 64);
+    ARENA_DROP(arena, keeping.ranges.row);
+    masks_drop(&keeping.masks, arena);
+    return done;
+}
+
+bool filter_keep(const struct filter *filter, const struct timeline *timeline, const struct filter_facts *facts,
+                 struct arena *arena, uint64_t *keep) {
+    uint32_t n_words = filter_bitmap_words(timeline), count = timeline->device->lives.count;
+    for (uint32_t i = 0; i < n_words; i++)
+        keep[i] = ~UINT64_C(0);
+    keep[n_words - 1] = (UINT64_C(1) << count % 64) - 1;
+    for (uint32_t i = 0; i < filter->n_words; i++)
+        if (!word_keep(&filter->word[i], timeline, facts, arena, keep))
+            return false;
+    return true;
+}
+
+uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep) {
+    const struct lives *lives = &timeline->device->lives;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (filter_keeps(keep, i))
+            count += life_allocations(lives, i);
+    return count;
+}

@@ -1,0 +1,125 @@
+/*
+ * Which allocations are meant: one grammar for the page's search and filter, its address, and --filter of every verb.
+ *
+ *     attention.py size:>100MiB phase:backward alive:peak
+ *
+ * Words are joined by AND. A word is a text, a /regular expression/, or one of
+ *
+ *     size:>100MiB   size:<=1GB   size:500..900KiB     requested bytes
+ *     age:<2ms   age:500..900                          lifetime, in time or in events
+ *     stream:7   stream:default                        index as everywhere, else the file's handle; 0x... is a handle
+ *     pool:default   pool:private   pool:0,1           pool:unknown, pool:2 (index)
+ *     category:gradient   phase:backward   step:3      phases and steps that the allocation was made in
+ *     file:attention                                   a file of its stack
+ *     alive:peak   alive:end   own:yes   own:no        own: made by a line of the user's own code
+ *     0x7f2a10000200                                   its memory holds the address
+ *
+ * Quotes keep blanks together ("layer norm", file:"my model.py"), and make a plain text of what else would be a key. What
+ * looks like a key and is none ("train.py:41", "at::native") is a text.
+ *
+ *     words -> filter_parse -> struct filter -> filter_keep -> bitmap -> scene.keep, groups, curve, picture, report
+ *
+ * Freestanding. No engine for regular expressions is needed here: the caller brings a table of which texts match.
+ */
+#ifndef STRATA_LAYOUT_FILTER_H
+#define STRATA_LAYOUT_FILTER_H
+
+#include "layout/timeline.h"
+
+enum { FILTER_WORDS_MAX = 32, FILTER_TEXT_MAX_NBYTES = 255 };
+
+enum filter_kind {
+    FILTER_TEXT,
+    FILTER_REGEX,
+    FILTER_SIZE,       /* bytes low .. high, both included; so are those below */
+    FILTER_AGE_EVENTS, /* moments */
+    FILTER_AGE_US,
+    FILTER_STREAM,        /* low */
+    FILTER_STREAM_HANDLE, /* low */
+    FILTER_POOL,          /* low: index */
+    FILTER_POOL_ID,       /* low, high: the two parts of its name */
+    FILTER_POOL_PRIVATE,
+    FILTER_CATEGORY,
+    FILTER_PHASE,
+    FILTER_STEP, /* numbers low .. high */
+    FILTER_FILE,
+    FILTER_ALIVE_PEAK,
+    FILTER_ALIVE_END,
+    FILTER_OWN,    /* low: 1 or 0 */
+    FILTER_ADDRESS /* low */
+};
+
+struct filter_word {
+    enum filter_kind kind;
+    const char *text; /* the needle, the expression, the name; into the parsed text */
+    uint32_t nbytes;
+    uint64_t low, high;
+    uint32_t nth_regex;   /* FILTER_REGEX: index among them */
+    bool sensitive;       /* FILTER_REGEX: capitals make a difference: /.../c */
+    uint32_t from, until; /* bytes of the parsed text that the word stands in */
+};
+
+struct filter {
+    uint32_t n_words, n_regexes;
+    struct filter_word word[FILTER_WORDS_MAX];
+};
+
+/* What is wrong with a word: a plain phrase ("is no size"), and where it stands in the text. */
+struct filter_error {
+    const char *what;
+    uint32_t from, until;
+};
+
+/* Reads the words. `text` must outlive the filter. No words: a filter that leaves everything. False: `error` says why,
+ * and the filter is empty. O(nbytes). */
+bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error);
+
+/* Does any word need what only the analysis knows, or what the file may lack? */
+bool filter_has(const struct filter *filter, enum filter_kind kind);
+
+/* A named range of moments: a phase or a step. */
+struct filter_span {
+    uint32_t from, until; /* [from, until) */
+    const uint8_t *name;
+    uint32_t nbytes;
+    int64_t number; /* of a step; -1: none */
+};
+
+/* Which texts a regular expression meets: bits by frame id and by string id. Frames are tested as filter_frame_text
+ * writes them, strings (of contexts and of what torch.fx notes) as they are. */
+struct filter_regex {
+    const uint64_t *frames, *strings;
+};
+
+/* What the words look at besides the timeline; what is NULL or 0 is not known, and no allocation meets a word of it. */
+struct filter_facts {
+    const uint8_t *category;           /* [lives.count] enum category */
+    const char *const *category_names; /* [n_categories] as files spell them */
+    uint32_t n_categories;
+    const struct filter_span *phases, *steps; /* in any order; may overlap */
+    uint32_t n_phases, n_steps;
+    const struct filter_regex *regexes; /* [filter->n_regexes] */
+    uint32_t peak_moment;               /* of alive:peak: the whole run's */
+};
+
+/* "file:line function" of a frame, cut at capacity - 1 bytes, terminated, a NUL as a blank; returns its length. O(length).
+ */
+uint32_t filter_frame_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity);
+
+static inline uint32_t filter_bitmap_words(const struct timeline *timeline) {
+    return timeline->device->lives.count / 64 + 1;
+}
+
+static inline bool filter_keeps(const uint64_t *keep, uint32_t life) {
+    return keep == NULL || (keep[life / 64] >> life % 64 & 1) != 0;
+}
+
+/* Marks in `keep[filter_bitmap_words]` the allocations that meet every word. Scratch comes from `arena` and is given
+ * back. O(words * (lives + stacks + frames + length of all texts)). False: no memory, and the bitmap is not defined. */
+bool filter_keep(const struct filter *filter, const struct timeline *timeline, const struct filter_facts *facts,
+                 struct arena *arena, uint64_t *keep);
+
+/* How many allocations are marked. */
+uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep);
+
+#endif

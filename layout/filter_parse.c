@@ -1,0 +1,360 @@
+/* The words of a filter. Layers: text -> words (quotes, /.../) -> keys -> values. */
+#include "base/units.h"
+#include "layout/filter.h"
+
+struct span {
+    const char *at;
+    uint32_t nbytes;
+};
+
+static bool is_blank(char byte) {
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static char lower(char byte) {
+    return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+}
+
+static bool span_is(struct span span, const char *word) {
+    uint32_t i = 0;
+    while (i < span.nbytes && word[i] != '\0' && lower(span.at[i]) == word[i])
+        i++;
+    return i == span.nbytes && word[i] == '\0';
+}
+
+static struct span span_from(struct span span, uint32_t skip) {
+    return (struct span){span.at + skip, span.nbytes - skip};
+}
+
+/* ---- values ---- */
+
+/* Reads a value with its unit. False: it is none. */
+typedef bool read_value(struct span text, uint64_t *value);
+
+static bool read_size(struct span text, uint64_t *value) {
+    return units_size(text.at, text.nbytes, value);
+}
+
+static bool read_us(struct span text, uint64_t *value) {
+    return units_duration(text.at, text.nbytes, value);
+}
+
+static bool read_count(struct span text, uint64_t *value) {
+    return units_count(text.at, text.nbytes, value);
+}
+
+/* Where ".." stands; nbytes: nowhere. */
+static uint32_t range_dots(struct span text) {
+    for (uint32_t i = 0; i + 1 < text.nbytes; i++)
+        if (text.at[i] == '.' && text.at[i + 1] == '.')
+            return i;
+    return text.nbytes;
+}
+
+/* In "500..900KiB" the first bound has the unit of the second: its digits, then that unit. */
+static bool read_bound_with_unit(struct span bound, struct span other, read_value *read, uint64_t *value) {
+    char text[64];
+    uint32_t unit = 0, n = 0;
+    while (unit < other.nbytes && ((other.at[unit] >= '0' && other.at[unit] <= '9') || other.at[unit] == '.'))
+        unit++;
+    if (bound.nbytes + (other.nbytes - unit) > sizeof text)
+        return false;
+    for (uint32_t i = 0; i < bound.nbytes; i++)
+        text[n++] = bound.at[i];
+    for (; unit < other.nbytes; unit++)
+        text[n++] = other.at[unit];
+    return read((struct span){text, n}, value);
+}
+
+static bool is_bare_number(struct span text) {
+    struct decimal decimal;
+    return text.nbytes != 0 && decimal_read(&decimal, text.at, text.nbytes) == text.nbytes;
+}
+
+static bool read_range(struct span text, uint32_t dots, read_value *read, struct filter_word *word) {
+    struct span low = {text.at, dots}, high = span_from(text, dots + 2);
+    word->low = 0;
+    word->high = UINT64_MAX;
+    if (low.nbytes == 0 && high.nbytes == 0)
+        return false;
+    if (high.nbytes != 0 && !read(high, &word->high))
+        return false;
+    if (low.nbytes == 0)
+        return true;
+    if (high.nbytes != 0 && is_bare_number(low))
+        return read_bound_with_unit(low, high, read, &word->low);
+    return read(low, &word->low);
+}
+
+/* ">100", ">=100", "<100", "<=100", "=100", "100", "100..200", "100..", "..200". What nothing can meet is low above
+ * high. */
+static bool read_bounds(struct span text, read_value *read, struct filter_word *word) {
+    uint32_t dots = range_dots(text);
+    uint64_t value;
+    if (dots < text.nbytes)
+        return read_range(text, dots, read, word);
+    char sign = text.nbytes != 0 ? text.at[0] : '\0';
+    bool equal = text.nbytes > 1 && text.at[1] == '=';
+    uint32_t skip = sign == '>' || sign == '<' ? 1 + equal : sign == '=';
+    if (!read(span_from(text, skip), &value))
+        return false;
+    *word = (struct filter_word){.kind = word->kind, .low = value, .high = value};
+    if (sign == '>') {
+        word->high = UINT64_MAX;
+        word->low = equal || value == UINT64_MAX ? value : value + 1;
+        if (!equal && value == UINT64_MAX)
+            word->high = 0;
+    } else if (sign == '<') {
+        word->low = !equal && value == 0 ? 1 : 0;
+        word->high = equal || value == 0 ? value : value - 1;
+    }
+    return true;
+}
+
+/* ---- keys: each returns what is wrong, or NULL ---- */
+
+static const char *value_of_size(struct span value, struct filter_word *word) {
+    word->kind = FILTER_SIZE;
+    return read_bounds(value, read_size, word) ? NULL : "is no size; sizes are like >100MiB, <=1GB or 500..900KiB";
+}
+
+static const char *value_of_age(struct span value, struct filter_word *word) {
+    word->kind = FILTER_AGE_US;
+    if (read_bounds(value, read_us, word))
+        return NULL;
+    word->kind = FILTER_AGE_EVENTS;
+    return read_bounds(value, read_count, word) ? NULL
+                                                : "is no lifetime; they are like <2ms, or 500..900 in events";
+}
+
+static uint32_t hex_digit(char byte) {
+    char small = lower(byte);
+    return small >= '0' && small <= '9'   ? (uint32_t)(small - '0')
+           : small >= 'a' && small <= 'f' ? (uint32_t)(small - 'a') + 10
+                                          : 16;
+}
+
+/* "0x7f00", up to 64 bits. */
+static bool read_hex(struct span text, uint64_t *value) {
+    uint64_t number = 0;
+    if (text.nbytes < 3 || text.at[0] != '0' || lower(text.at[1]) != 'x')
+        return false;
+    for (uint32_t i = 2; i < text.nbytes; i++) {
+        uint32_t digit = hex_digit(text.at[i]);
+        if (digit == 16 || number >> 60 != 0)
+            return false;
+        number = number << 4 | digit;
+    }
+    *value = number;
+    return true;
+}
+
+static const char *value_of_stream(struct span value, struct filter_word *word) {
+    word->kind = FILTER_STREAM;
+    if (span_is(value, "default") || read_count(value, &word->low))
+        return NULL;
+    word->kind = FILTER_STREAM_HANDLE;
+    return read_hex(value, &word->low) ? NULL : "is no stream; they are like 7, default or 0x55d0c8a0";
+}
+
+/* "0,1", "(0,1)" */
+static bool read_pool_id(struct span value, struct filter_word *word) {
+    uint32_t comma = 0;
+    if (value.nbytes > 2 && value.at[0] == '(' && value.at[value.nbytes - 1] == ')')
+        value = (struct span){value.at + 1, value.nbytes - 2};
+    while (comma < value.nbytes && value.at[comma] != ',')
+        comma++;
+    if (comma == value.nbytes)
+        return false;
+    uint32_t second = comma + 1;
+    while (second < value.nbytes && value.at[second] == ' ')
+        second++;
+    return units_count(value.at, comma, &word->low) &&
+           units_count(value.at + second, value.nbytes - second, &word->high);
+}
+
+static const char *value_of_pool(struct span value, struct filter_word *word) {
+    word->kind = FILTER_POOL;
+    word->low = span_is(value, "default") ? 1 : POOL_UNKNOWN;
+    if (word->low == 1 || span_is(value, "unknown") || read_count(value, &word->low))
+        return NULL;
+    word->kind = FILTER_POOL_PRIVATE;
+    if (span_is(value, "private"))
+        return NULL;
+    word->kind = FILTER_POOL_ID;
+    return read_pool_id(value, word) ? NULL : "is no pool; they are default, private, unknown, or like 0,1";
+}
+
+static const char *value_of_name(struct span value, struct filter_word *word) {
+    word->text = value.at;
+    word->nbytes = value.nbytes;
+    if (value.nbytes > FILTER_TEXT_MAX_NBYTES)
+        return "is too long: 255 bytes at most";
+    return value.nbytes != 0 ? NULL : "needs a value";
+}
+
+static const char *value_of_category(struct span value, struct filter_word *word) {
+    word->kind = FILTER_CATEGORY;
+    return value_of_name(value, word);
+}
+
+static const char *value_of_phase(struct span value, struct filter_word *word) {
+    word->kind = FILTER_PHASE;
+    return value_of_name(value, word);
+}
+
+static const char *value_of_file(struct span value, struct filter_word *word) {
+    word->kind = FILTER_FILE;
+    return value_of_name(value, word);
+}
+
+static const char *value_of_step(struct span value, struct filter_word *word) {
+    word->kind = FILTER_STEP;
+    return read_bounds(value, read_count, word) ? NULL : "is no step; they are like 3 or 3..5";
+}
+
+static const char *value_of_alive(struct span value, struct filter_word *word) {
+    word->kind = span_is(value, "end") ? FILTER_ALIVE_END : FILTER_ALIVE_PEAK;
+    return span_is(value, "end") || span_is(value, "peak") ? NULL : "is neither alive:peak nor alive:end";
+}
+
+static const char *value_of_own(struct span value, struct filter_word *word) {
+    word->kind = FILTER_OWN;
+    word->low = span_is(value, "yes");
+    return word->low == 1 || span_is(value, "no") ? NULL : "is neither own:yes nor own:no";
+}
+
+static const struct {
+    const char *name;
+    const char *(*read)(struct span value, struct filter_word *word);
+} keys[] = {{"size", value_of_size},     {"age", value_of_age},           {"stream", value_of_stream},
+            {"pool", value_of_pool},     {"category", value_of_category}, {"phase", value_of_phase},
+            {"step", value_of_step},     {"file", value_of_file},         {"alive", value_of_alive},
+            {"own", value_of_own}};
+
+/* ---- words ---- */
+
+struct reader {
+    const char *text;
+    uint32_t nbytes, at;
+    struct filter *filter;
+    struct filter_error *error;
+};
+
+/* The end of what begins with a quote at `at`: behind the closing one, nbytes where none closes it. */
+static uint32_t quote_end(const struct reader *reader, uint32_t at) {
+    for (at++; at < reader->nbytes; at++)
+        if (reader->text[at] == '"')
+            return at + 1;
+    return reader->nbytes;
+}
+
+static uint32_t word_end(const struct reader *reader, uint32_t at) {
+    while (at < reader->nbytes && !is_blank(reader->text[at]))
+        at = reader->text[at] == '"' ? quote_end(reader, at) : at + 1;
+    return at;
+}
+
+static bool is_flag(char byte) {
+    return byte == 'i' || byte == 'c' || byte == 'g' || byte == 'm' || byte == 's' || byte == 'u' || byte == 'y';
+}
+
+/* "/.../" may hold blanks: it ends at the first slash behind which flags and then a blank or the end stand. So a path
+ * such as /home/me/a.py is a text. Returns the closing slash; 0: none. */
+static uint32_t regex_close(const struct reader *reader, uint32_t at) {
+    for (uint32_t i = at + 1; i < reader->nbytes; i++) {
+        if (reader->text[i] == '\\') {
+            i++;
+            continue;
+        }
+        uint32_t end = i + 1;
+        if (reader->text[i] != '/')
+            continue;
+        while (end < reader->nbytes && is_flag(reader->text[end]))
+            end++;
+        if (i > at + 1 && (end == reader->nbytes || is_blank(reader->text[end])))
+            return i;
+    }
+    return 0;
+}
+
+static const char *read_regex(struct reader *reader, uint32_t close, struct filter_word *word) {
+    word->kind = FILTER_REGEX;
+    word->text = reader->text + reader->at + 1;
+    word->nbytes = close - reader->at - 1;
+    word->nth_regex = reader->filter->n_regexes++;
+    for (reader->at = close + 1; reader->at < reader->nbytes && !is_blank(reader->text[reader->at]); reader->at++)
+        word->sensitive |= reader->text[reader->at] == 'c';
+    return word->nbytes <= FILTER_TEXT_MAX_NBYTES ? NULL : "is too long: 255 bytes at most";
+}
+
+/* Without the quotes around it. */
+static struct span unquoted(struct span value) {
+    bool quoted = value.nbytes >= 2 && value.at[0] == '"' && value.at[value.nbytes - 1] == '"';
+    return quoted ? (struct span){value.at + 1, value.nbytes - 2} : value;
+}
+
+static const char *read_key(struct span text, struct filter_word *word, bool *is_key) {
+    uint32_t colon = 0;
+    while (colon < text.nbytes && text.at[colon] != ':' && text.at[colon] != '"')
+        colon++;
+    *is_key = false;
+    if (colon == text.nbytes || text.at[colon] == '"')
+        return NULL;
+    for (uint32_t i = 0; i < sizeof keys / sizeof *keys && !*is_key; i++)
+        if (span_is((struct span){text.at, colon}, keys[i].name)) {
+            *is_key = true;
+            return keys[i].read(unquoted(span_from(text, colon + 1)), word);
+        }
+    return NULL;
+}
+
+static const char *read_word(struct reader *reader, struct filter_word *word) {
+    uint32_t close = reader->text[reader->at] == '/' ? regex_close(reader, reader->at) : 0;
+    if (close != 0)
+        return read_regex(reader, close, word);
+    uint32_t end = word_end(reader, reader->at);
+    struct span text = {reader->text + reader->at, end - reader->at};
+    bool is_key;
+    reader->at = end;
+    const char *what = read_key(text, word, &is_key);
+    if (is_key)
+        return what;
+    word->kind = FILTER_ADDRESS;
+    if (read_hex(text, &word->low))
+        return NULL;
+    word->kind = FILTER_TEXT;
+    return value_of_name(unquoted(text), word);
+}
+
+static void skip_blanks(struct reader *reader) {
+    while (reader->at < reader->nbytes && is_blank(reader->text[reader->at]))
+        reader->at++;
+}
+
+bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error) {
+    struct reader reader = {text, nbytes, 0, filter, error};
+    *filter = (struct filter){0};
+    for (skip_blanks(&reader); reader.at < nbytes; skip_blanks(&reader)) {
+        struct filter_word word = {0};
+        uint32_t from = reader.at;
+        bool full = filter->n_words == FILTER_WORDS_MAX;
+        const char *what = full ? "is one word more than the 32 allowed" : read_word(&reader, &word);
+        if (what != NULL) {
+            *error = (struct filter_error){what, from, full ? word_end(&reader, from) : reader.at};
+            *filter = (struct filter){0};
+            return false;
+        }
+        word.from = from;
+        word.until = reader.at;
+        filter->word[filter->n_words++] = word;
+    }
+    return true;
+}
+
+bool filter_has(const struct filter *filter, enum filter_kind kind) {
+    for (uint32_t i = 0; i < filter->n_words; i++)
+        if (filter->word[i].kind == kind)
+            return true;
+    return false;
+}
