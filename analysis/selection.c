@@ -4,7 +4,8 @@
 #include "analysis/steps.h"
 #include "layout/phases.h"
 
-static bool find_categories(struct filter_facts *facts, const struct timeline *timeline, struct arena *arena) {
+static bool find_categories(struct filter_facts *facts, const struct timeline *timeline,
+                            struct arena *arena) {
     static const char *names[CATEGORY_COUNT];
     uint8_t *category = arena_column(arena, timeline->device->lives.count, 1);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
@@ -53,15 +54,15 @@ static bool find_steps(struct filter_facts *facts, const struct timeline *timeli
     return spans != NULL;
 }
 
-static bool find_facts(struct filter_facts *facts, const struct timeline *timeline, const struct filter *filter,
-                       struct arena *arena) {
+static bool find_facts(struct filter_facts *facts, const struct timeline *timeline,
+                       const struct filter *filter, struct arena *arena) {
     return (!filter_has(filter, FILTER_CATEGORY) || find_categories(facts, timeline, arena)) &&
            (!filter_has(filter, FILTER_PHASE) || find_phases(facts, timeline, arena)) &&
            (!filter_has(filter, FILTER_STEP) || find_steps(facts, timeline, arena));
 }
 
-bool selection_make(struct selection *selection, const struct timeline *whole, const struct filter_query *query,
-                    struct arena *arena) {
+bool selection_make(struct selection *selection, const struct timeline *whole,
+                    const struct filter_query *query, struct arena *arena) {
     struct filter_facts facts = {.regexes = query->regexes, .peak_moment = whole->peak_moment};
     uint64_t *keep = arena_column(arena, filter_bitmap_words(whole), sizeof *keep);
     if (keep == NULL || !find_facts(&facts, whole, &query->filter, arena) ||
@@ -73,7 +74,8 @@ bool selection_make(struct selection *selection, const struct timeline *whole, c
     return true;
 }
 
-uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first, uint32_t end) {
+uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first,
+                            uint32_t end) {
     const struct timeline *timeline = &selection->timeline;
     uint64_t highest = timeline->live[timeline_peak_in(timeline, first, end)];
     if (highest == 0 || highest > top_bytes / 3)

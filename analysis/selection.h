@@ -22,11 +22,12 @@ struct selection {
 
 /* Memory from `arena`, which the selection lives as long as; `whole` and `query` must outlive it. O(words * (lives +
  * frames + stacks) + categories, phases and steps where a word asks for them). False: no memory. */
-bool selection_make(struct selection *selection, const struct timeline *whole, const struct filter_query *query,
-                    struct arena *arena);
+bool selection_make(struct selection *selection, const struct timeline *whole,
+                    const struct filter_query *query, struct arena *arena);
 
 /* The upper end of the bytes' axis for what is kept: where it would fill less than a third of `top_bytes`, a scale of its
  * own, else that. */
-uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first, uint32_t end);
+uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first,
+                            uint32_t end);
 
 #endif

@@ -98,7 +98,7 @@ bool units_duration(const char *text, uint32_t nbytes, uint64_t *us) {
     static const struct {
         const char *name;
         uint64_t us;
-    } units[] = {{"us", 1},        {"\xc2\xb5s", 1},    {"\xce\xbcs", 1},  {"ms", 1000},
+    } units[] = {{"us", 1},      {"\xc2\xb5s", 1},  {"\xce\xbcs", 1}, {"ms", 1000},
                  {"s", 1000000}, {"min", 60000000}, {"h", 3600000000}};
     struct decimal decimal;
     uint64_t product;

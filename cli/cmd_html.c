@@ -7,10 +7,10 @@
 #include "cli/window.h"
 #include "render/page/html.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
-
-enum { VIEW_CAPACITY = 256 };
+#include <string.h>
 
 static void print_too_large(const struct recording *recording, const struct settings *settings,
                             uint64_t least) {
@@ -31,6 +31,18 @@ static void note_merged(const struct recording *recording, const struct html_out
             format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
 }
 
+/* The filter as the page's address has it: words, encoded as the value of a query. */
+static int filter_text(char *text, size_t capacity, const char *words) {
+    if (strcmp(words, "own:yes") == 0)
+        return snprintf(text, capacity, "&filter=own%%3Dtrue"); /* as the page's own form writes it */
+    int n = snprintf(text, capacity, "&filter=");
+    for (; *words != '\0'; words++) {
+        bool plain = isalnum((unsigned char)*words) || strchr("-_.~", *words) != NULL;
+        n += snprintf(text + n, capacity - (size_t)n, plain ? "%c" : "%%%02X", (unsigned char)*words);
+    }
+    return n;
+}
+
 /* What the page shows first, as it would write it into its address itself. An enum exit_code. */
 static int first_view(char *text, size_t capacity, const struct recording *recording,
                       const struct settings *settings, const struct timeline *timeline) {
@@ -46,8 +58,8 @@ static int first_view(char *text, size_t capacity, const struct recording *recor
     if (settings->from.base != POSITION_NONE || settings->to.base != POSITION_NONE)
         n += snprintf(text + n, capacity - (size_t)n, "&window=%.3f_%.3f", (double)view.from_q16 / 65536,
                       (double)view.to_q16 / 65536);
-    if (settings->hide_internal)
-        n += snprintf(text + n, capacity - (size_t)n, "&filter=own%%3Dtrue");
+    if (settings->filter[0] != '\0')
+        n += filter_text(text + n, capacity - (size_t)n, settings->filter);
     if (settings->at.base == POSITION_NONE)
         return EXIT_CODE_DONE;
     if (!window_moment(timeline, settings->at, &moment, &reason)) {
@@ -60,12 +72,11 @@ static int first_view(char *text, size_t capacity, const struct recording *recor
 
 static bool view_is_chosen(const struct settings *settings) {
     return settings->from.base != POSITION_NONE || settings->to.base != POSITION_NONE ||
-           settings->at.base != POSITION_NONE || settings->axis != AXIS_EVENTS || settings->hide_internal;
+           settings->at.base != POSITION_NONE || settings->axis != AXIS_EVENTS || settings->filter[0] != '\0';
 }
 
-/* `text` becomes "" where the command line says nothing about the view. An enum exit_code. */
-static int view_choose(char *text, size_t capacity, const struct recording *recording,
-                       const struct settings *settings, uint32_t device) {
+int page_view_choose(char *text, size_t capacity, const struct recording *recording,
+                     const struct settings *settings, uint32_t device) {
     struct arena scratch;
     struct timeline timeline;
     text[0] = '\0';
@@ -107,8 +118,8 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
 
 static int html_render_page(struct buffer *out, struct recording *recording, const struct settings *settings,
                             uint32_t device) {
-    char view[VIEW_CAPACITY];
-    int code = view_choose(view, sizeof view, recording, settings, device);
+    char view[PAGE_VIEW_CAPACITY];
+    int code = page_view_choose(view, sizeof view, recording, settings, device);
     if (code != EXIT_CODE_DONE)
         return code;
     return page_render(out, recording, settings, device, view[0] != '\0' ? view : NULL) == HTML_DONE

@@ -1,6 +1,7 @@
 #include "base/format.h"
 #include "cli/convert.h"
 #include "cli/exit_code.h"
+#include "cli/filter.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -25,7 +26,6 @@ static struct chart_options chart_options_of(const struct recording *recording,
         .dark = strcmp(settings->theme, "dark") == 0,
         .axis = settings->axis,
         .color_by = recording_color_by(recording, settings),
-        .hide_internal = settings->hide_internal,
         .legend_moment = UINT32_MAX,
     };
 }
@@ -66,6 +66,10 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
                         const struct timeline *timeline, const struct settings *settings,
                         struct arena *scratch) {
     struct chart_options options = chart_options_of(recording, settings);
+    struct filter_set filter;
+    if (!filter_set_make(&filter, recording, settings, scratch))
+        return EXIT_CODE_FAILED;
+    options.filter = filter.query;
     options.capacity_bytes =
         recording_capacity(recording, settings, (uint32_t)(timeline->device - recording->trace.devices));
     int code = picture_window(recording, settings, timeline, &options);

@@ -1,4 +1,5 @@
 #include "cli/exit_code.h"
+#include "cli/filter.h"
 #include "cli/output.h"
 #include "cli/recording.h"
 #include "cli/render.h"
@@ -8,6 +9,9 @@
 
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
                   struct arena *scratch) {
+    struct filter_set filter;
+    if (!filter_set_make(&filter, recording, settings, scratch))
+        return false;
     struct report_options options = {
         .format = settings->format,
         .file = recording->input.name,
@@ -15,7 +19,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .recording_id = recording->id,
         .kind = recording_kind(recording),
         .group = settings->group,
-        .hide_internal = settings->hide_internal,
+        .filter = filter.query,
         .top = settings->top,
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
     };

@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include "cli/filter.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
 
@@ -119,9 +120,22 @@ static bool apply_at(struct settings *settings, const char *value) {
     return position_parse(value, &settings->at);
 }
 
+/* Several filters are one: words are joined by AND. */
+static bool apply_filter(struct settings *settings, const char *value) {
+    if (!filter_check(value, settings->wrong, sizeof settings->wrong))
+        return false;
+    size_t used = strlen(settings->filter), left = sizeof settings->filter - used;
+    int n = snprintf(settings->filter + used, left, "%s%s", used != 0 ? " " : "", value);
+    if (n >= 0 && (size_t)n < left)
+        return true;
+    snprintf(settings->wrong, sizeof settings->wrong, "filters are too long, %d bytes at most",
+             FILTER_CAPACITY - 1);
+    return false;
+}
+
 static bool apply_hide_internal(struct settings *settings, const char *value) {
     (void)value;
-    return settings->hide_internal = true;
+    return apply_filter(settings, "own:yes");
 }
 
 static bool apply_redact(struct settings *settings, const char *value) {
@@ -285,12 +299,11 @@ static const struct option options[] = {
      "what runs along the timeline (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
      "site (default), size, age, stream, pool or category\n(default for memory timelines)"},
-    {0, VERB_REPORT, "hide-internal", NULL, apply_hide_internal,
-     "what no line of your own code allocated is one group"},
-    {0, VERB_HTML | SHAPES, "hide-internal", NULL, apply_hide_internal,
-     "leave out allocations that no line of your own code\nmade, until the page's filter is taken off"},
-    {0, VERB_PNG | SHAPES, "hide-internal", NULL, apply_hide_internal,
-     "fade allocations that no line of your own code made,\nand sum them up in the legend"},
+    {0, VERB_ALL | SHAPES, "filter", "WORDS", apply_filter,
+     "show only what meets all words: a text, /regex/, size:>1GiB,\nphase:backward, alive:peak ... "
+     "(docs/filter.md)"},
+    {0, VERB_ALL | SHAPES, "hide-internal", NULL, apply_hide_internal,
+     "leave out what no line of your own code allocated:\n--filter own:yes"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
     {0, VERB_PICTURE | VERB_REPORT | SHAPES, "redact", NULL, apply_redact,
@@ -395,6 +408,10 @@ static void help_text(const struct option *option, char *text, size_t capacity) 
 static enum options_result value_wrong(const struct parse *parse, const struct option *option,
                                        const char *value) {
     char help[256];
+    if (parse->settings->wrong[0] != '\0') {
+        terminal_error(NULL, "--%s: %s", option->name, parse->settings->wrong);
+        return wrong(parse->verb);
+    }
     help_text(option, help, sizeof help);
     terminal_error(NULL, "--%s: \"%s\" is not valid (%s): %s", option->name, value, option->value, help);
     return wrong(parse->verb);

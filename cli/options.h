@@ -13,7 +13,7 @@
 
 enum verb_bit { VERB_HTML = 1, VERB_PNG = 2, VERB_REPORT = 4, VERB_BATCH = 8 };
 
-enum { FLAGS_CAPACITY = 1024 };
+enum { FLAGS_CAPACITY = 1024, FILTER_CAPACITY = 1024 };
 
 /* What a command line asks for; zero where nothing was given, except as noted. */
 struct settings {
@@ -31,10 +31,12 @@ struct settings {
     uint32_t width, height, scale; /* 1600, 900, 1 at first */
     enum axis axis;
     enum color_by color_by;
-    bool has_color_by, hide_internal, redact;
+    bool has_color_by, redact;
     bool two_formats; /* of a report, which can be in one; `format` is the last one */
     struct position from, to, at;
-    const char *rules; /* path of a file; NULL: none */
+    const char *rules;            /* path of a file; NULL: none */
+    char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
+    char wrong[256];              /* what exactly is wrong with the last value; "": its help says enough */
 
     enum report_format format;
     enum group_by group;

@@ -11,6 +11,13 @@
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view);
 
+enum { PAGE_VIEW_CAPACITY = 256 + 3 * FILTER_CAPACITY };
+
+/* What a page shows first, as it would write it into its address itself: `text` becomes "" where the settings say nothing
+ * about it. An enum exit_code. In cmd_html.c. */
+int page_view_choose(char *text, size_t capacity, const struct recording *recording,
+                     const struct settings *settings, uint32_t device);
+
 /* Appends the picture to `picture`. Returns an enum exit_code. In cmd_png.c. */
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
                    uint32_t device);

@@ -96,8 +96,8 @@ static bool frame_holds(struct texts *texts, uint32_t id, bool file_only) {
         return false;
     if (string_holds(texts, frame->file))
         return true;
-    return !file_only && (string_holds(texts, frame->name) || frame_seam_holds(texts, frame) ||
-                          fx_holds(texts, frame->fx));
+    return !file_only &&
+           (string_holds(texts, frame->name) || frame_seam_holds(texts, frame) || fx_holds(texts, frame->fx));
 }
 
 uint32_t filter_frame_text(const struct trace *trace, uint32_t id, char *text, uint32_t capacity) {
@@ -170,9 +170,10 @@ static void masks_of_regex(struct masks *masks, const struct trace *trace, const
     }
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
-        masks->contexts[i] = (context->compile_context != 0 && bit(regex->strings, context->compile_context)) ||
-                             (context->user_metadata != 0 && bit(regex->strings, context->user_metadata)) ||
-                             (context->category != 0 && bit(regex->strings, context->category));
+        masks->contexts[i] =
+            (context->compile_context != 0 && bit(regex->strings, context->compile_context)) ||
+            (context->user_metadata != 0 && bit(regex->strings, context->user_metadata)) ||
+            (context->category != 0 && bit(regex->strings, context->category));
     }
 }
 
@@ -196,7 +197,8 @@ static bool name_holds(const struct filter_span *span, const struct needle *need
     return text_holds(span->name, span->nbytes, needle);
 }
 
-static bool span_meets(const struct filter_span *span, const struct filter_word *word, const struct needle *needle) {
+static bool span_meets(const struct filter_span *span, const struct filter_word *word,
+                       const struct needle *needle) {
     if (word->kind == FILTER_PHASE)
         return name_holds(span, needle);
     return span->number >= 0 && (uint64_t)span->number >= word->low && (uint64_t)span->number <= word->high;
@@ -281,7 +283,8 @@ static bool pool_meets(const struct device_trace *device, const struct filter_wo
         return pool == word->low;
     if (word->kind == FILTER_POOL_PRIVATE)
         return pool > 1;
-    return pool != POOL_UNKNOWN && device->pools[pool].first == word->low && device->pools[pool].second == word->high;
+    return pool != POOL_UNKNOWN && device->pools[pool].first == word->low &&
+           device->pools[pool].second == word->high;
 }
 
 static bool life_meets(const struct keeping *keeping, uint32_t life) {
@@ -292,7 +295,8 @@ static bool life_meets(const struct keeping *keeping, uint32_t life) {
     case FILTER_TEXT:
     case FILTER_REGEX:
     case FILTER_FILE:
-        return (keeping->masks.stacks[lives->stack[life]] | keeping->masks.contexts[lives->context[life]]) != 0;
+        return (keeping->masks.stacks[lives->stack[life]] | keeping->masks.contexts[lives->context[life]]) !=
+               0;
     case FILTER_SIZE: return within(word, lives->size[life]);
     case FILTER_AGE_EVENTS: return within(word, lives->death[life] - lives->birth[life]);
     case FILTER_AGE_US: return timeline->start_us != NULL && within(word, life_us(timeline, life));
@@ -306,9 +310,11 @@ static bool life_meets(const struct keeping *keeping, uint32_t life) {
     case FILTER_PHASE:
     case FILTER_STEP: return life >= lives->preexisting && ranges_hold(&keeping->ranges, lives->birth[life]);
     case FILTER_ALIVE_PEAK:
-        return lives->birth[life] <= keeping->facts->peak_moment && keeping->facts->peak_moment < lives->death[life];
+        return lives->birth[life] <= keeping->facts->peak_moment &&
+               keeping->facts->peak_moment < lives->death[life];
     case FILTER_ALIVE_END: return lives->death[life] >= timeline->n_moments;
-    case FILTER_OWN: return timeline_frame_is_user(timeline, timeline->site[lives->stack[life]]) == (word->low != 0);
+    case FILTER_OWN:
+        return timeline_frame_is_user(timeline, timeline->site[lives->stack[life]]) == (word->low != 0);
     case FILTER_ADDRESS: return holds_address(lives, life, word->low);
     }
     return false;
@@ -378,8 +384,8 @@ static bool word_keep(const struct filter_word *word, const struct timeline *tim
     return done;
 }
 
-bool filter_keep(const struct filter *filter, const struct timeline *timeline, const struct filter_facts *facts,
-                 struct arena *arena, uint64_t *keep) {
+bool filter_keep(const struct filter *filter, const struct timeline *timeline,
+                 const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
     uint32_t n_words = filter_bitmap_words(timeline), count = timeline->device->lives.count;
     for (uint32_t i = 0; i < n_words; i++)
         keep[i] = ~UINT64_C(0);

@@ -116,8 +116,8 @@ static inline bool filter_keeps(const uint64_t *keep, uint32_t life) {
 
 /* Marks in `keep[filter_bitmap_words]` the allocations that meet every word. Scratch comes from `arena` and is given
  * back. O(words * (lives + stacks + frames + length of all texts)). False: no memory, and the bitmap is not defined. */
-bool filter_keep(const struct filter *filter, const struct timeline *timeline, const struct filter_facts *facts,
-                 struct arena *arena, uint64_t *keep);
+bool filter_keep(const struct filter *filter, const struct timeline *timeline,
+                 const struct filter_facts *facts, struct arena *arena, uint64_t *keep);
 
 /* How many allocations are marked. */
 uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep);

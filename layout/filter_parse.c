@@ -115,7 +115,8 @@ static bool read_bounds(struct span text, read_value *read, struct filter_word *
 
 static const char *value_of_size(struct span value, struct filter_word *word) {
     word->kind = FILTER_SIZE;
-    return read_bounds(value, read_size, word) ? NULL : "is no size; sizes are like >100MiB, <=1GB or 500..900KiB";
+    return read_bounds(value, read_size, word) ? NULL
+                                               : "is no size; sizes are like >100MiB, <=1GB or 500..900KiB";
 }
 
 static const char *value_of_age(struct span value, struct filter_word *word) {
@@ -227,9 +228,9 @@ static const char *value_of_own(struct span value, struct filter_word *word) {
 static const struct {
     const char *name;
     const char *(*read)(struct span value, struct filter_word *word);
-} keys[] = {{"size", value_of_size},     {"age", value_of_age},           {"stream", value_of_stream},
-            {"pool", value_of_pool},     {"category", value_of_category}, {"phase", value_of_phase},
-            {"step", value_of_step},     {"file", value_of_file},         {"alive", value_of_alive},
+} keys[] = {{"size", value_of_size}, {"age", value_of_age},           {"stream", value_of_stream},
+            {"pool", value_of_pool}, {"category", value_of_category}, {"phase", value_of_phase},
+            {"step", value_of_step}, {"file", value_of_file},         {"alive", value_of_alive},
             {"own", value_of_own}};
 
 /* ---- words ---- */
@@ -256,7 +257,8 @@ static uint32_t word_end(const struct reader *reader, uint32_t at) {
 }
 
 static bool is_flag(char byte) {
-    return byte == 'i' || byte == 'c' || byte == 'g' || byte == 'm' || byte == 's' || byte == 'u' || byte == 'y';
+    return byte == 'i' || byte == 'c' || byte == 'g' || byte == 'm' || byte == 's' || byte == 'u' ||
+           byte == 'y';
 }
 
 /* "/.../" may hold blanks: it ends at the first slash behind which flags and then a blank or the end stand. So a path
@@ -283,7 +285,8 @@ static const char *read_regex(struct reader *reader, uint32_t close, struct filt
     word->text = reader->text + reader->at + 1;
     word->nbytes = close - reader->at - 1;
     word->nth_regex = reader->filter->n_regexes++;
-    for (reader->at = close + 1; reader->at < reader->nbytes && !is_blank(reader->text[reader->at]); reader->at++)
+    for (reader->at = close + 1; reader->at < reader->nbytes && !is_blank(reader->text[reader->at]);
+         reader->at++)
         word->sensitive |= reader->text[reader->at] == 'c';
     return word->nbytes <= FILTER_TEXT_MAX_NBYTES ? NULL : "is too long: 255 bytes at most";
 }

@@ -105,23 +105,3 @@ bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by b
     ARENA_DROP(arena, alive);
     return done;
 }
-
-void groups_hide_internal(const struct timeline *timeline, struct group *groups, uint32_t *n_groups) {
-    struct group internal = {.site = GROUP_INTERNAL};
-    uint32_t n = 0, at;
-    for (uint32_t i = 0; i < *n_groups; i++) {
-        if (timeline_frame_is_user(timeline, groups[i].site)) {
-            groups[n++] = groups[i];
-            continue;
-        }
-        internal.bytes += groups[i].bytes;
-        internal.count += groups[i].count;
-    }
-    *n_groups = n;
-    if (internal.count == 0)
-        return;
-    for (at = n; at > 0 && groups[at - 1].bytes < internal.bytes; at--)
-        groups[at] = groups[at - 1];
-    groups[at] = internal;
-    ++*n_groups;
-}

@@ -13,9 +13,6 @@ struct group {
     uint32_t stack; /* the stack, or for GROUP_BY_SITE the one with the most bytes among them */
 };
 
-/* Stands for the site of allocations whose call site is not a line of the user's own code. */
-enum { GROUP_INTERNAL = 0x7fffffff };
-
 /*
  * Groups of what is alive at `moment`, by falling bytes (then by rising site and stack). `*groups` points
  * into `arena`. O(alive + groups log groups). False: no memory.
@@ -26,9 +23,5 @@ bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by b
 /* The same of any lives: `lives[n_lives]` are ids, each once. */
 bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives, enum group_by by,
                struct arena *arena, struct group **groups, uint32_t *n_groups);
-
-/* Makes one group of those without a line of the user's own code: site GROUP_INTERNAL, stack 0, at its place by bytes.
- * The others keep their order. O(groups). */
-void groups_hide_internal(const struct timeline *timeline, struct group *groups, uint32_t *n_groups);
 
 #endif

@@ -58,7 +58,8 @@ static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct 
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
     const struct lives *lives = &timeline->device->lives;
     for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i] && is_kept(keep, i))
+        if (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i] &&
+            is_kept(keep, i))
             timeline->live_at_peak += life_allocations(lives, i);
     return true;
 }
@@ -249,11 +250,13 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
                    struct arena *arena) {
     *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
     timeline->n_moments = timeline->device->n_events + 1;
-    return live_build(timeline, NULL, arena) && peaks_build(timeline, NULL, arena) && reserved_build(timeline, arena) &&
-           times_build(timeline, arena) && buckets_build(timeline, NULL, arena) && sites_build(timeline, arena);
+    return live_build(timeline, NULL, arena) && peaks_build(timeline, NULL, arena) &&
+           reserved_build(timeline, arena) && times_build(timeline, arena) &&
+           buckets_build(timeline, NULL, arena) && sites_build(timeline, arena);
 }
 
-bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep, struct arena *arena) {
+bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
+                   struct arena *arena) {
     *timeline = *whole;
     timeline->live_at_peak = 0;
     return live_build(timeline, keep, arena) && peaks_build(timeline, keep, arena) &&

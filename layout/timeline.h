@@ -56,7 +56,8 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
  * bytes, peak and what is alive at a moment are theirs. Reserved bytes, times and call sites are shared with `whole`, which
  * must outlive it. A scene of it needs the bitmap as its `keep` too. O(events + lives). False: no memory.
  */
-bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep, struct arena *arena);
+bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
+                   struct arena *arena);
 
 /* Is the frame a line of the user's own code? O(1). */
 bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame);

@@ -239,7 +239,7 @@ class Usage(Case):
         for option, value in (
             ("--width", "319"), ("--width", "7681"), ("--width", "1e3"), ("--height", "-900"), ("--scale", "0"),
             ("--scale", "5"), ("--theme", "blue"), ("--axis", "x"), ("--color-by", "colour"), ("--from", "12.5"),
-            ("--from", "peak-"), ("--from", "peak500"), ("--to", "12.5h"), ("--capacity", "0"),
+            ("--from", "peak-"), ("--from", "peak500"), ("--to", "12.5d"), ("--capacity", "0"),
             ("--capacity", "80XB"), ("--capacity", ""), ("--capacity", "-1G"), ("--capacity", "1.5"),
             ("--capacity", "99999999PiB"), ("--capacity", "80 G B"), ("--device", "-2"), ("--device", "a"),
             ("--device", "99999999999"), ("--max-memory", "0"), ("--output", ""),

@@ -29,7 +29,11 @@ static enum convert_code convert_page(const struct batch *batch, const struct ba
                                       struct recording *recording, const struct settings *settings,
                                       const char *staging, uint32_t device) {
     struct buffer page = {.host = arena_share(&recording->trace.arena)};
-    enum html_result result = page_render(&page, recording, settings, device, NULL);
+    char view[PAGE_VIEW_CAPACITY] = "";
+    if (settings->filter[0] != '\0' &&
+        page_view_choose(view, sizeof view, recording, settings, device) != EXIT_CODE_DONE)
+        return CONVERT_NO_MEMORY;
+    enum html_result result = page_render(&page, recording, settings, device, view[0] != '\0' ? view : NULL);
     enum convert_code code = result == HTML_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
     if (result == HTML_DONE && part_write(batch, file, staging, ".html", &page))
         code = CONVERT_DONE;

@@ -71,7 +71,8 @@ static bool draw_plot(struct canvas *canvas, const struct chart_layout *layout,
         canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
         return true;
     }
-    scene_init(&scene, input->timeline, input->host);
+    scene_init(&scene, chart_shown(input), input->host);
+    scene.keep = chart_keep(input);
     bool drawn = draw_scene(canvas, &scene, layout, input);
     scene_release(&scene);
     return drawn;
@@ -169,24 +170,16 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
 static bool style_fill(struct raster_style *style, const struct chart_input *input, struct arena *scratch) {
     const struct timeline *timeline = input->timeline;
     const struct chart_options *options = input->options;
-    uint8_t *category = NULL, *mask = NULL;
+    uint8_t *category = NULL;
     if (options->color_by == COLOR_BY_CATEGORY) {
         category = arena_alloc(scratch, (size_t)timeline->device->lives.count + 1);
         if (category == NULL || !categories_find(timeline, category, scratch))
             return false;
     }
-    if (options->hide_internal) {
-        mask = arena_alloc(scratch, timeline->trace->stacks.count);
-        if (mask == NULL)
-            return false;
-        chart_internal_mask(timeline, mask);
-    }
     *style = (struct raster_style){.dark = options->dark,
                                    .color_by = options->color_by,
                                    .capacity_bytes = options->capacity_bytes,
                                    .reserved = true,
-                                   .faded = options->hide_internal,
-                                   .stack_mask = mask,
                                    .category = category,
                                    .scale = options->scale};
     return true;
@@ -222,8 +215,13 @@ enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
         input.moment = timeline->n_moments - 1;
     struct arena scratch;
     struct raster_style style;
+    struct selection selection;
     arena_init(&scratch, input.host, SIZE_MAX);
-    enum chart_error error = chart_with_groups(out, &input, &style, &scratch);
+    if (options->filter != NULL)
+        input.selection = &selection;
+    bool selected =
+        options->filter == NULL || selection_make(&selection, timeline, options->filter, &scratch);
+    enum chart_error error = selected ? chart_with_groups(out, &input, &style, &scratch) : CHART_NO_MEMORY;
     arena_release(&scratch);
     return error;
 }

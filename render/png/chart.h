@@ -2,6 +2,7 @@
 #ifndef STRATA_RENDER_PNG_CHART_H
 #define STRATA_RENDER_PNG_CHART_H
 
+#include "analysis/selection.h"
 #include "base/buffer.h"
 #include "layout/scene.h"
 #include "render/raster/raster.h"
@@ -19,9 +20,9 @@ struct chart_options {
     int64_t from_q16, to_q16; /* window, as in struct view; from == to: the whole run */
     uint64_t top_bytes;       /* upper end of the y axis; 0: chosen */
     enum color_by color_by;
-    uint64_t capacity_bytes; /* a line; 0: none */
-    bool hide_internal;     /* fade allocations without a line of the user's own code, and list them as one */
-    uint32_t legend_moment; /* the legend's sums are of this moment; UINT32_MAX: the peak */
+    uint64_t capacity_bytes;           /* a line; 0: none */
+    const struct filter_query *filter; /* what it leaves is drawn and listed; NULL: everything */
+    uint32_t legend_moment;            /* the legend's sums are of this moment; UINT32_MAX: the peak */
 };
 
 enum chart_error {

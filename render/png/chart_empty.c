@@ -25,6 +25,8 @@ void chart_elsewhere_text(const struct chart_maker *maker, char *text, size_t ca
 
 static const char *empty_reason(const struct timeline *timeline) {
     const struct device_trace *device = timeline->device;
+    if (timeline->peak_bytes != 0)
+        return "Nothing to draw: no allocation passes the filter.";
     if (device->n_events == 0 && device->n_segments == 0)
         return "Nothing to draw: no history was recorded for this device, and it holds no memory.";
     if (device->n_events == 0)

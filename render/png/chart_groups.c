@@ -51,7 +51,7 @@ static bool keys_sum(const struct chart_input *input, const struct raster_style 
         bool alive = lives->birth[i] <= input->moment && lives->death[i] > input->moment;
         bool shown =
             lives->birth[i] < input->window.end_moment && lives->death[i] > input->window.first_moment;
-        if (lives->size[i] == 0 || !(alive || shown))
+        if (lives->size[i] == 0 || !(alive || shown) || !filter_keeps(chart_keep(input), i))
             continue;
         uint32_t key = raster_key(timeline, style, i);
         seen[key] = true;
@@ -66,16 +66,7 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
                        struct group **groups, uint32_t *n_groups) {
     if (style->color_by != COLOR_BY_SITE)
         return keys_sum(input, style, arena, groups, n_groups);
-    if (!groups_at(input->timeline, input->moment, GROUP_BY_SITE, arena, groups, n_groups))
-        return false;
-    if (input->options->hide_internal)
-        groups_hide_internal(input->timeline, *groups, n_groups);
-    return true;
-}
-
-void chart_internal_mask(const struct timeline *timeline, uint8_t *mask) {
-    for (uint32_t i = 0; i < timeline->trace->stacks.count; i++)
-        mask[i] = timeline_frame_is_user(timeline, timeline->site[i]);
+    return groups_at(chart_shown(input), input->moment, GROUP_BY_SITE, arena, groups, n_groups);
 }
 
 /* ---- names ---- */
@@ -113,12 +104,7 @@ static void category_text(uint32_t category, char *text, size_t capacity) {
 void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
                       uint32_t capacity) {
     switch (by) {
-    case COLOR_BY_SITE:
-        if (key == GROUP_INTERNAL)
-            snprintf(text, capacity, "internal");
-        else
-            site_text(timeline->trace, key, text, capacity);
-        break;
+    case COLOR_BY_SITE: site_text(timeline->trace, key, text, capacity); break;
     case COLOR_BY_SIZE:
     case COLOR_BY_AGE: range_text(by, key, text, capacity); break;
     case COLOR_BY_STREAM:

@@ -7,16 +7,12 @@
 #include "render/raster/raster.h"
 
 /*
- * Groups of what is alive at the input's moment: by call site, by falling bytes, with --hide-internal those without a
- * line of the user's own code as one (GROUP_INTERNAL); for other colourings by raster_key, which is then the group's
- * `site`, and every key that the window shows, also those of 0 bytes at the moment. Reads no groups of the input.
- * False: no memory.
+ * Groups of what is alive at the input's moment: by call site, by falling bytes; for other colourings by
+ * raster_key, which is then the group's `site`, and every key that the window shows, also those of 0 bytes at the
+ * moment. What the filter takes out is in none. Reads no groups of the input. False: no memory.
  */
 bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                        struct group **groups, uint32_t *n_groups);
-
-/* Marks the stacks with a line of the user's own code: `mask[stacks.count]`. O(stacks). */
-void chart_internal_mask(const struct timeline *timeline, uint8_t *mask);
 
 /* "train.py:41 forward", "2 MiB to 8 MiB", "stream 3": what a group's `site` is called. */
 void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,

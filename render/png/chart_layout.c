@@ -85,8 +85,11 @@ static uint64_t window_top(const struct chart_input *in) {
     const struct chart_window *window = &in->window;
     if (in->options->top_bytes != 0)
         return in->options->top_bytes;
-    return timeline_headroom_in(in->timeline, window->first_moment, window->end_moment,
-                                in->options->capacity_bytes);
+    uint64_t top = timeline_headroom_in(in->timeline, window->first_moment, window->end_moment,
+                                        in->options->capacity_bytes);
+    return in->selection == NULL
+               ? top
+               : selection_headroom(in->selection, top, window->first_moment, window->end_moment);
 }
 
 /* ---- head ---- */
@@ -246,7 +249,7 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
         return CHART_SIZE;
     struct chart_maker maker = {.in = input, .out = layout, .font = font};
     maker_sizes(&maker);
-    layout->plot_is_text = input->timeline->peak_bytes == 0;
+    layout->plot_is_text = chart_shown(input)->peak_bytes == 0;
     layout->view = (struct view){.axis = input->window.axis,
                                  .from_q16 = input->window.from_q16,
                                  .to_q16 = input->window.to_q16,

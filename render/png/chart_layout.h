@@ -65,6 +65,7 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
 /* What the picture is about. All of it is only read. */
 struct chart_input {
     const struct timeline *timeline;
+    const struct selection *selection; /* what the filter leaves; NULL: everything */
     const struct chart_options *options;
     struct arena_host host; /* of all memory that the recording's size determines */
     struct chart_window window;
@@ -73,6 +74,15 @@ struct chart_input {
     uint32_t n_groups;
     uint32_t moment; /* the legend's */
 };
+
+/* What is drawn and listed: the recording, or what the filter leaves of it. */
+static inline const struct timeline *chart_shown(const struct chart_input *input) {
+    return input->selection != NULL ? &input->selection->timeline : input->timeline;
+}
+
+static inline const uint64_t *chart_keep(const struct chart_input *input) {
+    return input->selection != NULL ? input->selection->keep : NULL;
+}
 
 struct chart_layout {
     struct rect plot;

@@ -40,7 +40,7 @@ static struct key_facts key_facts_of(const struct chart_maker *maker) {
     uint64_t hatched = hatch_least_bytes(maker);
     for (uint32_t i = 0; i < lives->count && !(facts.pending && i >= lives->preexisting); i++) {
         bool shown = lives->birth[i] < window->end_moment && lives->death[i] > window->first_moment;
-        if (!shown || lives->size[i] == 0)
+        if (!shown || lives->size[i] == 0 || !filter_keeps(chart_keep(maker->in), i))
             continue;
         facts.older = facts.older || i < lives->preexisting;
         facts.pending =
@@ -74,6 +74,12 @@ static void key_of_pattern(const struct chart_maker *maker, struct key *key, enu
     snprintf(key->text, sizeof key->text, "%s", text);
 }
 
+static void key_of_filter(const struct chart_maker *maker, struct key *key) {
+    key->kind = CHART_TEXT;
+    key->color = maker->out->colors.text;
+    snprintf(key->text, sizeof key->text, "only: %s", maker->in->options->filter->text);
+}
+
 static const char *color_text(enum color_by by) {
     static const char *const texts[] = {"",
                                         "colours: by size",
@@ -95,8 +101,8 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
         key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
     if (facts.pending)
         key_of_pattern(maker, &keys[n++], CHART_HATCH, "hatched: freed, waits for another stream");
-    if (maker->in->options->hide_internal)
-        key_of_pattern(maker, &keys[n++], CHART_TEXT, "faded: internal, no line of your own code");
+    if (maker->in->selection != NULL)
+        key_of_filter(maker, &keys[n++]);
     if (maker->in->options->color_by != COLOR_BY_SITE)
         key_of_pattern(maker, &keys[n++], CHART_TEXT, color_text(maker->in->options->color_by));
     return n;
@@ -181,7 +187,7 @@ static int32_t columns_width(const struct chart_maker *maker, const struct colum
  * legend has to explain are all listed. */
 static uint32_t legend_rows_wanted(const struct chart_maker *maker) {
     bool sites = maker->in->options->color_by == COLOR_BY_SITE;
-    uint64_t least = sites ? maker->in->timeline->live[maker->in->moment] / 1000 : 0;
+    uint64_t least = sites ? chart_shown(maker->in)->live[maker->in->moment] / 1000 : 0;
     uint32_t n = 0;
     while (n < maker->in->n_groups && n < LEGEND_ROWS_MAX &&
            (n < LEGEND_ROWS_MIN || maker->in->groups[n].bytes >= least))
@@ -220,8 +226,12 @@ static void header_of(const struct chart_maker *maker, struct header *header) {
     for (uint32_t i = 0; i < maker->in->n_groups; i++)
         count += maker->in->groups[i].count;
     header_what(maker, header->what, sizeof header->what);
-    snprintf(header->figure, sizeof header->figure, "%s \xc2\xb7 %s allocation%s",
-             format_bytes(maker->in->timeline->live[maker->in->moment]).text, format_count(count).text,
+    const struct chart_input *in = maker->in;
+    char whole[48] = "";
+    if (in->selection != NULL)
+        snprintf(whole, sizeof whole, " of %s", format_bytes(in->timeline->live[in->moment]).text);
+    snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s allocation%s",
+             format_bytes(chart_shown(in)->live[in->moment]).text, whole, format_count(count).text,
              count == 1 ? "" : "s");
     snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);
 }
@@ -338,8 +348,6 @@ static uint32_t group_color(const struct chart_maker *maker, const struct group 
     const struct chart_options *options = maker->in->options;
     if (options->color_by != COLOR_BY_SITE)
         return raster_key_color(options->color_by, group->site, options->dark);
-    if (group->site == GROUP_INTERNAL)
-        return maker->out->colors.line;
     return raster_site_color(maker->in->timeline->trace, group->site, options->dark);
 }
 

@@ -7,7 +7,7 @@ static bool categories_sum(struct report_device *report) {
     if (category == NULL || !categories_find(&report->timeline, category, report->arena))
         return false;
     for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > moment || lives->death[i] <= moment)
+        if (lives->birth[i] > moment || lives->death[i] <= moment || !filter_keeps(report->selection.keep, i))
             continue;
         report->category_at_peak[category[i]].bytes += lives->size[i];
         report->category_at_peak[category[i]].count++;
@@ -19,11 +19,7 @@ static bool categories_sum(struct report_device *report) {
 
 bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
                       struct group **groups, uint32_t *n_groups) {
-    if (!groups_at(&report->timeline, moment, by, report->arena, groups, n_groups))
-        return false;
-    if (report->options->hide_internal)
-        groups_hide_internal(&report->timeline, *groups, n_groups);
-    return true;
+    return groups_at(report_shown(report), moment, by, report->arena, groups, n_groups);
 }
 
 static bool report_device_init(struct report_device *report, const struct trace *trace, uint32_t index,
@@ -31,6 +27,9 @@ static bool report_device_init(struct report_device *report, const struct trace 
     *report = (struct report_device){
         .trace = trace, .device = &trace->devices[index], .options = options, .arena = arena};
     if (!timeline_init(&report->timeline, trace, index, arena))
+        return false;
+    if (options->filter != NULL &&
+        !selection_make(&report->selection, &report->timeline, options->filter, arena))
         return false;
     if (!report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
                           &report->n_groups))

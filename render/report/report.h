@@ -3,6 +3,7 @@
 #define STRATA_RENDER_REPORT_REPORT_H
 
 #include "analysis/category.h"
+#include "analysis/selection.h"
 #include "base/buffer.h"
 #include "layout/groups.h"
 
@@ -17,9 +18,9 @@ struct report_options {
     const char *recording_id; /* of what it holds, spelled alike; JSON only */
     const char *kind;         /* "snapshot", "kineto" or "memory_timeline" */
     enum group_by group;
-    bool hide_internal; /* allocations without a line of the user's own code are one group */
-    uint32_t top;       /* groups shown; 0: all */
-    int32_t device;     /* ordinal, or REPORT_ALL_DEVICES */
+    const struct filter_query *filter; /* what it leaves is listed; NULL: everything */
+    uint32_t top;                      /* groups shown; 0: all */
+    int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
 };
 
 /* Appends the report to `out`. Builds the timelines it needs in `scratch`, within its limit; a report can be much

@@ -15,10 +15,6 @@ static void add_trace_string(struct json_writer *json, const char *name, const s
 
 static void add_site(struct json_writer *json, const struct trace *trace, uint32_t site) {
     char none[1];
-    if (site == GROUP_INTERNAL) {
-        json_text(json, "site", "internal");
-        return;
-    }
     struct buffer text = {.host = json->out->host};
     uint32_t length = site_text(trace, site, none, sizeof none);
     char *bytes = (char *)buffer_extend(&text, (size_t)length + 1);
@@ -202,6 +198,17 @@ static void add_figures(struct json_writer *json, const struct report_device *re
     json_u64(json, "reserved_shift_bytes", timeline->reserved_shift);
 }
 
+/* What a filter leaves; the other figures are those of all. */
+static void add_filtered(struct json_writer *json, const struct report_device *report) {
+    const struct timeline *shown = report_shown(report);
+    if (report->options->filter == NULL)
+        return;
+    json_text(json, "filter", report->options->filter->text);
+    json_u64(json, "filtered_allocations", report->selection.allocations);
+    json_u64(json, "filtered_peak_bytes", shown->peak_bytes);
+    json_i64(json, "filtered_peak_event", report_event(shown->peak_moment));
+}
+
 static void add_top(struct json_writer *json, const struct report_device *report) {
     json_array(json, "top_at_peak", JSON_LINES);
     for (uint32_t i = 0; i < report->n_shown && !json->out->failed; i++)
@@ -310,6 +317,7 @@ static bool add_device(void *context, const struct report_device *report) {
     struct json_writer *json = context;
     json_object(json, NULL, JSON_LINES);
     add_figures(json, report);
+    add_filtered(json, report);
     add_top(json, report);
     if (!add_ooms(json, report))
         return false;
@@ -345,6 +353,8 @@ bool report_json(struct buffer *out, const struct trace *trace, const struct rep
     json_text(&json, "fingerprint", options->fingerprint);
     json_text(&json, "recording_id", options->recording_id);
     json_text(&json, "kind", options->kind);
+    if (options->filter != NULL)
+        json_text(&json, "filter", options->filter->text);
     json_array(&json, "devices", JSON_LINES);
     if (!report_each_device(trace, options, scratch, add_device, &json))
         return false;

@@ -17,7 +17,8 @@ struct report_device {
     const struct device_trace *device;
     const struct report_options *options;
     struct timeline timeline;
-    struct group *groups; /* at the peak, all of them */
+    struct selection selection; /* what the filter leaves, where the options have one */
+    struct group *groups;       /* at the peak, all of them */
     uint32_t n_groups, n_shown;
     struct category_sum category_at_peak[CATEGORY_COUNT];
     bool categories_inferred; /* of at least one allocation no event says it */
@@ -38,7 +39,12 @@ static inline int64_t report_event(uint32_t moment) {
     return (int64_t)moment - 1;
 }
 
-/* groups_at, with what is hidden as one group (GROUP_INTERNAL). False: no memory. */
+/* The device as it is listed: the recording, or what the filter leaves of it. */
+static inline const struct timeline *report_shown(const struct report_device *report) {
+    return report->options->filter != NULL ? &report->selection.timeline : &report->timeline;
+}
+
+/* groups_at of what the filter leaves. False: no memory. */
 bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
                       struct group **groups, uint32_t *n_groups);
 

@@ -77,6 +77,18 @@ static void baseline_row(struct sheet *sheet, const struct report_device *report
                    format_share(at_peak, timeline->peak_bytes).text);
 }
 
+/* The other rows are of everything. */
+static void filter_row(struct sheet *sheet, const struct report_device *report) {
+    const struct filter_query *filter = report->options->filter;
+    const struct timeline *shown = report_shown(report);
+    if (filter == NULL)
+        return;
+    row_begin(sheet, "Filter");
+    sheet_cell(sheet, "%s leaves %s, at most %s %s", sheet_name(sheet, filter->text, strlen(filter->text)),
+               words_counted(sheet, report->selection.allocations, "allocation"),
+               format_bytes(shown->peak_bytes).text, words_moment(sheet, shown, shown->peak_moment));
+}
+
 static void summary_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     static const char *const headings[] = {"", "", NULL};
@@ -86,6 +98,7 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
     allocations_row(sheet, report);
     peak_row(sheet, report);
     baseline_row(sheet, report);
+    filter_row(sheet, report);
     row_begin(sheet, "At the end");
     sheet_cell(sheet, "%s", words_bytes(sheet, timeline->end_bytes));
     row_begin(sheet, "Reserved");
@@ -167,13 +180,22 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
     const char *thing = report->options->group == GROUP_BY_STACK ? "stack" : "call site";
     sheet_heading(sheet, 3, "At the peak");
     if (report->n_groups == 0) {
-        sheet_say(sheet, "Nothing was allocated at any moment.");
+        sheet_say(sheet, report->timeline.peak_bytes != 0
+                             ? "Nothing that passes the filter is alive at the peak."
+                             : "Nothing was allocated at any moment.");
         return;
     }
-    sheet_say(sheet, "%s in %s of %s, %s.", format_bytes(timeline->peak_bytes).text,
-              words_counted(sheet, timeline->live_at_peak, "allocation"),
-              words_counted(sheet, report->n_groups, thing),
-              words_moment(sheet, timeline, timeline->peak_moment));
+    if (report->options->filter == NULL)
+        sheet_say(sheet, "%s in %s of %s, %s.", format_bytes(timeline->peak_bytes).text,
+                  words_counted(sheet, timeline->live_at_peak, "allocation"),
+                  words_counted(sheet, report->n_groups, thing),
+                  words_moment(sheet, timeline, timeline->peak_moment));
+    else
+        sheet_say(sheet, "Of the peak's %s, the filter leaves %s in %s, %s.",
+                  format_bytes(timeline->peak_bytes).text,
+                  format_bytes(report_shown(report)->live[timeline->peak_moment]).text,
+                  words_counted(sheet, report->n_groups, thing),
+                  words_moment(sheet, timeline, timeline->peak_moment));
     words_groups(sheet, timeline, report->groups, report->n_shown, timeline->peak_bytes);
     rest_write(sheet, report, thing);
     stacks_write(sheet, report);

@@ -13,8 +13,6 @@ enum {
 
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
     char text[1024];
-    if (frame == GROUP_INTERNAL)
-        return "internal (no line of your own code)";
     uint32_t length = site_text(trace, frame, text, sizeof text);
     return sheet_name(sheet, text, length < sizeof text ? length : sizeof text - 1);
 }

@@ -76,6 +76,9 @@ static struct recording *recording_of_sites(bool with_events) {
     return recording;
 }
 
+static const struct filter_query own_filter = {
+    .filter = {.n_words = 1, .word = {{.kind = FILTER_OWN, .low = 1}}}, .text = "own:yes"};
+
 static struct chart_options options_of(uint32_t width, uint32_t height, uint32_t scale) {
     return (struct chart_options){.file = "/data/runs/rank3_memory_snapshot.pickle",
                                   .fingerprint = "xxh128:0123456789abcdef0123456789abcdef",
@@ -131,6 +134,11 @@ static void layout_check(struct recording *recording, const struct chart_options
                                 .window = chart_window_of(&recording->timeline, options)};
     input.moment = options->legend_moment == UINT32_MAX ? input.window.peak_moment : options->legend_moment;
     arena_init(&scratch, plain_host, SIZE_MAX);
+    struct selection selection;
+    if (options->filter != NULL) {
+        assert_true(selection_make(&selection, &recording->timeline, options->filter, &scratch));
+        input.selection = &selection;
+    }
     struct raster_style style = {.color_by = options->color_by};
     assert_true(chart_groups_find(&input, &style, &scratch, &groups, &input.n_groups));
     input.groups = groups;
@@ -246,7 +254,7 @@ static void nothing_overlaps_with_random_texts(void **state) {
         options.title = title;
         options.axis = dice_below(&dice, 2) ? AXIS_TIME : AXIS_EVENTS;
         options.color_by = (enum color_by)dice_below(&dice, COLOR_BY_CATEGORY + 1);
-        options.hide_internal = dice_below(&dice, 2);
+        options.filter = dice_below(&dice, 2) ? &own_filter : NULL;
         options.capacity_bytes = dice_below(&dice, 2) ? UINT64_C(80) << 30 : 0;
         options.legend_moment = dice_below(&dice, EVENTS);
         layout_check(recording, &options, font);

@@ -421,6 +421,9 @@ static void test_smaller_pages_within_a_limit(void **state) {
     page_check(nbytes - 2000);
 }
 
+static const struct filter_query own_filter = {
+    .filter = {.n_words = 1, .word = {{.kind = FILTER_OWN, .low = 1}}}, .text = "own:yes"};
+
 static int picture_draw(struct buffer *out, void *input) {
     struct timeline *timeline = input;
     const struct chart_options options = {.file = "f",
@@ -431,7 +434,7 @@ static int picture_draw(struct buffer *out, void *input) {
                                           .height = 300,
                                           .scale = 1,
                                           .color_by = COLOR_BY_CATEGORY,
-                                          .hide_internal = true,
+                                          .filter = &own_filter,
                                           .legend_moment = UINT32_MAX};
     struct arena *memory = out->host.context;
     return (int)chart_png(out, timeline, &options, memory);

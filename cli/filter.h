@@ -1,0 +1,27 @@
+/* --filter: its words are checked as soon as they are read, and its regular expressions are run over a recording's
+ * texts, which layout/filter.h leaves to its caller. */
+#ifndef STRATA_CLI_FILTER_H
+#define STRATA_CLI_FILTER_H
+
+#include "analysis/selection.h"
+
+#include <stddef.h>
+
+struct recording;
+struct settings;
+
+/* Are these the words of a filter? False: `wrong` says in a phrase what is not understood. */
+bool filter_check(const char *words, char *wrong, size_t capacity);
+
+struct filter_set {
+    const struct filter_query *query; /* into this struct; NULL: the settings have no filter */
+    struct filter_query parsed;
+    struct filter_regex regex[FILTER_WORDS_MAX];
+};
+
+/* What the settings' filter means for this recording. `set` must not move; memory of the tables comes from `arena`, the
+ * texts are the settings'. O(expressions * length of all texts). False: no memory, printed. */
+bool filter_set_make(struct filter_set *set, const struct recording *recording,
+                     const struct settings *settings, struct arena *arena);
+
+#endif

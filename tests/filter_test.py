@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""The filter of every verb against a plain reading of the same words, on simulated recordings.
+
+    STRATA=path/to/strata filter_test.py [SEEDS]
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import replay  # noqa: E402
+import simulate  # noqa: E402
+
+STRATA = os.environ.get("STRATA", "strata")
+SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
+DEFAULT_SEEDS = 30
+# What the simulator notes beside a stack is searched too. The control knows stacks only, so no needle is in these.
+NOTED = ("torch-compiled region: 0/0", "step=3", "métadonnée", "noted", "call_function", "mm_1", "aten.mm.default",
+         'file "train.py", line 3\n    y = x @ w\n')
+SIZES = {"": 1, "B": 1, "KiB": 1 << 10, "K": 1 << 10, "k": 1 << 10, "kb": 1000, "MiB": 1 << 20, "MB": 10**6}
+
+
+def run(*words):
+    return subprocess.run([STRATA, *map(str, words)], capture_output=True, timeout=120)
+
+
+def report(path, *words):
+    done = run("report", "--json", "--top", "0", *words, path)
+    if done.returncode != 0:
+        raise AssertionError(f"{words} exits {done.returncode}: {done.stderr.decode(errors='replace')[-500:]}")
+    return json.loads(done.stdout)
+
+
+def texts(life):
+    for frame in life.frames:
+        file, line, name, _ = replay.frame_key(frame)
+        yield file or "", f"{file or ''}:{line} {name or ''}" if line else f"{file or ''} {name or ''}"
+
+
+class Words:
+    """A random filter: its words, and the same as a Python function."""
+
+    def __init__(self, rng, device):
+        self.rng, self.device = rng, device
+        self.words, self.tests = [], []
+        for _ in range(rng.choice((1, 1, 2, 3))):
+            word, test = rng.choice((self.size, self.sizes, self.age, self.ages, self.text, self.file, self.regex, self.peak,
+                                     self.end, self.address, self.stream))()
+            self.words.append(word)
+            self.tests.append(test)
+
+    def text_of(self):
+        return " ".join(self.words)
+
+    def keeps(self, life):
+        return all(test(life) for test in self.tests)
+
+    def some(self):
+        return self.rng.choice(self.device.lives)
+
+    def bound(self, value):
+        unit, factor = self.rng.choice(list(SIZES.items()))
+        number = value // factor
+        return f"{number}{unit}", number * factor
+
+    def size(self):
+        text, value = self.bound(self.some().size)
+        sign, test = self.rng.choice(((">", lambda a: a > value), (">=", lambda a: a >= value), ("<", lambda a: a < value),
+                                      ("<=", lambda a: a <= value), ("", lambda a: a == value), ("=", lambda a: a == value)))
+        return f"size:{sign}{text}", lambda life: test(life.size)
+
+    def sizes(self):
+        low, high = sorted((self.some().size, self.some().size))
+        shape = self.rng.choice(("both", "kib", "low", "high"))
+        if shape == "kib":
+            low, high = low // 1024 * 1024, high // 1024 * 1024
+            return f"size:{low // 1024}..{high // 1024}KiB", lambda life: low <= life.size <= high
+        words = {"both": f"size:{low}..{high}", "low": f"size:{low}..", "high": f"size:..{high}"}
+        return words[shape], lambda life: (shape == "high" or life.size >= low) and (shape == "low" or life.size <= high)
+
+    def lived(self, life):
+        return life.death - life.birth
+
+    def age(self):
+        value = self.lived(self.some())
+        sign, test = self.rng.choice(((">", lambda a: a > value), ("<=", lambda a: a <= value), ("", lambda a: a == value)))
+        return f"age:{sign}{value}", lambda life: test(self.lived(life))
+
+    def ages(self):
+        low, high = sorted((self.lived(self.some()), self.lived(self.some())))
+        return f"age:{low}..{high}", lambda life: low <= self.lived(life) <= high
+
+    def piece(self, text):
+        begin = self.rng.randrange(max(1, len(text)))
+        piece = text[begin : begin + self.rng.randint(1, 9)]
+        fits = re.fullmatch(r"[A-Za-z0-9_./]+", piece) and not piece.startswith(("/", "0x"))
+        return piece if fits and not any(piece.lower() in noted for noted in NOTED) else "py:"
+
+    def frame_text(self, which):
+        frames = [pair for life in (self.some(), self.some(), self.some()) for pair in texts(life)]
+        return self.rng.choice(frames)[which] if frames else "nothing"
+
+    def text(self):
+        piece = self.piece(self.frame_text(1))
+        shown = self.rng.choice((piece, piece.upper(), f'"{piece}"'))
+        return shown, lambda life: any(piece.lower() in text.lower() for _, text in texts(life))
+
+    def file(self):
+        piece = self.piece(self.frame_text(0))
+        return f"file:{piece}", lambda life: any(piece.lower() in file.lower() for file, _ in texts(life))
+
+    def regex(self):
+        piece = re.escape(self.piece(self.frame_text(1)))
+        expression = self.rng.choice((piece, f"{piece}.*", r"py:\d+ ", "^/|^<"))
+        compiled = re.compile(expression, re.IGNORECASE | re.ASCII)
+        return f"/{expression}/", lambda life: any(compiled.search(text) for _, text in texts(life))
+
+    def peak(self):
+        moment = self.device.curve.index(max(self.device.curve))
+        return "alive:peak", lambda life: life.alive(moment)
+
+    def end(self):
+        return "alive:end", lambda life: life.death > len(self.device.curve) - 1
+
+    def address(self):
+        life = self.some()
+        address = replay.unsigned(life.address) + self.rng.choice((0, max(0, life.size - 1), life.size // 2))
+        def test(each):
+            begin = replay.unsigned(each.address)
+            return begin == address or begin < address < begin + each.size
+        return f"0x{address:x}", test
+
+    def stream(self):
+        stream = self.some().stream
+        handle = replay.unsigned(stream)
+        return ("stream:default" if handle == 0 else f"stream:0x{handle:x}"), lambda life: life.stream == stream
+
+
+def curve_of(device, lives):
+    change = [0] * (len(device.curve) + 1)
+    for life in lives:
+        change[life.birth] += life.size
+        if life.death < len(change):
+            change[life.death] -= life.size
+    curve, now = [], 0
+    for step in change[: len(device.curve)]:
+        now += step
+        curve.append(now)
+    return curve
+
+
+def compare(seed, folder):
+    rng = random.Random(f"filter {seed}")
+    path = pathlib.Path(folder, f"seed{seed}.pickle")
+    path.write_bytes(simulate.Simulation(simulate.settings_of(seed)).dump())
+    failures = []
+    whole = {each["device"]: each for each in report(path)["devices"]}
+    for device in replay.read_devices(path):
+        if not device.lives:
+            continue
+        for _ in range(4):
+            words = Words(rng, device)
+            text = words.text_of()
+            document = report(path, "-d", device.ordinal, "--filter", text)
+            got = document["devices"][0]
+            kept = [life for life in device.lives if words.keeps(life)]
+            curve = curve_of(device, kept)
+            peak = device.curve.index(max(device.curve))
+            wanted = {"filter": text, "filtered_allocations": len(kept), "filtered_peak_bytes": max(curve),
+                      "filtered_peak_event": curve.index(max(curve)) - 1}
+            wanted |= {name: whole[device.ordinal][name] for name in
+                       ("peak_bytes", "peak_event", "allocations", "end_bytes", "live_at_peak", "reserved_peak_bytes")}
+            if {name: got[name] for name in wanted} != wanted:
+                failures.append(f"seed {seed}, {text}: {wanted} but {[got[n] for n in wanted]}")
+            if sum(each["bytes"] for each in got["top_at_peak"]) != curve[peak]:
+                failures.append(f"seed {seed}, {text}: the groups sum up to another figure than {curve[peak]}")
+            if sum(each["bytes"] for each in got["categories_at_peak"]) != curve[peak] or document["filter"] != text:
+                failures.append(f"seed {seed}, {text}: categories, or the document's filter")
+    return failures
+
+
+def parts_make_the_whole():
+    """What no plain replay knows: categories, own lines, steps. Their parts make the whole."""
+    failures = []
+    for sample in ("train", "leak_zero_grad", "oom"):
+        path = SAMPLES / f"{sample}.pickle"
+        (device,) = report(path, "-d", 0)["devices"]
+        ask = lambda words: report(path, "-d", 0, "--filter", words)["devices"][0]  # noqa: E731
+        own, foreign = ask("own:yes"), ask("own:no")
+        if own["filtered_allocations"] + foreign["filtered_allocations"] != device["allocations"]:
+            failures.append(f"{sample}: own and not own are not all")
+        hidden = report(path, "-d", 0, "--hide-internal")["devices"][0]
+        if hidden != own:
+            failures.append(f"{sample}: --hide-internal is not own:yes")
+        for each in device["categories_at_peak"]:
+            (only,) = ask(f"category:{each['category']}")["categories_at_peak"]
+            if only != each:
+                failures.append(f"{sample}: {each} but {only}")
+    return failures
+
+
+def words_that_are_none():
+    failures = []
+    for words, says in (("size:>x", "size:>x"), ("age:<", "age:<"), ("alive:now", "alive:now"), ("own:maybe", "own:maybe"),
+                        ("pool:x", "pool:x"), ("step:a", "step:a"), ("/(/", "regular expression"), ("a " * 40, "one word more"),
+                        ("category:", "needs a value"), ("x" * 300, "too long"), ("stream:0xz", "stream:0xz")):
+        done = run("report", "--filter", words, SAMPLES / "train.pickle")
+        if done.returncode != 2 or says not in done.stderr.decode():
+            failures.append(f"{words!r}: exits {done.returncode}, says {done.stderr!r}")
+    for words in ("train.py:41", "at::native", "", "  ", "/home/me/a.py", '"size:>x"', "a:b:c", "/", "//", '"', "µ"):
+        done = run("report", "--filter", words, SAMPLES / "train.pickle")
+        if done.returncode != 0:
+            failures.append(f"{words!r} is a text, but {done.stderr!r}")
+    return failures
+
+
+def main(arguments):
+    seeds = int(arguments[0]) if arguments else DEFAULT_SEEDS
+    failures = parts_make_the_whole() + words_that_are_none()
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(1, seeds + 1):
+            failures += compare(seed, folder)
+    for failure in failures[:20]:
+        print(failure)
+    print(f"{seeds} recordings, {len(failures)} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
