@@ -100,7 +100,7 @@ struct figure format_share(uint64_t part, uint64_t whole) {
     const char *sign = "";
     /* Halving both keeps the product within 64 bits; a share needs far fewer digits than are lost. */
     uint64_t p = part, w = whole;
-    while (p > UINT64_MAX / 201) {
+    while (p > UINT64_MAX / 402 || w > UINT64_MAX / 402) {
         p /= 2;
         w /= 2;
     }

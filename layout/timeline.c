@@ -119,7 +119,7 @@ static void reserved_raise(struct timeline *timeline) {
     const struct device_trace *device = timeline->device;
     if (device->n_segments != 0 || device->n_segment_events == 0)
         return;
-    uint64_t lacking = reserved_lacking(timeline);
+    uint64_t lacking = reserved_lacking(timeline); /* both sums are below 2^63 (TRACE_BYTES_MAX) */
     for (uint32_t i = 0; i < timeline->n_reserved; i++)
         timeline->reserved_bytes[i] += lacking;
     timeline->reserved_start += lacking;

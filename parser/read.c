@@ -10,6 +10,7 @@
 #include "parser/sniff.h"
 #include "parser/zip.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -208,11 +209,21 @@ static void full_blame(struct read_error *error) {
              "of a kind");
 }
 
+static bool sizes_check(struct cursor *cursor, const struct trace *trace) {
+    int32_t device = trace_oversized_device(trace);
+    if (device == ORDINAL_NONE)
+        return true;
+    return cursor_fail(cursor, READ_BAD_VALUE, cursor_offset(cursor),
+                       "the sizes of device %" PRId32 " add up to more than 8 EiB, which no memory holds",
+                       device);
+}
+
 bool trace_read(struct trace *trace, const struct read_source *source, const struct read_progress *progress,
                 struct read_error *error) {
     struct cursor cursor;
     *error = (struct read_error){.code = READ_OK};
-    bool done = cursor_init(&cursor, source, progress, &trace->arena, error) && input_read(&cursor, trace, 0);
+    bool done = cursor_init(&cursor, source, progress, &trace->arena, error) &&
+                input_read(&cursor, trace, 0) && sizes_check(&cursor, trace);
     cursor_release(&cursor);
     if (error->code == READ_NO_MEMORY && trace->arena.full)
         full_blame(error);

@@ -787,5 +787,7 @@ enum payload_error payload_unpack(const struct payload *payload, struct trace *t
     file_read(reader);
     if (reader->error == PAYLOAD_OK)
         devices_read(reader);
+    if (reader->error == PAYLOAD_OK && trace_oversized_device(trace) != ORDINAL_NONE)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
     return reader->error;
 }

@@ -50,6 +50,54 @@ uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes)
     return strings->count++;
 }
 
+/* Adds to a sum that stays above the limit once it has passed it. */
+static void sum_add(uint64_t *sum, uint64_t nbytes, uint64_t limit) {
+    *sum = *sum > limit || nbytes > limit - *sum ? UINT64_MAX : *sum + nbytes;
+}
+
+static bool lives_fit(const struct lives *lives) {
+    uint64_t bytes = 0, allocations = 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        sum_add(&bytes, lives->size[i], TRACE_BYTES_MAX);
+        allocations += life_allocations(lives, i);
+    }
+    return bytes <= TRACE_BYTES_MAX && allocations <= UINT32_MAX;
+}
+
+/* What is reserved is walked back from its end, and may be negative on the way. */
+static bool segments_fit(const struct device_trace *device) {
+    const uint64_t limit = TRACE_BYTES_MAX - 1;
+    uint64_t bytes = 0, states = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++) {
+        const struct segment *segment = &device->segments[i];
+        sum_add(&bytes, segment->total_size, limit);
+        sum_add(&states, segment->allocated_size, limit);
+        sum_add(&states, segment->active_size, limit);
+        sum_add(&states, segment->requested_size, limit);
+    }
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        sum_add(&bytes, device->segment_events[i].size, limit);
+    return bytes <= limit && states <= limit;
+}
+
+static bool blocks_fit(const struct device_trace *device) {
+    uint64_t bytes = 0, requested = 0;
+    for (uint32_t i = 0; i < device->n_blocks; i++) {
+        sum_add(&bytes, device->blocks[i].size, TRACE_BYTES_MAX);
+        sum_add(&requested, device->blocks[i].requested_size, TRACE_BYTES_MAX);
+    }
+    return bytes <= TRACE_BYTES_MAX && requested <= TRACE_BYTES_MAX;
+}
+
+int32_t trace_oversized_device(const struct trace *trace) {
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        const struct device_trace *device = &trace->devices[i];
+        if (!lives_fit(&device->lives) || !segments_fit(device) || !blocks_fit(device))
+            return device->ordinal;
+    }
+    return ORDINAL_NONE;
+}
+
 static size_t text_nbytes(const char *text) {
     size_t nbytes = 0;
     while (text[nbytes] != '\0')

@@ -245,6 +245,16 @@ static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, ui
     return a == b || (a_nbytes == b_nbytes && i == a_nbytes);
 }
 
+/*
+ * What a device's allocations, segments or blocks may add up to, each kind over the whole recording. No memory holds
+ * more (8 EiB), and below it no sum and no difference of sizes passes 64 bits, whatever is added up. Every reader
+ * checks it when it has filled a trace.
+ */
+#define TRACE_BYTES_MAX (UINT64_C(1) << 63)
+
+/* Ordinal of the first device whose sizes add up to more; ORDINAL_NONE: there is none. O(rows). */
+int32_t trace_oversized_device(const struct trace *trace);
+
 /* True if a diagnostic is about the device with this ordinal, or about the whole file. */
 static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int32_t ordinal) {
     return diagnostic->device == ORDINAL_NONE || diagnostic->device == ordinal;

@@ -208,6 +208,8 @@ static void column_fill(struct painter *painter, uint32_t column, uint32_t row, 
 static inline void column_paint(struct painter *painter, uint32_t column, uint32_t y_q8, uint32_t rgb,
                                 bool hatched) {
     uint32_t from = painter->y[column];
+    if (y_q8 > painter->scale.limit_q8)
+        y_q8 = painter->scale.limit_q8; /* whatever the sums were: never outside of the picture */
     if (y_q8 <= from)
         return;
     uint64_t lanes = spread(rgb);
@@ -367,7 +369,7 @@ static void band_column(struct painter *painter, const struct band *band, uint32
                         uint32_t rgb, uint32_t edge, bool hatched) {
     painter->base[column] += bytes;
     uint32_t y = y_scale_q8(&painter->scale, painter->base[column]);
-    uint32_t height = y - painter->y[column], pen = painter->pen;
+    uint32_t height = y > painter->y[column] ? y - painter->y[column] : 0, pen = painter->pen;
     if (height >= MIN_OUTLINED_Q8 * pen) {
         bool begins = column - band->start < pen && band->start != 0 &&
                       (uint32_t)(band->tail - band->start) >= MIN_EDGE_COLUMNS * pen;

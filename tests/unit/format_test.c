@@ -88,6 +88,12 @@ static void shares_never_claim_nothing_or_all(void **state) {
     assert_string_equal(format_share(2, 3).text, "67 %");
     assert_string_equal(format_share(1, 1000).text, "<1 %");
     assert_string_equal(format_share(999, 1000).text, ">99 %");
+    const uint64_t half = UINT64_C(1) << 63; /* twice a whole of that is 0: it once divided by it */
+    assert_string_equal(format_share(0, half).text, "0 %");
+    assert_string_equal(format_share(1, half).text, "<1 %");
+    assert_string_equal(format_share(half / 2, half).text, "50 %");
+    assert_string_equal(format_share(half - 1, half).text, ">99 %");
+    assert_string_equal(format_share(half, half).text, "100 %");
     assert_string_equal(format_share(UINT64_MAX - 1, UINT64_MAX).text, ">99 %");
     assert_string_equal(format_share(UINT64_MAX / 2, UINT64_MAX).text, "50 %");
     assert_string_equal(format_share(300, 100).text, "300 %");

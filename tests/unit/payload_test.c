@@ -55,6 +55,11 @@ static uint64_t wide(void) {
     return number() >> below(64);
 }
 
+/* Sizes of all magnitudes that add up to less than TRACE_BYTES_MAX. */
+static uint64_t wide_size(void) {
+    return wide() >> 14;
+}
+
 /* ---- a trace in which every row of every table is referred to by something ---- */
 
 enum {
@@ -159,7 +164,7 @@ static void fill_lives(struct trace *trace, struct lives *lives) {
     alloc_lives(trace, lives);
     for (uint32_t i = 0; i < N_LIVES; i++) {
         fill_moments(lives, i);
-        lives->size[i] = i > 10 && below(2) ? lives->size[i - 7] : wide();
+        lives->size[i] = i > 10 && below(2) ? lives->size[i - 7] : wide_size();
         lives->address[i] = i > 10 && below(2) ? lives->address[i - 1 - below(10)] : wide() << 9;
         lives->stack[i] = in_turn(&stack, N_STACKS);
         lives->context[i] = in_turn(&context, N_CONTEXTS);
@@ -182,7 +187,7 @@ static void fill_events(struct trace *trace, struct device_trace *device) {
         change->event = event[0];
         change->stack = below(N_STACKS);
         change->address = wide();
-        change->size = wide();
+        change->size = wide_size();
         change->stream = (uint16_t)below(N_STREAMS);
         change->change = (uint8_t)below(4);
         device->ooms[i] = (struct oom_event){event[1], below(N_STACKS), wide(), wide()};
@@ -198,10 +203,10 @@ static void fill_segments(struct trace *trace, struct device_trace *device) {
     for (uint32_t i = 0; i < N_ROWS; i++) {
         struct segment *segment = &device->segments[i];
         segment->address = wide();
-        segment->total_size = wide();
-        segment->allocated_size = wide();
-        segment->active_size = wide();
-        segment->requested_size = below(2) ? wide() : 0;
+        segment->total_size = wide_size();
+        segment->allocated_size = wide_size();
+        segment->active_size = wide_size();
+        segment->requested_size = below(2) ? wide_size() : 0;
         segment->stack = below(N_STACKS);
         segment->first_block = below(3 * N_ROWS);
         segment->block_count = below(3 * N_ROWS - segment->first_block + 1);
@@ -212,8 +217,8 @@ static void fill_segments(struct trace *trace, struct device_trace *device) {
     for (uint32_t i = 0; i < 3 * N_ROWS; i++) {
         struct block *block = &device->blocks[i];
         block->address = wide();
-        block->size = wide();
-        block->requested_size = below(2) ? wide() : 0;
+        block->size = wide_size();
+        block->requested_size = below(2) ? wide_size() : 0;
         block->stack = below(N_STACKS);
         block->state = (uint8_t)below(3);
     }

@@ -361,6 +361,28 @@ static void test_a_scene_and_a_raster_can_be_used_again(void **state) {
     drawing_release(&drawing);
 }
 
+/* Readers refuse such sizes (TRACE_BYTES_MAX); the painter does not rely on it. Four allocations of 2^62 bytes once made
+ * it write outside of the picture. */
+static void test_sums_that_pass_64_bits_stay_inside(void **state) {
+    (void)state;
+    seed = 11;
+    for (uint32_t round = 0; round < 200; round++) {
+        struct drawing drawing;
+        struct recording *recording = recording_of_sites();
+        for (uint32_t i = 0; i < 12; i++) {
+            uint64_t size = (UINT64_C(1) << (59 + random_below(5))) - random_below(3);
+            recording_life(recording, i, i + 1 + random_below(12), size, random_below(SITES + 1));
+        }
+        drawing_init(&drawing, recording, 24);
+        for (uint32_t i = 0; i < 4; i++) {
+            struct view view = view_random(drawing.scene.timeline);
+            view.top_bytes = random_below(2) == 0 ? view.top_bytes : UINT64_MAX;
+            free(picture_of(&drawing, &view));
+        }
+        drawing_release(&drawing);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bands_are_what_they_are_said_to_be),
@@ -369,6 +391,7 @@ int main(void) {
         cmocka_unit_test(test_colours_lie_between_their_neighbours),
         cmocka_unit_test(test_a_change_of_nothing_but_colour_stays_where_it_is),
         cmocka_unit_test(test_a_scene_and_a_raster_can_be_used_again),
+        cmocka_unit_test(test_sums_that_pass_64_bits_stay_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
