@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "layout/timeline.h"
 #include "parser/recording_id.h"
+#include "render/words/diagnostics.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -100,6 +101,10 @@ bool recording_read(struct recording *recording, const struct settings *settings
     if (!done)
         print_read_error(recording, &recording->error);
     done = done && input_finish(&recording->input, recording->fingerprint);
+    if (done && !diagnostics_say(&recording->trace)) {
+        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+        return false;
+    }
     if (done && settings->verbose)
         note_details(recording);
     return done && recording_prepare(recording, settings);

@@ -375,22 +375,18 @@ bool json_scan_item(struct json_scan *scan) {
 
 /* ---- the end ---- */
 
-static bool diagnose(struct json_scan *scan, struct trace *trace, const char *code, const char *message) {
-    return trace_diagnose(trace, code, message, ORDINAL_NONE) ||
+static bool diagnose(struct json_scan *scan, struct trace *trace, const char *key, const uint64_t *numbers) {
+    return trace_diagnose(trace, key, ORDINAL_NONE, numbers) ||
            cursor_fail_memory(scan->cursor, scan->stop_offset);
 }
 
 static bool stop_diagnose(struct json_scan *scan, struct trace *trace, uint64_t n_events) {
-    char message[200];
-    snprintf(message, sizeof message, "The file %s at byte %s: the %s event%s before that %s used.",
-             scan->truncated ? "ends too early," : "breaks off: it is not JSON",
-             format_count(scan->stop_offset).text, format_count(n_events).text, n_events == 1 ? "" : "s",
-             n_events == 1 ? "is" : "are");
-    return diagnose(scan, trace, scan->truncated ? "truncated" : "damaged", message);
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {scan->stop_offset, n_events};
+    return diagnose(scan, trace, scan->truncated ? "truncated/json" : "damaged", numbers);
 }
 
 bool json_scan_finish(struct json_scan *scan, struct trace *trace, uint64_t n_events) {
-    char message[160];
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {scan->n_bad};
     if (scan->cursor->error->code != READ_OK)
         return false;
     if (scan->truncated && n_events == 0)
@@ -399,11 +395,7 @@ bool json_scan_finish(struct json_scan *scan, struct trace *trace, uint64_t n_ev
         return cursor_fail(scan->cursor, READ_BAD_VALUE, scan->stop_offset, "this is not JSON");
     if (!json_scan_is_sound(scan) && !stop_diagnose(scan, trace, n_events))
         return false;
-    if (scan->n_bad == 0)
-        return true;
-    snprintf(message, sizeof message, "%s value%s of the file %s left out: not JSON.",
-             format_count(scan->n_bad).text, scan->n_bad == 1 ? "" : "s", scan->n_bad == 1 ? "is" : "are");
-    return diagnose(scan, trace, "bad_json", message);
+    return scan->n_bad == 0 || diagnose(scan, trace, "bad_json", numbers);
 }
 
 /* ---- values that were taken ---- */

@@ -725,44 +725,17 @@ static bool samples_record(struct device_reader *reader) {
 
 /* ---- what the reader of the picture should know ---- */
 
-static bool diagnose(struct device_reader *reader, const char *code, const char *message) {
-    return trace_diagnose(reader->kineto->trace, code, message, reader->recorder.device.ordinal) ||
+static bool diagnose(struct device_reader *reader, const char *key, uint64_t first, uint64_t second) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {first, second};
+    return trace_diagnose(reader->kineto->trace, key, reader->recorder.device.ordinal, numbers) ||
            device_failed(reader);
 }
 
 static bool device_diagnose(struct device_reader *reader, int64_t unexplained) {
-    char message[300];
-    const char *cpu = reader->recorder.device.ordinal == ORDINAL_CPU ? "CPU: " : "";
-    bool done = true;
-    if (!reader->has_addresses) {
-        snprintf(message, sizeof message,
-                 "%sThis trace has no addresses: its curve is right, but which allocation a free ends is not "
-                 "known.",
-                 cpu);
-        done = diagnose(reader, "no_addresses", message);
-    }
-    if (done && reader->n_lost != 0) {
-        snprintf(message, sizeof message,
-                 "%sEvents are missing at %s place%s (%s in all): the totals are exact, but who held those "
-                 "bytes is "
-                 "not known.",
-                 cpu, format_count(reader->n_lost).text, reader->n_lost == 1 ? "" : "s",
-                 format_bytes(reader->lost_bytes).text);
-        done = diagnose(reader, "lost_events", message);
-    }
-    if (done && unexplained > 0) {
-        snprintf(message, sizeof message,
-                 "%s%s were allocated before the recording began and never freed in it: their stacks are not "
-                 "known.",
-                 cpu, format_bytes((uint64_t)unexplained).text);
-        done = diagnose(reader, "baseline_total", message);
-    }
-    if (done && reader->recorder.device.n_ooms != 0)
-        done =
-            diagnose(reader, "oom_free_bound",
-                     "The trace does not say how much the device had free when memory ran out: shown is its "
-                     "capacity less what was reserved.");
-    return done;
+    return (reader->has_addresses || diagnose(reader, "no_addresses", 0, 0)) &&
+           (reader->n_lost == 0 || diagnose(reader, "lost_events", reader->n_lost, reader->lost_bytes)) &&
+           (unexplained <= 0 || diagnose(reader, "baseline_total", (uint64_t)unexplained, 0)) &&
+           (reader->recorder.device.n_ooms == 0 || diagnose(reader, "oom_free_bound", 0, 0));
 }
 
 /* ---- devices ---- */

@@ -318,24 +318,15 @@ static bool items_read(struct reader *reader) {
 
 /* ---- entry ---- */
 
-static bool diagnose(struct reader *reader, const char *code, const char *message) {
-    return trace_diagnose(reader->trace, code, message, reader->recorder.device.ordinal) ||
+static bool diagnose(struct reader *reader, const char *key, const uint64_t *numbers) {
+    return trace_diagnose(reader->trace, key, reader->recorder.device.ordinal, numbers) ||
            fail_memory(reader);
 }
 
 static bool timeline_diagnose(struct reader *reader) {
-    char message[200];
-    if (!diagnose(reader, "category_totals",
-                  "A memory timeline holds totals per category: those are exact, but the single allocations "
-                  "shown are "
-                  "reconstructed from the changes and have no stacks."))
-        return false;
-    if (reader->n_below_zero == 0)
-        return true;
-    snprintf(message, sizeof message,
-             "%s change%s would take a category below zero: it shows nothing until that is made up for.",
-             format_count(reader->n_below_zero).text, reader->n_below_zero == 1 ? "" : "s");
-    return diagnose(reader, "below_zero", message);
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {reader->n_below_zero};
+    return diagnose(reader, "category_totals", NULL) &&
+           (numbers[0] == 0 || diagnose(reader, "below_zero", numbers));
 }
 
 static bool timeline_finish(struct reader *reader) {

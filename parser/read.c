@@ -92,19 +92,14 @@ static bool is_truncated(const struct trace *trace, const struct diagnostic *dia
 }
 
 /* The recording was complete, and what surrounds it is not. */
-static bool envelope_check(struct cursor *cursor, struct trace *trace, enum source_end end,
-                           const char *what) {
-    char message[160];
+static bool envelope_check(struct cursor *cursor, struct trace *trace, enum source_end end, const char *key) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {cursor_offset(cursor)};
     if (end != SOURCE_TRUNCATED)
         return true;
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
         if (is_truncated(trace, &trace->diagnostics[i]))
             return true; /* the recording is cut too, and that is said */
-    snprintf(message, sizeof message,
-             "The %s is cut off at byte %s, behind the recording: nothing is missing.", what,
-             format_count(cursor_offset(cursor)).text);
-    return trace_diagnose(trace, "truncated", message, ORDINAL_NONE) ||
-           cursor_fail_memory(cursor, cursor_offset(cursor));
+    return trace_diagnose(trace, key, ORDINAL_NONE, numbers) || cursor_fail_memory(cursor, numbers[0]);
 }
 
 /* "Empty" is not said of a file that ends before its first packed byte. */
@@ -139,7 +134,7 @@ static bool gzip_layer_read(struct cursor *cursor, struct trace *trace, unsigned
     bool read = layer_read(cursor, &source, trace, depth);
     if (!read)
         envelope_blame(cursor, source, &gzip.end);
-    bool done = read && gzip_finish(&gzip) && envelope_check(cursor, trace, gzip.end, "gzip data");
+    bool done = read && gzip_finish(&gzip) && envelope_check(cursor, trace, gzip.end, "truncated/gzip");
     gzip_release(&gzip);
     return done;
 }
@@ -152,7 +147,7 @@ static bool zip_layer_read(struct cursor *cursor, struct trace *trace, unsigned 
     bool read = layer_read(cursor, &source, trace, depth);
     if (!read)
         envelope_blame(cursor, source, &zip.end);
-    bool done = read && zip_finish(&zip) && envelope_check(cursor, trace, zip.end, "zip");
+    bool done = read && zip_finish(&zip) && envelope_check(cursor, trace, zip.end, "truncated/zip");
     zip_release(&zip);
     return done;
 }

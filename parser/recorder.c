@@ -668,41 +668,25 @@ static bool pools_complete(struct recorder *recorder) {
 
 /* ---- diagnostics ---- */
 
-static bool diagnose(struct recorder *recorder, const char *code, const char *message) {
-    return trace_diagnose(recorder->interner->trace, code, message, recorder->device.ordinal);
+static bool diagnose(struct recorder *recorder, const char *key, const uint64_t *numbers) {
+    return trace_diagnose(recorder->interner->trace, key, recorder->device.ordinal, numbers);
 }
 
-/* "12,034 allocations (51.3 GiB)" or "1 allocation (4 B)" and what is to be said about them. */
-static bool diagnose_allocations(struct recorder *recorder, const char *code, uint64_t count, uint64_t nbytes,
-                                 const char *what) {
-    char message[400];
-    if (count == 0)
-        return true;
-    snprintf(message, sizeof message, "%s allocation%s (%s) %s", format_count(count).text,
-             count == 1 ? "" : "s", format_bytes(nbytes).text, what);
-    return diagnose(recorder, code, message);
-}
-
-static bool diagnose_events(struct recorder *recorder, const char *code, uint64_t count, const char *what) {
-    char message[400];
-    if (count == 0)
-        return true;
-    snprintf(message, sizeof message, "%s event%s %s", format_count(count).text, count == 1 ? "" : "s", what);
-    return diagnose(recorder, code, message);
+/* A diagnostic of so many allocations or events and their bytes; none where there are none. */
+static bool diagnose_count(struct recorder *recorder, const char *key, uint64_t count, uint64_t nbytes) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {count, nbytes};
+    return count == 0 || diagnose(recorder, key, numbers);
 }
 
 /* A recording without events, or with one: what is shown is a state. */
 static bool diagnose_history(struct recorder *recorder) {
-    char message[200];
-    uint32_t n_events = recorder->device.n_events;
-    if (n_events > 1)
-        return true;
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {recorder->device.n_events};
     bool empty = recorder->device.lives.count == 0;
-    snprintf(message, sizeof message, "%s was recorded for this device%s",
-             n_events == 0 ? "No event" : "One event",
-             empty ? ", and nothing is allocated on it."
-                   : ": what is shown is its state when the file was written.");
-    return diagnose(recorder, empty ? "empty_device" : n_events == 0 ? "no_history" : "one_event", message);
+    return numbers[0] > 1 || diagnose(recorder,
+                                      empty             ? "empty_device"
+                                      : numbers[0] == 0 ? "no_history"
+                                                        : "one_event",
+                                      numbers);
 }
 
 /* What the final segments say of the bytes that are in use: their own totals, or, before torch 2.0, the blocks'. */
@@ -726,14 +710,8 @@ static bool diagnose_live_end(struct recorder *recorder) {
         live += device->lives.death[i] == device->n_events + 1 ? device->lives.size[i] : 0;
     if (live == wanted)
         return true;
-    char message[300];
-    snprintf(message, sizeof message,
-             "At the end %s are in use by the events and blocks, but %s by the totals of the segments: %s "
-             "bytes %s.",
-             format_bytes(live).text, format_bytes(wanted).text,
-             format_count(live > wanted ? live - wanted : wanted - live).text,
-             live > wanted ? "more" : "less");
-    return diagnose(recorder, "live_end_differs", message);
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {live, wanted};
+    return diagnose(recorder, live > wanted ? "live_end_differs/more" : "live_end_differs/less", numbers);
 }
 
 static uint64_t segment_delta(const struct segment_event *event) {
@@ -754,45 +732,22 @@ static uint64_t reserved_shortfall(const struct device_trace *device) {
 }
 
 static bool diagnose_reserved(struct recorder *recorder) {
-    char message[300];
     const struct device_trace *device = &recorder->device;
     if (device->n_segments == 0 && device->n_segment_events != 0)
-        return diagnose(
-            recorder, "reserved_shift",
-            "The final segments are not known: reserved memory is the least that the events and what is "
-            "allocated allow, a lower bound.");
-    uint64_t shortfall = reserved_shortfall(device);
-    if (shortfall == 0)
-        return true;
-    snprintf(message, sizeof message,
-             "The segment events and the final segments do not add up: the reserved curve is raised by %s so "
-             "that it "
-             "never falls below zero.",
-             format_bytes(shortfall).text);
-    return diagnose(recorder, "reserved_shift", message);
+        return diagnose(recorder, "reserved_shift/unknown", NULL);
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {reserved_shortfall(device)};
+    return numbers[0] == 0 || diagnose(recorder, "reserved_shift", numbers);
 }
 
 static bool recorder_diagnose(struct recorder *recorder) {
-    if (!diagnose_history(recorder) || !diagnose_live_end(recorder) || !diagnose_reserved(recorder))
-        return false;
-    return diagnose_allocations(
-               recorder, "orphan_frees", recorder->n_orphan_frees, recorder->orphan_free_bytes,
-               "made before the recording began and freed in it: the stack shown is the free's.") &&
-           diagnose_allocations(
-               recorder, "baseline_blocks", recorder->n_blocks_before, recorder->blocks_before_bytes,
-               "made before the recording began and still there: known from the final segments.") &&
-           diagnose_events(
-               recorder, "reopened_addresses", recorder->n_reopened,
-               "allocated an address that was still in use: the earlier allocation is taken to end there.") &&
-           diagnose_allocations(
-               recorder, "unmatched_end", recorder->n_unmatched_end, recorder->unmatched_end_bytes,
-               recorder->n_unmatched_end == 1
-                   ? "open at the end of the trace, but no active block is at its address."
-                   : "open at the end of the trace, but no active block is at their address.") &&
-           diagnose_events(recorder, "unknown_actions", recorder->n_of_action[ACTION_UNKNOWN],
-                           recorder->n_of_action[ACTION_UNKNOWN] == 1
-                               ? "left out: its action is not known."
-                               : "left out: their action is not known.");
+    return diagnose_history(recorder) && diagnose_live_end(recorder) && diagnose_reserved(recorder) &&
+           diagnose_count(recorder, "orphan_frees", recorder->n_orphan_frees, recorder->orphan_free_bytes) &&
+           diagnose_count(recorder, "baseline_blocks", recorder->n_blocks_before,
+                          recorder->blocks_before_bytes) &&
+           diagnose_count(recorder, "reopened_addresses", recorder->n_reopened, 0) &&
+           diagnose_count(recorder, "unmatched_end", recorder->n_unmatched_end,
+                          recorder->unmatched_end_bytes) &&
+           diagnose_count(recorder, "unknown_actions", recorder->n_of_action[ACTION_UNKNOWN], 0);
 }
 
 static void device_hand_over(struct recorder *recorder, struct device_trace *device) {

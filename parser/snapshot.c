@@ -729,33 +729,20 @@ static bool overflow_diagnose(struct snapshot *snapshot, const struct value *roo
     struct trace *trace = snapshot->trace;
     for (uint32_t i = 0; i < trace->n_devices; i++)
         if (overflow_of(snapshot, flag, trace->devices[i].ordinal) && trace->devices[i].n_events != 0 &&
-            !trace_diagnose(trace, "overflow",
-                            "The recording was longer than its buffer: the oldest events were overwritten.",
-                            trace->devices[i].ordinal))
+            !trace_diagnose(trace, "overflow", trace->devices[i].ordinal, NULL))
             return fail_memory(snapshot);
     return true;
 }
 
 static bool misplaced_diagnose(struct snapshot *snapshot) {
-    char message[160];
-    if (snapshot->n_misplaced == 0)
-        return true;
-    snprintf(message, sizeof message,
-             snapshot->n_misplaced == 1
-                 ? "%s list element is of another kind than its neighbours and is left out."
-                 : "%s list elements are of another kind than their neighbours and are left out.",
-             format_count(snapshot->n_misplaced).text);
-    return trace_diagnose(snapshot->trace, "misplaced", message, ORDINAL_NONE) || fail_memory(snapshot);
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {snapshot->n_misplaced};
+    return numbers[0] == 0 || trace_diagnose(snapshot->trace, "misplaced", ORDINAL_NONE, numbers) ||
+           fail_memory(snapshot);
 }
 
 static bool nothing_diagnose(struct snapshot *snapshot) {
     return snapshot->trace->n_devices != 0 ||
-           trace_diagnose(
-               snapshot->trace, "empty_snapshot",
-               "The file has no event and no segment of any device: no history was recorded, and nothing "
-               "was allocated when it was written.",
-               ORDINAL_NONE) ||
-           fail_memory(snapshot);
+           trace_diagnose(snapshot->trace, "empty_snapshot", ORDINAL_NONE, NULL) || fail_memory(snapshot);
 }
 
 bool snapshot_is_traces_key(const struct value *key) {
@@ -764,23 +751,16 @@ bool snapshot_is_traces_key(const struct value *key) {
 }
 
 bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
-    char message[400], segments[160] = "";
-    uint64_t n_events = 0;
+    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {offset};
     for (uint32_t i = 0; i < snapshot->trace->n_devices; i++)
-        n_events += snapshot->trace->devices[i].n_events;
-    if (n_events == 0)
+        numbers[1] += snapshot->trace->devices[i].n_events;
+    if (numbers[1] == 0)
         return fail(snapshot, READ_TRUNCATED, "the file ends before its first event");
-    if (snapshot->first_cut_device != INT32_MAX)
-        snprintf(
-            segments, sizeof segments,
-            " From device %" PRId32
-            " on, what was there before the recording is known from frees only, and totals may be too low.",
-            snapshot->first_cut_device);
-    snprintf(message, sizeof message,
-             "The file is cut off at byte %s: the %s event%s before that %s shown.%s",
-             format_count(offset).text, format_count(n_events).text, n_events == 1 ? "" : "s",
-             n_events == 1 ? "is" : "are", segments);
-    return trace_diagnose(snapshot->trace, "truncated", message, ORDINAL_NONE) || fail_memory(snapshot);
+    bool cut = snapshot->first_cut_device != INT32_MAX;
+    if (cut)
+        numbers[2] = (uint64_t)snapshot->first_cut_device;
+    return trace_diagnose(snapshot->trace, cut ? "truncated/devices" : "truncated", ORDINAL_NONE, numbers) ||
+           fail_memory(snapshot);
 }
 
 static bool root_is_snapshot(const struct snapshot *snapshot, const struct value *root) {

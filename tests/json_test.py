@@ -564,9 +564,9 @@ class SnapshotTest(JsonTest):
         self.assertEqual(512, report["devices"][0]["end_bytes"])
 
     def test_other_objects(self):
-        self.refused({"a": 1, "b": [2]}, "no memory snapshot")
+        self.refused({"a": 1, "b": [2]}, "not a memory snapshot")
         self.refused({"allocator_settings": {}}, "neither segments nor device_traces")
-        self.refused({}, "no memory snapshot")
+        self.refused({}, "not a memory snapshot")
 
 
 # ---- files that are not quite JSON ----

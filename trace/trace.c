@@ -98,21 +98,22 @@ int32_t trace_oversized_device(const struct trace *trace) {
     return ORDINAL_NONE;
 }
 
-static size_t text_nbytes(const char *text) {
+/* The code is what stands before the key's "/". */
+static size_t code_nbytes(const char *key) {
     size_t nbytes = 0;
-    while (text[nbytes] != '\0')
+    while (key[nbytes] != '\0' && key[nbytes] != '/')
         nbytes++;
     return nbytes;
 }
 
-bool trace_diagnose(struct trace *trace, const char *code, const char *message, int32_t device) {
-    uint32_t code_id = trace_string_add(trace, code, text_nbytes(code));
-    uint32_t message_id = trace_string_add(trace, message, text_nbytes(message));
-    if (code_id == 0 || message_id == 0 ||
-        !ARENA_GROW(&trace->arena, trace->diagnostics, trace->diagnostics_capacity,
-                    (uint64_t)trace->n_diagnostics + 1))
+bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers) {
+    uint32_t code = trace_string_add(trace, key, code_nbytes(key));
+    if (code == 0 || !ARENA_GROW(&trace->arena, trace->diagnostics, trace->diagnostics_capacity,
+                                 (uint64_t)trace->n_diagnostics + 1))
         return false;
-    trace->diagnostics[trace->n_diagnostics++] =
-        (struct diagnostic){.code = code_id, .message = message_id, .device = device};
+    struct diagnostic *diagnostic = &trace->diagnostics[trace->n_diagnostics++];
+    *diagnostic = (struct diagnostic){.code = code, .device = device, .key = key};
+    for (uint32_t i = 0; numbers != NULL && i < DIAGNOSTIC_NUMBERS; i++)
+        diagnostic->number[i] = numbers[i];
     return true;
 }

@@ -189,11 +189,17 @@ struct annotation {
     uint8_t stage; /* enum annotation_stage */
 };
 
-/* Something the reader should know before trusting the picture. `code` never changes its spelling. */
+enum { DIAGNOSTIC_NUMBERS = 3 };
+
+/* Something the reader should know before trusting the picture: a code, which never changes its spelling, and numbers.
+ * The sentence is made by an output (render/words/diagnostics.h), or was kept in the page that was read. */
 struct diagnostic {
     uint32_t code;    /* string, e.g. "orphan_frees" */
-    uint32_t message; /* string, one plain sentence */
+    uint32_t message; /* string, one plain sentence; 0: not said yet */
     int32_t device;   /* ordinal; ORDINAL_NONE: it is about the file */
+    const char
+        *key; /* which of the code's sentences: "truncated/zip", or the code itself; NULL: from a page */
+    uint64_t number[DIAGNOSTIC_NUMBERS]; /* what its sentence is made of */
 };
 
 enum trace_kind { TRACE_SNAPSHOT, TRACE_KINETO, TRACE_MEMORY_TIMELINE };
@@ -260,7 +266,8 @@ static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int3
     return diagnostic->device == ORDINAL_NONE || diagnostic->device == ordinal;
 }
 
-/* Notes a diagnostic. `code` and `message` are NUL terminated. False: no memory. */
-bool trace_diagnose(struct trace *trace, const char *code, const char *message, int32_t device);
+/* Notes a diagnostic. `key` is a constant: the code, perhaps with a "/" and a word that tells its sentences apart.
+ * `numbers` has DIAGNOSTIC_NUMBERS of them, or is NULL. False: no memory. */
+bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers);
 
 #endif

@@ -5,6 +5,7 @@
 #include "parser/read.h"
 #include "render/raster/raster.h"
 #include "render/report/report.h"
+#include "render/words/diagnostics.h"
 #include "trace/payload.h"
 
 #include <cjson/cJSON.h>
@@ -425,7 +426,7 @@ static bool read_in_blocks(struct trace *trace, const uint8_t *bytes, size_t nby
     CHECK(memchr(error->message, '\0', sizeof error->message) != NULL);
     if (!done)
         CHECK(read_code_name(error->code)[0] != '\0' && error->message[0] != '\0');
-    return done;
+    return done && diagnostics_say(trace);
 }
 
 void examine_recording(const uint8_t *bytes, size_t nbytes) {

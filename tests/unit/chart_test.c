@@ -60,18 +60,25 @@ static void recording_add_events(struct recording *recording) {
     recording_add_phases(recording);
 }
 
+/* A diagnostic that says `message`. */
+static void recording_note(struct trace *trace, const char *code, const char *message, int32_t device) {
+    assert_true(trace_diagnose(trace, code, device, NULL));
+    uint32_t text = trace_string_add(trace, message, strlen(message));
+    trace->diagnostics[trace->n_diagnostics - 1].message = text;
+}
+
 static struct recording *recording_of_sites(bool with_events) {
     struct recording *recording = recording_open();
     recording_add_sites(recording);
     if (with_events)
         recording_add_events(recording);
     for (uint32_t i = 0; i < 4; i++)
-        assert_true(trace_diagnose(
+        recording_note(
             &recording->trace, "note",
             "A note that is so long that it cannot possibly fit into one line of a picture, however "
             "wide that picture may be, and therefore is cut at its end, as notes are when they are "
             "too long for one line of a picture.",
-            i == 3 ? 5 : ORDINAL_NONE));
+            i == 3 ? 5 : ORDINAL_NONE);
     recording_settle(recording, with_events ? EVENTS : 0);
     return recording;
 }
@@ -355,9 +362,9 @@ static void grave_notes_come_first(void **state) {
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
         char message[64];
         snprintf(message, sizeof message, "This is %s.", codes[i]);
-        assert_true(trace_diagnose(&recording->trace, codes[i], message, ORDINAL_NONE));
+        recording_note(&recording->trace, codes[i], message, ORDINAL_NONE);
     }
-    assert_true(trace_diagnose(&recording->trace, "truncated", "Of another device.", 5));
+    recording_note(&recording->trace, "truncated", "Of another device.", 5);
     recording_settle(recording, 100);
     struct chart_options small = options_of(500, 280, 1), usual = options_of(800, 450, 1);
     layout_texts(recording, &small, said, sizeof said);

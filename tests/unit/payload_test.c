@@ -253,8 +253,8 @@ static void fill_file(struct trace *trace) {
         annotation->name = below(N_STRINGS);
         annotation->device = (int32_t)below(9) - 1;
         annotation->stage = (uint8_t)below(2);
-        trace->diagnostics[i] =
-            (struct diagnostic){below(N_STRINGS), below(N_STRINGS), (int32_t)(uint32_t)number()};
+        trace->diagnostics[i] = (struct diagnostic){
+            .code = below(N_STRINGS), .message = below(N_STRINGS), .device = (int32_t)(uint32_t)number()};
     }
     trace->settings = 3;
     trace->meta = 4;

@@ -1,0 +1,172 @@
+#include "render/words/diagnostics.h"
+
+#include "base/format.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/*
+ * A sentence's figures, N being 0 to 2:
+ *     %cN        the number as a count, 12,034
+ *     %bN        as bytes, 51.3 GiB
+ *     %nN        plain, 12034
+ *     %eN        how far number 0 and number N lie apart, as a count
+ *     %pN(a|b)   a where number N is 1, else b
+ *     %D         "CPU: " where it is about the CPU's memory
+ */
+struct sentence {
+    const char *key, *text;
+};
+
+static const struct sentence sentences[] = {
+    {"bad_json", "%c0 value%p0(|s) of the file %p0(is|are) left out: not JSON."},
+    {"baseline_blocks",
+     "%c0 allocation%p0(|s) (%b1) made before the recording began and still there: known from the final "
+     "segments."},
+    {"baseline_total",
+     "%D%b0 were allocated before the recording began and never freed in it: their stacks are not known."},
+    {"below_zero",
+     "%c0 change%p0(|s) would take a category below zero: it shows nothing until that is made up for."},
+    {"category_totals",
+     "A memory timeline holds totals per category: those are exact, but the single allocations shown are "
+     "reconstructed from the changes and have no stacks."},
+    {"damaged",
+     "The file breaks off: it is not JSON at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) used."},
+    {"empty_device", "%p0(One event|No event) was recorded for this device, and nothing is allocated on it."},
+    {"empty_snapshot",
+     "The file has no event and no segment of any device: no history was recorded, and nothing was "
+     "allocated when it was written."},
+    {"live_end_differs/less",
+     "At the end %b0 are in use by the events and blocks, but %b1 by the totals of the segments: "
+     "%e1 bytes less."},
+    {"live_end_differs/more",
+     "At the end %b0 are in use by the events and blocks, but %b1 by the totals of the segments: "
+     "%e1 bytes more."},
+    {"lost_events",
+     "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
+     "is not known."},
+    {"misplaced",
+     "%c0 list element%p0( is of another kind than its neighbours and is|s are of another kind than their "
+     "neighbours and are) left out."},
+    {"no_addresses",
+     "%DThis trace has no addresses: its curve is right, but which allocation a free ends is not known."},
+    {"no_history",
+     "No event was recorded for this device: what is shown is its state when the file was written."},
+    {"one_event",
+     "One event was recorded for this device: what is shown is its state when the file was written."},
+    {"oom_free_bound",
+     "The trace does not say how much the device had free when memory ran out: shown is its capacity less "
+     "what was reserved."},
+    {"orphan_frees", "%c0 allocation%p0(|s) (%b1) made before the recording began and freed in it: the stack "
+                     "shown is the free's."},
+    {"overflow", "The recording was longer than its buffer: the oldest events were overwritten."},
+    {"reopened_addresses",
+     "%c0 event%p0(|s) allocated an address that was still in use: the earlier allocation is taken to "
+     "end there."},
+    {"reserved_shift",
+     "The segment events and the final segments do not add up: the reserved curve is raised by %b0 so "
+     "that it never falls below zero."},
+    {"reserved_shift/unknown",
+     "The final segments are not known: reserved memory is the least that the events and what is "
+     "allocated allow, a lower bound."},
+    {"truncated", "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown."},
+    {"truncated/devices",
+     "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. From device "
+     "%n2 on, what was there before the recording is known from frees only, and totals may be too "
+     "low."},
+    {"truncated/gzip", "The gzip data is cut off at byte %c0, behind the recording: nothing is missing."},
+    {"truncated/json",
+     "The file ends too early, at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) used."},
+    {"truncated/zip", "The zip is cut off at byte %c0, behind the recording: nothing is missing."},
+    {"unknown_actions", "%c0 event%p0(|s) left out: %p0(its|their) action is not known."},
+    {"unmatched_end", "%c0 allocation%p0(|s) (%b1) open at the end of the trace, but no active block is at "
+                      "%p0(its|their) address."},
+};
+
+static const char *sentence_of(const char *key) {
+    for (size_t i = 0; key != NULL && i < sizeof sentences / sizeof *sentences; i++)
+        if (strcmp(sentences[i].key, key) == 0)
+            return sentences[i].text;
+    return NULL;
+}
+
+/* A message under construction; every figure is short, so that no sentence of the table reaches the end. */
+struct message {
+    char text[600];
+    size_t nbytes;
+};
+
+static void message_add(struct message *message, const char *text, size_t nbytes) {
+    size_t room = sizeof message->text - message->nbytes;
+    nbytes = nbytes < room ? nbytes : room;
+    memcpy(message->text + message->nbytes, text, nbytes);
+    message->nbytes += nbytes;
+}
+
+static void message_add_text(struct message *message, const char *text) {
+    message_add(message, text, strlen(text));
+}
+
+/* `from` stands on "(one|many)"; returns what follows it. */
+static const char *plural_add(struct message *message, const char *from, bool one) {
+    const char *bar = strchr(from, '|'), *end = strchr(bar, ')');
+    if (one)
+        message_add(message, from + 1, (size_t)(bar - from - 1));
+    else
+        message_add(message, bar + 1, (size_t)(end - bar - 1));
+    return end + 1;
+}
+
+/* `from` stands behind a '%'; returns what follows the figure. */
+static const char *figure_add(struct message *message, const struct diagnostic *diagnostic,
+                              const char *from) {
+    char plain[24];
+    if (*from == 'D') {
+        if (diagnostic->device == ORDINAL_CPU)
+            message_add_text(message, "CPU: ");
+        return from + 1;
+    }
+    uint64_t number = diagnostic->number[from[1] - '0'], first = diagnostic->number[0];
+    switch (*from) {
+    case 'b': message_add_text(message, format_bytes(number).text); break;
+    case 'c': message_add_text(message, format_count(number).text); break;
+    case 'e':
+        message_add_text(message, format_count(first > number ? first - number : number - first).text);
+        break;
+    case 'n':
+        snprintf(plain, sizeof plain, "%" PRIu64, number);
+        message_add_text(message, plain);
+        break;
+    case 'p': return plural_add(message, from + 2, number == 1);
+    default: __builtin_trap(); /* a fault of the table above */
+    }
+    return from + 2;
+}
+
+static void message_make(struct message *message, const struct diagnostic *diagnostic, const char *sentence) {
+    while (*sentence != '\0') {
+        size_t plain = strcspn(sentence, "%");
+        message_add(message, sentence, plain);
+        sentence += plain;
+        if (*sentence == '%')
+            sentence = figure_add(message, diagnostic, sentence + 1);
+    }
+}
+
+bool diagnostics_say(struct trace *trace) {
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
+        struct diagnostic *diagnostic = &trace->diagnostics[i];
+        const char *sentence = sentence_of(diagnostic->key);
+        struct message message = {.nbytes = 0};
+        if (diagnostic->message != 0)
+            continue;
+        if (sentence != NULL)
+            message_make(&message, diagnostic, sentence);
+        diagnostic->message =
+            sentence != NULL ? trace_string_add(trace, message.text, message.nbytes) : diagnostic->code;
+        if (diagnostic->message == 0)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,11 @@
+/* The sentences of diagnostics: a reader notes a code and numbers, and here stands what is said of them. */
+#ifndef STRATA_RENDER_WORDS_DIAGNOSTICS_H
+#define STRATA_RENDER_WORDS_DIAGNOSTICS_H
+
+#include "trace/trace.h"
+
+/* Gives every diagnostic that has none its message (trace/trace.h). One whose key has no sentence says its code. O(what is
+ * said). False: no memory; some have their message then. */
+bool diagnostics_say(struct trace *trace);
+
+#endif
