@@ -82,8 +82,8 @@ bool allocator_init(struct allocator *a, const struct allocator_settings *settin
                             .n_reservations = 1,
                             .last_list = LIST_NONE,
                             .store = {.arena = arena}};
-    return arena_grow(arena, (void **)&a->block, &a->block_capacity, 1, sizeof *a->block) &&
-           arena_grow(arena, (void **)&a->reservation, &a->reservation_capacity, 1, sizeof *a->reservation);
+    return ARENA_GROW(arena, a->block, a->block_capacity, 1) &&
+           ARENA_GROW(arena, a->reservation, a->reservation_capacity, 1);
 }
 
 static uint64_t list_key(uint16_t pool, uint16_t stream, bool small) {
@@ -101,8 +101,7 @@ static uint32_t pool_first_list(const struct allocator *a, uint16_t pool, bool s
 static uint32_t list_add(struct allocator *a, uint16_t pool, uint16_t stream, bool small) {
     uint32_t index = a->n_lists, first = pool_first_list(a, pool, small);
     struct ordered_key key = {list_key(pool, stream, small), 0, index};
-    if (index == LIST_NONE ||
-        !arena_grow(a->arena, (void **)&a->list, &a->list_capacity, (uint64_t)index + 1, sizeof *a->list) ||
+    if (index == LIST_NONE || !ARENA_GROW(a->arena, a->list, a->list_capacity, (uint64_t)index + 1) ||
         !ordered_add(&a->lists, &a->store, key)) {
         a->no_memory = true;
         return LIST_NONE;
@@ -142,8 +141,7 @@ static uint32_t block_take(struct allocator *a, struct allocator_block block) {
     if (index != 0) {
         a->spare_block = a->block[index].behind;
     } else {
-        if (!arena_grow(a->arena, (void **)&a->block, &a->block_capacity, (uint64_t)a->n_blocks + 1,
-                        sizeof *a->block)) {
+        if (!ARENA_GROW(a->arena, a->block, a->block_capacity, (uint64_t)a->n_blocks + 1)) {
             a->no_memory = true;
             return 0;
         }
@@ -236,8 +234,7 @@ static void reserved_add(struct allocator *a, uint64_t nbytes) {
 }
 
 static void call_note(struct allocator *a, enum segment_change change, uint64_t address, uint64_t size) {
-    if (!arena_grow(a->arena, (void **)&a->call, &a->call_capacity, (uint64_t)a->n_calls + 1,
-                    sizeof *a->call)) {
+    if (!ARENA_GROW(a->arena, a->call, a->call_capacity, (uint64_t)a->n_calls + 1)) {
         a->no_memory = true;
         return;
     }
@@ -273,8 +270,7 @@ static bool is_whole_segment(const struct allocator_block *block) {
 /* ---- reservations ---- */
 
 static uint32_t reservation_add(struct allocator *a, uint64_t base, bool small) {
-    if (!arena_grow(a->arena, (void **)&a->reservation, &a->reservation_capacity,
-                    (uint64_t)a->n_reservations + 1, sizeof *a->reservation)) {
+    if (!ARENA_GROW(a->arena, a->reservation, a->reservation_capacity, (uint64_t)a->n_reservations + 1)) {
         a->no_memory = true;
         return 0;
     }
@@ -425,8 +421,7 @@ static void granules_unmap(struct allocator *a, uint32_t index) {
 /* ---- giving back ---- */
 
 static bool scratch_add(struct allocator *a, uint32_t *count, uint32_t index) {
-    if (!arena_grow(a->arena, (void **)&a->scratch, &a->scratch_capacity, (uint64_t)*count + 1,
-                    sizeof *a->scratch)) {
+    if (!ARENA_GROW(a->arena, a->scratch, a->scratch_capacity, (uint64_t)*count + 1)) {
         a->no_memory = true;
         return false;
     }
@@ -618,7 +613,7 @@ static uint32_t memory_get(struct allocator *a, uint32_t list, uint64_t rounded)
     if (collects(a))
         collect(a);
     uint32_t index = memory_new(a, list, rounded);
-    if (index != 0 || a->no_memory)
+    if (index != 0 || a->no_memory || a->no_retry)
         return index;
     if (a->settings.max_split_bytes != ALLOCATOR_UNLIMITED && release_oversize(a, list, rounded) &&
         (index = memory_new(a, list, rounded)) != 0)
@@ -675,8 +670,7 @@ uint32_t allocator_allocate(struct allocator *a, uint64_t nbytes, uint16_t pool,
 }
 
 void allocator_wait(struct allocator *a, uint32_t index) {
-    if (!arena_grow(a->arena, (void **)&a->waiting, &a->waiting_capacity, (uint64_t)a->n_waiting + 1,
-                    sizeof *a->waiting)) {
+    if (!ARENA_GROW(a->arena, a->waiting, a->waiting_capacity, (uint64_t)a->n_waiting + 1)) {
         a->no_memory = true;
         return;
     }

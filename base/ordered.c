@@ -35,8 +35,7 @@ static uint32_t leaf_take(struct ordered_store *store) {
         return leaf;
     }
     uint32_t leaf = store->count == 0 ? 1 : store->count;
-    if (!arena_grow(store->arena, (void **)&store->leaf, &store->capacity, (uint64_t)leaf + 1,
-                    sizeof *store->leaf))
+    if (!ARENA_GROW(store->arena, store->leaf, store->capacity, (uint64_t)leaf + 1))
         return UINT32_MAX;
     store->count = leaf + 1;
     store->leaf[leaf].count = 0;
@@ -50,8 +49,8 @@ static void leaf_give(struct ordered_store *store, uint32_t leaf) {
 
 static bool set_reserve(struct ordered *set, struct arena *arena) {
     uint64_t wanted = (uint64_t)set->n_leaves + 1;
-    return arena_grow(arena, (void **)&set->leaf, &set->leaf_capacity, wanted, sizeof *set->leaf) &&
-           arena_grow(arena, (void **)&set->most, &set->most_capacity, wanted, sizeof *set->most);
+    return ARENA_GROW(arena, set->leaf, set->leaf_capacity, wanted) &&
+           ARENA_GROW(arena, set->most, set->most_capacity, wanted);
 }
 
 /* Makes room for an empty leaf at `at`. */
@@ -163,7 +162,7 @@ struct ordered_place ordered_before(const struct ordered *set, const struct orde
 void ordered_release(struct ordered *set, struct ordered_store *store) {
     for (uint32_t i = 0; i < set->n_leaves; i++)
         leaf_give(store, set->leaf[i]);
-    arena_drop(store->arena, (void **)&set->leaf);
-    arena_drop(store->arena, (void **)&set->most);
+    ARENA_DROP(store->arena, set->leaf);
+    ARENA_DROP(store->arena, set->most);
     *set = (struct ordered){0};
 }

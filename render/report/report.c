@@ -35,7 +35,10 @@ static bool report_device_init(struct report_device *report, const struct trace 
                           &report->n_groups))
         return false;
     if (!categories_sum(report) || !holes_find(&report->holes, report->device, arena) ||
-        !growth_find(&report->growth, &report->timeline, arena) || !report_ooms_prepare(report))
+        !growth_find(&report->growth, &report->timeline, arena))
+        return false;
+    report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
+    if (report->replayed && !replay_run(&report->replay, trace, report->device, NULL, arena))
         return false;
     bool all = options->top == 0 || options->top > report->n_groups;
     report->n_shown = all ? report->n_groups : options->top;

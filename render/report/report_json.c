@@ -5,6 +5,7 @@
 #include "base/json_writer.h"
 #include "layout/site.h"
 #include "render/report/report_parts.h"
+#include "render/report/report_replay.h"
 
 static void add_trace_string(struct json_writer *json, const char *name, const struct trace *trace,
                              uint32_t id) {
@@ -324,6 +325,10 @@ static bool add_device(void *context, const struct report_device *report) {
     add_categories(json, report);
     add_fragmentation(json, report);
     add_growth(json, report);
+    if (report->replayed)
+        report_replay_json(json, &report->replay);
+    else
+        json_null(json, "replay");
     json_end(json);
     return !json->out->failed;
 }

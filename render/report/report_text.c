@@ -1,6 +1,7 @@
 /* The report for people. One walk writes both forms, the sheet knows which. */
 #include "analysis/category.h"
 #include "base/format.h"
+#include "render/report/report_replay.h"
 #include "render/report/report_words.h"
 
 #include <inttypes.h>
@@ -324,6 +325,11 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
     reconciliation_write(sheet, report);
     reserved_shift_write(sheet, report);
     rounding_write(sheet, report->device);
+    if (report->trace->kind == TRACE_SNAPSHOT && report->replayed)
+        sheet_point(sheet, "%s", report_replay_text(sheet, &report->replay));
+    else if (report->trace->kind == TRACE_SNAPSHOT)
+        sheet_point(sheet, "Replay check: left out of a recording of %s; strata whatif does it.",
+                    words_counted(sheet, report->device->n_events, "event"));
     if (report->trace->kind != TRACE_SNAPSHOT)
         sheet_point(sheet,
                     "A profiler counts what the allocator handed out: all figures are rounded up by it.");

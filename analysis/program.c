@@ -1,0 +1,123 @@
+#include "analysis/program.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+
+static const uint32_t MOST_ROWS = UINT32_MAX >> PROGRAM_KIND_BITS;
+
+/* The lives by a moment of theirs: those of moment m are id[start[m]] to id[start[m + 1]]. */
+struct by_moment {
+    uint32_t *start, *id;
+};
+
+static bool by_moment_init(struct by_moment *by, uint64_t n_moments, uint32_t count, struct arena *arena) {
+    uint32_t capacity = 0;
+    *by = (struct by_moment){0};
+    if (!ARENA_GROW(arena, by->start, capacity, n_moments + 1))
+        return false;
+    bytes_zero(by->start, (size_t)(n_moments + 1) * sizeof *by->start);
+    capacity = 0;
+    return ARENA_GROW(arena, by->id, capacity, (uint64_t)count + 1);
+}
+
+/* A counting sort: start[m + 1] is at first the number of moment m, then where the next of moment m goes. */
+static bool deaths_sort(struct by_moment *by, const struct device_trace *device, struct arena *arena) {
+    const struct lives *lives = &device->lives;
+    uint64_t n_moments = (uint64_t)device->n_events + 2;
+    if (!by_moment_init(by, n_moments, lives->count, arena))
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++)
+        by->start[lives->death[i]]++;
+    uint32_t sum = 0;
+    for (uint64_t m = 0; m < n_moments; m++) {
+        uint32_t count = by->start[m];
+        by->start[m] = sum;
+        sum += count;
+    }
+    by->start[n_moments] = sum;
+    for (uint32_t i = 0; i < lives->count; i++)
+        by->id[by->start[lives->death[i]]++] = i;
+    bytes_move(by->start + 1, by->start, (size_t)n_moments * sizeof *by->start); /* back to the beginnings */
+    by->start[0] = 0;
+    return true;
+}
+
+/* Lives whose request to free lies apart from its completion, by that. They are few. */
+static bool waits_sort(struct sort_row **rows, uint32_t *count, const struct device_trace *device,
+                       struct arena *arena) {
+    const struct lives *lives = &device->lives;
+    uint32_t n = 0, capacity = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        n += lives->request[i] < lives->death[i] && lives->request[i] != 0;
+    *rows = NULL;
+    *count = n;
+    if (!ARENA_GROW(arena, *rows, capacity, (uint64_t)n * 2 + 1))
+        return false;
+    n = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (lives->request[i] < lives->death[i] && lives->request[i] != 0)
+            (*rows)[n++] = (struct sort_row){lives->request[i], i};
+    sort_rows(*rows, *rows + n, n);
+    return true;
+}
+
+struct making {
+    struct program *program;
+    struct by_moment deaths;
+    struct sort_row *waits;
+    uint32_t n_waits, wait, life, segment, oom;
+};
+
+static void op_put(struct program *program, enum program_kind kind, uint32_t index) {
+    program->op[program->n_ops++] = (uint32_t)kind | index << PROGRAM_KIND_BITS;
+}
+
+/* Everything at a moment: who ends here ends before somebody else begins at its address. */
+static void moment_put(struct making *making, uint32_t moment) {
+    struct program *program = making->program;
+    const struct device_trace *device = program->device;
+    const struct lives *lives = &device->lives;
+    for (uint32_t i = making->deaths.start[moment]; i < making->deaths.start[moment + 1]; i++)
+        op_put(program, PROGRAM_FREE, making->deaths.id[i]);
+    for (; making->wait < making->n_waits && making->waits[making->wait].key == moment; making->wait++)
+        op_put(program, PROGRAM_WAIT, making->waits[making->wait].value);
+    for (;
+         making->segment < device->n_segment_events && device->segment_events[making->segment].event < moment;
+         making->segment++)
+        op_put(program, PROGRAM_SEGMENT, making->segment);
+    for (; making->oom < device->n_ooms && device->ooms[making->oom].event < moment; making->oom++)
+        op_put(program, PROGRAM_OOM, making->oom);
+    for (; making->life < lives->count && lives->birth[making->life] == moment; making->life++) {
+        op_put(program, PROGRAM_ALLOCATE, making->life);
+        program->n_allocations++;
+    }
+}
+
+static bool ops_make(struct program *program, struct making *making, struct arena *arena) {
+    const struct device_trace *device = program->device;
+    uint64_t n =
+        (uint64_t)device->lives.count * 2 + making->n_waits + device->n_segment_events + device->n_ooms;
+    uint32_t capacity = 0;
+    if (!ARENA_GROW(arena, program->op, capacity, n + 1))
+        return false;
+    making->life = device->lives.preexisting;
+    for (uint32_t moment = 1; moment <= device->n_events; moment++)
+        moment_put(making, moment);
+    ARENA_TRIM(arena, program->op, capacity, program->n_ops + 1);
+    return true;
+}
+
+bool program_init(struct program *program, const struct trace *trace, const struct device_trace *device,
+                  struct arena *arena) {
+    struct making making = {.program = program};
+    *program = (struct program){.trace = trace, .device = device};
+    if (device->lives.count > MOST_ROWS || device->n_segment_events > MOST_ROWS || device->n_ooms > MOST_ROWS)
+        return false;
+    bool done = deaths_sort(&making.deaths, device, arena) &&
+                waits_sort(&making.waits, &making.n_waits, device, arena) &&
+                ops_make(program, &making, arena) && releases_find(&program->releases, trace, device, arena);
+    ARENA_DROP(arena, making.deaths.start);
+    ARENA_DROP(arena, making.deaths.id);
+    ARENA_DROP(arena, making.waits);
+    return done;
+}

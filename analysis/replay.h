@@ -1,0 +1,51 @@
+/*
+ * The recording replayed through the model of the allocator (analysis/allocator.h): the model decides alone, is never
+ * corrected, and is compared with what was recorded at every step. Where it agrees everywhere, what it says under other
+ * settings (analysis/whatif.h) can be believed; where it does not, nothing is said. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_REPLAY_H
+#define STRATA_ANALYSIS_REPLAY_H
+
+#include "analysis/allocator.h"
+#include "analysis/program.h"
+#include "layout/segments.h"
+
+enum replay_grade {
+    REPLAY_EXACT,   /* every decision and the reserved curve */
+    REPLAY_NEAR,    /* 99 % of the decisions, the curve within 0.5 % */
+    REPLAY_REFUSED, /* neither, or there is nothing to replay: see the reason */
+};
+
+/* "exact", "near", "refused" */
+const char *replay_grade_text(enum replay_grade grade);
+
+/* Recordings of more events are replayed on demand only. */
+enum { REPLAY_EVENTS_AT_ONCE = 2000000 };
+
+struct replay {
+    enum replay_grade grade;
+    const char *reason; /* a sentence without its full stop; NULL where the grade is exact */
+    uint64_t allocations, allocations_exact;     /* same block at the same address, by the same way */
+    uint64_t driver_events, driver_events_exact; /* segment_alloc and segment_map */
+    uint64_t releases, releases_exact;           /* segment_free and segment_unmap */
+    uint64_t blocks, blocks_exact;               /* at the end */
+    uint64_t reserved_max_error_bytes;
+    struct allocator_settings settings; /* of the recording, as it says or as its segments show */
+    bool settings_known;                /* the recording says them */
+    uint32_t *
+        extra; /* per life: what its block has beyond its request rounded up to 512 bytes; a column of the arena.
+                        NULL unless the grade is exact */
+};
+
+/*
+ * Replays a device. `program` is of that device; NULL makes one for the time being. O(n log n); work that a hostile
+ * recording could make endless is bounded, and refused beyond. False: no memory.
+ */
+bool replay_run(struct replay *replay, const struct trace *trace, const struct device_trace *device,
+                const struct program *program, struct arena *arena);
+
+/* Settings of a recording: what it says, and what its segments and blocks show of the rest. */
+struct allocator_settings replay_settings(const struct trace *trace, const struct device_trace *device,
+                                          bool *known);
+
+#endif

@@ -1,0 +1,424 @@
+#include "layout/segments.h"
+
+#include "base/ordered.h"
+#include "base/sort.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* ---- pieces: from the end back to the beginning ---- */
+
+struct walk {
+    struct segments *segments;
+    const struct device_trace *device;
+    struct arena *arena;
+    struct ordered_store store;
+    struct ordered there; /* by address: index of a piece that is there */
+    uint32_t next_life;   /* lives that were born later have been looked at */
+    bool lives_tell;      /* of pools and size classes, which events do not name */
+};
+
+static uint64_t range_end(uint64_t address, uint64_t size) {
+    return size < UINT64_MAX - address ? address + size : UINT64_MAX;
+}
+
+static bool piece_add(struct walk *walk, struct segment_piece piece, uint32_t *index) {
+    struct segments *segments = walk->segments;
+    if (!ARENA_GROW(walk->arena, segments->piece, segments->capacity, (uint64_t)segments->count + 1))
+        return false;
+    *index = segments->count;
+    segments->piece[segments->count++] = piece;
+    return true;
+}
+
+/* The piece that is there at an address or, where none is, the next one behind. UINT32_MAX: none. */
+static uint32_t piece_from(const struct walk *walk, uint64_t address) {
+    struct ordered_place place = ordered_seek(&walk->there, &walk->store, address, 0), before;
+    const struct ordered_key *key = ordered_at(&walk->there, &walk->store, place);
+    if (key != NULL && key->first == address)
+        return key->value;
+    before = ordered_before(&walk->there, &walk->store, place);
+    const struct ordered_key *lower = ordered_at(&walk->there, &walk->store, before);
+    if (lower != NULL && lower->first < address) {
+        const struct segment_piece *piece = &walk->segments->piece[lower->value];
+        if (address < range_end(piece->address, piece->size))
+            return lower->value;
+    }
+    return key != NULL ? key->value : UINT32_MAX;
+}
+
+static bool piece_open(struct walk *walk, struct segment_piece piece) {
+    uint32_t index;
+    return piece.size == 0 ||
+           (piece_add(walk, piece, &index) &&
+            ordered_add(&walk->there, &walk->store, (struct ordered_key){piece.address, 0, index}));
+}
+
+/* Opens what of a range is not there yet: the event that comes later in time is believed. */
+static bool range_open(struct walk *walk, struct segment_piece piece) {
+    uint64_t at = piece.address, end = range_end(piece.address, piece.size);
+    while (at < end) {
+        uint32_t next = piece_from(walk, at);
+        const struct segment_piece *other = next == UINT32_MAX ? NULL : &walk->segments->piece[next];
+        uint64_t from = other == NULL || other->address >= end ? end : other->address;
+        uint64_t behind = from == end ? end : range_end(other->address, other->size);
+        if (from > at) {
+            piece.address = at;
+            piece.size = from - at;
+            if (!piece_open(walk, piece))
+                return false;
+        }
+        if (from < end)
+            walk->segments->contradicted_bytes += (behind < end ? behind : end) - (from > at ? from : at);
+        at = behind;
+    }
+    return true;
+}
+
+/* A piece is cut at an address; its upper part is a piece of its own. */
+static bool piece_cut(struct walk *walk, uint32_t index, uint64_t address) {
+    struct segment_piece upper = walk->segments->piece[index];
+    upper.size -= address - upper.address;
+    walk->segments->piece[index].size -= upper.size;
+    upper.address = address;
+    return piece_open(walk, upper);
+}
+
+/* Before the event the range was not there: what is open of it begins here. */
+static bool range_begin(struct walk *walk, const struct segment_event *event) {
+    uint64_t at = event->address, end = range_end(event->address, event->size), begun = 0;
+    while (at < end) {
+        uint32_t index = piece_from(walk, at);
+        if (index == UINT32_MAX || walk->segments->piece[index].address >= end)
+            break;
+        struct segment_piece *piece = &walk->segments->piece[index];
+        if (piece->address < at) {
+            if (!piece_cut(walk, index, at))
+                return false;
+            continue;
+        }
+        if (range_end(piece->address, piece->size) > end && !piece_cut(walk, index, end))
+            return false;
+        piece = &walk->segments->piece[index];
+        piece->birth = event->event + 1;
+        piece->stack = event->stack;
+        begun += piece->size;
+        at = range_end(piece->address, piece->size);
+        (void)ordered_remove(&walk->there, &walk->store, piece->address, 0);
+    }
+    walk->segments->contradicted_bytes += event->size - begun;
+    return true;
+}
+
+/* Pages that touch pages of the same stream are of the same reservation, so what these serve is known of them too. */
+static void piece_inherit(const struct walk *walk, struct segment_piece *piece) {
+    uint64_t sides[] = {piece->address - 1, range_end(piece->address, piece->size)};
+    for (unsigned i = 0; i < 2 && piece->unsure; i++) {
+        uint32_t index = piece_from(walk, sides[i]);
+        const struct segment_piece *other = index == UINT32_MAX ? NULL : &walk->segments->piece[index];
+        if (other == NULL || other->address > sides[i] || !(other->flags & SEGMENT_EXPANDABLE) ||
+            other->stream != piece->stream || other->unsure)
+            continue;
+        piece->flags = other->flags;
+        piece->pool = other->pool;
+        piece->unsure = false;
+    }
+}
+
+static bool range_given_back(struct walk *walk, const struct segment_event *event) {
+    struct segment_piece piece = {.address = event->address,
+                                  .size = event->size,
+                                  .death = event->event + 1,
+                                  .stream = event->stream,
+                                  .pool = POOL_UNKNOWN};
+    if (event->change == SEGMENT_FREE)
+        piece.flags = event->size == 2 * MIB ? SEGMENT_SMALL : 0;
+    else {
+        piece.flags = SEGMENT_EXPANDABLE;
+        piece.unsure = true;
+        piece_inherit(walk, &piece);
+    }
+    return range_open(walk, piece);
+}
+
+/* Of a range that the final segments should have, where the file has none: it stayed to the end. */
+static bool range_stays(struct walk *walk, const struct segment_event *event) {
+    struct segment_piece piece = {.address = event->address,
+                                  .size = event->size,
+                                  .death = walk->device->n_events + 1,
+                                  .stream = event->stream,
+                                  .flags = event->change == SEGMENT_MAP ? SEGMENT_EXPANDABLE
+                                           : event->size == 2 * MIB     ? SEGMENT_SMALL
+                                                                        : 0,
+                                  .unsure = event->change == SEGMENT_MAP};
+    uint64_t contradicted = walk->segments->contradicted_bytes;
+    bool done = range_open(walk, piece);
+    walk->segments->contradicted_bytes =
+        contradicted; /* what is there was given back later: no contradiction */
+    return done;
+}
+
+/* What lies in a piece tells whom it serves. */
+static void life_tells(struct walk *walk, uint32_t life) {
+    const struct lives *lives = &walk->device->lives;
+    uint32_t index = piece_from(walk, lives->address[life]);
+    if (index == UINT32_MAX || walk->segments->piece[index].address > lives->address[life])
+        return;
+    struct segment_piece *piece = &walk->segments->piece[index];
+    if (piece->pool == POOL_UNKNOWN)
+        piece->pool = lives->pool[life];
+    if (piece->unsure) {
+        piece->unsure = false;
+        piece->flags |= lives->size[life] <= MIB ? SEGMENT_SMALL : 0;
+    }
+}
+
+/* Lives that were born at or after a moment, the latest first. */
+static void lives_tell(struct walk *walk, uint32_t moment) {
+    const struct lives *lives = &walk->device->lives;
+    while (walk->lives_tell && walk->next_life > 0 && lives->birth[walk->next_life - 1] >= moment)
+        life_tells(walk, --walk->next_life);
+}
+
+static bool event_undo(struct walk *walk, const struct segment_event *event) {
+    lives_tell(walk, event->event + 1);
+    if (event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP)
+        return range_given_back(walk, event);
+    return (walk->device->n_segments != 0 || range_stays(walk, event)) && range_begin(walk, event);
+}
+
+static bool final_open(struct walk *walk) {
+    const struct device_trace *device = walk->device;
+    for (uint32_t i = 0; i < device->n_segments; i++) {
+        const struct segment *segment = &device->segments[i];
+        if (!range_open(walk, (struct segment_piece){.address = segment->address,
+                                                     .size = segment->total_size,
+                                                     .death = device->n_events + 1,
+                                                     .stack = segment->stack,
+                                                     .stream = segment->stream,
+                                                     .pool = segment->pool,
+                                                     .flags = segment->flags}))
+            return false;
+    }
+    return true;
+}
+
+static bool lives_are_needed(const struct device_trace *device) {
+    bool unmaps = false;
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        unmaps |= device->segment_events[i].change == SEGMENT_UNMAP ||
+                  (device->segment_events[i].change == SEGMENT_MAP && device->n_segments == 0);
+    return unmaps || (device->n_pools > 2 && device->n_segment_events != 0);
+}
+
+bool segments_init(struct segments *segments, const struct device_trace *device, struct arena *arena) {
+    *segments = (struct segments){.device = device};
+    struct walk walk = {.segments = segments,
+                        .device = device,
+                        .arena = arena,
+                        .store = {.arena = arena},
+                        .next_life = device->lives.count,
+                        .lives_tell = lives_are_needed(device)};
+    bool done = final_open(&walk);
+    for (uint32_t i = device->n_segment_events; done && i-- > 0;)
+        done = event_undo(&walk, &device->segment_events[i]);
+    if (done)
+        lives_tell(&walk, 0);
+    ordered_release(&walk.there, &walk.store);
+    ARENA_DROP(arena, walk.store.leaf);
+    return done;
+}
+
+/* ---- at a moment ---- */
+
+static bool joins(const struct held_segment *segment, const struct segment_piece *piece, bool unsure) {
+    uint8_t both = segment->flags & piece->flags;
+    bool same = (segment->flags == piece->flags && segment->pool == piece->pool) || unsure || piece->unsure;
+    return (both & SEGMENT_EXPANDABLE) && same && segment->stream == piece->stream &&
+           segment->address + segment->size == piece->address;
+}
+
+/* Pieces by address become segments. */
+static void segments_join(struct held *held, const struct segments *segments, const struct sort_row *rows,
+                          uint32_t count) {
+    bool unsure = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct segment_piece *piece = &segments->piece[rows[i].value];
+        struct held_segment *last = held->n_segments == 0 ? NULL : &held->segment[held->n_segments - 1];
+        if (last != NULL && joins(last, piece, unsure)) {
+            last->size += piece->size;
+            if (unsure && !piece->unsure) {
+                last->flags = piece->flags;
+                last->pool = piece->pool;
+            }
+            unsure &= piece->unsure;
+            continue;
+        }
+        held->segment[held->n_segments++] = (struct held_segment){.address = piece->address,
+                                                                  .size = piece->size,
+                                                                  .stack = piece->stack,
+                                                                  .birth = piece->birth,
+                                                                  .stream = piece->stream,
+                                                                  .pool = piece->pool,
+                                                                  .flags = piece->flags};
+        unsure = piece->unsure;
+    }
+}
+
+static struct sort_row *rows_take(struct arena *arena, uint64_t count) {
+    struct sort_row *rows = NULL;
+    uint32_t capacity = 0;
+    return ARENA_GROW(arena, rows, capacity, count * 2 + 2) ? rows : NULL;
+}
+
+static bool held_segments(struct held *held, const struct segments *segments, uint32_t moment,
+                          struct arena *arena) {
+    uint32_t count = 0;
+    struct sort_row *rows = rows_take(arena, segments->count);
+    if (rows == NULL)
+        return false;
+    for (uint32_t i = 0; i < segments->count; i++)
+        if (segments->piece[i].birth <= moment && moment < segments->piece[i].death)
+            rows[count++] = (struct sort_row){segments->piece[i].address, i};
+    sort_rows(rows, rows + count, count);
+    held->segment = arena_alloc(arena, (count + (size_t)1) * sizeof *held->segment);
+    if (held->segment != NULL)
+        segments_join(held, segments, rows, count);
+    ARENA_DROP(arena, rows);
+    return held->segment != NULL;
+}
+
+/* Sizes of the final blocks by address, for what is still there at the end. */
+struct final_blocks {
+    const struct device_trace *device;
+    struct sort_row *rows;
+};
+
+static bool final_blocks_init(struct final_blocks *final, const struct device_trace *device,
+                              struct arena *arena) {
+    *final = (struct final_blocks){device, rows_take(arena, device->n_blocks)};
+    if (final->rows == NULL)
+        return false;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        final->rows[i] = (struct sort_row){device->blocks[i].address, i};
+    sort_rows(final->rows, final->rows + device->n_blocks, device->n_blocks);
+    return true;
+}
+
+/* 0: no block in use is there. */
+static uint64_t final_size(const struct final_blocks *final, uint64_t address) {
+    uint32_t low = 0, high = final->device->n_blocks;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (final->rows[middle].key < address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == final->device->n_blocks || final->rows[low].key != address)
+        return 0;
+    const struct block *block = &final->device->blocks[final->rows[low].value];
+    return block->state == BLOCK_INACTIVE ? 0 : block->size;
+}
+
+struct laying {
+    struct held *held;
+    const struct segments *segments;
+    struct final_blocks final;
+    struct block_sizes sizes;
+    uint32_t moment;
+};
+
+static void block_put(struct held *held, struct held_block block) {
+    held->block[held->n_blocks++] = block;
+}
+
+/* What is too small for a hole of its class is the rest of the block before it. */
+static uint64_t gap_of_block(const struct held_segment *segment, uint64_t gap) {
+    bool unsplit = !(segment->flags & (SEGMENT_EXPANDABLE | SEGMENT_SMALL));
+    return unsplit && gap <= MIB ? gap : 0;
+}
+
+/* The block of a life; the next thing in the segment begins at `limit`. */
+static struct held_block block_of(const struct laying *laying, const struct held_segment *segment,
+                                  uint32_t life, uint64_t limit) {
+    const struct lives *lives = &laying->segments->device->lives;
+    uint64_t address = lives->address[life], room = limit - address, size = segments_round(lives->size[life]);
+    struct held_block block = {.address = address, .life = life};
+    block.state = lives->request[life] <= laying->moment ? BLOCK_PENDING_FREE : BLOCK_ALLOCATED;
+    bool stays = lives->death[life] > laying->segments->device->n_events;
+    uint64_t known = laying->sizes.extra != NULL ? size + laying->sizes.extra[life]
+                     : stays                     ? final_size(&laying->final, address)
+                                                 : 0;
+    if (known == 0) {
+        known = size;
+        known += size < room ? gap_of_block(segment, room - size) : 0;
+        block.guessed = known < room && !(segment->flags & (SEGMENT_EXPANDABLE | SEGMENT_SMALL));
+    }
+    block.size = known < room ? known : room;
+    return block;
+}
+
+static void gap_put(struct held *held, uint64_t from, uint64_t to) {
+    if (from < to)
+        block_put(held, (struct held_block){.address = from, .size = to - from, .life = LIFE_NONE});
+}
+
+/* Lays lives `rows[from ...]` into a segment; returns the first that lies behind it. */
+static uint32_t segment_lay(const struct laying *laying, struct held_segment *segment,
+                            const struct sort_row *rows, uint32_t at, uint32_t count) {
+    uint64_t end = segment->address + segment->size, reached = segment->address;
+    segment->first_block = laying->held->n_blocks;
+    for (; at < count && rows[at].key < end; at++) {
+        if (rows[at].key < reached) { /* a file that contradicts itself: two at one place */
+            laying->held->n_outside++;
+            laying->held->outside_bytes += laying->segments->device->lives.size[rows[at].value];
+            continue;
+        }
+        uint64_t limit = at + 1 < count && rows[at + 1].key < end ? rows[at + 1].key : end;
+        if (limit == rows[at].key)
+            limit = end; /* the same place again: that one is left out */
+        gap_put(laying->held, reached, rows[at].key);
+        struct held_block block = block_of(laying, segment, rows[at].value, limit);
+        block_put(laying->held, block);
+        reached = block.address + block.size;
+    }
+    gap_put(laying->held, reached, end);
+    segment->n_blocks = laying->held->n_blocks - segment->first_block;
+    return at;
+}
+
+static void lives_lay(const struct laying *laying, const struct sort_row *rows, uint32_t count) {
+    const struct lives *lives = &laying->segments->device->lives;
+    struct held *held = laying->held;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i <= held->n_segments; i++) {
+        uint64_t from = i < held->n_segments ? held->segment[i].address : UINT64_MAX;
+        for (; at < count && rows[at].key < from; at++) {
+            held->n_outside++;
+            held->outside_bytes += lives->size[rows[at].value];
+        }
+        if (i < held->n_segments)
+            at = segment_lay(laying, &held->segment[i], rows, at, count);
+    }
+}
+
+bool segments_at(struct held *held, const struct segments *segments, uint32_t moment, const uint32_t *alive,
+                 uint32_t n_alive, struct block_sizes sizes, struct arena *arena) {
+    *held = (struct held){0};
+    struct laying laying = {.held = held, .segments = segments, .sizes = sizes, .moment = moment};
+    struct sort_row *rows = rows_take(arena, n_alive);
+    if (rows == NULL || !held_segments(held, segments, moment, arena) ||
+        (sizes.extra == NULL && !final_blocks_init(&laying.final, segments->device, arena)))
+        return false;
+    held->block = arena_alloc(arena, ((size_t)n_alive * 2 + held->n_segments + 1) *
+                                         sizeof *held->block); /* gaps between */
+    if (held->block == NULL)
+        return false;
+    for (uint32_t i = 0; i < n_alive; i++)
+        rows[i] = (struct sort_row){segments->device->lives.address[alive[i]], alive[i]};
+    sort_rows(rows, rows + n_alive, n_alive);
+    lives_lay(&laying, rows, n_alive);
+    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, laying.final.rows);
+    return true;
+}
