@@ -43,6 +43,33 @@ static uint64_t reserved_peak_in(const struct timeline *timeline, uint32_t first
     return most;
 }
 
+const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
+    const struct device_trace *device = timeline->device;
+    uint32_t low = 0, high = device->n_ooms; /* the first whose moment is `end` or later */
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (device->ooms[middle].event + 1 < end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low > 0 && device->ooms[low - 1].event + 1 >= first ? &device->ooms[low - 1] : NULL;
+}
+
+static uint64_t sum_at_most(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* The request that failed stands on what was alive then, below or above all that the process could have had. */
+static uint64_t oom_top_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
+    const struct oom_event *oom = timeline_oom_in(timeline, first, end);
+    if (oom == NULL)
+        return 0;
+    uint64_t asked = sum_at_most(timeline->live[oom->event + 1], oom->size);
+    uint64_t most = sum_at_most(timeline_reserved_at(timeline, oom->event + 1), oom->device_free);
+    return asked > most ? asked : most;
+}
+
 uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
                               uint64_t capacity_bytes) {
     bool whole = first == 0 && end == timeline->n_moments;
@@ -50,6 +77,9 @@ uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, u
     uint64_t reserved = whole ? timeline->reserved_peak : reserved_peak_in(timeline, first, end);
     if (reserved > highest)
         highest = reserved;
+    uint64_t oom_top = oom_top_in(timeline, first, end);
+    if (oom_top > highest && oom_top / 3 * 2 <= highest)
+        highest = oom_top;
     if (highest > UINT64_MAX / 2)
         return UINT64_MAX;
     uint64_t top = highest < 16 ? 16 : highest + highest / 24;

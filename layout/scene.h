@@ -69,9 +69,13 @@ void scene_release(struct scene *scene);
 /* The whole run on the given axis: sets from_q16 and to_q16. */
 void view_fit(struct view *view, const struct timeline *timeline);
 
-/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. The
- * capacity (0: none) belongs into the picture unless it would squeeze all else into a third. O(64 + moments / 64 +
- * changes of reserved bytes), of the whole run O(1). */
+/* The last time that memory ran out in the moments [first, end); NULL: it did not. O(log n). */
+const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_t first, uint32_t end);
+
+/* A good top_bytes for the moments [first, end): a little more than their highest total, reserved included. A request
+ * that failed in them, standing on what was alive, belongs into the picture where it takes a third of it at most; so does
+ * the capacity (0: none) unless it would squeeze all else into a third. O(64 + moments / 64 + changes of reserved bytes),
+ * of the whole run O(log n). */
 uint64_t timeline_headroom_in(const struct timeline *timeline, uint32_t first, uint32_t end,
                               uint64_t capacity_bytes);
 

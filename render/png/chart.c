@@ -26,6 +26,16 @@ static void draw_hatch(struct canvas *canvas, const struct chart_box *box, uint3
                 canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ground, 110);
 }
 
+static void draw_ghost(struct canvas *canvas, const struct chart_box *box, int32_t pen) {
+    struct rect r = box->rect;
+    uint32_t on = 4 * (uint32_t)pen, off = 3 * (uint32_t)pen;
+    canvas_fill(canvas, r, box->color, 28);
+    canvas_dash(canvas, (struct rect){r.x, r.y, r.width, pen}, on, off, box->color, 255);
+    canvas_dash(canvas, (struct rect){r.x, r.y + r.height - pen, r.width, pen}, on, off, box->color, 255);
+    canvas_dash(canvas, (struct rect){r.x, r.y, pen, r.height}, on, off, box->color, 255);
+    canvas_dash(canvas, (struct rect){r.x + r.width - pen, r.y, pen, r.height}, on, off, box->color, 255);
+}
+
 static bool draw_text(struct canvas *canvas, struct font *font, const struct chart_box *box) {
     int32_t ascent = (int32_t)font_ascent(box->style), descent = (int32_t)font_descent(box->style);
     int32_t baseline = box->rect.y + (box->rect.height - ascent - descent) / 2 + ascent;
@@ -45,6 +55,7 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
     case CHART_LINE: canvas_fill(canvas, line, box->color, 255); break;
     case CHART_DASH: canvas_dash(canvas, line, 7 * scale, 5 * scale, box->color, 255); break;
     case CHART_MARKER: canvas_triangle(canvas, box->rect, box->color); break;
+    case CHART_GHOST: draw_ghost(canvas, box, pen); break;
     }
     return true;
 }

@@ -205,7 +205,7 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
     out->view.height = (uint32_t)out->plot.height;
     int32_t labels = chart_y_labels_width(maker);
     out->plot.x += labels;
-    out->plot.width -= labels;
+    out->plot.width -= labels + chart_ghost_width(maker);
     if (out->plot.width < 16 || out->plot.width > VIEW_MAX_SIDE)
         return false;
     out->view.width = (uint32_t)out->plot.width;
@@ -218,6 +218,7 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
     chart_phases_put(maker,
                      (struct rect){plot.x, plot.y + plot.height, plot.width, chart_phases_height(maker)});
     chart_axes_put(maker);
+    chart_ghost_put(maker, (struct rect){plot.x + plot.width, plot.y, chart_ghost_width(maker), plot.height});
 }
 
 /* ---- all of it ---- */

@@ -8,7 +8,7 @@
  *     |      lane: flags of peak and OOM          | legend               |
  *     |  GiB +----------------------------------+ | # site   bytes share |
  *     |   40 |                                  | | ...                  |
- *     |   20 |  plot (belongs to the raster)    | | 118 more             |
+ *     |   20 |  plot (belongs to the raster) [] | | 118 more             |
  *     |    0 +----------------------------------+ |                      |
  *     |       phases                              |                      |
  *     |       0        5,000       10,000         | key of lines and     |
@@ -39,7 +39,8 @@ enum chart_box_kind {
     CHART_HATCH,  /* swatch with the pattern of memory that waits for another stream */
     CHART_LINE,   /* sample of the line of reserved bytes */
     CHART_DASH,   /* sample of the line of the capacity */
-    CHART_MARKER  /* triangle that points down */
+    CHART_MARKER, /* triangle that points down */
+    CHART_GHOST   /* dashed frame around a faint ground: what would have been */
 };
 
 struct chart_box {

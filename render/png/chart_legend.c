@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 6 };
+enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 7 };
 
 /* ---- key ---- */
 
@@ -67,6 +67,13 @@ static void key_of_capacity(const struct chart_maker *maker, struct key *key) {
              capacity > maker->out->view.top_bytes ? " (above the picture)" : "");
 }
 
+static void key_of_ghost(const struct chart_maker *maker, struct key *key) {
+    key->kind = CHART_LINE;
+    key->color = maker->out->colors.alarm;
+    snprintf(key->text, sizeof key->text, "reserved + free at the OOM \xc2\xb7 %s",
+             format_bytes(chart_ghost_limit(maker)).text);
+}
+
 static void key_of_pattern(const struct chart_maker *maker, struct key *key, enum chart_box_kind kind,
                            const char *text) {
     key->kind = kind;
@@ -97,6 +104,8 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
         key_of_reserved(maker, &keys[n++]);
     if (maker->in->options->capacity_bytes > 0)
         key_of_capacity(maker, &keys[n++]);
+    if (chart_ghost_width(maker) != 0)
+        key_of_ghost(maker, &keys[n++]);
     if (facts.older)
         key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
     if (facts.pending)

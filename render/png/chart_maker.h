@@ -79,6 +79,12 @@ void chart_oom_text(const struct oom_event *oom, const char *which, char *text, 
 
 bool chart_moment_is_shown(const struct chart_maker *maker, uint32_t moment);
 
+/* chart_ghost.c: the request that ended the recording, right of the plot. Width 0: none ended it. */
+int32_t chart_ghost_width(const struct chart_maker *maker);
+void chart_ghost_put(struct chart_maker *maker, struct rect area);
+/* All that the process could have had then: reserved and free on the device. Needs a width above 0. */
+uint64_t chart_ghost_limit(const struct chart_maker *maker);
+
 /* chart_phases.c: annotations below the plot. */
 void chart_phases_find(struct chart_maker *maker);
 int32_t chart_phases_height(const struct chart_maker *maker);

@@ -1,9 +1,11 @@
 /* Annotations as bands below the plot: what the program said it was doing. Two levels are shown. */
 #include "render/png/chart_maker.h"
 
+#include <string.h>
+
 enum { PHASE_ROWS = 2 };
 
-/* In 1/64 of the window; -1: outside. Also tells how much of the window a phase takes. */
+/* In 1/1024 of the window; -1: outside. Also tells how much of the window a phase takes. */
 static int32_t phase_share(const struct chart_maker *maker, const struct phase *phase) {
     const struct view *view = &maker->out->view;
     int64_t from = phase_q16(maker->in->timeline, view->axis, phase->start_us),
@@ -12,17 +14,40 @@ static int32_t phase_share(const struct chart_maker *maker, const struct phase *
     to = to > view->to_q16 ? view->to_q16 : to;
     if (to < from || from >= view->to_q16 || to <= view->from_q16)
         return -1;
-    return (int32_t)((to - from) / ((view->to_q16 - view->from_q16) / 64 + 1));
+    return (int32_t)((to - from) / ((view->to_q16 - view->from_q16) / 1024 + 1));
 }
 
-/* Rows that are worth their room: in each, one phase at least can be seen well. */
+/* What of a name is written in `room`: all of it, else "#5" of "ProfilerStep#5", else as much as can be recognised.
+ * False: nothing. */
+static bool phase_label(const struct chart_maker *maker, const struct phase *phase, int32_t room, char *text,
+                        size_t capacity) {
+    chart_string_text(maker, phase->name, text, capacity);
+    const char *number = strrchr(text, '#');
+    if (chart_text_width(maker, maker->small, text) <= room)
+        return true;
+    if (number != NULL && number[1] != '\0' && chart_text_width(maker, maker->small, number) <= room) {
+        memmove(text, number, strlen(number) + 1);
+        return true;
+    }
+    return room >= 5 * maker->em;
+}
+
+/* Will it have a label? The plot has no width yet; it will have some nine sixteenths of the picture's. */
+static bool phase_will_say(const struct chart_maker *maker, const struct phase *phase) {
+    char text[FONT_TEXT_NBYTES];
+    int32_t share = phase_share(maker, phase);
+    int32_t room = (int32_t)((int64_t)share * maker->width * 9 / 16 / 1024) - maker->em * 2 / 3;
+    return share > 0 && phase_label(maker, phase, room, text, sizeof text);
+}
+
+/* Rows that are worth their room: in each, one phase at least has a label. */
 static uint32_t phase_rows_wanted(const struct chart_maker *maker) {
     const struct phases *phases = &maker->phases;
     uint32_t rows = 0;
     for (uint32_t i = 0; i < phases->count; i++) {
         const struct phase *phase = &phases->phase[i];
         if (!phase->internal && phase->plain_depth >= rows && phase->plain_depth < PHASE_ROWS &&
-            phase_share(maker, phase) > 0)
+            phase_will_say(maker, phase))
             rows = phase->plain_depth + 1U;
     }
     return rows;
@@ -68,15 +93,16 @@ static int32_t phase_x(const struct chart_maker *maker, int64_t us) {
     return x < 0 ? 0 : x;
 }
 
-/* A name is written where it fits, or enough of it to be recognised. */
-static void phase_put_name(struct chart_maker *maker, const struct phase *phase, struct rect band) {
+/* A box that could not be told from its neighbours by a name would say nothing, and is left out. */
+static void phase_put(struct chart_maker *maker, const struct phase *phase, struct rect band,
+                      uint32_t color) {
     char text[FONT_TEXT_NBYTES];
     int32_t pad = maker->em / 3;
-    chart_string_text(maker, phase->name, text, sizeof text);
-    if (band.width < 6 * maker->em && band.width < chart_text_width(maker, maker->small, text) + 2 * pad)
+    if (!phase_label(maker, phase, band.width - 2 * pad, text, sizeof text))
         return;
-    chart_put_text(maker, (struct rect){band.x + pad, band.y, band.width - 2 * pad, 0}, CHART_LEFT,
-                   maker->small, maker->out->colors.text, text);
+    chart_put(maker, CHART_FILL, band, color);
+    chart_put_sentence(maker, (struct rect){band.x + pad, band.y, band.width - 2 * pad, 0}, maker->small,
+                       maker->out->colors.text, text);
 }
 
 void chart_phases_put(struct chart_maker *maker, struct rect area) {
@@ -93,8 +119,7 @@ void chart_phases_put(struct chart_maker *maker, struct rect area) {
         /* A pixel between neighbours tells them apart. */
         int32_t width = right - left > 4 * gap ? right - left - gap : right - left;
         struct rect band = {area.x + left, area.y + (int32_t)row * height + 2 * gap, width, height - 2 * gap};
-        chart_put(maker, CHART_FILL, band, maker->out->colors.phase[n[row]++ % 2]);
-        phase_put_name(maker, phase, band);
+        phase_put(maker, phase, band, maker->out->colors.phase[n[row]++ % 2]);
         drawn_to[row] = right;
     }
 }

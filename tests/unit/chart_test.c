@@ -108,7 +108,8 @@ static bool rect_is_inside(struct rect a, int32_t width, int32_t height) {
 }
 
 static bool box_may_touch_text(const struct chart_box *box) {
-    return box->kind == CHART_FILL; /* phases lie below their names */
+    return box->kind == CHART_FILL ||
+           box->kind == CHART_GHOST; /* phases and requests lie below their names */
 }
 
 static void assert_layout_is_sound(const struct chart_layout *layout, const struct chart_options *options) {

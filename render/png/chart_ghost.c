@@ -1,0 +1,79 @@
+/*
+ * The request that ended the recording: a dashed box as high as what was asked for, standing on what was alive, in a
+ * gutter of its own right of the plot. A line shows all that the process could have had, reserved and free on the device;
+ * what would lie above it is filled.
+ *
+ *          | -------- |  <- reserved + free
+ *     plot | :1.5 GiB:|
+ *          | :asked  :|
+ *          | :........|  <- live
+ */
+#include "render/png/chart_maker.h"
+
+#include "base/format.h"
+
+/* The one that ends the window: only the last fiftieth of it follows. One in the middle has its flag alone. */
+static const struct oom_event *ghost_of(const struct chart_maker *maker) {
+    const struct chart_window *window = &maker->in->window;
+    const struct oom_event *oom =
+        timeline_oom_in(maker->in->timeline, window->first_moment, window->end_moment);
+    if (oom == NULL || maker->out->plot_is_text || maker->in->selection != NULL)
+        return NULL;
+    uint64_t behind = window->end_moment - 1 - (oom->event + 1),
+             shown = window->end_moment - window->first_moment;
+    return behind * 50 <= shown && oom->size != 0 ? oom : NULL;
+}
+
+int32_t chart_ghost_width(const struct chart_maker *maker) {
+    return ghost_of(maker) != NULL ? maker->em * 5 : 0;
+}
+
+/* Pixels below the plot's upper edge; what lies above the picture is at its edge. */
+static int32_t ghost_y(const struct chart_maker *maker, struct rect area, uint64_t bytes) {
+    struct y_scale scale = y_scale_of(&maker->out->view);
+    uint64_t top = maker->out->view.top_bytes;
+    return area.y + area.height - (int32_t)(y_scale_q8(&scale, bytes < top ? bytes : top) / 256);
+}
+
+static uint64_t sum_at_most(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+uint64_t chart_ghost_limit(const struct chart_maker *maker) {
+    const struct oom_event *oom = ghost_of(maker);
+    return sum_at_most(timeline_reserved_at(maker->in->timeline, oom->event + 1), oom->device_free);
+}
+
+static void ghost_text_put(struct chart_maker *maker, struct rect box, const struct oom_event *oom) {
+    int32_t line = chart_line(maker->small), y = box.y + (box.height - 2 * line) / 2;
+    if (box.height < 2 * line + maker->em / 2)
+        return; /* the flag above says it */
+    chart_put_text(maker, (struct rect){box.x, y, box.width, 0}, CHART_CENTER,
+                   (struct font_style){FONT_BOLD, maker->small.px}, maker->out->colors.alarm,
+                   format_bytes(oom->size).text);
+    chart_put_text(maker, (struct rect){box.x, y + line, box.width, 0}, CHART_CENTER, maker->small,
+                   maker->out->colors.alarm, "asked");
+}
+
+void chart_ghost_put(struct chart_maker *maker, struct rect area) {
+    const struct oom_event *oom = ghost_of(maker);
+    if (oom == NULL)
+        return;
+    const struct timeline *timeline = maker->in->timeline;
+    uint64_t live = timeline->live[oom->event + 1], asked = sum_at_most(live, oom->size);
+    uint64_t most = chart_ghost_limit(maker);
+    int32_t pen = maker->scale, pad = maker->em / 4;
+    int32_t low = ghost_y(maker, area, live), high = ghost_y(maker, area, asked),
+            line = ghost_y(maker, area, most);
+    struct rect box = {area.x + pad, high, area.width - 2 * pad, low - high};
+    if (box.height < 3 * pen)
+        return;
+    chart_put(maker, CHART_GHOST, box, maker->out->colors.alarm);
+    if (asked > most && line > high)
+        chart_put(maker, CHART_FILL, (struct rect){box.x, high, box.width, line - high},
+                  maker->out->colors.alarm);
+    if (most < maker->out->view.top_bytes)
+        chart_put(maker, CHART_FILL, (struct rect){area.x, line - pen, area.width, 2 * pen},
+                  maker->out->colors.alarm);
+    ghost_text_put(maker, box, oom);
+}
