@@ -1,6 +1,7 @@
 #include "layout/site.h"
 
 #include "base/bytes.h"
+#include "base/sort.h"
 
 /* Bytes of a string that is not terminated. */
 struct text {
@@ -360,6 +361,52 @@ uint32_t site_hash(const struct trace *trace, uint32_t frame) {
     hash = (hash ^ (hash >> 16)) * 0x85ebca6bu;
     hash = (hash ^ (hash >> 13)) * 0xc2b2ae35u;
     return hash ^ (hash >> 16);
+}
+
+static uint64_t mix64(uint64_t hash) {
+    hash = (hash ^ (hash >> 33)) * UINT64_C(0xff51afd7ed558ccd);
+    hash = (hash ^ (hash >> 33)) * UINT64_C(0xc4ceb9fe1a85ec53);
+    return hash ^ (hash >> 33);
+}
+
+static uint64_t hash64_bytes(struct text text) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ text.nbytes;
+    for (uint32_t i = 0; i < text.nbytes; i++) {
+        if (i == HASHED_NBYTES && text.nbytes > 2 * HASHED_NBYTES)
+            i = text.nbytes - HASHED_NBYTES;
+        hash = (hash ^ text.at[i]) * UINT64_C(0x100000001b3);
+    }
+    return mix64(hash);
+}
+
+struct site_key site_key_of(const struct trace *trace, uint32_t frame) {
+    struct place place;
+    if (frame == 0)
+        return (struct site_key){0};
+    place_of_frame(trace, frame, &place);
+    return (struct site_key){.file = hash64_bytes(base_name(text_tail(place.file, 2 * HASHED_NBYTES))),
+                             .function = hash64_bytes(place.name),
+                             .line = place.line};
+}
+
+bool frames_same(const struct trace *trace, uint32_t *same, struct arena *arena) {
+    uint32_t count = trace->frames.count;
+    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
+                    *spare = arena_column(arena, count, sizeof *spare);
+    bool done = rows != NULL && spare != NULL;
+    for (uint32_t i = 0; done && i < count; i++) {
+        struct site_key key = site_key_of(trace, i);
+        rows[i] = (struct sort_row){mix64(mix64(key.file + key.line) ^ key.function), i};
+    }
+    if (done)
+        sort_rows(rows, spare, count); /* stable: the first of equal ones has the least id */
+    for (uint32_t i = 0, first = 0; done && i < count; i++) {
+        first = i == 0 || rows[i].key != rows[i - 1].key ? rows[i].value : first;
+        same[rows[i].value] = first;
+    }
+    ARENA_DROP(arena, rows);
+    ARENA_DROP(arena, spare);
+    return done;
 }
 
 /* Text that is cut at its capacity and counts what it would have been. */

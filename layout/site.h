@@ -30,6 +30,18 @@ void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *s
  * every machine, so colours made of it are comparable. */
 uint32_t site_hash(const struct trace *trace, uint32_t frame);
 
+/* What a person calls the place, taken apart, to find it again in another recording: hashes of the file's base name and of
+ * the function, and the line. Frame 0: all 0. O(length, 1 KiB at most). */
+struct site_key {
+    uint64_t file, function;
+    uint32_t line;
+};
+struct site_key site_key_of(const struct trace *trace, uint32_t frame);
+
+/* The first frame that a person would call the same (base name, line and function) for every frame: `same[frames.count]`.
+ * O(frames). False: no memory. */
+bool frames_same(const struct trace *trace, uint32_t *same, struct arena *arena);
+
 /* "train.py:41 forward", and of C++ "at::native::mm_cuda" without types, into `text`, cut at capacity - 1 bytes, always
  * terminated, a NUL as U+FFFD; returns the full length. Frame 0 is
  * "(no stack recorded)". */

@@ -1,0 +1,112 @@
+/*
+ * What differs between two states of memory: of one recording or of two.
+ *
+ *     extent --lives--> groups by site, stack, file, category, stream, pool          compare_groups
+ *     A, B (any two timelines) --sites matched--> rows that sum up to the difference   compare_sites
+ *
+ * Every allocation is in exactly one row, so the rows' differences sum up to the difference of the totals to the byte,
+ * however well or badly sites were found again. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_COMPARE_H
+#define STRATA_ANALYSIS_COMPARE_H
+
+#include "layout/extent.h"
+#include "layout/filter.h"
+
+/* ---- groups of any allocations ---- */
+
+enum compare_by {
+    COMPARE_BY_SITE,
+    COMPARE_BY_STACK,
+    COMPARE_BY_FILE,
+    COMPARE_BY_CATEGORY,
+    COMPARE_BY_STREAM,
+    COMPARE_BY_POOL
+};
+
+struct compare_group {
+    uint64_t bytes, count;
+    uint32_t
+        key; /* site: frame id, the first of those a person calls the same; stack: stack id; file: the first frame in a
+                     file of that base name; category: enum category; stream, pool: index */
+    uint32_t stack; /* the one with the most bytes in the group */
+};
+
+/* Of `lives[n_lives]`, each once, by falling bytes, then rising key. `category[lives.count]` is read for
+ * COMPARE_BY_CATEGORY only. `*groups` is in `arena`. O(frames + stacks + lives). False: no memory. */
+bool compare_groups(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
+                    enum compare_by by, const uint8_t *category, struct arena *arena,
+                    struct compare_group **groups, uint32_t *n_groups);
+
+/* What a group is called: "train.py:41 forward", "train.py", "gradient", "stream 3", "pool (0, 1)"; cut at capacity - 1
+ * bytes, terminated; returns the length written. */
+uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,
+                      uint32_t capacity);
+
+/* Groups of two extents of one device, by key: `a` and `b` are indices of groups, COMPARE_NONE where only the other has
+ * it. By falling size of the difference, then rising key. */
+enum { COMPARE_NONE = UINT32_MAX };
+struct compare_pair {
+    uint32_t a, b;
+};
+bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct compare_group *b, uint32_t n_b,
+                   struct arena *arena, struct compare_pair **pairs, uint32_t *n_pairs);
+
+/* ---- call sites of two recordings ---- */
+
+struct compare_side {
+    const struct timeline *timeline; /* the whole device */
+    const uint64_t *keep;            /* what a filter leaves; NULL: all */
+    uint32_t moment;
+};
+
+/* What a call site did over the whole run, and what of it is alive at the moment that is compared. */
+struct site_profile {
+    uint32_t site;                    /* frame id */
+    uint32_t stack;                   /* of one of its allocations, where there is one alive at the moment */
+    uint64_t bytes, count;            /* at the moment */
+    uint64_t made, made_bytes;        /* while recording */
+    uint64_t least_bytes, most_bytes; /* of one allocation */
+    uint64_t
+        lifetime_bits; /* sum of the binary logarithms of lifetimes in events, in 1/256, of what was made */
+    uint64_t older, at_end; /* allocations older than the recording, and alive at its end */
+};
+
+enum site_match {
+    SITE_SAME,     /* base name, line and function */
+    SITE_MOVED,    /* another line of the same function */
+    SITE_RENAMED,  /* the same in a file with another name */
+    SITE_BY_STACK, /* called by the same lines; its own name is another */
+    SITE_ALONE     /* only one side has it */
+};
+
+enum site_change { CHANGE_NEW, CHANGE_GONE, CHANGE_GROWN, CHANGE_SHRUNK, CHANGE_SAME };
+
+struct compare_site {
+    struct site_profile a, b; /* `made` and `older` 0: not in that recording; its `site` is COMPARE_NONE */
+    enum site_match match;
+    enum site_change change; /* at the moments that are compared; same: bytes and count are equal */
+};
+
+struct comparison {
+    uint64_t a_bytes, b_bytes; /* at the moments, of what the filters leave */
+    uint32_t n_sites;          /* all of either recording; those alive at neither moment are at the end */
+    uint32_t n_listed;         /* alive at one of the moments at least */
+    struct compare_site *site; /* by falling size of the difference, then falling bytes of b and a */
+};
+
+/* Difference b - a; figures of files that pass 2^63 wrap. */
+static inline int64_t compare_delta(uint64_t a, uint64_t b) {
+    return (int64_t)(b - a);
+}
+
+static inline bool profile_exists(const struct site_profile *profile) {
+    return profile->site != COMPARE_NONE;
+}
+
+/* Memory from `arena`. The sides may be of one recording (then sites are themselves) or of two. O((lives + stacks +
+ * frames) log). False: no memory. */
+bool compare_sites(struct comparison *comparison, const struct compare_side *a, const struct compare_side *b,
+                   struct arena *arena);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Which allocations a question is about: those alive at a moment, or those of a range of moments.
+ *
+ *                first        end
+ *      a   |-------|-----------|------|      through
+ *      b           |  |----|   |             allocated, freed
+ *      c           |     |-----|---|         allocated, kept
+ *      d   |-------|----|      |             freed
+ *
+ * Freestanding.
+ */
+#ifndef STRATA_LAYOUT_EXTENT_H
+#define STRATA_LAYOUT_EXTENT_H
+
+#include "layout/timeline.h"
+
+enum extent_what {
+    EXTENT_AT,        /* alive at `first` */
+    EXTENT_PEAK,      /* alive at the highest moment of the range */
+    EXTENT_ALLOCATED, /* made in the range */
+    EXTENT_FREED,     /* gone in the range */
+    EXTENT_KEPT,      /* made in the range and alive at its end */
+    EXTENT_THROUGH    /* alive before the range and behind it */
+};
+
+/* Moments [first, end); `end` is not read for EXTENT_AT. Both are brought to the recording's. */
+struct extent {
+    enum extent_what what;
+    uint32_t first, end;
+};
+
+/* The moment whose memory an extent is about: of EXTENT_PEAK the highest, else the last of the range. */
+uint32_t extent_moment(const struct timeline *timeline, struct extent extent);
+
+/* Ids of the allocations, rising, into `*lives` (ARENA_DROP frees it early); `keep` as filter_keep makes it, NULL: all.
+ * O(lives), of a moment O(alive). False: no memory. */
+bool extent_lives(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
+                  struct arena *arena, uint32_t **lives, uint32_t *n_lives);
+
+#endif

@@ -1,0 +1,332 @@
+/*
+ * Level by level. For callers, every stack that holds something has a cursor on its next frame. Cursors of one node that stand on the
+ * same frame make one child; sorting them by (node, frame) finds the children without a hash table that a file could fill
+ * with collisions. Callees are walked over the prefix tree of stacks instead, by how many user frames are above.
+ */
+#include "layout/tree.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+#include "layout/site.h"
+
+/* A stack that holds something, and how far its path is walked. */
+struct walker {
+    uint32_t node;   /* reached so far */
+    uint32_t cursor; /* the stack whose frame comes next; 0: none */
+    uint32_t stack;
+    uint64_t bytes, count;
+};
+
+struct making {
+    struct tree *tree;
+    const struct timeline *timeline;
+    struct arena *arena;
+    uint32_t *same; /* [frames.count] */
+    uint32_t
+        *up; /* [stacks.count] the nearest stack, itself included, whose own frame is the user's; 0: none */
+    uint32_t *depth; /* [stacks.count] user frames on the way out */
+    struct walker *walker;
+    uint32_t n_walkers;
+    uint32_t capacity;
+};
+
+/* ---- folding ---- */
+
+static bool fold(struct making *making) {
+    const struct timeline *timeline = making->timeline;
+    const struct trace *trace = timeline->trace;
+    making->same = arena_column(making->arena, trace->frames.count, sizeof *making->same);
+    making->up = arena_column(making->arena, trace->stacks.count, sizeof *making->up);
+    if (making->same == NULL || making->up == NULL || !frames_same(trace, making->same, making->arena))
+        return false;
+    making->up[0] = 0;
+    for (uint32_t i = 1; i < trace->stacks.count; i++) {
+        bool user = timeline_frame_is_user(timeline, trace->stacks.stack[i].frame);
+        making->up[i] = user ? i : making->up[trace->stacks.stack[i].parent];
+    }
+    return true;
+}
+
+/* One walker for each stack that holds something. */
+static bool walkers_find(struct making *making, const uint32_t *lives, uint32_t n_lives) {
+    const struct timeline *timeline = making->timeline;
+    const struct lives *all = &timeline->device->lives;
+    uint32_t n_stacks = timeline->trace->stacks.count;
+    uint32_t *of = arena_column(making->arena, n_stacks, sizeof *of);
+    making->walker =
+        arena_column(making->arena, n_lives < n_stacks ? n_lives : n_stacks, sizeof *making->walker);
+    if (of == NULL || making->walker == NULL)
+        return false;
+    bytes_zero(of, (size_t)n_stacks * sizeof *of);
+    for (uint32_t i = 0; i < n_lives; i++) {
+        uint32_t stack = all->stack[lives[i]];
+        if (of[stack] == 0) {
+            making->walker[making->n_walkers] = (struct walker){.stack = stack, .cursor = making->up[stack]};
+            of[stack] = ++making->n_walkers;
+        }
+        making->walker[of[stack] - 1].bytes += all->size[lives[i]];
+        making->walker[of[stack] - 1].count += life_allocations(all, lives[i]);
+    }
+    ARENA_DROP(making->arena, of);
+    return true;
+}
+
+/* ---- callees: a node for each folded stack, where equal paths share one ---- */
+
+/* Which stacks lie on the way of one that holds something, and how many user frames are above each. */
+static bool depths_find(struct making *making, uint32_t *deepest) {
+    const struct stack *stack = making->timeline->trace->stacks.stack;
+    uint32_t n_stacks = making->timeline->trace->stacks.count;
+    uint8_t *used = arena_column(making->arena, n_stacks, sizeof *used);
+    making->depth = arena_column(making->arena, n_stacks, sizeof *making->depth);
+    if (used == NULL || making->depth == NULL)
+        return false;
+    bytes_zero(used, n_stacks);
+    for (uint32_t i = 0; i < making->n_walkers; i++)
+        used[making->walker[i].stack] = 1;
+    for (uint32_t i = n_stacks; i-- > 1;)
+        used[stack[i].parent] |= used[i];
+    making->depth[0] = 0;
+    *deepest = 0;
+    for (uint32_t i = 1; i < n_stacks; i++) {
+        bool user = making->up[i] == i;
+        making->depth[i] = making->depth[stack[i].parent] + user;
+        if (used[i] && making->depth[i] > *deepest)
+            *deepest = making->depth[i];
+    }
+    for (uint32_t i = 0; i < n_stacks; i++)
+        if (!used[i])
+            making->depth[i] = 0; /* on nobody's way: in no level; those below it are not used either */
+    ARENA_DROP(making->arena, used);
+    return true;
+}
+
+static struct tree_node *node_add(struct making *making, uint32_t parent, uint32_t frame) {
+    struct tree *tree = making->tree;
+    if (!ARENA_GROW(making->arena, tree->node, making->capacity, (uint64_t)tree->n_nodes + 1))
+        return NULL;
+    tree->node[tree->n_nodes] = (struct tree_node){.frame = frame, .parent = parent};
+    return &tree->node[tree->n_nodes++];
+}
+
+/* Rows by (node, frame) become children: `child_of[row.value]` is the node. Equal keys share one. */
+static bool children_add(struct making *making, const struct sort_row *rows, uint32_t count,
+                         uint32_t *child_of) {
+    for (uint32_t i = 0; i < count; i++) {
+        bool first = i == 0 || rows[i].key != rows[i - 1].key;
+        if (first && node_add(making, (uint32_t)(rows[i].key >> 32), (uint32_t)rows[i].key) == NULL)
+            return false;
+        child_of[rows[i].value] = making->tree->n_nodes - 1;
+    }
+    return true;
+}
+
+/* Stacks by their level: a counting sort. */
+static bool levels_sort(const struct making *making, uint32_t deepest, uint32_t **order, uint32_t **start) {
+    uint32_t n_stacks = making->timeline->trace->stacks.count;
+    *order = arena_column(making->arena, n_stacks, sizeof **order);
+    *start = arena_column(making->arena, (uint64_t)deepest + 2, sizeof **start);
+    if (*order == NULL || *start == NULL)
+        return false;
+    bytes_zero(*start, ((size_t)deepest + 2) * sizeof **start);
+    for (uint32_t i = 1; i < n_stacks; i++)
+        if (making->up[i] == i && making->depth[i] != 0 && making->depth[i] <= deepest)
+            (*start)[making->depth[i] + 1]++;
+    for (uint32_t level = 1; level <= deepest + 1; level++)
+        (*start)[level] += (*start)[level - 1];
+    uint32_t *next = arena_column(making->arena, (uint64_t)deepest + 2, sizeof *next);
+    if (next == NULL)
+        return false;
+    bytes_copy(next, *start, ((size_t)deepest + 2) * sizeof *next);
+    for (uint32_t i = 1; i < n_stacks; i++)
+        if (making->up[i] == i && making->depth[i] != 0 && making->depth[i] <= deepest)
+            (*order)[next[making->depth[i]]++] = i;
+    ARENA_DROP(making->arena, next);
+    return true;
+}
+
+static bool callees_make(struct making *making) {
+    const struct trace *trace = making->timeline->trace;
+    uint32_t deepest, *order, *start;
+    uint32_t *node_of = arena_column(making->arena, trace->stacks.count, sizeof *node_of);
+    if (node_of == NULL || !depths_find(making, &deepest) || !levels_sort(making, deepest, &order, &start))
+        return false;
+    uint32_t most = start[deepest + 1];
+    struct sort_row *rows = arena_column(making->arena, most, sizeof *rows),
+                    *spare = arena_column(making->arena, most, sizeof *spare);
+    bool done = rows != NULL && spare != NULL;
+    node_of[0] = 0;
+    for (uint32_t level = 1; done && level <= deepest; level++) {
+        uint32_t count = start[level + 1] - start[level];
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t stack = order[start[level] + i], outer = making->up[trace->stacks.stack[stack].parent];
+            uint32_t parent = outer != 0 ? node_of[outer] : 0;
+            rows[i] = (struct sort_row){
+                (uint64_t)parent << 32 | making->same[trace->stacks.stack[stack].frame], stack};
+        }
+        sort_rows(rows, spare, count);
+        done = children_add(making, rows, count, node_of);
+    }
+    for (uint32_t i = 0; done && i < making->n_walkers; i++)
+        making->walker[i].node = making->walker[i].cursor != 0 ? node_of[making->walker[i].cursor] : 0;
+    ARENA_DROP(making->arena, spare);
+    ARENA_DROP(making->arena, rows);
+    ARENA_DROP(making->arena, order);
+    ARENA_DROP(making->arena, start);
+    ARENA_DROP(making->arena, node_of);
+    return done;
+}
+
+/* ---- callers ---- */
+
+/* Each walker one frame further out. Returns how many could. */
+static bool callers_step(struct making *making, struct sort_row *rows, struct sort_row *spare,
+                         uint32_t *child_of, uint32_t *n_walked) {
+    const struct stack *stack = making->timeline->trace->stacks.stack;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < making->n_walkers; i++) {
+        const struct walker *walker = &making->walker[i];
+        if (walker->cursor != 0)
+            rows[count++] = (struct sort_row){
+                (uint64_t)walker->node << 32 | making->same[stack[walker->cursor].frame], i};
+    }
+    *n_walked = count;
+    if (count > TREE_NODES_MAX - making->tree->n_nodes) {
+        making->tree->cut = true;
+        *n_walked = 0;
+        return true;
+    }
+    sort_rows(rows, spare, count);
+    if (!children_add(making, rows, count, child_of))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct walker *walker = &making->walker[rows[i].value];
+        walker->node = child_of[rows[i].value];
+        walker->cursor = making->up[stack[walker->cursor].parent];
+    }
+    return true;
+}
+
+static bool callers_make(struct making *making) {
+    uint32_t n = making->n_walkers, n_walked = 1;
+    struct sort_row *rows = arena_column(making->arena, n, sizeof *rows),
+                    *spare = arena_column(making->arena, n, sizeof *spare);
+    uint32_t *child_of = arena_column(making->arena, n, sizeof *child_of);
+    bool done = rows != NULL && spare != NULL && child_of != NULL;
+    while (done && n_walked != 0)
+        done = callers_step(making, rows, spare, child_of, &n_walked);
+    ARENA_DROP(making->arena, child_of);
+    ARENA_DROP(making->arena, spare);
+    ARENA_DROP(making->arena, rows);
+    return done;
+}
+
+/* ---- what no frame of the user's made ---- */
+
+static bool strangers_add(struct making *making) {
+    const uint32_t *site = making->timeline->site;
+    uint32_t n_frames = making->timeline->trace->frames.count;
+    uint32_t *node_of = arena_column(making->arena, n_frames, sizeof *node_of);
+    bool done = node_of != NULL;
+    if (done)
+        bytes_zero(node_of, (size_t)n_frames * sizeof *node_of);
+    for (uint32_t i = 0; done && i < making->n_walkers; i++) {
+        struct walker *walker = &making->walker[i];
+        uint32_t frame = making->same[site[walker->stack]];
+        if (making->up[walker->stack] != 0)
+            continue;
+        if (node_of[frame] == 0) {
+            done = node_add(making, 0, frame) != NULL;
+            node_of[frame] = making->tree->n_nodes - 1;
+        }
+        walker->node = node_of[frame];
+    }
+    ARENA_DROP(making->arena, node_of);
+    return done;
+}
+
+/* ---- sums and order ---- */
+
+/* Parents have smaller ids than their children. */
+static void sums_make(struct making *making) {
+    struct tree_node *node = making->tree->node;
+    for (uint32_t i = 0; i < making->n_walkers; i++) {
+        const struct walker *walker = &making->walker[i];
+        node[walker->node].self_bytes += walker->bytes;
+        node[walker->node].self_count += walker->count;
+    }
+    for (uint32_t i = making->tree->n_nodes; i-- > 0;) {
+        node[i].bytes += node[i].self_bytes;
+        node[i].count += node[i].self_count;
+        if (i == 0)
+            continue;
+        node[node[i].parent].bytes += node[i].bytes;
+        node[node[i].parent].count += node[i].count;
+        node[node[i].parent].n_children++;
+    }
+}
+
+/* Breadth first, so that children lie side by side; among them by falling bytes. */
+static bool order_make(struct making *making) {
+    struct tree *tree = making->tree;
+    uint32_t n = tree->n_nodes;
+    struct sort_row *rows = arena_column(making->arena, n, sizeof *rows),
+                    *spare = arena_column(making->arena, n, sizeof *spare);
+    struct tree_node *node = arena_column(making->arena, n, sizeof *node);
+    uint32_t *first = arena_column(making->arena, n, sizeof *first),
+             *place = arena_column(making->arena, n, sizeof *place);
+    bool done = rows != NULL && spare != NULL && node != NULL && first != NULL && place != NULL;
+    for (uint32_t i = 0; done && i < n; i++)
+        rows[i] = (struct sort_row){tree->node[i].frame, i};
+    if (done) {
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i].key = ~tree->node[rows[i].value].bytes;
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i].key = rows[i].value == 0 ? 0 : (uint64_t)tree->node[rows[i].value].parent + 1;
+        sort_rows(rows, spare, n); /* by parent, the root first */
+        /* rows[i] is the i-th in an order where siblings are neighbours; renumbering parents in that order puts a
+         * parent's children behind it only if parents are in it too, so walk it as a queue. */
+        for (uint32_t i = n; i-- > 1;)
+            first[tree->node[rows[i].value].parent] = i;
+        uint32_t written = 1;
+        node[0] = tree->node[0];
+        place[0] = 0;
+        for (uint32_t at = 0; at < written; at++) {
+            uint32_t old = place[at];
+            node[at].first_child = written;
+            for (uint32_t child = 0; child < node[at].n_children; child++) {
+                uint32_t from = rows[first[old] + child].value;
+                place[written] = from;
+                node[written] = tree->node[from];
+                node[written].parent = at;
+                written++;
+            }
+        }
+        bytes_copy(tree->node, node, (size_t)n * sizeof *node);
+    }
+    ARENA_DROP(making->arena, place);
+    ARENA_DROP(making->arena, first);
+    ARENA_DROP(making->arena, node);
+    ARENA_DROP(making->arena, spare);
+    ARENA_DROP(making->arena, rows);
+    return done;
+}
+
+bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
+               enum tree_direction direction, struct arena *arena) {
+    struct making making = {.tree = tree, .timeline = timeline, .arena = arena};
+    *tree = (struct tree){0};
+    bool done = fold(&making) && walkers_find(&making, lives, n_lives) && node_add(&making, 0, 0) != NULL &&
+                (direction == TREE_CALLEES ? callees_make(&making) : callers_make(&making)) &&
+                strangers_add(&making);
+    if (done)
+        sums_make(&making);
+    done = done && order_make(&making);
+    ARENA_DROP(arena, making.walker);
+    ARENA_DROP(arena, making.depth);
+    ARENA_DROP(arena, making.up);
+    ARENA_DROP(arena, making.same);
+    return done;
+}

@@ -1,0 +1,40 @@
+/*
+ * Who holds the memory, by who calls whom: allocations summed over the user's own frames, from the outermost caller in
+ * (callees) or from the call site out (callers). Frames of torch, of Python's library and of C++ are folded away; a stack
+ * without any frame of the user's counts under its call site alone.
+ *
+ *     callees   ""  main.py:12 main  train.py:40 step   attention.py:88 forward   itself
+ *     callers   ""  attention.py:88 forward   block.py:31 forward   ...
+ *
+ * What the children of a node do not hold is its own (`self_bytes`): the path ends there. Freestanding.
+ */
+#ifndef STRATA_LAYOUT_TREE_H
+#define STRATA_LAYOUT_TREE_H
+
+#include "layout/timeline.h"
+
+enum tree_direction { TREE_CALLEES, TREE_CALLERS };
+
+/* Callers of ten thousand stacks are millions of paths; the largest come first, and what lies beyond is its node's own. */
+enum { TREE_NODES_MAX = 1 << 20 };
+
+struct tree_node {
+    uint32_t frame;                   /* for site_text; of the root and of what has no stack 0 */
+    uint32_t parent;                  /* of the root 0 */
+    uint32_t first_child, n_children; /* side by side, by falling bytes, then by rising frame */
+    uint64_t bytes, self_bytes;
+    uint64_t count, self_count;
+};
+
+struct tree {
+    uint32_t n_nodes; /* at least 1: node 0 is the root, which holds everything */
+    struct tree_node *node;
+    bool cut; /* TREE_NODES_MAX was met */
+};
+
+/* Of the allocations `lives[n_lives]`, each once. Memory from `arena`. O(stacks + lives + nodes log nodes). False: no
+ * memory. */
+bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
+               enum tree_direction direction, struct arena *arena);
+
+#endif
