@@ -181,7 +181,7 @@ void chart_axes_put(struct chart_maker *maker) {
         return;
     y_axis_put(maker);
     /* Without an event there is one state, and no axis to number. */
-    int32_t y = out->plot.y + out->plot.height + chart_phases_height(maker);
+    int32_t y = out->plot.y + out->plot.height + chart_unused_height(maker) + chart_phases_height(maker);
     if (maker->in->timeline->n_moments > 1)
         x_axis_put(maker, y);
     else

@@ -16,6 +16,8 @@ static const struct chart_colors colors_light = {.background = 0xffffff,
                                                  .line = 0xd1d9e0,
                                                  .alarm = 0xcf222e,
                                                  .note = 0x9a6700,
+                                                 .hole = 0xb97a14,
+                                                 .hole_soft = 0xf4dfb6,
                                                  .phase = {0xe3e9f0, 0xd3dce6}};
 static const struct chart_colors colors_dark = {.background = 0x0d1117,
                                                 .text = 0xe6edf3,
@@ -23,6 +25,8 @@ static const struct chart_colors colors_dark = {.background = 0x0d1117,
                                                 .line = 0x3d444d,
                                                 .alarm = 0xff7b72,
                                                 .note = 0xd29922,
+                                                .hole = 0xc98a2c,
+                                                .hole_soft = 0x4a3a1c,
                                                 .phase = {0x252c36, 0x323b48}};
 
 static uint32_t square_root(uint32_t n) {
@@ -59,7 +63,7 @@ static uint32_t moment_of_event_q16(const struct timeline *timeline, int64_t q16
     return event >= timeline->device->n_events ? timeline->device->n_events : (uint32_t)(event + 1);
 }
 
-static uint32_t moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16) {
+uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16) {
     return axis == AXIS_EVENTS ? moment_of_event_q16(timeline, q16)
                                : timeline_moment_at(timeline, q16 / 65536);
 }
@@ -71,10 +75,10 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
     view_fit(&view, timeline);
     window.from_q16 = window.whole ? view.from_q16 : options->from_q16;
     window.to_q16 = window.whole ? view.to_q16 : options->to_q16;
-    window.first_moment = window.whole ? 0 : moment_of_q16(timeline, window.axis, window.from_q16);
+    window.first_moment = window.whole ? 0 : chart_moment_of_q16(timeline, window.axis, window.from_q16);
     /* The end is exclusive: an event that begins exactly there is not shown. */
-    window.end_moment =
-        window.whole ? timeline->n_moments : moment_of_q16(timeline, window.axis, window.to_q16 - 1) + 1;
+    window.end_moment = window.whole ? timeline->n_moments
+                                     : chart_moment_of_q16(timeline, window.axis, window.to_q16 - 1) + 1;
     if (window.end_moment <= window.first_moment)
         window.end_moment = window.first_moment + 1;
     window.peak_moment = timeline_peak_in(timeline, window.first_moment, window.end_moment);
@@ -197,7 +201,7 @@ static struct parts parts_of(struct chart_maker *maker, struct rect area) {
 /* The plot is what lane, phases and labels leave of the chart's part. */
 static bool plot_place(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
-    int32_t lane = chart_lane_height(maker), below = chart_phases_height(maker);
+    int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
     out->plot = (struct rect){area.x, area.y + lane, area.width, area.height - lane - below - x_labels};
     if (out->plot.height < 16 || out->plot.height > VIEW_MAX_SIDE)
@@ -215,8 +219,9 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
 static void chart_parts_put(struct chart_maker *maker, struct rect area) {
     const struct rect plot = maker->out->plot;
     chart_lane_put(maker, (struct rect){plot.x, area.y, plot.width, plot.y - area.y});
-    chart_phases_put(maker,
-                     (struct rect){plot.x, plot.y + plot.height, plot.width, chart_phases_height(maker)});
+    int32_t below = plot.y + plot.height, unused = chart_unused_height(maker);
+    chart_unused_put(maker, (struct rect){plot.x, below, plot.width, unused});
+    chart_phases_put(maker, (struct rect){plot.x, below + unused, plot.width, chart_phases_height(maker)});
     chart_axes_put(maker);
     chart_ghost_put(maker, (struct rect){plot.x + plot.width, plot.y, chart_ghost_width(maker), plot.height});
 }
@@ -257,6 +262,8 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
                                  .top_bytes = window_top(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);
+    if (!chart_unused_find(&maker))
+        return CHART_NO_MEMORY;
     struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
                         maker.height - maker.em * 3 / 2};
     int32_t top = head_put(&maker, page), bottom = page.y + page.height - chart_notes_height(&maker);

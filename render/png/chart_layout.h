@@ -28,7 +28,8 @@
 
 struct chart_colors {
     uint32_t background, text, quiet, line, alarm, note;
-    uint32_t phase[2]; /* neighbours alternate */
+    uint32_t hole, hole_soft; /* reserved memory that is not in use, and its ground */
+    uint32_t phase[2];        /* neighbours alternate */
 };
 
 enum chart_box_kind {

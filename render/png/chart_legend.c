@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 7 };
+enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 8 };
 
 /* ---- key ---- */
 
@@ -74,6 +74,13 @@ static void key_of_ghost(const struct chart_maker *maker, struct key *key) {
              format_bytes(chart_ghost_limit(maker)).text);
 }
 
+static void key_of_unused(const struct chart_maker *maker, struct key *key) {
+    key->kind = CHART_SWATCH;
+    key->color = maker->out->colors.hole;
+    snprintf(key->text, sizeof key->text, "lane: reserved, unused \xc2\xb7 up to %s",
+             format_bytes(maker->unused_bytes).text);
+}
+
 static void key_of_pattern(const struct chart_maker *maker, struct key *key, enum chart_box_kind kind,
                            const char *text) {
     key->kind = kind;
@@ -106,6 +113,8 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
         key_of_capacity(maker, &keys[n++]);
     if (chart_ghost_width(maker) != 0)
         key_of_ghost(maker, &keys[n++]);
+    if (maker->unused_bytes != 0)
+        key_of_unused(maker, &keys[n++]);
     if (facts.older)
         key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
     if (facts.pending)

@@ -2,6 +2,7 @@
 #ifndef STRATA_RENDER_PNG_CHART_MAKER_H
 #define STRATA_RENDER_PNG_CHART_MAKER_H
 
+#include "analysis/releases.h"
 #include "layout/phases.h"
 #include "render/png/chart_layout.h"
 
@@ -12,8 +13,10 @@ struct chart_maker {
     int32_t width, height, scale; /* of the picture, final pixels */
     int32_t em;                   /* size of the text, the unit of all distances */
     struct font_style title, body, bold, small;
-    struct phases phases; /* those that the window shows */
-    bool failed;          /* no memory */
+    struct phases phases;     /* those that the window shows */
+    uint64_t unused_bytes;    /* most of the window that is reserved and not in use; 0: no lane */
+    struct releases releases; /* valid where there is a lane */
+    bool failed;              /* no memory */
 };
 
 enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
@@ -89,6 +92,14 @@ uint64_t chart_ghost_limit(const struct chart_maker *maker);
 void chart_phases_find(struct chart_maker *maker);
 int32_t chart_phases_height(const struct chart_maker *maker);
 void chart_phases_put(struct chart_maker *maker, struct rect area);
+
+/* chart_unused.c: what is reserved and not in use. False: no memory. */
+bool chart_unused_find(struct chart_maker *maker);
+int32_t chart_unused_height(const struct chart_maker *maker);
+void chart_unused_put(struct chart_maker *maker, struct rect area);
+
+/* The moment at a place of the axis. */
+uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
 
 /* chart_legend.c: top call sites and the key to lines and patterns. */
 int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t most);

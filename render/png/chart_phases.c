@@ -32,11 +32,11 @@ static bool phase_label(const struct chart_maker *maker, const struct phase *pha
     return room >= 5 * maker->em;
 }
 
-/* Will it have a label? The plot has no width yet; it will have some nine sixteenths of the picture's. */
+/* Will it have a label? The plot has no width yet; it will have some five eighths of the picture's. */
 static bool phase_will_say(const struct chart_maker *maker, const struct phase *phase) {
     char text[FONT_TEXT_NBYTES];
     int32_t share = phase_share(maker, phase);
-    int32_t room = (int32_t)((int64_t)share * maker->width * 9 / 16 / 1024) - maker->em * 2 / 3;
+    int32_t room = (int32_t)((int64_t)share * maker->width * 5 / 8 / 1024) - maker->em * 2 / 3;
     return share > 0 && phase_label(maker, phase, room, text, sizeof text);
 }
 

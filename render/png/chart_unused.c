@@ -1,0 +1,149 @@
+/*
+ * The lane below the plot: what is reserved and not in use, at its highest in each column, and where memory was given back
+ * because a request would not have fitted otherwise. It has a scale of its own, from nothing to the most of the window.
+ */
+#include "render/png/chart_maker.h"
+
+#include "analysis/releases.h"
+#include "base/format.h"
+
+#include <stdio.h>
+
+enum { UNUSED_MARKS = 2 };
+
+static bool unused_is_known(const struct chart_maker *maker) {
+    const struct device_trace *device = maker->in->timeline->device;
+    return (device->n_segments != 0 || device->n_segment_events != 0) && device->n_events > 1 &&
+           !maker->out->plot_is_text && maker->in->selection == NULL;
+}
+
+static uint64_t unused_of(uint64_t reserved, uint64_t live) {
+    return reserved > live ? reserved - live : 0;
+}
+
+/* The most of the moments [first, end). O(moments + changes of reserved memory). */
+static uint64_t unused_most(const struct timeline *timeline, uint32_t first, uint32_t end, uint32_t *change) {
+    uint64_t most = 0;
+    for (uint32_t moment = first; moment < end; moment++) {
+        while (*change + 1 < timeline->n_reserved && timeline->reserved_moment[*change + 1] <= moment)
+            ++*change;
+        uint64_t unused = unused_of(timeline->n_reserved != 0 ? timeline->reserved_bytes[*change] : 0,
+                                    timeline->live[moment]);
+        most = unused > most ? unused : most;
+    }
+    return most;
+}
+
+/* A lane is worth its room where a twentieth of what was reserved lay unused at some time. */
+bool chart_unused_find(struct chart_maker *maker) {
+    const struct timeline *timeline = maker->in->timeline;
+    const struct chart_window *window = &maker->in->window;
+    uint32_t change = 0;
+    maker->unused_bytes = 0;
+    if (!unused_is_known(maker) || maker->height < 26 * maker->em)
+        return true;
+    uint64_t most = unused_most(timeline, window->first_moment, window->end_moment, &change);
+    maker->unused_bytes = most >= timeline->reserved_peak / 20 ? most : 0;
+    return maker->unused_bytes == 0 ||
+           releases_find(&maker->releases, timeline->trace, timeline->device, &maker->out->arena);
+}
+
+int32_t chart_unused_height(const struct chart_maker *maker) {
+    return maker->unused_bytes != 0 ? maker->em * 3 : 0;
+}
+
+/* Pixels of a part of the lane's scale. */
+static int32_t unused_height(uint64_t bytes, uint64_t most, int32_t height) {
+    while (most >> 32 != 0) { /* the product must not pass 64 bits */
+        most >>= 1;
+        bytes >>= 1;
+    }
+    return (int32_t)(bytes * (uint64_t)height / (most != 0 ? most : 1));
+}
+
+/* First moment at or behind the left edge of a column. */
+static uint32_t column_moment(const struct chart_maker *maker, int32_t x, int32_t width) {
+    const struct chart_window *window = &maker->in->window;
+    const struct view *view = &maker->out->view;
+    int64_t span = view->to_q16 - view->from_q16;
+    uint32_t moment = chart_moment_of_q16(maker->in->timeline, view->axis,
+                                          view->from_q16 + span / width * x + span % width * x / width);
+    return moment < window->first_moment ? window->first_moment
+           : moment > window->end_moment ? window->end_moment
+                                         : moment;
+}
+
+/* A column and, where it differs from the one before, the step between them. */
+static void column_put(struct chart_maker *maker, struct rect lane, int32_t x, int32_t width,
+                       int32_t height) {
+    struct rect ground = {lane.x + x, lane.y + lane.height - height, width, height};
+    struct rect line = {ground.x, ground.y, width, maker->scale};
+    chart_put(maker, CHART_FILL, ground, maker->out->colors.hole_soft);
+    if (height > 0)
+        chart_put(maker, CHART_FILL, line, maker->out->colors.hole);
+}
+
+static void curve_put(struct chart_maker *maker, struct rect lane) {
+    int32_t begin = 0, before = -1, room = lane.height - maker->scale;
+    uint32_t change = 0;
+    for (int32_t x = 0; x < lane.width; x++) {
+        uint32_t first = column_moment(maker, x, lane.width), end = column_moment(maker, x + 1, lane.width);
+        uint64_t bytes = unused_most(maker->in->timeline, first, end > first ? end : first + 1, &change);
+        int32_t height = unused_height(bytes, maker->unused_bytes, room);
+        if (height != before && x != 0)
+            column_put(maker, lane, begin, x - begin, before);
+        begin = height != before ? x : begin;
+        before = height;
+    }
+    column_put(maker, lane, begin, lane.width - begin, before);
+}
+
+static bool group_is_marked(const struct chart_maker *maker, const struct release_group *group) {
+    return group->cause == RELEASE_RETRY && chart_moment_is_shown(maker, group->event + 1);
+}
+
+/* The retries that gave most back, at most UNUSED_MARKS of them; returns their number. */
+static uint32_t marks_choose(const struct chart_maker *maker,
+                             const struct release_group *marks[UNUSED_MARKS]) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < maker->releases.count; i++) {
+        const struct release_group *group = &maker->releases.group[i];
+        if (!group_is_marked(maker, group))
+            continue;
+        if (n < UNUSED_MARKS)
+            marks[n++] = group;
+        else if (group->bytes > marks[0]->bytes || group->bytes > marks[1]->bytes)
+            marks[marks[0]->bytes < marks[1]->bytes ? 0 : 1] = group;
+    }
+    return n;
+}
+
+/* A line over the lane, and beside it how much; to the left where there is no room to the right. */
+static void mark_put(struct chart_maker *maker, struct rect lane, const struct release_group *group,
+                     int32_t taken[2]) {
+    char text[64];
+    int32_t x = lane.x + chart_moment_x(maker, group->event + 1), gap = maker->em / 4;
+    snprintf(text, sizeof text, "gave %s back", format_bytes(group->bytes).text);
+    int32_t width = chart_text_width(maker, maker->small, text), left = x + gap;
+    if (left + width > lane.x + lane.width)
+        left = x - gap - width;
+    chart_put(maker, CHART_FILL, (struct rect){x, lane.y, maker->scale, lane.height},
+              maker->out->colors.alarm);
+    if (left < lane.x || (left < taken[1] && left + width > taken[0]))
+        return;
+    chart_put_text(maker, (struct rect){left, lane.y, width, 0}, CHART_LEFT, maker->small,
+                   maker->out->colors.alarm, text);
+    taken[0] = left;
+    taken[1] = left + width;
+}
+
+void chart_unused_put(struct chart_maker *maker, struct rect area) {
+    if (maker->unused_bytes == 0)
+        return;
+    const struct release_group *marks[UNUSED_MARKS];
+    int32_t gap = maker->em / 4, taken[2] = {0, 0};
+    struct rect lane = {area.x, area.y + gap, area.width, area.height - 2 * gap};
+    curve_put(maker, lane);
+    for (uint32_t i = 0, n = marks_choose(maker, marks); i < n; i++)
+        mark_put(maker, lane, marks[i], taken);
+}
