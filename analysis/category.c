@@ -1,268 +1,388 @@
 #include "analysis/category.h"
 
+#include "analysis/frame_bits.h"
 #include "base/bytes.h"
 
-static const char *const names[CATEGORY_COUNT] = {
-    [CATEGORY_OTHER] = "other",           [CATEGORY_PARAMETER] = "parameter",
-    [CATEGORY_GRADIENT] = "gradient",     [CATEGORY_OPTIMIZER_STATE] = "optimizer_state",
-    [CATEGORY_ACTIVATION] = "activation", [CATEGORY_TEMPORARY] = "temporary",
-    [CATEGORY_INPUT] = "input",           [CATEGORY_AUTOGRAD_DETAIL] = "autograd_detail",
-    [CATEGORY_UNKNOWN] = "unknown",
+/* ---- names ---- */
+
+static const struct {
+    const char *name, *title;
+} names[CATEGORY_COUNT] = {
+    [CATEGORY_OTHER] = {"other", "other"},
+    [CATEGORY_PARAMETER] = {"parameter", "parameters"},
+    [CATEGORY_GRADIENT] = {"gradient", "gradients"},
+    [CATEGORY_OPTIMIZER_STATE] = {"optimizer_state", "optimizer state"},
+    [CATEGORY_ACTIVATION] = {"activation", "activations"},
+    [CATEGORY_TEMPORARY] = {"temporary", "temporaries"},
+    [CATEGORY_INPUT] = {"input", "input"},
+    [CATEGORY_AUTOGRAD_DETAIL] = {"autograd_detail", "autograd detail"},
+    [CATEGORY_UNKNOWN] = {"unknown", "unknown"},
+    [CATEGORY_WORKSPACE] = {"workspace", "workspaces"},
+    [CATEGORY_RESULT] = {"result", "results"},
+};
+
+static const struct {
+    const char *name, *title;
+} reasons[REASON_COUNT] = {
+    [REASON_NONE] = {"none", "nothing is lacking"},
+    [REASON_OLDER] = {"older", "older than the recording"},
+    [REASON_NO_STACK] = {"no_stack", "no stack was recorded"},
+    [REASON_NATIVE] = {"native_stacks", "only C++ frames were recorded"},
+    [REASON_NO_PHASES] = {"no_phases", "no forward or backward pass was recorded"},
+    [REASON_CUT_OFF] = {"cut_off", "the recording ends before it could tell"},
+    [REASON_OF_FILE] = {"of_file", "the file has its own word for it"},
 };
 
 const char *category_name(enum category category) {
-    return names[category];
+    return names[category].name;
 }
 
-/* ---- text ---- */
-
-struct text {
-    const uint8_t *at;
-    uint32_t nbytes;
-};
-
-static struct text text_of(const struct trace *trace, uint32_t string) {
-    struct text text;
-    text.at = trace_string(trace, string, &text.nbytes);
-    return text;
+const char *category_title(enum category category) {
+    return names[category].title;
 }
 
-static uint32_t word_matched(struct text text, uint32_t at, const char *word) {
-    uint32_t i = 0;
-    while (word[i] != '\0' && at + i < text.nbytes && text.at[at + i] == (uint8_t)word[i])
-        i++;
-    return i;
+const char *category_reason_name(enum category_reason reason) {
+    return reasons[reason].name;
 }
 
-static bool text_is(struct text text, const char *word) {
-    return word_matched(text, 0, word) == text.nbytes && word[text.nbytes] == '\0';
+const char *category_reason_title(enum category_reason reason) {
+    return reasons[reason].title;
 }
-
-static bool text_contains(struct text text, const char *word) {
-    for (uint32_t at = 0; at < text.nbytes; at++)
-        if (word[word_matched(text, at, word)] == '\0')
-            return true;
-    return false;
-}
-
-static bool contains_any(struct text text, const char *const *words, uint32_t n_words) {
-    for (uint32_t i = 0; i < n_words; i++)
-        if (text_contains(text, words[i]))
-            return true;
-    return false;
-}
-
-static bool is_any(struct text text, const char *const *words, uint32_t n_words) {
-    for (uint32_t i = 0; i < n_words; i++)
-        if (text_is(text, words[i]))
-            return true;
-    return false;
-}
-
-#define CONTAINS_ANY(text, words) contains_any(text, words, sizeof(words) / sizeof *(words))
-#define IS_ANY(text, words)       is_any(text, words, sizeof(words) / sizeof *(words))
 
 enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
-        if (text_is((struct text){name, nbytes}, names[i]))
+        if (text_is((struct text){name, nbytes}, names[i].name))
             return (enum category)i;
     return CATEGORY_COUNT;
 }
 
-/* ---- stacks ---- */
+/* ---- what is judged ---- */
 
-/* What a text says as a file and as the name of a function. */
 enum {
-    MARK_KNOWN = 1,
-    FILE_AUTOGRAD = 2,
-    FILE_MODULES = 4,
-    FILE_PARAMETER = 8,
-    FILE_OPTIMIZER = 16,
-    FILE_DATA = 32,
-    NAME_ENGINE = 64, /* of autograd */
-    NAME_BACKWARD = 128,
-    NAME_ACCUMULATES = 256,
-    NAME_OF_MODULE = 512, /* what of a module makes, fills or moves it */
-    NAME_LOADS = 1024
+    LAST_OF_RUN = 8, /* the end of a backward, where what is freed next need not be a gradient */
+    GRAPH_LEAST = 8  /* a last operator holds two or three of its inputs, a graph hundreds */
 };
 
-static unsigned file_marks(struct text file) {
-    static const char *const autograd[] = {"torch/autograd/__init__.py", "torch/autograd/graph.py",
-                                           "torch/_tensor.py"};
-    static const char *const optimizer[] = {"/optim/", "/optimizers/", "/ops/adam/"};
-    return (CONTAINS_ANY(file, autograd) ? FILE_AUTOGRAD : 0u) |
-           (text_contains(file, "torch/nn/modules/") ? FILE_MODULES : 0u) |
-           (text_contains(file, "torch/nn/parameter.py") ? FILE_PARAMETER : 0u) |
-           (CONTAINS_ANY(file, optimizer) ? FILE_OPTIMIZER : 0u) |
-           (text_contains(file, "torch/utils/data/") ? FILE_DATA : 0u);
-}
+/* Not yet judged: as most of the same stack. */
+#define CATEGORY_OPEN CATEGORY_COUNT
 
-static unsigned name_marks(struct text name) {
-    static const char *const engine[] = {
-        "torch::autograd::Engine::", "torch::autograd::python::PythonEngine::",
-        "autograd::engine::evaluate_function"};
-    static const char *const backward[] = {"backward", "_engine_run_backward", "grad"};
-    static const char *const accumulate[] = {"torch::autograd::AccumulateGrad",
-                                             "autograd::utils::clone_obey_contract"};
-    static const char *const of_module[] = {"_apply",   "convert",         "to", "cuda", "to_empty",
-                                            "__init__", "reset_parameters"};
-    static const char *const loads[] = {"load_state_dict", "_load_from_state_dict", "from_pretrained"};
-    return (CONTAINS_ANY(name, engine) ? NAME_ENGINE : 0u) | (IS_ANY(name, backward) ? NAME_BACKWARD : 0u) |
-           (CONTAINS_ANY(name, accumulate) ? NAME_ACCUMULATES : 0u) |
-           (IS_ANY(name, of_module) ? NAME_OF_MODULE : 0u) | (IS_ANY(name, loads) ? NAME_LOADS : 0u);
-}
-
-static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_t string) {
-    struct text text = text_of(trace, string);
-    if (marks[string] == 0)
-        marks[string] = (uint16_t)(MARK_KNOWN | file_marks(text) | name_marks(text));
-    return marks[string];
-}
-
-static uint8_t frame_traits(unsigned file, unsigned name) {
-    bool backward = (name & NAME_ENGINE) || ((name & NAME_BACKWARD) && (file & FILE_AUTOGRAD));
-    bool loads =
-        ((name & NAME_OF_MODULE) && (file & FILE_MODULES)) || (name & NAME_LOADS) || (file & FILE_PARAMETER);
-    return (uint8_t)((backward ? STACK_BACKWARD : 0) | (name & NAME_ACCUMULATES ? STACK_ACCUMULATES : 0) |
-                     (file & FILE_OPTIMIZER ? STACK_OPTIMIZER : 0) | (loads ? STACK_LOADS : 0) |
-                     (file & FILE_DATA ? STACK_DATA : 0));
-}
-
-/* Each text is looked at once, however many frames have it. */
-static bool frames_traits(const struct trace *trace, uint8_t *traits, struct arena *arena) {
-    uint16_t *marks = arena_column(arena, trace->strings.count, sizeof *marks);
-    if (marks == NULL)
-        return false;
-    bytes_zero(marks, trace->strings.count * sizeof *marks);
-    traits[0] = 0;
-    for (uint32_t i = 1; i < trace->frames.count; i++) {
-        const struct frame *frame = &trace->frames.frame[i];
-        traits[i] =
-            frame_traits(string_marks(trace, marks, frame->file), string_marks(trace, marks, frame->name));
-    }
-    ARENA_DROP(arena, marks);
-    return true;
-}
-
-bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *arena) {
-    uint8_t *of_frame = arena_column(arena, trace->frames.count, sizeof *of_frame);
-    if (of_frame == NULL || !frames_traits(trace, of_frame, arena))
-        return false;
-    traits[0] = 0;
-    for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        const struct stack *stack = &trace->stacks.stack[i];
-        traits[i] = (uint8_t)(traits[stack->parent] | of_frame[stack->frame]);
-    }
-    ARENA_DROP(arena, of_frame);
-    return true;
-}
-
-/* ---- lives ---- */
-
-enum phase { PHASE_FORWARD, PHASE_BACKWARD, PHASE_OPTIMIZER };
-
-static enum phase phase_of(uint8_t traits) {
-    return traits & STACK_OPTIMIZER  ? PHASE_OPTIMIZER
-           : traits & STACK_BACKWARD ? PHASE_BACKWARD
-                                     : PHASE_FORWARD;
-}
-
-/* What comes after an allocation: when something is next allocated in each phase. UINT32_MAX: never. */
-struct ahead {
-    uint32_t next[3];
-    uint32_t failure; /* moment of the next out-of-memory event, or the end of the recording */
+/* How many allocations of forward a turn's graph may hold, in runs without backward. */
+struct held {
+    uint32_t behind_turn, behind_forward; /* allocations of forward that are let go there */
+    uint32_t last_forward;                /* moment of the last allocation of forward */
 };
 
-static uint32_t next_of_other_phase(const struct ahead *ahead, enum phase phase) {
-    uint32_t a = ahead->next[(phase + 1) % 3], b = ahead->next[(phase + 2) % 3];
-    return a < b ? a : b;
+struct judge {
+    const struct timeline *timeline;
+    const struct lives *lives;
+    const struct phase_runs *runs;
+    const struct turns *turns;
+    uint8_t *category, *reason; /* reason may be NULL */
+    struct held *held;          /* [turns.count + 1]; the last: of the whole recording */
+    bool has_backward;
+    uint32_t first_forward; /* allocation; UINT32_MAX: none */
+    uint32_t never;         /* what let_go is for what is never freed */
+};
+
+static uint32_t birth_of(const struct judge *judge, uint32_t allocation) {
+    return allocation < judge->runs->n_lives ? judge->lives->birth[judge->runs->first_life + allocation]
+                                             : judge->never;
 }
 
-enum { SHORT_LIFE = 200 }; /* events */
-
-/* CATEGORY_COUNT: the recording ends before it could tell. */
-static enum category forward_category(const struct lives *lives, uint32_t life, const struct ahead *ahead) {
-    uint32_t birth = lives->birth[life], death = lives->death[life];
-    if (birth == 0)
-        return CATEGORY_OTHER;
-    if (death > ahead->next[PHASE_BACKWARD])
-        return CATEGORY_ACTIVATION;
-    /* What goes because the run fails would have lived longer. */
-    bool ends_in_time =
-        ahead->next[PHASE_BACKWARD] != UINT32_MAX || (death < ahead->failure && death - birth <= SHORT_LIFE);
-    return ends_in_time ? CATEGORY_TEMPORARY : CATEGORY_COUNT;
-}
-
-/* CATEGORY_COUNT: the recording ends before it could tell. */
-static enum category category_inferred(const struct lives *lives, uint32_t life, uint8_t traits,
-                                       const struct ahead *ahead) {
-    enum phase phase = phase_of(traits);
-    if (lives->stack[life] == 0 || (lives->flags[life] & LIFE_STACK_OF_FREE))
-        return CATEGORY_OTHER;
-    bool outlives_phase = lives->death[life] > next_of_other_phase(ahead, phase);
-    if (phase == PHASE_OPTIMIZER)
-        return outlives_phase ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
-    if (phase == PHASE_BACKWARD)
-        return outlives_phase || (traits & STACK_ACCUMULATES) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
-    if (traits & STACK_LOADS)
-        return CATEGORY_PARAMETER;
-    return traits & STACK_DATA ? CATEGORY_INPUT : forward_category(lives, life, ahead);
+static enum category open_as(struct judge *judge, uint32_t life, enum category_reason reason) {
+    if (judge->reason != NULL)
+        judge->reason[life] = (uint8_t)reason;
+    return CATEGORY_OTHER;
 }
 
 /* CATEGORY_COUNT: it does not say. */
-static enum category category_of_context(const struct trace *trace, uint32_t context) {
-    struct text text = text_of(trace, trace->contexts.context[context].category);
+static enum category category_of_context(struct judge *judge, uint32_t life) {
+    const struct trace *trace = judge->timeline->trace;
+    struct text text = trace_text(trace, trace->contexts.context[judge->lives->context[life]].category);
     if (text.nbytes == 0)
         return CATEGORY_COUNT;
     enum category category = category_by_name(text.at, text.nbytes);
-    return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
+    if (category == CATEGORY_COUNT || category == CATEGORY_OTHER)
+        return open_as(judge, life, REASON_OF_FILE);
+    return category;
 }
 
-/* From the last to the first, so that what comes after an allocation is known. */
-static void lives_categorise(const struct timeline *timeline, const uint8_t *traits, uint8_t *category) {
-    const struct lives *lives = &timeline->device->lives;
-    const struct device_trace *device = timeline->device;
-    struct ahead ahead = {{UINT32_MAX, UINT32_MAX, UINT32_MAX}, device->n_events + 1};
-    uint32_t n_ooms = device->n_ooms;
-    for (uint32_t i = lives->count; i-- > 0;) {
-        uint32_t stack = lives->stack[i];
-        while (n_ooms > 0 && device->ooms[n_ooms - 1].event >= lives->birth[i])
-            ahead.failure = device->ooms[--n_ooms].event + 1;
-        enum category own = category_of_context(timeline->trace, lives->context[i]);
-        if (own == CATEGORY_COUNT)
-            own = category_inferred(lives, i, traits[stack], &ahead);
-        category[i] = (uint8_t)own;
-        if (lives->birth[i] != 0 && stack != 0)
-            ahead.next[phase_of(traits[stack])] = lives->birth[i];
+/* ---- older than the recording ---- */
+
+static enum category category_of_older(struct judge *judge, uint32_t life) {
+    uint16_t bits = judge->runs->stack_bits[judge->lives->stack[life]];
+    if (judge->lives->flags[life] & LIFE_STACK_OF_FREE)
+        return open_as(judge, life, REASON_OLDER);
+    if (bits & BIT_WORK)
+        return CATEGORY_WORKSPACE;
+    if (judge->runs->letter[life] == PHASE_OPTIMIZER)
+        return CATEGORY_OPTIMIZER_STATE;
+    if (judge->runs->letter[life] == PHASE_BACKWARD)
+        return CATEGORY_GRADIENT;
+    if ((bits & BIT_PARAMETER) || ((bits & BIT_INIT) && !(bits & BIT_FORWARD)))
+        return CATEGORY_PARAMETER;
+    return open_as(judge, life, REASON_OLDER);
+}
+
+/* ---- born in the optimizer, born in backward ---- */
+
+static enum category category_of_optimizer(struct judge *judge, uint32_t life, uint32_t run) {
+    bool last = run + 1 == judge->runs->count;
+    uint32_t let_go = judge->lives->request[life];
+    uint16_t bits = judge->runs->stack_bits[judge->lives->stack[life]];
+    if (let_go == judge->never)
+        return last && !(bits & BIT_STATE) ? CATEGORY_OPEN : CATEGORY_OPTIMIZER_STATE;
+    bool outlives = !last && let_go > birth_of(judge, judge->runs->run[run + 1].first);
+    return outlives ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
+}
+
+/* zero_grad frees before the next allocation of forward and behind the last of backward, so that no allocation tells
+ * gradients that die there from what the last operators needed. */
+static enum category category_of_backward(struct judge *judge, uint32_t life, uint32_t run) {
+    const struct phase_run *own = &judge->runs->run[run];
+    uint32_t let_go = judge->lives->request[life], allocation = life - judge->runs->first_life;
+    bool last = run + 1 == judge->runs->count;
+    if (!last && let_go > birth_of(judge, own[1].first))
+        return CATEGORY_GRADIENT;
+    if (let_go < birth_of(judge, own->last))
+        return CATEGORY_TEMPORARY;
+    bool stored = (judge->runs->stack_bits[judge->lives->stack[life]] & BIT_ACCUMULATE) != 0;
+    return stored || own->last - allocation >= LAST_OF_RUN ? CATEGORY_GRADIENT : CATEGORY_OPEN;
+}
+
+/* ---- born on the forward side ---- */
+
+/* The first out-of-memory error at or behind an event ends what would have lived longer. */
+static bool freed_by_failure(const struct judge *judge, uint32_t life) {
+    const struct device_trace *device = judge->timeline->device;
+    uint32_t birth = judge->lives->birth[life], low = 0, high = device->n_ooms;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (device->ooms[middle].event + 1 < birth)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < device->n_ooms && judge->lives->request[life] > device->ooms[low].event + 1;
+}
+
+/* In a run that never goes backward. */
+static enum category category_without_backward(struct judge *judge, uint32_t life, bool forward) {
+    uint32_t allocation = life - judge->runs->first_life, turn = turns_at(judge->turns, allocation);
+    bool in_turn = turn != UINT32_MAX;
+    uint32_t end = in_turn ? judge->turns->turn[turn].end_moment : judge->never,
+             let_go = judge->lives->request[life];
+    const struct held *held = &judge->held[in_turn ? turn : judge->turns->count];
+    if (let_go >= end)
+        return forward && held->behind_turn > GRAPH_LEAST ? CATEGORY_ACTIVATION : CATEGORY_RESULT;
+    return forward && let_go > held->last_forward && held->behind_forward > GRAPH_LEAST ? CATEGORY_ACTIVATION
+                                                                                        : CATEGORY_TEMPORARY;
+}
+
+/* A run that goes backward, but not again before the recording ends. */
+static enum category category_cut_off(struct judge *judge, uint32_t life, bool forward) {
+    (void)forward;
+    if (judge->reason != NULL)
+        judge->reason[life] = REASON_CUT_OFF;
+    return CATEGORY_OPEN;
+}
+
+/* What is made once, before the loop; CATEGORY_COUNT: it is not. */
+static enum category category_of_loading(const struct judge *judge, uint32_t life, uint16_t bits) {
+    uint32_t let_go = judge->lives->request[life], allocation = life - judge->runs->first_life;
+    uint32_t first_forward =
+        judge->first_forward == UINT32_MAX ? judge->never : birth_of(judge, judge->first_forward);
+    uint32_t loop = birth_of(judge, judge->turns->loop_first);
+    bool before = allocation < judge->turns->loop_first && judge->turns->loop_first < judge->runs->n_lives;
+    if (bits & BIT_FORWARD)
+        return CATEGORY_COUNT;
+    if ((bits & BIT_PARAMETER) && (let_go > first_forward || let_go == judge->never))
+        return CATEGORY_PARAMETER;
+    if ((bits & BIT_INIT) && let_go > loop)
+        return CATEGORY_PARAMETER;
+    if (before && let_go == judge->never)
+        return bits & BIT_DATA ? CATEGORY_INPUT : CATEGORY_PARAMETER;
+    return bits & BIT_DATA ? CATEGORY_INPUT : CATEGORY_COUNT;
+}
+
+static enum category category_of_forward(struct judge *judge, uint32_t life, uint32_t run) {
+    const struct phase_runs *runs = judge->runs;
+    uint16_t bits = runs->stack_bits[judge->lives->stack[life]];
+    uint32_t let_go = judge->lives->request[life], next = runs->run[run].next_backward;
+    bool forward = runs->letter[life] == PHASE_FORWARD;
+    enum category loaded = category_of_loading(judge, life, bits);
+    if (loaded != CATEGORY_COUNT)
+        return loaded;
+    if (runs->stacks == STACKS_NATIVE && let_go == judge->never && judge->has_backward)
+        return open_as(judge, life, REASON_NATIVE);
+    if (next != UINT32_MAX) {
+        if (let_go <= birth_of(judge, runs->run[next].first))
+            return CATEGORY_TEMPORARY;
+        bool in_loop = life - runs->first_life >= judge->turns->loop_first;
+        return (bits & BIT_HOST) && !forward && in_loop ? CATEGORY_INPUT : CATEGORY_ACTIVATION;
+    }
+    if (judge->has_backward)
+        return category_cut_off(judge, life, forward);
+    if (judge->first_forward == UINT32_MAX && judge->turns->count == 0)
+        return open_as(judge, life, runs->stacks == STACKS_NATIVE ? REASON_NATIVE : REASON_NO_PHASES);
+    return category_without_backward(judge, life, forward);
+}
+
+/* ---- all of them ---- */
+
+static enum category category_of(struct judge *judge, uint32_t life, uint32_t run) {
+    enum category own = category_of_context(judge, life);
+    if (own != CATEGORY_COUNT)
+        return own;
+    if (life < judge->runs->first_life)
+        return category_of_older(judge, life);
+    if (judge->lives->stack[life] == 0 && judge->runs->stacks != STACKS_PYTHON)
+        return open_as(judge, life, REASON_NO_STACK);
+    if (judge->runs->stack_bits[judge->lives->stack[life]] & BIT_WORK)
+        return CATEGORY_WORKSPACE;
+    if (judge->runs->run[run].side == SIDE_OPTIMIZER)
+        return category_of_optimizer(judge, life, run);
+    return judge->runs->run[run].side == SIDE_BACKWARD ? category_of_backward(judge, life, run)
+                                                       : category_of_forward(judge, life, run);
+}
+
+/* What most allocations of a stack are, by voting: `votes` counts those for `category` less those against it. */
+struct majority {
+    uint32_t votes, run; /* run: + 1 of the run that is counted, 0: all of them */
+    uint8_t category;
+};
+
+static void majority_vote(struct majority *majority, enum category category, uint32_t run) {
+    if (majority->run != run)
+        *majority = (struct majority){.run = run};
+    if (majority->votes == 0)
+        majority->category = (uint8_t)category;
+    if (majority->category == category)
+        majority->votes++;
+    else
+        majority->votes--;
+}
+
+/* At the end of a backward: as most of the same stack in the same run. The run's own allocations are judged already. */
+static void backward_settle(struct judge *judge, const struct phase_run *run, uint32_t nth,
+                            struct majority *majority) {
+    for (uint32_t k = run->first; k <= run->last; k++) {
+        uint32_t life = judge->runs->first_life + k;
+        if (judge->category[life] != CATEGORY_OPEN)
+            majority_vote(&majority[judge->lives->stack[life]], judge->category[life], nth + 1);
+    }
+    uint32_t from = run->last - run->first < LAST_OF_RUN ? run->first : run->last - LAST_OF_RUN + 1;
+    for (uint32_t k = from; k <= run->last; k++) {
+        uint32_t life = judge->runs->first_life + k;
+        const struct majority *own = &majority[judge->lives->stack[life]];
+        if (judge->category[life] != CATEGORY_OPEN)
+            continue;
+        if (own->run == nth + 1 && own->votes > 0)
+            judge->category[life] = own->category;
+        else
+            judge->category[life] =
+                judge->lives->request[life] == judge->never ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
     }
 }
 
-/* What the recording's end leaves open is what most of the same stack were: with a loop of steps cut off by an
- * out-of-memory error, the steps before tell. */
-static bool open_ones_settle(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
-    size_t n_stacks = timeline->trace->stacks.count;
-    int32_t *balance = arena_column(arena, n_stacks, sizeof *balance); /* activations less temporaries */
-    if (balance == NULL)
+static enum category category_of_open(struct judge *judge, uint32_t life, const struct majority *majority) {
+    bool forward = judge->runs->letter[life] == PHASE_FORWARD;
+    if (side_of_letter(judge->runs->letter[life]) == SIDE_OPTIMIZER)
+        return majority->votes > 0 && majority->category == CATEGORY_TEMPORARY ? CATEGORY_TEMPORARY
+                                                                               : CATEGORY_OPTIMIZER_STATE;
+    if (majority->votes > 0)
+        return (enum category)majority->category;
+    bool freed = judge->lives->request[life] != judge->never && !freed_by_failure(judge, life);
+    return freed ? CATEGORY_TEMPORARY : forward ? CATEGORY_ACTIVATION : CATEGORY_OTHER;
+}
+
+/* What the recording's end leaves open is what most of the same stack were. */
+static void open_settle(struct judge *judge, struct majority *majority) {
+    const struct lives *lives = judge->lives;
+    for (uint32_t i = judge->runs->first_life; i < lives->count; i++)
+        if (judge->category[i] != CATEGORY_OPEN && judge->category[i] != CATEGORY_OTHER)
+            majority_vote(&majority[lives->stack[i]], judge->category[i], 0);
+    for (uint32_t i = judge->runs->first_life; i < lives->count; i++)
+        if (judge->category[i] == CATEGORY_OPEN)
+            judge->category[i] = (uint8_t)category_of_open(judge, i, &majority[lives->stack[i]]);
+    for (uint32_t i = 0; judge->reason != NULL && i < lives->count; i++)
+        if (judge->category[i] != CATEGORY_OTHER)
+            judge->reason[i] = REASON_NONE;
+}
+
+/* What of forward outlives its turn, and what outlives all of its forward. */
+static void held_measure(struct judge *judge) {
+    const struct phase_runs *runs = judge->runs;
+    struct held *whole = &judge->held[judge->turns->count];
+    bytes_zero(judge->held, ((size_t)judge->turns->count + 1) * sizeof *judge->held);
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = runs->first_life; i < judge->lives->count; i++) {
+            if (runs->letter[i] != PHASE_FORWARD)
+                continue;
+            uint32_t turn = turns_at(judge->turns, i - runs->first_life), let_go = judge->lives->request[i];
+            bool in_turn = turn != UINT32_MAX;
+            struct held *own = in_turn ? &judge->held[turn] : whole;
+            uint32_t end = in_turn ? judge->turns->turn[turn].end_moment : judge->never;
+            if (pass == 0)
+                own->last_forward = judge->lives->birth[i];
+            else if (let_go >= end)
+                own->behind_turn++;
+            else
+                own->behind_forward += let_go > own->last_forward;
+        }
+}
+
+static void judge_all(struct judge *judge, struct majority *majority) {
+    const struct phase_runs *runs = judge->runs;
+    uint32_t n_stacks = judge->timeline->trace->stacks.count;
+    for (uint32_t i = 0; i < runs->first_life; i++)
+        judge->category[i] = (uint8_t)category_of(judge, i, 0);
+    for (uint32_t r = 0; r < runs->count; r++)
+        for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
+            judge->category[runs->first_life + k] = (uint8_t)category_of(judge, runs->first_life + k, r);
+    bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
+    for (uint32_t r = 0; r < runs->count; r++)
+        if (runs->run[r].side == SIDE_BACKWARD)
+            backward_settle(judge, &runs->run[r], r, majority);
+    bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
+    open_settle(judge, majority);
+}
+
+bool categories_judge(const struct timeline *timeline, const struct phase_runs *runs,
+                      const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena) {
+    struct judge judge = {.timeline = timeline,
+                          .lives = &timeline->device->lives,
+                          .runs = runs,
+                          .turns = turns,
+                          .category = category,
+                          .reason = reason,
+                          .first_forward = UINT32_MAX,
+                          .never = timeline->n_moments};
+    struct majority *majority = arena_column(arena, timeline->trace->stacks.count, sizeof *majority);
+    judge.held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge.held);
+    if (majority == NULL || judge.held == NULL)
         return false;
-    bytes_zero(balance, n_stacks * sizeof *balance);
-    for (uint32_t i = 0; i < lives->count; i++)
-        balance[lives->stack[i]] +=
-            (category[i] == CATEGORY_ACTIVATION) - (category[i] == CATEGORY_TEMPORARY);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        int32_t most = balance[lives->stack[i]];
-        if (category[i] == CATEGORY_COUNT)
-            category[i] = most > 0 ? CATEGORY_ACTIVATION : most < 0 ? CATEGORY_TEMPORARY : CATEGORY_OTHER;
-    }
-    ARENA_DROP(arena, balance);
+    if (reason != NULL)
+        bytes_zero(reason, judge.lives->count);
+    for (uint32_t i = 0; i < runs->count; i++)
+        judge.has_backward |= runs->run[i].side == SIDE_BACKWARD;
+    for (uint32_t k = runs->n_lives; k-- > 0;)
+        if (runs->letter[runs->first_life + k] == PHASE_FORWARD)
+            judge.first_forward = k;
+    if (!judge.has_backward)
+        held_measure(&judge);
+    judge_all(&judge, majority);
+    ARENA_DROP(arena, majority);
+    ARENA_DROP(arena, judge.held);
     return true;
 }
 
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
-    uint8_t *traits = arena_column(arena, timeline->trace->stacks.count, sizeof *traits);
-    if (traits == NULL || !stack_traits(timeline->trace, traits, arena))
-        return false;
-    lives_categorise(timeline, traits, category);
-    ARENA_DROP(arena, traits);
-    return open_ones_settle(timeline, category, arena);
+    struct phase_runs runs;
+    struct turns turns = {0};
+    bool done = phase_runs_find(&runs, timeline, arena) && turns_find(&turns, &runs, timeline, arena) &&
+                categories_judge(timeline, &runs, &turns, category, NULL, arena);
+    phase_runs_drop(&runs, arena);
+    ARENA_DROP(arena, turns.turn);
+    return done;
 }

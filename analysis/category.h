@@ -1,15 +1,15 @@
 /*
  * What an allocation is for. Its context says it where a profiler wrote the file or where a rule of the user's met it;
- * otherwise it is inferred from the stack and from what the allocation outlives. docs/report.md, "Categories", states
- * the rules for people. Freestanding.
+ * otherwise it is inferred from where it was born and what it outlived. docs/report.md, "Categories", states the rules
+ * for people. Freestanding.
  */
 #ifndef STRATA_ANALYSIS_CATEGORY_H
 #define STRATA_ANALYSIS_CATEGORY_H
 
-#include "layout/timeline.h"
+#include "analysis/turns.h"
 
 enum category {
-    CATEGORY_OTHER, /* nothing tells */
+    CATEGORY_OTHER, /* nothing tells; enum category_reason says why */
     CATEGORY_PARAMETER,
     CATEGORY_GRADIENT,
     CATEGORY_OPTIMIZER_STATE,
@@ -18,29 +18,44 @@ enum category {
     CATEGORY_INPUT,
     CATEGORY_AUTOGRAD_DETAIL, /* only a profiler knows these */
     CATEGORY_UNKNOWN,         /* a profiler's own word for what it could not tell */
+    CATEGORY_WORKSPACE,       /* of cuBLAS, cuDNN, NCCL and the like */
+    CATEGORY_RESULT,          /* of a model that runs without backward: outlives the turn it was made in */
     CATEGORY_COUNT
+};
+
+/* Why nothing tells. */
+enum category_reason {
+    REASON_NONE,      /* something does */
+    REASON_OLDER,     /* than the recording: its stack is unknown, or tells nothing */
+    REASON_NO_STACK,  /* none was recorded */
+    REASON_NATIVE,    /* only frames of C++: loading, forward and optimizer look alike */
+    REASON_NO_PHASES, /* neither a forward, nor a backward, nor a turn was recorded */
+    REASON_CUT_OFF,   /* the recording ends before it could tell */
+    REASON_OF_FILE,   /* the file has a word of its own for it */
+    REASON_COUNT
 };
 
 /* "optimizer_state": as profilers spell it, for files and JSON. */
 const char *category_name(enum category category);
 
+/* "optimizer state": for people, one such thing or all of them. */
+const char *category_title(enum category category);
+
 /* The category with this name; CATEGORY_COUNT: none has it. */
 enum category category_by_name(const uint8_t *name, uint32_t nbytes);
 
-/* What a stack says, as flags. */
-enum stack_trait {
-    STACK_BACKWARD = 1,    /* below autograd's engine */
-    STACK_ACCUMULATES = 2, /* where a gradient is stored */
-    STACK_OPTIMIZER = 4,   /* inside of an optimizer's code */
-    STACK_LOADS = 8,       /* a module is made, filled or moved */
-    STACK_DATA = 16        /* a data loader */
-};
+/* "older": for JSON. */
+const char *category_reason_name(enum category_reason reason);
 
-/* Traits of every stack into `traits[stacks.count]`. O(stacks + length of all names). False: no memory. */
-bool stack_traits(const struct trace *trace, uint8_t *traits, struct arena *arena);
+/* "older than the recording": for people. */
+const char *category_reason_title(enum category_reason reason);
 
-/* Category of every life of the timeline's device into `category[lives.count]`. O(lives + stacks + length of all
- * names). False: no memory. */
+/* Category and reason of every life of the timeline's device into `category[lives.count]` and `reason[lives.count]`
+ * (NULL: not wanted). O(lives log runs). False: no memory. */
+bool categories_judge(const struct timeline *timeline, const struct phase_runs *runs,
+                      const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena);
+
+/* The same with phases and turns of its own. False: no memory. */
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena);
 
 #endif

@@ -1,6 +1,7 @@
 #include "analysis/growth.h"
 
-#include "analysis/category.h"
+#include "analysis/frame_bits.h"
+
 #include "base/bytes.h"
 #include "base/sort.h"
 
@@ -316,15 +317,15 @@ static uint32_t sites_count(const struct carried_list *list) {
 
 /* A loop without annotations may be one over layers or parameters. One turn that goes forward and backward is a step of
  * training. */
-static bool turn_is_training(const struct steps *steps, const struct lives *lives, const uint8_t *traits) {
+static bool turn_is_training(const struct steps *steps, const struct lives *lives, const uint16_t *bits) {
     uint32_t from = steps->begin[steps->count / 2], to = steps->begin[steps->count / 2 + 1];
     bool forward = false, backward = false;
     for (uint32_t i = lives->preexisting; i < lives->count && lives->birth[i] < to; i++) {
         if (lives->birth[i] < from)
             continue;
-        bool back = (traits[lives->stack[i]] & STACK_BACKWARD) != 0;
+        bool back = (bits[lives->stack[i]] & BIT_BACKWARD) != 0;
         backward |= back;
-        forward |= !back && (traits[lives->stack[i]] & STACK_OPTIMIZER) == 0;
+        forward |= !back && (bits[lives->stack[i]] & BIT_OPTIMIZER) == 0;
     }
     return forward && backward;
 }
@@ -334,11 +335,13 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline,
     const struct lives *lives = &timeline->device->lives;
     uint32_t n_steps = growth->steps.count;
     struct curve curve;
-    uint8_t *traits = arena_column(arena, timeline->trace->stacks.count, sizeof *traits);
+    uint16_t *frames = arena_column(arena, timeline->trace->frames.count, sizeof *frames),
+             *bits = arena_column(arena, timeline->trace->stacks.count, sizeof *bits);
     growth->sites = arena_column(arena, sites_count(list), sizeof *growth->sites);
-    if (traits == NULL || growth->sites == NULL || !curve_init(&curve, n_steps, arena) ||
-        !stack_traits(timeline->trace, traits, arena))
+    if (frames == NULL || bits == NULL || growth->sites == NULL || !curve_init(&curve, n_steps, arena) ||
+        !frames_bits(timeline->trace, frames, arena))
         return false;
+    stacks_bits(timeline->trace, frames, bits);
     for (uint32_t from = 0, to; from < list->count; from = to) {
         for (to = from; to < list->count && list->order[to].key == list->order[from].key; to++)
             continue;
@@ -349,12 +352,12 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline,
             continue;
         if (site.replaced)
             site.count = count_at_end(list, from, to, n_steps);
-        site.optimizer = (traits[site.stack] & STACK_OPTIMIZER) != 0;
+        site.optimizer = (bits[site.stack] & BIT_OPTIMIZER) != 0;
         growth->n_rising += site.kind == GROWTH_RISES;
         growth->sites[growth->n_sites++] = site;
     }
-    growth->judged = n_steps > GROWTH_MIN_STEPS && (growth->steps.source != STEPS_PERIOD ||
-                                                    turn_is_training(&growth->steps, lives, traits));
+    growth->judged = n_steps > GROWTH_MIN_STEPS &&
+                     (growth->steps.source != STEPS_PERIOD || turn_is_training(&growth->steps, lives, bits));
     warm_up_mark(growth, curve.once);
     return sites_sort(growth, arena);
 }

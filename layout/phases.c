@@ -2,37 +2,12 @@
 
 /* ---- names ---- */
 
-struct text {
-    const uint8_t *at;
-    uint32_t nbytes;
-};
-
-static struct text text_of(const struct trace *trace, uint32_t string) {
-    struct text text;
-    text.at = trace_string(trace, string, &text.nbytes);
-    return text;
-}
-
-static bool text_has_at(struct text text, uint32_t at, const char *word) {
-    for (; *word != '\0'; word++, at++)
-        if (at >= text.nbytes || text.at[at] != (uint8_t)*word)
-            return false;
-    return true;
-}
-
-static bool text_has(struct text text, const char *word) {
-    for (uint32_t at = 0; at < text.nbytes; at++)
-        if (text_has_at(text, at, word))
-            return true;
-    return false;
-}
-
 /* Names that torch gives to its compiler's work: "_compile.compile_inner (dynamo_timed)", hundreds of them, each
  * a few events long. */
 static bool name_is_internal(struct text name) {
     static const char *const words[] = {"dynamo_timed", "TorchDynamo", "dynamo.", "inductor_", "aot_"};
     for (uint32_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (text_has(name, words[i]))
+        if (text_contains(name, words[i]))
             return true;
     return name.nbytes > 0 && name.at[0] == '_';
 }
@@ -57,7 +32,7 @@ static void phase_start(struct phases *phases, struct phase_stack *stack, const 
                         const struct annotation *annotation) {
     if (stack->depth == PHASE_OPEN_MAX)
         return;
-    bool internal = name_is_internal(text_of(timeline->trace, annotation->name));
+    bool internal = name_is_internal(trace_text(timeline->trace, annotation->name));
     uint32_t id = phases->count++;
     phases->phase[id] = (struct phase){.start_us = us_since_first(timeline, annotation->time_us),
                                        .end_us = INT64_MAX,

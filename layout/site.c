@@ -2,111 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/sort.h"
-
-/* Bytes of a string that is not terminated. */
-struct text {
-    const uint8_t *at;
-    uint32_t nbytes;
-};
-
-/* What a person calls the place: "train.py", 41, "forward". */
-struct place {
-    struct text file, name;
-    uint32_t line;
-};
-
-static struct text text_of(const struct trace *trace, uint32_t string) {
-    struct text text;
-    text.at = trace_string(trace, string, &text.nbytes);
-    return text;
-}
-
-static uint32_t length(const char *word) {
-    uint32_t n = 0;
-    while (word[n] != '\0')
-        n++;
-    return n;
-}
-
-/* Does `word` stand at `at`? A slash in it also stands for the backslash of Windows' paths. */
-static bool text_has_at(struct text text, uint32_t at, const char *word) {
-    uint32_t i = 0;
-    for (; word[i] != '\0'; i++) {
-        if (at + i >= text.nbytes)
-            return false;
-        uint8_t byte = text.at[at + i];
-        if (byte != (uint8_t)word[i] && !(word[i] == '/' && byte == '\\'))
-            return false;
-    }
-    return true;
-}
-
-static bool text_begins(struct text text, const char *word) {
-    return text_has_at(text, 0, word);
-}
-
-static bool text_ends(struct text text, const char *word) {
-    uint32_t n = length(word);
-    return text.nbytes >= n && text_has_at(text, text.nbytes - n, word);
-}
-
-static bool text_is(struct text text, const char *word) {
-    return text.nbytes == length(word) && text_begins(text, word);
-}
-
-static bool text_contains(struct text text, const char *word) {
-    for (uint32_t i = 0; i < text.nbytes; i++)
-        if (text_has_at(text, i, word))
-            return true;
-    return false;
-}
-
-static bool text_contains_any(struct text text, const char *const *words, uint32_t n_words) {
-    for (uint32_t i = 0; i < n_words; i++)
-        if (text_contains(text, words[i]))
-            return true;
-    return false;
-}
-
-static struct text base_name(struct text path) {
-    uint32_t begin = path.nbytes;
-    while (begin > 0 && path.at[begin - 1] != '/' && path.at[begin - 1] != '\\')
-        begin--;
-    return (struct text){path.at + begin, path.nbytes - begin};
-}
-
-/* Splits "dir/train.py(12): step" as the profiler writes it. False: the name does not look so. */
-static bool place_of_profiler(struct text name, struct place *place) {
-    uint32_t at = 0, line = 0;
-    while (at < name.nbytes && !text_has_at(name, at, ".py("))
-        at++;
-    if (at == 0 || at == name.nbytes)
-        return false;
-    struct text file = {name.at, at + 3};
-    uint32_t first_digit = at += 4;
-    for (; at < name.nbytes && name.at[at] >= '0' && name.at[at] <= '9' && at - first_digit < 9; at++)
-        line = line * 10 + (uint32_t)(name.at[at] - '0');
-    if (at == first_digit || !text_has_at(name, at, "): ") || at + 3 == name.nbytes)
-        return false;
-    *place = (struct place){file, {name.at + at + 3, name.nbytes - at - 3}, line};
-    return true;
-}
-
-static bool is_no_file(struct text file) {
-    return file.nbytes == 0 || text_is(file, "none");
-}
-
-/* True: the frame comes from a profile, where the place is part of the name. */
-static bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place) {
-    const struct frame *frame = &trace->frames.frame[id];
-    *place = (struct place){text_of(trace, frame->file), text_of(trace, frame->name), frame->line};
-    return is_no_file(place->file) && frame->line == 0 && place_of_profiler(place->name, place);
-}
-
-/* Compilers of code at run time name their files like "<string>" or "<eval_with_key>.12". */
-static bool is_python(struct text file) {
-    return text_ends(file, ".py") || (file.nbytes > 1 && file.at[0] == '<' && text_contains(file, ">"));
-}
+#include "layout/place.h"
 
 /*
  * The list of both viewers, for frames that are not Python. They look for "_start" anywhere in a name, which
@@ -261,7 +157,7 @@ enum {
 };
 
 static unsigned file_marks(struct text file) {
-    return (is_no_file(file) ? FILE_NONE : 0u) | (is_python(file) ? FILE_PYTHON : 0u) |
+    return (file_is_none(file) ? FILE_NONE : 0u) | (file_is_python(file) ? FILE_PYTHON : 0u) |
            (is_library(file) ? FILE_LIBRARY : 0u) | (is_noise_file(file) ? FILE_NOISE : 0u);
 }
 
@@ -293,8 +189,8 @@ enum frame_kind frame_kind_of_rank(uint8_t rank) {
 
 static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_t string) {
     if (marks[string] == 0)
-        marks[string] =
-            (uint16_t)(MARK_KNOWN | file_marks(text_of(trace, string)) | name_marks(text_of(trace, string)));
+        marks[string] = (uint16_t)(MARK_KNOWN | file_marks(trace_text(trace, string)) |
+                                   name_marks(trace_text(trace, string)));
     return marks[string];
 }
 
@@ -353,7 +249,7 @@ static struct text text_tail(struct text text, uint32_t nbytes) {
 uint32_t site_hash(const struct trace *trace, uint32_t frame) {
     struct place place;
     place_of_frame(trace, frame, &place);
-    uint32_t hash = hash_bytes(2166136261u, base_name(text_tail(place.file, 2 * HASHED_NBYTES)));
+    uint32_t hash = hash_bytes(2166136261u, text_base_name(text_tail(place.file, 2 * HASHED_NBYTES)));
     /* The line between the two texts keeps them apart. */
     hash = hash_number(hash, place.line);
     hash = hash_bytes(hash, place.name);
@@ -384,7 +280,7 @@ struct site_key site_key_of(const struct trace *trace, uint32_t frame) {
     if (frame == 0)
         return (struct site_key){0};
     place_of_frame(trace, frame, &place);
-    return (struct site_key){.file = hash64_bytes(base_name(text_tail(place.file, 2 * HASHED_NBYTES))),
+    return (struct site_key){.file = hash64_bytes(text_base_name(text_tail(place.file, 2 * HASHED_NBYTES))),
                              .function = hash64_bytes(place.name),
                              .line = place.line};
 }
@@ -434,7 +330,7 @@ static void write_text(struct writer *writer, struct text text) {
 }
 
 static void write_word(struct writer *writer, const char *word) {
-    write_text(writer, (struct text){(const uint8_t *)word, length(word)});
+    write_text(writer, (struct text){(const uint8_t *)word, word_length(word)});
 }
 
 /* Without what makes names of C++ long. What is nothing but template arguments stays. */
@@ -490,11 +386,11 @@ uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32
         return write_end(&writer);
     }
     if (place_of_frame(trace, frame, &place)) {
-        write_text(&writer, text_of(trace, trace->frames.frame[frame].name));
+        write_text(&writer, trace_text(trace, trace->frames.frame[frame].name));
         return write_end(&writer);
     }
-    struct text file = base_name(place.file);
-    bool native = !is_python(place.file),
+    struct text file = text_base_name(place.file);
+    bool native = !file_is_python(place.file),
          has_file = file.nbytes != 0 && !text_is(file, "??") && !text_is(file, "none");
     if (native && place.line == 0 && place.name.nbytes != 0) /* the bare name of a file adds nothing */
         has_file = false;

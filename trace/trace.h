@@ -19,6 +19,7 @@
 #define STRATA_TRACE_TRACE_H
 
 #include "base/arena.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -240,6 +241,13 @@ uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes)
 static inline const uint8_t *trace_string(const struct trace *trace, uint32_t id, uint32_t *nbytes) {
     *nbytes = trace->strings.start[id + 1] - trace->strings.start[id];
     return trace->strings.bytes + trace->strings.start[id];
+}
+
+/* The same as one value. */
+static inline struct text trace_text(const struct trace *trace, uint32_t id) {
+    struct text text;
+    text.at = trace_string(trace, id, &text.nbytes);
+    return text;
 }
 
 /* Equal strings may have different ids. O(nbytes). */

@@ -101,15 +101,16 @@ void raster_key_range(enum color_by by, uint32_t key, uint64_t *from, uint64_t *
     }
 }
 
-/* The colours that torch's own profiler gives them in its pictures. On a dark ground some would not be seen: there
- * they are lighter, and what is black is nearly white. */
+/* Apart from each other under normal sight, deuteranopia and protanopia, and at 3:1 or more against their ground. What
+ * only a profiler tells and what is no tensor stand back. */
 static uint32_t category_color(uint32_t category, bool dark) {
     static const uint32_t color[CATEGORY_COUNT][2] = {
-        [CATEGORY_OTHER] = {0x808080, 0x8C949E},      [CATEGORY_PARAMETER] = {0x006400, 0x4CA64C},
-        [CATEGORY_GRADIENT] = {0x0000CD, 0x5A6BFF},   [CATEGORY_OPTIMIZER_STATE] = {0xDAA520, 0xDAA520},
-        [CATEGORY_ACTIVATION] = {0xFF0000, 0xFF5C5C}, [CATEGORY_TEMPORARY] = {0x9370DB, 0xA98BE8},
-        [CATEGORY_INPUT] = {0x000000, 0xD5DBE3},      [CATEGORY_AUTOGRAD_DETAIL] = {0x4169E1, 0x86A3F7},
-        [CATEGORY_UNKNOWN] = {0x808080, 0x8C949E}};
+        [CATEGORY_OTHER] = {0x636464, 0x858D97},      [CATEGORY_PARAMETER] = {0x2A5328, 0x66C691},
+        [CATEGORY_GRADIENT] = {0x4C69CA, 0x4D68BF},   [CATEGORY_OPTIMIZER_STATE] = {0x976306, 0xC98201},
+        [CATEGORY_ACTIVATION] = {0xCE7757, 0xAE4C39}, [CATEGORY_TEMPORARY] = {0x622582, 0xC796FC},
+        [CATEGORY_INPUT] = {0x009EA0, 0x3BECEC},      [CATEGORY_AUTOGRAD_DETAIL] = {0x7A6FA8, 0x9F97C4},
+        [CATEGORY_UNKNOWN] = {0x636464, 0x858D97},    [CATEGORY_WORKSPACE] = {0x8A7F72, 0x9C8F80},
+        [CATEGORY_RESULT] = {0xB0507E, 0xE07FAE}};
     return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];
 }
 

@@ -1,20 +1,18 @@
 #include "render/report/report_parts.h"
 
-static bool categories_sum(struct report_device *report) {
+static void categories_sum(struct report_device *report) {
     const struct lives *lives = &report->device->lives;
+    const struct verdicts *verdicts = &report->verdicts;
     uint32_t moment = report->timeline.peak_moment;
-    uint8_t *category = arena_column(report->arena, lives->count, sizeof *category);
-    if (category == NULL || !categories_find(&report->timeline, category, report->arena))
-        return false;
     for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > moment || lives->death[i] <= moment || !filter_keeps(report->selection.keep, i))
+        if (lives->birth[i] > moment || lives->death[i] <= moment)
             continue;
-        report->category_at_peak[category[i]].bytes += lives->size[i];
-        report->category_at_peak[category[i]].count++;
+        report->category_at_peak[verdicts->category[i]].bytes += lives->size[i];
+        report->category_at_peak[verdicts->category[i]].count += life_allocations(lives, i);
+        if (verdicts->category[i] == CATEGORY_OTHER)
+            report->reason_at_peak[verdicts->reason[i]] += lives->size[i];
         report->categories_inferred |= report->trace->contexts.context[lives->context[i]].category == 0;
     }
-    ARENA_DROP(report->arena, category);
-    return true;
 }
 
 bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
@@ -34,12 +32,14 @@ static bool report_device_init(struct report_device *report, const struct trace 
     if (!report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
                           &report->n_groups))
         return false;
-    if (!categories_sum(report) || !holes_find(&report->holes, report->device, arena) ||
+    if (!verdicts_init(&report->verdicts, &report->timeline, arena) ||
+        !holes_find(&report->holes, report->device, arena) ||
         !growth_find(&report->growth, &report->timeline, arena))
         return false;
     report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
     if (report->replayed && !replay_run(&report->replay, trace, report->device, NULL, arena))
         return false;
+    categories_sum(report);
     bool all = options->top == 0 || options->top > report->n_groups;
     report->n_shown = all ? report->n_groups : options->top;
     return true;

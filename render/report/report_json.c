@@ -2,9 +2,9 @@
  * Schema 1, as docs/report.md describes it. It is written as it goes, so that a report of every stack needs the memory
  * of one row. Integers are integers: a double would lose the last digits of an address space's worth of bytes.
  */
+#include "render/report/report_json.h"
 #include "base/json_writer.h"
 #include "layout/site.h"
-#include "render/report/report_parts.h"
 #include "render/report/report_replay.h"
 
 static void add_trace_string(struct json_writer *json, const char *name, const struct trace *trace,
@@ -231,22 +231,6 @@ static bool add_ooms(struct json_writer *json, const struct report_device *repor
     return done;
 }
 
-static void add_categories(struct json_writer *json, const struct report_device *report) {
-    json_bool(json, "categories_inferred", report->categories_inferred);
-    json_array(json, "categories_at_peak", JSON_LINES);
-    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
-        const struct category_sum *sum = &report->category_at_peak[i];
-        if (sum->count == 0)
-            continue;
-        json_object(json, NULL, JSON_COMPACT);
-        json_u64(json, "bytes", sum->bytes);
-        json_u64(json, "count", sum->count);
-        json_text(json, "category", category_name((enum category)i));
-        json_end(json);
-    }
-    json_end(json);
-}
-
 static void add_fragmentation(struct json_writer *json, const struct report_device *report) {
     const struct holes_summary *holes = &report->holes;
     json_object(json, "fragmentation", JSON_LINES);
@@ -322,7 +306,8 @@ static bool add_device(void *context, const struct report_device *report) {
     add_top(json, report);
     if (!add_ooms(json, report))
         return false;
-    add_categories(json, report);
+    report_json_verdicts(json, report);
+    report_json_categories(json, report);
     add_fragmentation(json, report);
     add_growth(json, report);
     if (report->replayed)

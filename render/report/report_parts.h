@@ -2,10 +2,10 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_PARTS_H
 #define STRATA_RENDER_REPORT_REPORT_PARTS_H
 
-#include "analysis/category.h"
 #include "analysis/growth.h"
 #include "analysis/holes.h"
 #include "analysis/replay.h"
+#include "analysis/verdicts.h"
 #include "render/report/report.h"
 
 struct category_sum {
@@ -22,11 +22,13 @@ struct report_device {
     struct group *groups;       /* at the peak, all of them */
     uint32_t n_groups, n_shown;
     struct category_sum category_at_peak[CATEGORY_COUNT];
-    bool categories_inferred; /* of at least one allocation no event says it */
+    uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER */
+    bool categories_inferred;              /* of at least one allocation no event says it */
     struct holes_summary holes;
     struct growth growth;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
+    struct verdicts verdicts;
     struct arena *arena;
 };
 

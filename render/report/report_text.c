@@ -114,21 +114,6 @@ static void summary_write(struct sheet *sheet, const struct report_device *repor
 
 /* ---- call sites ---- */
 
-static const char *category_text(enum category category) {
-    static const char *const texts[CATEGORY_COUNT] = {
-        [CATEGORY_OTHER] = "other",
-        [CATEGORY_PARAMETER] = "parameters",
-        [CATEGORY_GRADIENT] = "gradients",
-        [CATEGORY_OPTIMIZER_STATE] = "optimizer state",
-        [CATEGORY_ACTIVATION] = "activations",
-        [CATEGORY_TEMPORARY] = "temporaries",
-        [CATEGORY_INPUT] = "input",
-        [CATEGORY_AUTOGRAD_DETAIL] = "autograd detail",
-        [CATEGORY_UNKNOWN] = "unknown",
-    };
-    return texts[category];
-}
-
 static void rest_write(struct sheet *sheet, const struct report_device *report, const char *thing) {
     const struct timeline *timeline = &report->timeline;
     uint64_t rest = 0;
@@ -171,7 +156,7 @@ static void categories_write(struct sheet *sheet, const struct report_device *re
         sheet_cell(sheet, "%s", format_bytes(sum->bytes).text);
         sheet_cell(sheet, "%s", format_share(sum->bytes, peak).text);
         sheet_cell(sheet, "%s", format_count(sum->count).text);
-        sheet_cell(sheet, "%s", category_text((enum category)i));
+        sheet_cell(sheet, "%s", category_title((enum category)i));
     }
     sheet_table_end(sheet);
 }

@@ -1,0 +1,42 @@
+#include "analysis/marks.h"
+
+static uint32_t moment_after(const struct timeline *timeline, int64_t time_us) {
+    uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
+    uint32_t low = 0, high = timeline->n_moments;
+    if (time_us <= timeline->first_us)
+        return 0;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->start_us[middle] < 0 || (uint64_t)timeline->start_us[middle] < since)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool marks_next(struct mark_walk *walk, const struct timeline *timeline) {
+    const struct trace *trace = timeline->trace;
+    if (timeline->start_us == NULL)
+        return false;
+    for (; walk->next < trace->n_annotations; walk->next++) {
+        const struct annotation *annotation = &trace->annotations[walk->next];
+        if (!text_begins(trace_text(trace, annotation->name), walk->word))
+            continue;
+        uint32_t moment = moment_after(timeline, annotation->time_us);
+        walk->moment = moment > walk->moment ? moment : walk->moment;
+        walk->stage = (enum annotation_stage)annotation->stage;
+        walk->annotation = walk->next++;
+        return true;
+    }
+    return false;
+}
+
+int64_t mark_number(const struct mark_walk *walk, const struct trace *trace) {
+    struct text name = trace_text(trace, trace->annotations[walk->annotation].name);
+    int64_t number = 0;
+    uint32_t at = word_length(walk->word);
+    for (uint32_t n = 0; at < name.nbytes && n < 15 && name.at[at] >= '0' && name.at[at] <= '9'; at++, n++)
+        number = number * 10 + (name.at[at] - '0');
+    return number;
+}

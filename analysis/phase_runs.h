@@ -1,0 +1,65 @@
+/*
+ * Which part of a training step each allocation was made in, read from its stack and smoothed over its neighbours, and
+ * the runs of one side:
+ *
+ *     allocations   H F F F H  B B B B B B  O O O O  H F F F
+ *     runs          |-forward-|-backward---|-optim.-|-forward
+ *
+ * Freestanding. An allocation's number k counts the recorded ones in order of birth: life `lives.preexisting + k`.
+ */
+#ifndef STRATA_ANALYSIS_PHASE_RUNS_H
+#define STRATA_ANALYSIS_PHASE_RUNS_H
+
+#include "layout/timeline.h"
+
+enum phase_letter {
+    PHASE_HOST, /* code outside of every forward: loading, batches, losses; the forward side with the next */
+    PHASE_FORWARD,
+    PHASE_BACKWARD,
+    PHASE_OPTIMIZER,
+    PHASE_UNKNOWN /* no stack; none is left where phases are known */
+};
+
+enum run_side { SIDE_FORWARD, SIDE_BACKWARD, SIDE_OPTIMIZER };
+
+/* What kind of stacks the recorded allocations have. */
+enum stack_kind {
+    STACKS_NONE,   /* fewer than a tenth have one */
+    STACKS_PYTHON, /* fewer than one in 20 has a frame of C++ */
+    STACKS_NATIVE, /* fewer than one in 20 has a frame of Python */
+    STACKS_MIXED
+};
+
+struct phase_run {
+    uint32_t first, last;   /* allocations, both inclusive */
+    uint32_t next_backward; /* the next run of backward behind this one; UINT32_MAX: none */
+    uint8_t side;           /* enum run_side */
+    bool has_forward;       /* a forward side in which forward() made something */
+};
+
+struct phase_runs {
+    enum stack_kind stacks;
+    uint16_t *frame_bits; /* [frames.count] enum frame_bit */
+    uint16_t *stack_bits; /* [stacks.count] enum frame_bit */
+    uint8_t *letter; /* [lives.count] enum phase_letter; of what is older: by its own stack, or unknown */
+    uint32_t n_lives, first_life; /* recorded allocations, and the first one's life */
+    uint32_t count;
+    struct phase_run *run; /* [count] by rising allocations, sides alternate; none where stacks are missing */
+};
+
+/* Memory from `arena`. O(lives + stacks + annotations + length of all names). False: no memory. */
+bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
+
+/* Frees what phase_runs_find took, before its arena. */
+void phase_runs_drop(struct phase_runs *runs, struct arena *arena);
+
+static inline enum run_side side_of_letter(uint8_t letter) {
+    return letter == PHASE_BACKWARD    ? SIDE_BACKWARD
+           : letter == PHASE_OPTIMIZER ? SIDE_OPTIMIZER
+                                       : SIDE_FORWARD;
+}
+
+/* Index of the run of an allocation. O(log runs). */
+uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t allocation);
+
+#endif

@@ -1,0 +1,16 @@
+/* What turns.c and turns_repeat.c share. */
+#ifndef STRATA_ANALYSIS_TURNS_INTERNAL_H
+#define STRATA_ANALYSIS_TURNS_INTERNAL_H
+
+#include "analysis/inner_keys.h"
+#include "analysis/turns.h"
+
+/* Turns of repetition; none found leaves the source TURNS_NONE. False: no memory. */
+bool turns_repeat(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
+                  struct arena *arena);
+
+/* Turns that begin at the allocations `begin[count]`, rising; the last ends at `end`. False: no memory. */
+bool turns_settle(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
+                  const uint32_t *begin, uint32_t count, uint32_t end, struct arena *arena);
+
+#endif

@@ -1,0 +1,62 @@
+#include "analysis/verdicts.h"
+
+const char *turns_source_name(enum turns_source source) {
+    static const char *const names[] = {
+        [TURNS_NONE] = "none",
+        [TURNS_PROFILER_STEP] = "annotations",
+        [TURNS_OPTIMIZER_MARKS] = "annotations",
+        [TURNS_OPTIMIZER] = "optimizer",
+        [TURNS_BACKWARD] = "backward",
+        [TURNS_REPETITION] = "repetition",
+    };
+    return names[source];
+}
+
+const char *growth_judged_name(enum growth_judged growth) {
+    static const char *const names[] = {
+        [GROWTH_JUDGED] = "judged", [GROWTH_TOO_SHORT] = "too_short", [GROWTH_NO_STACKS] = "no_stacks"};
+    return names[growth];
+}
+
+static bool has_side(const struct phase_runs *runs, enum run_side side) {
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (runs->run[i].side == side)
+            return true;
+    return false;
+}
+
+static bool has_forward(const struct phase_runs *runs) {
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (runs->run[i].has_forward)
+            return true;
+    return false;
+}
+
+static struct judged judged_of(const struct verdicts *verdicts) {
+    const struct phase_runs *runs = &verdicts->runs;
+    bool optimizer = has_side(runs, SIDE_OPTIMIZER);
+    bool phases =
+        runs->stacks != STACKS_NONE && (optimizer || has_side(runs, SIDE_BACKWARD) || has_forward(runs));
+    uint32_t needed = optimizer ? 2 : 3;
+    return (struct judged){.steps = verdicts->turns.count,
+                           .steps_from = verdicts->turns.source,
+                           .phases = phases,
+                           .growth = runs->stacks == STACKS_NONE       ? GROWTH_NO_STACKS
+                                     : verdicts->turns.count >= needed ? GROWTH_JUDGED
+                                                                       : GROWTH_TOO_SHORT};
+}
+
+bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+    uint32_t n = timeline->device->lives.count;
+    *verdicts = (struct verdicts){
+        .timeline = timeline, .category = arena_column(arena, n, 1), .reason = arena_column(arena, n, 1)};
+    if (verdicts->category == NULL || verdicts->reason == NULL ||
+        !phase_runs_find(&verdicts->runs, timeline, arena) ||
+        !turns_find(&verdicts->turns, &verdicts->runs, timeline, arena) ||
+        !categories_judge(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, verdicts->reason,
+                          arena))
+        return false;
+    verdicts->judged = judged_of(verdicts);
+    return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
+           spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);
+}

@@ -1,0 +1,44 @@
+/*
+ * What Strata concludes from a device's recording, once for every output: phases, steps, what each allocation is for,
+ * findings with the figures that justify them, and what could not be judged. docs/report.md states the rules for people.
+ *
+ *     struct verdicts verdicts;
+ *     if (!verdicts_init(&verdicts, &timeline, &arena)) ...no memory
+ *
+ * Freestanding. Everything belongs to the arena and lives as long as it; `timeline` must outlive it too. Integer
+ * arithmetic; the same recording gives the same answers on every host.
+ */
+#ifndef STRATA_ANALYSIS_VERDICTS_H
+#define STRATA_ANALYSIS_VERDICTS_H
+
+#include "analysis/category.h"
+#include "analysis/spans.h"
+
+enum growth_judged { GROWTH_JUDGED, GROWTH_TOO_SHORT, GROWTH_NO_STACKS };
+
+struct judged {
+    uint32_t steps; /* turns that were found, an open last one included */
+    enum turns_source steps_from;
+    bool phases; /* forward, backward and optimizer can be told apart, and at least one was recorded */
+    enum growth_judged growth;
+};
+
+struct verdicts {
+    const struct timeline *timeline;
+    struct phase_runs runs;
+    struct turns turns;
+    uint8_t *category, *reason; /* [lives.count] enum category, enum category_reason */
+    struct spans steps, phases;
+    struct judged judged;
+};
+
+/* O(lives log lives + stacks + annotations + length of all names). False: no memory. */
+bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
+
+/* "annotations": the source of the steps as JSON has it. */
+const char *turns_source_name(enum turns_source source);
+
+/* "too_short": as JSON has it. */
+const char *growth_judged_name(enum growth_judged growth);
+
+#endif

@@ -1,0 +1,94 @@
+/*
+ * Bytes that are text and not terminated, as a recording's strings are, and what is asked of them. Freestanding.
+ *
+ * In every comparison a slash in `word` also stands for the backslash of Windows' paths.
+ */
+#ifndef STRATA_BASE_TEXT_H
+#define STRATA_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct text {
+    const uint8_t *at;
+    uint32_t nbytes;
+};
+
+/* Does `word` stand at `at`? */
+static inline bool text_has_at(struct text text, uint32_t at, const char *word) {
+    for (; *word != '\0'; word++, at++) {
+        if (at >= text.nbytes)
+            return false;
+        uint8_t byte = text.at[at];
+        if (byte != (uint8_t)*word && !(*word == '/' && byte == '\\'))
+            return false;
+    }
+    return true;
+}
+
+static inline uint32_t word_length(const char *word) {
+    uint32_t n = 0;
+    while (word[n] != '\0')
+        n++;
+    return n;
+}
+
+static inline bool text_begins(struct text text, const char *word) {
+    return text_has_at(text, 0, word);
+}
+
+static inline bool text_ends(struct text text, const char *word) {
+    uint32_t n = word_length(word);
+    return text.nbytes >= n && text_has_at(text, text.nbytes - n, word);
+}
+
+static inline bool text_is(struct text text, const char *word) {
+    return text.nbytes == word_length(word) && text_begins(text, word);
+}
+
+static inline bool text_contains(struct text text, const char *word) {
+    for (uint32_t i = 0; i < text.nbytes; i++)
+        if (text_has_at(text, i, word))
+            return true;
+    return false;
+}
+
+static inline bool text_contains_any(struct text text, const char *const *words, uint32_t n_words) {
+    for (uint32_t i = 0; i < n_words; i++)
+        if (text_contains(text, words[i]))
+            return true;
+    return false;
+}
+
+/* What stands behind the last separator of a path. */
+static inline struct text text_base_name(struct text path) {
+    uint32_t begin = path.nbytes;
+    while (begin > 0 && path.at[begin - 1] != '/' && path.at[begin - 1] != '\\')
+        begin--;
+    return (struct text){path.at + begin, path.nbytes - begin};
+}
+
+/* ---- many words at once ---- */
+
+/* A word and the marks that a text gets where it has it. */
+struct text_word {
+    const char *word;
+    enum { WORD_INSIDE, WORD_WHOLE, WORD_BEGINS, WORD_ENDS } how;
+    uint32_t marks;
+};
+
+/* The words of a table by their first byte, so that a text is walked once whatever their number. */
+struct text_words {
+    const struct text_word *words;
+    uint8_t count;
+    uint8_t first[256]; /* index + 1 of a word of WORD_INSIDE that begins with this byte; 0: none does */
+    uint8_t next[255];  /* the same, of the next word with that byte */
+};
+
+/* `count` <= 255 words that outlive the table. */
+void text_words_init(struct text_words *table, const struct text_word *words, uint32_t count);
+
+/* All marks of the words that the text has. O(length * words that begin alike). */
+uint32_t text_marks(const struct text_words *table, struct text text);
+
+#endif

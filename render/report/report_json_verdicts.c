@@ -1,0 +1,91 @@
+/* What Strata concludes, as JSON: categories, steps, phases, what was judged. */
+#include "render/report/report_json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void report_json_categories(struct json_writer *json, const struct report_device *report) {
+    json_bool(json, "categories_inferred", report->categories_inferred);
+    json_array(json, "categories_at_peak", JSON_LINES);
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        const struct category_sum *sum = &report->category_at_peak[i];
+        if (sum->count == 0)
+            continue;
+        json_object(json, NULL, JSON_COMPACT);
+        json_u64(json, "bytes", sum->bytes);
+        json_u64(json, "count", sum->count);
+        json_text(json, "category", category_name((enum category)i));
+        if (i == CATEGORY_OTHER) {
+            json_object(json, "reason", JSON_COMPACT);
+            for (uint32_t r = 0; r < REASON_COUNT; r++)
+                if (report->reason_at_peak[r] != 0)
+                    json_u64(json, category_reason_name((enum category_reason)r), report->reason_at_peak[r]);
+            json_end(json);
+        }
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* The annotation's own text, else "step 3", "turn 0", "forward". */
+static void add_span_name(struct json_writer *json, const struct report_device *report,
+                          const struct span *span) {
+    const struct turns *turns = &report->verdicts.turns;
+    struct text own = trace_text(report->trace, span->name);
+    if (span->kind == SPAN_ANNOTATION)
+        json_string(json, "name", own.at, own.nbytes);
+    else if (span->kind != SPAN_STEP)
+        json_text(json, "name", span_kind_name((enum span_kind)span->kind));
+    else {
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, turns_number(turns, span->step));
+        const char *unit = turns->source == TURNS_PROFILER_STEP ? "ProfilerStep#" : turns_unit(turns);
+        json_string_begin(json, "name");
+        json_string_add(json, unit, strlen(unit));
+        json_string_add(json, " ", turns->source == TURNS_PROFILER_STEP ? 0 : 1);
+        json_string_add(json, number, strlen(number));
+        json_string_end(json);
+    }
+}
+
+static void add_span(struct json_writer *json, const struct report_device *report, const struct span *span) {
+    json_object(json, NULL, JSON_COMPACT);
+    add_span_name(json, report, span);
+    json_text(json, "kind", span_kind_name((enum span_kind)span->kind));
+    if (span->step == SPAN_NO_STEP)
+        json_null(json, "step");
+    else
+        json_i64(json, "step", turns_number(&report->verdicts.turns, span->step));
+    json_i64(json, "from_event", report_event(span->from_moment));
+    json_i64(json, "to_event", report_event(span->to_moment));
+    json_u64(json, "begin_bytes", span->begin_bytes);
+    json_u64(json, "end_bytes", span->end_bytes);
+    json_u64(json, "peak_bytes", span->peak_bytes);
+    json_i64(json, "peak_event", report_event(span->peak_moment));
+    json_end(json);
+}
+
+static void add_spans(struct json_writer *json, const char *name, const struct report_device *report,
+                      const struct spans *spans) {
+    json_array(json, name, JSON_LINES);
+    for (uint32_t i = 0; i < spans->count; i++)
+        add_span(json, report, &spans->span[i]);
+    json_end(json);
+}
+
+void report_json_verdicts(struct json_writer *json, const struct report_device *report) {
+    const struct verdicts *verdicts = &report->verdicts;
+    json_array(json, "findings", JSON_LINES);
+    json_end(json);
+    json_object(json, "judged", JSON_COMPACT);
+    json_u64(json, "steps", verdicts->judged.steps);
+    json_text(json, "steps_from", turns_source_name(verdicts->judged.steps_from));
+    json_bool(json, "phases", verdicts->judged.phases);
+    json_text(json, "growth", growth_judged_name(verdicts->judged.growth));
+    json_end(json);
+    add_spans(json, "steps", report, &verdicts->steps);
+    add_spans(json, "phases", report, &verdicts->phases);
+    if (verdicts->phases.left_out != 0)
+        json_u64(json, "phases_left_out", verdicts->phases.left_out);
+}
