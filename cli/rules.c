@@ -65,7 +65,7 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
     if (rule.category == CATEGORY_COUNT)
         return rule_wrong(list, number,
                           "no category (parameter, gradient, optimizer_state, activation, temporary, input, "
-                          "autograd_detail, other)",
+                          "autograd_detail, workspace, result, other)",
                           category);
     if (rule.field == FIELD_COUNT)
         return rule_wrong(list, number, "no field (file, function, metadata)", field);

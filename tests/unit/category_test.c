@@ -53,7 +53,7 @@ static void test_a_step(void **state) {
     recording_life(recording, 4, 5, 512, places.forward);
     recording_life(recording, 10, 40, 512, places.backward);
     recording_life(recording, 11, 13, 512, places.backward);
-    recording_life(recording, 12, 13, 512, places.accumulate);
+    recording_life(recording, 14, 15, 512, places.accumulate);
     recording_life(recording, 20, STAYS, 512, places.optimizer);
     recording_life(recording, 21, 22, 512, places.optimizer);
     recording_life(recording, 30, 41, 512, places.forward);
@@ -112,13 +112,16 @@ static void test_what_the_end_leaves_open(void **state) {
     recording->device.n_ooms = 1;
     const uint8_t *category = categories_of(recording, 40);
     assert_int_equal(category[like_before], CATEGORY_ACTIVATION);
-    assert_int_equal(category[like_nothing], CATEGORY_TEMPORARY); /* as the brief one of the same stack */
+    assert_int_equal(category[like_nothing],
+                     CATEGORY_OTHER); /* alive because the recording ends; no forward() made it */
     assert_int_equal(category[brief], CATEGORY_TEMPORARY);
     recording_close(recording);
 }
 
 static void test_names(void **state) {
     (void)state;
+    for (enum category_reason i = REASON_NONE; i < REASON_COUNT; i++)
+        assert_true(category_reason_name(i)[0] != '\0' && category_reason_title(i)[0] != '\0');
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
         const char *name = category_name((enum category)i);
         assert_int_equal(category_by_name((const uint8_t *)name, (uint32_t)strlen(name)), i);
