@@ -159,5 +159,40 @@ class Sums(Case):
         self.assertEqual(self.strata("report", "s.pickle").stdout.count(b"50 %"), 2)
 
 
+class OutOfMemory(Case):
+    """A run that tries again and again: the report once took time by the square of the events."""
+
+    def test_a_quarter_of_a_million(self):
+        n, where = 250_000, [{"name": "forward", "filename": "train.py", "line": 41}]
+        trace, live, pending, wanted = [], 0, 0, []
+        for i in range(n):
+            # Every allocation is freed at once, and completes three events later: it waits meanwhile.
+            trace.append({"action": "alloc", "addr": i << 12, "size": 4096 + i, "stream": 0, "frames": where})
+            live += 4096 + i
+            if i % 3 == 0:
+                trace.append({"action": "free_requested", "addr": i << 12, "size": 4096 + i, "stream": 0, "frames": where})
+                pending += 4096 + i
+            wanted.append((len(trace), live, pending))
+            trace.append({"action": "oom", "size": 1 << 30, "device_free": i, "stream": 0, "frames": where})
+            if i % 3 == 2:
+                first = i - 2
+                trace.append({"action": "free_completed", "addr": first << 12, "size": 4096 + first, "stream": 0,
+                              "frames": where})
+                live, pending = live - 4096 - first, pending - 4096 - first
+        path = self.write(snapshot(trace, segments=[segment(1 << 60, [(1 << 40, "inactive")])]))
+        device = json.loads(self.strata("report", "--json", path).stdout)["devices"][0]
+        self.assertEqual([(each["event"], each["device_free_bytes"]) for each in device["oom"]],
+                         [(wanted[i][0], i) for i in range(n)])
+        self.assertEqual([(each["event"], each["live_bytes"], each["pending_bytes"]) for each in device["oom_details"]], wanted)
+        self.assertTrue(all(each["advice"] for each in device["oom_details"]))
+        told = [i for i, each in enumerate(device["oom_details"]) if "holes" in each]
+        self.assertEqual(told, [0, 1, 2, 3, 4, n - 1])
+        text = self.strata("report", path).stdout.decode()
+        self.assertEqual(text.count("Out of memory after event"), 6)
+        self.assertIn("Not listed: 249,994 more out-of-memory events before the last one", text)
+        for words in (["png"], ["html"]):
+            self.assertEqual(self.strata(*words, path, "-f", "-o", "out.bin").returncode, 0)
+
+
 if __name__ == "__main__":
     unittest.main()

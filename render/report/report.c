@@ -34,7 +34,7 @@ static bool report_device_init(struct report_device *report, const struct trace 
         return false;
     if (!verdicts_init(&report->verdicts, &report->timeline, arena) ||
         !holes_find(&report->holes, report->device, arena) ||
-        !growth_find(&report->growth, &report->timeline, arena))
+        !growth_find(&report->growth, &report->timeline, arena) || !report_ooms_prepare(report))
         return false;
     report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
     if (report->replayed && !replay_run(&report->replay, trace, report->device, NULL, arena))

@@ -1,6 +1,7 @@
 /* Out of memory: the state at that moment, and what follows from it. */
 #include "render/report/report_words.h"
 
+#include "base/bytes.h"
 #include "base/format.h"
 #include "layout/site.h"
 
@@ -8,36 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-enum {
-    OOMS_SHOWN = REPORT_OOM_HOLES,
-    OOM_GROUPS_SHOWN = 5, /* what held the memory then */
-};
-
-/* ---- the state ---- */
-
-static bool oom_holes(struct report_oom *oom, const struct report_device *report) {
-    const struct device_trace *device = report->device;
-    oom->holes_known = device->n_blocks != 0 && oom->event < device->ooms + REPORT_OOM_HOLES;
-    return !oom->holes_known || holes_at(&oom->holes, &oom->at_end, device, oom->moment, report->arena);
-}
-
-bool report_oom_of(struct report_oom *oom, const struct report_device *report,
-                   const struct oom_event *event) {
-    const struct lives *lives = &report->device->lives;
-    uint32_t moment = event->event + 1;
-    *oom = (struct report_oom){.event = event,
-                               .moment = moment,
-                               .live_bytes = report->timeline.live[moment],
-                               .reserved_bytes = timeline_reserved_at(&report->timeline, moment)};
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->birth[i] <= moment && lives->request[i] <= moment && moment < lives->death[i])
-            oom->pending_bytes += lives->size[i];
-    oom->unused_bytes = oom->reserved_bytes > oom->live_bytes ? oom->reserved_bytes - oom->live_bytes : 0;
-    return oom_holes(oom, report);
-}
-
-/* ---- settings ---- */
 
 enum known { UNKNOWN, OFF, ON };
 
@@ -49,6 +20,46 @@ struct known_settings {
     enum known collects; /* garbage_collection_threshold */
     double threshold;
 };
+
+/* What is needed of every event, computed once. */
+struct report_oom_ground {
+    struct known_settings allocator;
+    uint64_t risen_bytes, slope_bytes; /* of all call sites that grow */
+    uint64_t *pending_bytes;           /* [n_ooms] freed at that moment and waiting for other streams */
+};
+
+enum {
+    OOM_GROUPS_SHOWN = 5, /* what held the memory then */
+};
+
+/* ---- the state ---- */
+
+static bool oom_in_full(const struct device_trace *device, const struct oom_event *event) {
+    uint32_t i = (uint32_t)(event - device->ooms);
+    return i < REPORT_OOMS_IN_FULL || i == device->n_ooms - 1;
+}
+
+static bool oom_holes(struct report_oom *oom, const struct report_device *report) {
+    const struct device_trace *device = report->device;
+    oom->holes_known = device->n_blocks != 0 && oom->in_full;
+    return !oom->holes_known || holes_at(&oom->holes, &oom->at_end, device, oom->moment, report->arena);
+}
+
+bool report_oom_of(struct report_oom *oom, const struct report_device *report,
+                   const struct oom_event *event) {
+    uint32_t moment = event->event + 1;
+    *oom =
+        (struct report_oom){.event = event,
+                            .moment = moment,
+                            .in_full = oom_in_full(report->device, event),
+                            .pending_bytes = report->oom_ground->pending_bytes[event - report->device->ooms],
+                            .live_bytes = report->timeline.live[moment],
+                            .reserved_bytes = timeline_reserved_at(&report->timeline, moment)};
+    oom->unused_bytes = oom->reserved_bytes > oom->live_bytes ? oom->reserved_bytes - oom->live_bytes : 0;
+    return oom_holes(oom, report);
+}
+
+/* ---- settings ---- */
 
 static void allocator_split(struct known_settings *allocator, const cJSON *split) {
     if (!cJSON_IsNumber(split))
@@ -103,6 +114,58 @@ static struct known_settings allocator_of(const struct trace *trace, const struc
     return allocator;
 }
 
+/* ---- what is computed once ---- */
+
+/* Index of the first event from which on `moment` has come. */
+static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
+    uint32_t low = 0, high = device->n_ooms;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (device->ooms[middle].event + 1 < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Changes first, then their running sum, in one array. */
+static bool pending_find(struct report_oom_ground *ground, const struct report_device *report) {
+    const struct device_trace *device = report->device;
+    const struct lives *lives = &device->lives;
+    uint64_t n = (uint64_t)device->n_ooms + 1, *pending = arena_column(report->arena, n, sizeof *pending);
+    ground->pending_bytes = pending;
+    if (pending == NULL)
+        return false;
+    bytes_zero(pending, n * sizeof *pending);
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->request[i] >= lives->death[i])
+            continue;
+        pending[oom_from(device, lives->request[i])] += lives->size[i];
+        pending[oom_from(device, lives->death[i])] -= lives->size[i];
+    }
+    for (uint32_t i = 1; i < device->n_ooms; i++)
+        pending[i] += pending[i - 1];
+    return true;
+}
+
+bool report_ooms_prepare(struct report_device *report) {
+    if (report->device->n_ooms == 0)
+        return true;
+    struct report_oom_ground *ground = arena_alloc(report->arena, sizeof *ground);
+    report->oom_ground = ground;
+    if (ground == NULL || !pending_find(ground, report))
+        return false;
+    ground->allocator = allocator_of(report->trace, report->device);
+    for (uint32_t i = 0; i < report->growth.n_rising; i++) {
+        ground->risen_bytes += report->growth.sites[i].risen_bytes;
+        ground->slope_bytes += report->growth.sites[i].slope_bytes;
+    }
+    return true;
+}
+
+/* ---- words ---- */
+
 static const char *known_text(enum known known) {
     static const char *const texts[] = {[UNKNOWN] = "not in the file", [OFF] = "off", [ON] = "on"};
     return texts[known];
@@ -115,17 +178,27 @@ static const char *split_text(struct sheet *sheet, const struct known_settings *
 }
 
 static void settings_row(struct sheet *sheet, const struct report_device *report) {
-    struct known_settings allocator = allocator_of(report->trace, report->device);
+    const struct known_settings *allocator = &report->oom_ground->allocator;
     if (report->trace->settings == 0)
         return;
     sheet_cell(sheet, "Allocator settings");
     sheet_cell(sheet, "expandable_segments %s, max_split_size_mb %s, garbage_collection_threshold %s",
-               known_text(allocator.expandable), split_text(sheet, &allocator),
-               allocator.collects == ON ? sheet_format(sheet, "%.2f", allocator.threshold)
-                                        : known_text(allocator.collects));
+               known_text(allocator->expandable), split_text(sheet, allocator),
+               allocator->collects == ON ? sheet_format(sheet, "%.2f", allocator->threshold)
+                                         : known_text(allocator->collects));
 }
 
 /* ---- advice ---- */
+
+/* Free memory and the request are what the file says, of any size. */
+static uint64_t sum_of(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Whether `part` is at least an n-th of the whole. */
+static bool is_part(uint64_t part, uint64_t whole, uint64_t n) {
+    return part >= whole / n + (whole % n != 0);
+}
 
 struct advisor {
     const struct report_device *report;
@@ -153,7 +226,7 @@ bool report_reserved_known(const struct device_trace *device) {
 
 /* What is lacking even if every free byte could serve; 0: nothing. */
 static uint64_t lacking_bytes(const struct report_oom *oom) {
-    uint64_t there = oom->unused_bytes + oom->event->device_free;
+    uint64_t there = sum_of(oom->unused_bytes, oom->event->device_free);
     return oom->event->size > there ? oom->event->size - there : 0;
 }
 
@@ -181,12 +254,12 @@ static void advise_verdict(struct advisor *advisor) {
         advise(advisor, "not_in_one_piece",
                "What was free on the device and what was reserved but not in use would have been enough "
                "together (%s), but not in one piece.",
-               format_bytes(oom->unused_bytes + oom->event->device_free).text);
+               format_bytes(sum_of(oom->unused_bytes, oom->event->device_free)).text);
 }
 
 /* Holes are the trouble where they would have been enough, or are more than what was lacking. */
 static bool holes_matter(const struct report_oom *oom) {
-    return oom->unused_bytes > lacking_bytes(oom) && oom->unused_bytes * 10 >= oom->event->size;
+    return oom->unused_bytes > lacking_bytes(oom) && is_part(oom->unused_bytes, oom->event->size, 10);
 }
 
 /* What expandable segments would have helped: enough, or what they leave lacking. */
@@ -266,8 +339,10 @@ static uint64_t private_bytes(const struct report_device *report) {
 }
 
 static void advise_pools(struct advisor *advisor) {
+    if (!advisor->oom->at_end)
+        return;
     uint64_t bytes = private_bytes(advisor->report), lacking = lacking_bytes(advisor->oom);
-    if (advisor->oom->at_end && bytes > lacking && bytes * 10 >= advisor->oom->event->size)
+    if (bytes > lacking && is_part(bytes, advisor->oom->event->size, 10))
         advise(advisor, "private_pools",
                "%s of the free memory belong to private pools (CUDA graphs, MemPool), which nothing else can "
                "use.",
@@ -276,7 +351,7 @@ static void advise_pools(struct advisor *advisor) {
 
 static void advise_pending(struct advisor *advisor) {
     uint64_t pending = advisor->oom->pending_bytes;
-    if (pending * 10 >= advisor->oom->event->size)
+    if (is_part(pending, advisor->oom->event->size, 10))
         advise(advisor, "pending_frees",
                "%s had been freed and waited for other streams (record_stream): synchronizing them earlier "
                "gives it "
@@ -296,8 +371,9 @@ static void advise_rounding(struct advisor *advisor) {
 
 static void advise_others(struct advisor *advisor) {
     uint64_t capacity = advisor->report->device->capacity_bytes,
-             known = advisor->oom->reserved_bytes + advisor->oom->event->device_free;
-    if (advisor->report->device->n_segments != 0 && capacity > known && (capacity - known) * 10 >= capacity)
+             known = sum_of(advisor->oom->reserved_bytes, advisor->oom->event->device_free);
+    if (advisor->report->device->n_segments != 0 && capacity > known &&
+        is_part(capacity - known, capacity, 10))
         advise(advisor, "held_by_others",
                "%s of the device's %s are neither free nor reserved here: CUDA's context, libraries or other "
                "processes "
@@ -306,24 +382,18 @@ static void advise_others(struct advisor *advisor) {
 }
 
 static void advise_growth(struct advisor *advisor) {
-    const struct growth *growth = &advisor->report->growth;
-    uint64_t risen = 0, slope = 0;
-    for (uint32_t i = 0; i < growth->n_rising; i++) {
-        risen += growth->sites[i].risen_bytes;
-        slope += growth->sites[i].slope_bytes;
-    }
-    if (growth->judged && risen * 20 >= advisor->oom->live_bytes && risen != 0)
+    const struct report_oom_ground *ground = advisor->report->oom_ground;
+    uint64_t risen = ground->risen_bytes;
+    if (advisor->report->growth.judged && is_part(risen, advisor->oom->live_bytes, 20) && risen != 0)
         advise(advisor, "growth",
                "What is carried over from step to step has risen by %s, %s more in every step: see Growth.",
-               format_bytes(risen).text, format_bytes(slope).text);
+               format_bytes(risen).text, format_bytes(ground->slope_bytes).text);
 }
 
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
                            struct report_advice advice[REPORT_ADVICE_MAX]) {
-    struct advisor advisor = {.report = report,
-                              .oom = oom,
-                              .allocator = allocator_of(report->trace, report->device),
-                              .advice = advice};
+    struct advisor advisor = {
+        .report = report, .oom = oom, .allocator = report->oom_ground->allocator, .advice = advice};
     advise_verdict(&advisor);
     advise_expandable(&advisor);
     advise_split(&advisor);
@@ -435,9 +505,11 @@ void report_ooms(struct sheet *sheet, const struct report_device *report) {
     if (count == 0)
         return;
     sheet_heading(sheet, 3, "OOM");
-    for (uint32_t i = 0; i < count && i < OOMS_SHOWN; i++)
+    for (uint32_t i = 0; i < count && i < REPORT_OOMS_IN_FULL; i++)
         oom_write(sheet, report, &report->device->ooms[i]);
-    if (count > OOMS_SHOWN)
-        sheet_say(sheet, "Not listed: %s; --json has them all.",
-                  words_counted(sheet, count - OOMS_SHOWN, "more out-of-memory event"));
+    if (count > REPORT_OOMS_IN_FULL + 1)
+        sheet_say(sheet, "Not listed: %s before the last one; --json has them all.",
+                  words_counted(sheet, count - REPORT_OOMS_IN_FULL - 1, "more out-of-memory event"));
+    if (count > REPORT_OOMS_IN_FULL)
+        oom_write(sheet, report, &report->device->ooms[count - 1]);
 }

@@ -29,6 +29,7 @@ struct report_device {
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
     struct verdicts verdicts;
+    struct report_oom_ground *oom_ground; /* of report_ooms_prepare; NULL: no such event */
     struct arena *arena;
 };
 
@@ -60,21 +61,25 @@ struct report_oom {
     uint64_t live_bytes, reserved_bytes;
     uint64_t pending_bytes; /* of live_bytes: freed, waiting for other streams */
     uint64_t unused_bytes;  /* reserved_bytes - live_bytes, rounding included */
-    bool holes_known; /* the file has final segments, and the event is one of the first REPORT_OOM_HOLES */
+    bool in_full;           /* one of the first REPORT_OOMS_IN_FULL, or the last */
+    bool holes_known;       /* the file has final segments, and the event is told in full */
     struct holes_summary holes;
     bool
         at_end; /* nothing has changed since: the final segments show the state at the event, and holes are exact */
 };
-enum { REPORT_OOM_HOLES = 5 }; /* a run that goes on after the first tries the same again and again */
+enum { REPORT_OOMS_IN_FULL = 5 }; /* a run that goes on after the first tries the same again and again */
 
 /* Is there anything that says how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);
 
-/* False: no memory. */
+/* What is needed of each event, all at once: O((lives + events) log events). False: no memory. */
+bool report_ooms_prepare(struct report_device *report);
+
+/* O(1), in full O(lives + blocks log). False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
-/* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. At most `capacity`.
- */
+/* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. O(1), in full
+ * O(blocks). */
 enum { REPORT_ADVICE_MAX = 12 };
 struct report_advice {
     const char *code; /* never changes its spelling: "enable_expandable_segments" */
