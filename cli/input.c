@@ -1,46 +1,31 @@
 #include "cli/input.h"
 
+#include "cli/ahead.h"
 #include "cli/terminal.h"
 #include "parser/fingerprint.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Large enough that the price of a system call and of a wake-up vanishes, small enough for the cache. */
-enum { BLOCK_NBYTES = 1 << 20, BLOCK_COUNT = 4 };
-
-struct input_block {
-    uint8_t *bytes;
-    size_t nbytes;
-};
-
 struct input_reader {
     int fd;
     bool waits;       /* a pipe or a device: its reads may take for ever */
-    int stop_pipe[2]; /* closing [1] wakes a reader that waits for a pipe */
+    int stop_pipe[2]; /* closing [1] wakes a thread that waits for a pipe */
     struct fingerprint *fingerprint;
-    pthread_t thread;
-    bool started;
-
-    pthread_mutex_t mutex; /* guards the following */
-    pthread_cond_t changed;
-    uint64_t filled, emptied; /* blocks, since the beginning */
-    bool ended, draining, stopped;
-    int error; /* errno of a failed read */
-    struct input_block block[BLOCK_COUNT];
-
-    uint64_t position; /* the parser's side */
-    size_t used;       /* of block[emptied % BLOCK_COUNT] */
+    struct ahead *ahead;
+    atomic_uint_least64_t position; /* handed out; asked by the thread that shows progress */
+    off_t first, again;             /* of a file: where it was opened at, and where it is read once more */
 };
 
+/* ---- in the reading thread ---- */
+
 /* Waits until there is something to read or the reading is stopped. Files never wait. */
-static bool reader_wait_readable(struct input_reader *reader) {
+static bool wait_readable(struct input_reader *reader) {
     if (!reader->waits)
         return true;
     struct pollfd fds[2] = {{.fd = reader->fd, .events = POLLIN},
@@ -51,74 +36,35 @@ static bool reader_wait_readable(struct input_reader *reader) {
     return fds[1].revents == 0;
 }
 
-static ssize_t reader_read(struct input_reader *reader, uint8_t *to) {
+static int64_t file_read(void *context, void *to, size_t nbytes) {
+    struct input_reader *reader = context;
     for (;;) {
-        if (!reader_wait_readable(reader))
+        if (!wait_readable(reader))
             return 0;
-        ssize_t n = read(reader->fd, to, BLOCK_NBYTES);
+        ssize_t n = read(reader->fd, to, nbytes);
         if (n >= 0 || (errno != EINTR && errno != EAGAIN))
             return n;
     }
 }
 
-/* The next block to fill, NULL: stopped. */
-static struct input_block *reader_claim(struct input_reader *reader) {
-    pthread_mutex_lock(&reader->mutex);
-    while (reader->filled - reader->emptied == BLOCK_COUNT && !reader->draining && !reader->stopped)
-        pthread_cond_wait(&reader->changed, &reader->mutex);
-    struct input_block *block = reader->stopped ? NULL : &reader->block[reader->filled % BLOCK_COUNT];
-    pthread_mutex_unlock(&reader->mutex);
-    return block;
-}
-
-/* Hands a block to the parser's side; `n` 0: the end, below 0: failed with errno. */
-static void reader_publish(struct input_reader *reader, struct input_block *block, ssize_t n) {
-    int error = errno;
-    pthread_mutex_lock(&reader->mutex);
-    if (n > 0) {
-        block->nbytes = (size_t)n;
-        reader->filled++;
-    } else {
-        reader->ended = true;
-        reader->error = n < 0 ? error : 0;
-    }
-    pthread_cond_signal(&reader->changed);
-    pthread_mutex_unlock(&reader->mutex);
-}
-
-static void *reader_run(void *context) {
+static void file_seen(void *context, const void *bytes, size_t nbytes) {
     struct input_reader *reader = context;
-    for (struct input_block *block; (block = reader_claim(reader)) != NULL;) {
-        ssize_t n = reader_read(reader, block->bytes);
-        reader_publish(reader, block, n);
-        if (n <= 0)
-            break;
-        /* The block is not filled again before this thread claims it, so it may be read here while it is
-         * parsed. */
-        fingerprint_add(reader->fingerprint, block->bytes, (size_t)n);
-    }
-    return NULL;
+    fingerprint_add(reader->fingerprint, bytes, nbytes);
 }
 
-/* Starts the thread with every signal blocked: signals belong to the main thread, which owns the output. */
-static bool reader_start(struct input_reader *reader) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    reader->started = pthread_create(&reader->thread, NULL, reader_run, reader) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return reader->started;
+/* ---- opening ---- */
+
+static void stop_pipe_close(struct input_reader *reader, size_t end) {
+    if (reader->stop_pipe[end] >= 0)
+        close(reader->stop_pipe[end]);
+    reader->stop_pipe[end] = -1;
 }
 
 static void reader_free(struct input_reader *reader) {
-    for (size_t i = 0; i < BLOCK_COUNT; i++)
-        free(reader->block[i].bytes);
+    stop_pipe_close(reader, 1);
+    ahead_free(reader->ahead);
+    stop_pipe_close(reader, 0);
     fingerprint_free(reader->fingerprint);
-    for (size_t i = 0; i < 2; i++)
-        if (reader->stop_pipe[i] >= 0)
-            close(reader->stop_pipe[i]);
-    pthread_cond_destroy(&reader->changed);
-    pthread_mutex_destroy(&reader->mutex);
     close(reader->fd);
     free(reader);
 }
@@ -131,13 +77,12 @@ static struct input_reader *reader_new(int fd, bool waits) {
         return NULL;
     }
     *reader = (struct input_reader){.fd = fd, .waits = waits, .stop_pipe = {-1, -1}};
-    pthread_mutex_init(&reader->mutex, NULL);
-    pthread_cond_init(&reader->changed, NULL);
+    reader->first = waits ? 0 : lseek(fd, 0, SEEK_CUR);
     reader->fingerprint = fingerprint_new();
-    bool ready = reader->fingerprint != NULL && pipe2(reader->stop_pipe, O_CLOEXEC) == 0;
-    for (size_t i = 0; i < BLOCK_COUNT; i++)
-        ready = (reader->block[i].bytes = malloc(BLOCK_NBYTES)) != NULL && ready;
-    if (ready && reader_start(reader))
+    if (reader->fingerprint != NULL && pipe2(reader->stop_pipe, O_CLOEXEC) == 0)
+        reader->ahead = ahead_new((struct read_source){.read = file_read, .context = reader},
+                                  (struct ahead_watcher){file_seen, reader});
+    if (reader->ahead != NULL)
         return reader;
     reader_free(reader);
     return NULL;
@@ -185,83 +130,71 @@ bool input_open(struct input *input, const char *path) {
     return input->reader != NULL;
 }
 
-/* Waits for a filled block. NULL: the end or a failure. */
-static struct input_block *reader_next(struct input_reader *reader) {
-    pthread_mutex_lock(&reader->mutex);
-    while (reader->filled == reader->emptied && !reader->ended)
-        pthread_cond_wait(&reader->changed, &reader->mutex);
-    bool filled = reader->filled != reader->emptied;
-    pthread_mutex_unlock(&reader->mutex);
-    return filled ? &reader->block[reader->emptied % BLOCK_COUNT] : NULL;
-}
-
-static void reader_release(struct input_reader *reader) {
-    pthread_mutex_lock(&reader->mutex);
-    reader->emptied++;
-    reader->used = 0;
-    pthread_cond_signal(&reader->changed);
-    pthread_mutex_unlock(&reader->mutex);
-}
+/* ---- what the parser asks for ---- */
 
 static int64_t source_read(void *context, void *to, size_t nbytes) {
     struct input_reader *reader = context;
-    struct input_block *block = reader_next(reader);
-    if (block == NULL) {
-        errno = reader->error;
-        return reader->error != 0 ? -1 : 0;
-    }
-    size_t left = block->nbytes - reader->used;
-    size_t n = left < nbytes ? left : nbytes;
-    memcpy(to, block->bytes + reader->used, n);
-    reader->used += n;
-    reader->position += n;
-    if (reader->used == block->nbytes)
-        reader_release(reader);
-    return (int64_t)n;
+    int64_t n = ahead_read(reader->ahead, to, nbytes);
+    if (n > 0)
+        atomic_fetch_add_explicit(&reader->position, (uint64_t)n, memory_order_relaxed);
+    return n;
 }
 
+static int64_t again_read(void *context, void *to, size_t nbytes) {
+    struct input_reader *reader = context;
+    ssize_t n;
+    do
+        n = pread(reader->fd, to, nbytes, reader->again);
+    while (n < 0 && errno == EINTR);
+    reader->again += n > 0 ? n : 0;
+    return n;
+}
+
+static bool source_again(void *context, struct read_source *again) {
+    struct input_reader *reader = context;
+    reader->again = reader->first;
+    *again = (struct read_source){.read = again_read, .context = reader};
+    return true;
+}
+
+static struct read_ahead *helper_ahead_start(const struct read_source *source, struct read_source *ahead) {
+    struct ahead *thread = ahead_new(*source, (struct ahead_watcher){0});
+    *ahead = (struct read_source){.read = ahead_read, .context = thread};
+    return (struct read_ahead *)thread;
+}
+
+static void helper_ahead_stop(struct read_ahead *ahead) {
+    ahead_free((struct ahead *)ahead);
+}
+
+static const struct read_helpers helpers_of_files = {helper_ahead_start, helper_ahead_stop, source_again};
+static const struct read_helpers helpers_of_pipes = {helper_ahead_start, helper_ahead_stop, NULL};
+
 struct read_source input_source(struct input *input) {
-    bool regular = S_ISREG(input->status.st_mode);
-    uint64_t size = regular ? (uint64_t)input->status.st_size : 0;
-    return (struct read_source){.read = source_read, .context = input->reader, .size_hint = size};
+    bool file = S_ISREG(input->status.st_mode) && input->reader->first >= 0;
+    return (struct read_source){.read = source_read,
+                                .context = input->reader,
+                                .size_hint =
+                                    S_ISREG(input->status.st_mode) ? (uint64_t)input->status.st_size : 0,
+                                .helpers = file ? &helpers_of_files : &helpers_of_pipes};
 }
 
 uint64_t input_position(const struct input *input) {
-    return input->reader->position;
-}
-
-/* Ends the thread: after the last byte (`draining`), or as soon as possible. */
-static void reader_join(struct input_reader *reader, bool draining) {
-    if (!reader->started)
-        return;
-    pthread_mutex_lock(&reader->mutex);
-    reader->draining = draining;
-    reader->stopped = !draining;
-    pthread_cond_signal(&reader->changed);
-    pthread_mutex_unlock(&reader->mutex);
-    if (!draining) {
-        close(reader->stop_pipe[1]);
-        reader->stop_pipe[1] = -1;
-    }
-    pthread_join(reader->thread, NULL);
-    reader->started = false;
+    return atomic_load_explicit(&input->reader->position, memory_order_relaxed);
 }
 
 bool input_finish(struct input *input, char fingerprint[FINGERPRINT_CHARACTERS + 1]) {
-    struct input_reader *reader = input->reader;
-    reader_join(reader, true);
-    if (reader->error != 0) {
-        terminal_error(input->shown, "cannot read: %s", strerror(reader->error));
+    int error = ahead_stop(input->reader->ahead, true);
+    if (error != 0) {
+        terminal_error(input->shown, "cannot read: %s", strerror(error));
         return false;
     }
-    fingerprint_text(reader->fingerprint, fingerprint);
+    fingerprint_text(input->reader->fingerprint, fingerprint);
     return true;
 }
 
 void input_close(struct input *input) {
-    if (input->reader == NULL)
-        return;
-    reader_join(input->reader, false);
-    reader_free(input->reader);
+    if (input->reader != NULL)
+        reader_free(input->reader);
     input->reader = NULL;
 }

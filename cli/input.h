@@ -1,11 +1,12 @@
 /*
- * A snapshot's bytes and their fingerprint. A second thread reads ahead into a ring of blocks and hashes each
- * block after the parser may have it, so neither waits for the other:
+ * A snapshot's bytes and their fingerprint. A second thread reads ahead and hashes each block after the parser may have
+ * it, so neither waits for the other; what is packed is unpacked in a third one (cli/ahead.h is the ring of blocks):
  *
- *     file --read(2)--> | block | block | block | block | --input_source--> parser
- *        second thread       `-- fingerprint
+ *     file --read(2)--> ring --> parser                      of a plain file
+ *     file --read(2)--> ring --inflate--> ring --> parser    of a .gz
+ *                         `-- fingerprint
  *
- * Memory: the ring, whatever the size of the file. Errors are printed here.
+ * Memory: the rings, whatever the size of the file. Errors are printed here.
  */
 #ifndef STRATA_CLI_INPUT_H
 #define STRATA_CLI_INPUT_H

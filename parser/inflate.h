@@ -20,7 +20,7 @@ enum source_end {
     SOURCE_FAILED     /* the cursor's error says why */
 };
 
-/* Starts a stream with memory from `arena`, until inflateEnd. False: no memory. */
+/* Starts a stream with memory from `arena`, until inflateEnd; more may be taken while it is used. False: no memory. */
 bool inflate_start(z_stream *stream, struct arena *arena, enum inflate_format format);
 
 /*

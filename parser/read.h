@@ -33,12 +33,27 @@ struct read_error {
                           code" */
 };
 
+struct read_helpers;
+
 /* Bytes of an input, read in order. */
 struct read_source {
     /* Fills `to` with up to `nbytes` > 0; 0 at the end; -1: failed, errno is set. */
     int64_t (*read)(void *context, void *to, size_t nbytes);
     void *context;
-    uint64_t size_hint; /* 0: unknown */
+    uint64_t size_hint;                 /* 0: unknown */
+    const struct read_helpers *helpers; /* NULL: none */
+};
+
+/* What a program may do for the reading of its input, besides. With it or without, what is read is the same. */
+struct read_helpers {
+    /* Starts a thread that reads `source` ahead, and sets `*ahead` to the same bytes. Until ahead_stop, `source` and
+     * all that it uses belong to the thread. NULL: no thread, `source` is as it was. The host of the trace's arena must
+     * then be one that two threads may use at once, as the C library's is. */
+    struct read_ahead *(*ahead_start)(const struct read_source *source, struct read_source *ahead);
+    void (*ahead_stop)(struct read_ahead *ahead);
+    /* Sets `*again` to the same bytes from the first one on; `context` is the source's. Only one at a time. NULL, or
+     * false: the input can be read only once. */
+    bool (*again)(void *context, struct read_source *again);
 };
 
 struct read_progress {

@@ -161,8 +161,11 @@ static bool member_open(struct zip *zip, const struct member *member) {
     zip->sized = (member->flags & FLAG_DESCRIPTOR) == 0;
     zip->left = zip->sized ? member->packed_nbytes : UINT64_MAX;
     zip->wanted_crc = member->crc;
-    return !zip->deflated || inflate_start(&zip->stream, cursor->arena, INFLATE_RAW) ||
-           cursor_fail_memory(cursor, cursor_offset(cursor));
+    arena_init(&zip->memory, cursor->arena->host, SIZE_MAX);
+    if (!zip->deflated || inflate_start(&zip->stream, &zip->memory, INFLATE_RAW))
+        return true;
+    arena_release(&zip->memory);
+    return cursor_fail_memory(cursor, cursor_offset(cursor));
 }
 
 bool zip_open(struct zip *zip, struct cursor *cursor) {
@@ -241,6 +244,8 @@ bool zip_finish(struct zip *zip) {
 }
 
 void zip_release(struct zip *zip) {
-    if (zip->deflated)
-        inflateEnd(&zip->stream);
+    if (!zip->deflated)
+        return;
+    inflateEnd(&zip->stream);
+    arena_release(&zip->memory);
 }

@@ -10,6 +10,8 @@
 
 struct zip {
     struct cursor *cursor;
+    struct arena
+        memory;      /* its own: the source may be read in another thread than the trace's arena is used in */
     z_stream stream; /* deflated members only */
     enum source_end end;
     bool deflated;

@@ -412,6 +412,23 @@ class TrustTest(InputsTest):
         self.refused(self.write(content[:5000]), "(offset 5000)")
 
 
+    def test_gzip_of_a_file_and_of_a_pipe(self):
+        """A file's is inflated by ISA-L where the program has it, a pipe's by zlib: one answer, damaged or not."""
+        packed = gzip.compress((SAMPLES / "oom.pickle").read_bytes(), mtime=0)
+        # One bit of the header, of a code table, in the middle, of the check sum and of the size.
+        cases = {f"bit {at}": packed[:at] + bytes([packed[at] ^ 4]) + packed[at + 1:]
+                 for at in (3, 20, len(packed) // 2, len(packed) - 8, len(packed) - 1)}
+        cases |= {f"cut at {at}": packed[:at] for at in (5, len(packed) // 2, len(packed) - 4)}
+        for name, content in {"whole": packed, **cases}.items():
+            with self.subTest(name):
+                file, pipe = (self.run_strata("report", "--json", source, input=content if source == "-" else None)
+                              for source in (self.write(content), "-"))
+                self.assertEqual(file.returncode, pipe.returncode)
+                self.assertEqual(file.stdout.replace(b'"file": "input"', b'"file": "stdin"'), pipe.stdout)
+                self.assertEqual(file.stderr.split(b": ", 2)[2:], pipe.stderr.split(b": ", 2)[2:])
+                self.assertEqual(file.returncode == 0, name == "whole" or name.startswith("cut") and name != "cut at 5")
+
+
 class RefusalTest(InputsTest):
     def test_code(self):
         class Evil:

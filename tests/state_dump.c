@@ -41,7 +41,7 @@ static void read_file(struct trace *trace, const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file)
         fail(path, strerror(errno));
-    const struct read_source source = {file_read, file, 0};
+    const struct read_source source = {.read = file_read, .context = file};
     const struct read_progress progress = {NULL, NULL};
     struct read_error error;
     if (!trace_read(trace, &source, &progress, &error))

@@ -1,0 +1,158 @@
+#include "cli/ahead.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Large enough that the price of a system call and of a wake-up vanishes, small enough for the cache. */
+enum { BLOCK_NBYTES = 1 << 20, BLOCK_COUNT = 4 };
+
+struct ahead_block {
+    uint8_t *bytes;
+    size_t nbytes;
+};
+
+struct ahead {
+    struct read_source source;
+    struct ahead_watcher watcher;
+    pthread_t thread;
+    bool started;
+
+    pthread_mutex_t mutex; /* guards the following */
+    pthread_cond_t changed;
+    uint64_t filled, emptied; /* blocks, since the beginning */
+    bool ended, draining, stopped;
+    int error; /* errno of a failed read */
+    struct ahead_block block[BLOCK_COUNT];
+
+    size_t used; /* the user's side: of block[emptied % BLOCK_COUNT] */
+};
+
+/* ---- the thread ---- */
+
+/* The next block to fill, NULL: stopped. */
+static struct ahead_block *block_claim(struct ahead *ahead) {
+    pthread_mutex_lock(&ahead->mutex);
+    while (ahead->filled - ahead->emptied == BLOCK_COUNT && !ahead->draining && !ahead->stopped)
+        pthread_cond_wait(&ahead->changed, &ahead->mutex);
+    struct ahead_block *block = ahead->stopped ? NULL : &ahead->block[ahead->filled % BLOCK_COUNT];
+    pthread_mutex_unlock(&ahead->mutex);
+    return block;
+}
+
+/* Hands a block to the user's side; `n` 0: the end, below 0: failed with errno. */
+static void block_publish(struct ahead *ahead, struct ahead_block *block, int64_t n) {
+    int error = errno;
+    pthread_mutex_lock(&ahead->mutex);
+    if (n > 0) {
+        block->nbytes = (size_t)n;
+        ahead->filled++;
+    } else {
+        ahead->ended = true;
+        ahead->error = n < 0 ? error : 0;
+    }
+    pthread_cond_signal(&ahead->changed);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+static void *thread_run(void *context) {
+    struct ahead *ahead = context;
+    for (struct ahead_block *block; (block = block_claim(ahead)) != NULL;) {
+        int64_t n = ahead->source.read(ahead->source.context, block->bytes, BLOCK_NBYTES);
+        block_publish(ahead, block, n);
+        if (n <= 0)
+            break;
+        /* The block is not filled again before this thread claims it, so it may be looked at while it is used. */
+        if (ahead->watcher.seen != NULL)
+            ahead->watcher.seen(ahead->watcher.context, block->bytes, (size_t)n);
+    }
+    return NULL;
+}
+
+/* Starts the thread with every signal blocked: signals belong to the main thread, which owns the output. */
+static bool thread_start(struct ahead *ahead) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    ahead->started = pthread_create(&ahead->thread, NULL, thread_run, ahead) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return ahead->started;
+}
+
+/* ---- the user's side ---- */
+
+struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher) {
+    struct ahead *ahead = calloc(1, sizeof *ahead);
+    if (ahead == NULL)
+        return NULL;
+    *ahead = (struct ahead){.source = source, .watcher = watcher};
+    pthread_mutex_init(&ahead->mutex, NULL);
+    pthread_cond_init(&ahead->changed, NULL);
+    bool ready = true;
+    for (size_t i = 0; i < BLOCK_COUNT; i++)
+        ready = (ahead->block[i].bytes = malloc(BLOCK_NBYTES)) != NULL && ready;
+    if (ready && thread_start(ahead))
+        return ahead;
+    ahead_free(ahead);
+    return NULL;
+}
+
+/* Waits for a filled block. NULL: the end or a failure. */
+static struct ahead_block *block_wait(struct ahead *ahead) {
+    pthread_mutex_lock(&ahead->mutex);
+    while (ahead->filled == ahead->emptied && !ahead->ended)
+        pthread_cond_wait(&ahead->changed, &ahead->mutex);
+    bool filled = ahead->filled != ahead->emptied;
+    pthread_mutex_unlock(&ahead->mutex);
+    return filled ? &ahead->block[ahead->emptied % BLOCK_COUNT] : NULL;
+}
+
+static void block_release(struct ahead *ahead) {
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->emptied++;
+    ahead->used = 0;
+    pthread_cond_signal(&ahead->changed);
+    pthread_mutex_unlock(&ahead->mutex);
+}
+
+int64_t ahead_read(void *context, void *to, size_t nbytes) {
+    struct ahead *ahead = context;
+    struct ahead_block *block = block_wait(ahead);
+    if (block == NULL) {
+        errno = ahead->error;
+        return ahead->error != 0 ? -1 : 0;
+    }
+    size_t left = block->nbytes - ahead->used;
+    size_t n = left < nbytes ? left : nbytes;
+    memcpy(to, block->bytes + ahead->used, n);
+    ahead->used += n;
+    if (ahead->used == block->nbytes)
+        block_release(ahead);
+    return (int64_t)n;
+}
+
+int ahead_stop(struct ahead *ahead, bool draining) {
+    if (!ahead->started)
+        return ahead->error;
+    pthread_mutex_lock(&ahead->mutex);
+    ahead->draining = draining;
+    ahead->stopped = !draining;
+    pthread_cond_signal(&ahead->changed);
+    pthread_mutex_unlock(&ahead->mutex);
+    pthread_join(ahead->thread, NULL);
+    ahead->started = false;
+    return ahead->error;
+}
+
+void ahead_free(struct ahead *ahead) {
+    if (ahead == NULL)
+        return;
+    ahead_stop(ahead, false);
+    for (size_t i = 0; i < BLOCK_COUNT; i++)
+        free(ahead->block[i].bytes);
+    pthread_cond_destroy(&ahead->changed);
+    pthread_mutex_destroy(&ahead->mutex);
+    free(ahead);
+}

@@ -1,0 +1,37 @@
+/*
+ * A source read ahead in a thread of its own, into a ring of blocks, so that who makes the bytes and who uses them do
+ * not wait for each other:
+ *
+ *     source --> | block | block | block | block | --ahead_read--> user
+ *       thread       `-- seen
+ *
+ * Memory: the ring, whatever comes. One thread uses it at a time.
+ */
+#ifndef STRATA_CLI_AHEAD_H
+#define STRATA_CLI_AHEAD_H
+
+#include "parser/read.h"
+
+struct ahead;
+
+/* Shown every block in its order, in the thread, after the user may have it. */
+struct ahead_watcher {
+    void (*seen)(void *context, const void *bytes, size_t nbytes); /* NULL: nobody */
+    void *context;
+};
+
+/* Starts to read. The source belongs to the thread until ahead_stop. NULL: no memory or no thread. */
+struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher);
+
+/* The read function of a read_source with an ahead as its context. */
+int64_t ahead_read(void *context, void *to, size_t nbytes);
+
+/* Ends the thread: `draining`, when the source has ended, with everything shown to the watcher; otherwise as soon as its
+ * present read returns. Then the source is the caller's again, behind whatever was read. Returns the errno of a read
+ * that failed, 0: none did. A second call does nothing. */
+int ahead_stop(struct ahead *ahead, bool draining);
+
+/* Ends the thread if it still runs. NULL is fine. */
+void ahead_free(struct ahead *ahead);
+
+#endif
