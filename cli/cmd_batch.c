@@ -144,7 +144,8 @@ static int batch_run(const struct settings *settings) {
     if (usage_is_wrong(settings))
         return EXIT_CODE_USAGE;
     struct batch batch = {.settings = settings, .shard = 1, .n_shards = 1};
-    arena_init(&batch.arena, memory_host(), SIZE_MAX);
+    arena_init(&batch.arena, memory_host(),
+               settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit());
     bool joining = settings->index_directory != NULL;
     batch.directory = directory_plain(&batch, joining ? settings->index_directory : settings->output);
     int code = EXIT_CODE_FAILED;

@@ -1,26 +1,63 @@
 #include "cli/json_file.h"
 
+#include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* What a batch writes stays far below that; anything larger is somebody else's. */
 static const off_t nbytes_most = 64 << 20;
 
-cJSON *json_file_read(const char *path) {
+/* ---- a tree in bounded memory: two bytes of text can make a node of a hundred ---- */
+
+enum { HEAD_NBYTES = 16 }; /* keeps the alignment of malloc */
+
+static size_t memory_left;
+
+static void *tree_alloc(size_t nbytes) {
+    size_t whole = nbytes + HEAD_NBYTES;
+    size_t *head = whole > nbytes && whole <= memory_left ? malloc(whole) : NULL;
+    if (head == NULL)
+        return NULL;
+    memory_left -= whole;
+    *head = whole;
+    return (char *)head + HEAD_NBYTES;
+}
+
+static void tree_free(void *block) {
+    if (block == NULL)
+        return;
+    size_t *head = (void *)((char *)block - HEAD_NBYTES);
+    memory_left += *head;
+    free(head);
+}
+
+/* ---- reading ---- */
+
+static bool read_all(int fd, char *text, size_t nbytes) {
+    size_t have = 0;
+    for (ssize_t n; have < nbytes && (n = read(fd, text + have, nbytes - have)) > 0;)
+        have += (size_t)n;
+    return have == nbytes;
+}
+
+/* Whoever wrote into the directory may have put a pipe or a device there: opening must not wait. */
+cJSON *json_file_read(const char *path, size_t memory_nbytes) {
     struct stat status;
     cJSON *document = NULL;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
         return NULL;
-    bool plain =
-        fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= nbytes_most;
+    bool plain = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= nbytes_most;
     size_t nbytes = plain ? (size_t)status.st_size : 0;
     char *text = plain ? malloc(nbytes + 1) : NULL;
-    if (text != NULL && fread(text, 1, nbytes, file) == nbytes)
+    if (text != NULL && read_all(fd, text, nbytes)) {
+        memory_left = memory_nbytes;
+        cJSON_InitHooks(&(cJSON_Hooks){tree_alloc, tree_free});
         document = cJSON_ParseWithLength(text, nbytes);
+    }
     free(text);
-    fclose(file);
+    close(fd);
     return document;
 }

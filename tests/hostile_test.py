@@ -11,6 +11,7 @@ import os
 import pathlib
 import pickle
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -192,6 +193,94 @@ class OutOfMemory(Case):
         self.assertIn("Not listed: 249,994 more out-of-memory events before the last one", text)
         for words in (["png"], ["html"]):
             self.assertEqual(self.strata(*words, path, "-f", "-o", "out.bin").returncode, 0)
+
+
+class Sidecars(Case):
+    """What lies in the directory of a batch may be anybody's."""
+
+    def setUp(self):
+        super().setUp()
+        self.write(snapshot([event("alloc", (i + 1) << 32, MIB) for i in range(3)]), "rank0.pickle")
+        self.assertEqual(self.strata("batch", "rank0.pickle", "-o", "out").returncode, 0)
+        self.sidecar = json.loads((self.folder / "out" / "rank0.strata.json").read_text())
+
+    def put(self, rank, change):
+        sidecar = json.loads(json.dumps(self.sidecar))
+        sidecar["batch"].update(input=f"rank{rank}.pickle", rank=rank)
+        change(sidecar)
+        (self.folder / "out" / f"rank{rank}.strata.json").write_text(json.dumps(sidecar))
+
+    def index(self, code=0, memory="256MiB"):
+        """--index in little memory, and what it wrote."""
+        limit = 2 << 30 if "asan" not in STRATA else resource.RLIM_INFINITY
+        done = self.strata("batch", "--index", "out", "--max-memory", memory,
+                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        self.assertEqual(done.returncode, code, done.stderr)
+        return json.loads((self.folder / "out" / "summary.json").read_text()), done.stderr
+
+    def test_a_pipe_is_not_waited_for(self):
+        os.mkfifo(self.folder / "out" / "rank1.strata.json")
+        os.mkdir(self.folder / "out" / "rank2.strata.json")
+        os.symlink("/dev/zero", self.folder / "out" / "rank3.strata.json")
+        os.mkfifo(self.folder / "out" / "shards" / "shard-2-of-2.json")
+        summary, told = self.index()
+        self.assertEqual([row["rank"] for row in summary["rows"]], [0])
+        for rank in (1, 2, 3):
+            self.assertIn(f'"rank{rank}": is not a sidecar'.encode(), told)
+        self.write((self.folder / "rank0.pickle").read_bytes(), "rank1.pickle")
+        done = self.strata("batch", "rank0.pickle", "rank1.pickle", "-o", "out", "--resume")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stderr, rb"rank1.strata.json exists already and is not Strata's")
+
+    def test_numbers_that_are_none(self):
+        wrong = ["1e102", "-1", "1e999", "-1e999", "18446744073709551616", "1.5", "null", '"9"', "[]", "true", "-0.0"]
+
+        def change(sidecar):
+            sidecar["devices"][0]["peak_bytes"] = 4 * MIB
+
+        for rank in range(1, 9):
+            self.put(rank, change)
+            path = self.folder / "out" / f"rank{rank}.strata.json"
+            text = path.read_text()
+            text = re.sub(r'"curve": \[[^]]*\]', '"curve": [%s]' % ", ".join(wrong), text)
+            text = re.sub(r'"sites": \[\[.*?\]\]', '"sites": [%s]' % ", ".join(f'[{n}, {n}, "a.py:1 f"]' for n in wrong), text)
+            self.assertIn('"sites": [[1e102', text)
+            for name in ("end_bytes", "events", "size", "peak_event", "reserved_peak_bytes"):
+                text = re.sub(rf'"{name}": \d+', f'"{name}": {wrong[rank]}', text)
+            path.write_text(text)
+        summary, _ = self.index()
+        self.assertEqual(len(summary["rows"]), 9)
+        page = (self.folder / "out" / "index.html").read_text()
+        samples = [json.loads(text) for text in re.findall(r'"samples": (\[[^]]*\])', page)]
+        self.assertTrue(all(0 <= sample <= 65535 for row in samples for sample in row))
+        self.assertTrue(all(0 <= row["peak_bytes"] < 1 << 64 for row in summary["rows"]))
+
+    def test_millions_of_sites(self):
+        """11 MB once took 47 seconds, by the square of the sites."""
+        for rank in range(1, 41):
+            def change(sidecar, rank=rank):
+                sidecar["batch"]["devices"][0]["sites"] = [[i + 1, 1, f"rank{rank}.py:{i} f"] for i in range(9000)]
+                sidecar["devices"][0]["peak_bytes"] = (1 << 40) if rank % 3 == 0 else rank
+            self.put(rank, change)
+        summary, _ = self.index()
+        self.assertEqual(len(summary["rows"]), 41)
+
+    def test_many_sizes_of_shards(self):
+        """Small records that each name another number of shards once took a megabyte each."""
+        for i in range(600):
+            of = (1 << 20) - i
+            record = {"schema": 1, "kind": "shard", "shard": of, "of": of, "files": 0, "fingerprint": "", "refused": []}
+            (self.folder / "out" / "shards" / f"shard-{of}-of-{of}.json").write_text(json.dumps(record))
+        summary, _ = self.index(4, "16MiB")
+        self.assertEqual(len(summary["notes"]), 600)
+        self.assertIn("shards that have not finished: 1-1048575 of 1048576", summary["notes"])
+
+    def test_a_tree_larger_than_memory(self):
+        for rank, text in ((1, "[" + "0," * (20 << 20) + "0]"), (2, "[" * 900_000), (3, '{"batch":' * 1000)):
+            (self.folder / "out" / f"rank{rank}.strata.json").write_text(text)
+        summary, told = self.index(memory="64MiB")
+        self.assertEqual(len(summary["rows"]), 1)
+        self.assertEqual(told.count(b"is not a sidecar"), 3)
 
 
 if __name__ == "__main__":

@@ -125,11 +125,9 @@ bool join_batch(struct index *index, struct batch *batch) {
 
 /* ---- joining a directory ---- */
 
-/* What the records of one number of shards say. */
-struct shard_group {
-    uint32_t of;
-    bool *seen; /* [of] */
-    bool differs;
+/* What a record says of itself. Those of one number of shards are a group, whose runs should have seen the same files. */
+struct shard_record {
+    uint32_t of, shard;
     char fingerprint[24];
 };
 
@@ -138,8 +136,8 @@ struct join {
     struct batch *batch; /* its files: one for each row (with `path` = the sidecar's name) and each refusal */
     struct index_row *rows;
     uint32_t n_rows, rows_capacity;
-    struct shard_group *groups;
-    uint32_t n_groups, groups_capacity;
+    struct shard_record *records;
+    uint32_t n_records, records_capacity;
     uint32_t n_older;     /* sidecars of older versions of Strata, */
     struct sidecar older; /* the first of them */
 };
@@ -222,20 +220,14 @@ static const char *json_string(const cJSON *object, const char *name) {
     return text != NULL ? text : "";
 }
 
-static struct shard_group *join_group(struct join *join, uint32_t of) {
-    for (uint32_t i = 0; i < join->n_groups; i++)
-        if (join->groups[i].of == of)
-            return &join->groups[i];
-    void *groups = join->groups;
-    if (!arena_grow(&join->batch->arena, &groups, &join->groups_capacity, (uint64_t)join->n_groups + 1,
-                    sizeof *join->groups))
-        return NULL;
-    join->groups = groups;
-    struct shard_group *group = &join->groups[join->n_groups];
-    *group = (struct shard_group){.of = of};
-    group->seen = arena_alloc(&join->batch->arena, of);
-    join->n_groups += group->seen != NULL;
-    return group->seen != NULL ? group : NULL;
+static bool join_shard(struct join *join, uint32_t shard, uint32_t of, const char *fingerprint) {
+    if (!ARENA_GROW(&join->batch->arena, join->records, join->records_capacity,
+                    (uint64_t)join->n_records + 1))
+        return false;
+    struct shard_record *record = &join->records[join->n_records++];
+    *record = (struct shard_record){.of = of, .shard = shard};
+    snprintf(record->fingerprint, sizeof record->fingerprint, "%s", fingerprint);
+    return true;
 }
 
 static bool join_refusal(struct join *join, const cJSON *refusal) {
@@ -256,14 +248,8 @@ static bool join_record_document(struct join *join, const cJSON *document) {
     int64_t shard = json_number(document, "shard", 0), of = json_number(document, "of", 0);
     if (shard < 1 || of < shard || of > OF_MAX)
         return true;
-    struct shard_group *group = join_group(join, (uint32_t)of);
-    const char *fingerprint = json_string(document, "fingerprint");
-    if (group == NULL)
+    if (!join_shard(join, (uint32_t)shard, (uint32_t)of, json_string(document, "fingerprint")))
         return false;
-    if (group->fingerprint[0] == '\0')
-        snprintf(group->fingerprint, sizeof group->fingerprint, "%s", fingerprint);
-    group->differs = group->differs || strcmp(group->fingerprint, fingerprint) != 0;
-    group->seen[shard - 1] = true;
     const cJSON *refusal;
     cJSON_ArrayForEach(refusal, cJSON_GetObjectItemCaseSensitive(document, "refused")) {
         if (!join_refusal(join, refusal))
@@ -273,8 +259,9 @@ static bool join_record_document(struct join *join, const cJSON *document) {
 }
 
 static bool join_record(struct join *join, const char *name) {
+    const struct arena *arena = &join->batch->arena;
     char *path = batch_text(join->batch, "%s/shards/%s.json", join->batch->directory, name);
-    cJSON *document = path != NULL ? json_file_read(path) : NULL;
+    cJSON *document = path != NULL ? json_file_read(path, arena->limit_nbytes - arena->used_nbytes) : NULL;
     bool done = path != NULL && (document == NULL || join_record_document(join, document));
     cJSON_Delete(document);
     return done;
@@ -282,21 +269,36 @@ static bool join_record(struct join *join, const char *name) {
 
 /* ---- notes about shards ---- */
 
-/* "2, 5-7 and 9 of 16": shards whose record is not there. False: none is missing. */
-static bool missing_text(const struct shard_group *group, char *text, size_t capacity) {
+static int record_compare(const void *a, const void *b) {
+    const struct shard_record *x = a, *y = b;
+    if (x->of != y->of)
+        return x->of < y->of ? -1 : 1;
+    return (x->shard > y->shard) - (x->shard < y->shard);
+}
+
+/* "2, 5-7": shards of which `records` has none; they are of one group and sorted. False: none is missing. */
+static bool missing_text(const struct shard_record *records, uint32_t count, char *text, size_t capacity) {
     size_t used = 0;
+    uint32_t next = 1; /* the first that was not seen yet */
     *text = '\0';
-    for (uint32_t from = 0, to; from < group->of && used < capacity; from = to) {
-        for (to = from; to < group->of && group->seen[to] == group->seen[from];)
-            to++;
-        if (group->seen[from])
-            continue;
-        int n =
-            snprintf(text + used, capacity - used, to - from > 1 ? "%s%" PRIu32 "-%" PRIu32 : "%s%" PRIu32,
-                     used != 0 ? ", " : "", from + 1, to);
-        used += n > 0 ? (size_t)n : 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        uint32_t seen = i < count ? records[i].shard : records[0].of + 1;
+        if (seen > next && used < capacity) {
+            int n = snprintf(text + used, capacity - used,
+                             seen - next > 1 ? "%s%" PRIu32 "-%" PRIu32 : "%s%" PRIu32, used != 0 ? ", " : "",
+                             next, seen - 1);
+            used += n > 0 ? (size_t)n : 0;
+        }
+        next = seen + 1;
     }
     return *text != '\0';
+}
+
+static bool records_differ(const struct shard_record *records, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++)
+        if (strcmp(records[0].fingerprint, records[i].fingerprint) != 0)
+            return true;
+    return false;
 }
 
 static void join_note(struct join *join, const char *note) {
@@ -320,24 +322,31 @@ static void join_note_older(struct join *join) {
                                    older->version[0] != '\0' ? older->version : "unknown"));
 }
 
-/* Answers whether every shard is there and all saw the same files. */
+/* Whether every shard of a group is there and all saw the same files. */
+static bool join_notes_group(struct join *join, const struct shard_record *records, uint32_t count) {
+    char missing[MISSING_SHOWN];
+    bool lacks = missing_text(records, count, missing, sizeof missing);
+    bool differ = records_differ(records, count);
+    if (lacks)
+        join_note(join, batch_text(join->batch, "shards that have not finished: %s of %" PRIu32, missing,
+                                   records[0].of));
+    if (differ)
+        join_note(join,
+                  batch_text(join->batch,
+                             "the %" PRIu32 " shards did not see the same files, so some may be missing; "
+                             "run them again with --resume",
+                             records[0].of));
+    return !lacks && !differ;
+}
+
 static bool join_notes(struct join *join) {
     bool complete = true;
-    for (uint32_t i = 0; i < join->n_groups; i++) {
-        const struct shard_group *group = &join->groups[i];
-        char missing[MISSING_SHOWN];
-        if (missing_text(group, missing, sizeof missing)) {
-            complete = false;
-            join_note(join, batch_text(join->batch, "shards that have not finished: %s of %" PRIu32, missing,
-                                       group->of));
-        }
-        if (group->differs) {
-            complete = false;
-            join_note(join, batch_text(join->batch,
-                                       "the %" PRIu32 " shards did not see the same files, so some may be "
-                                       "missing; run them again with --resume",
-                                       group->of));
-        }
+    if (join->n_records != 0)
+        qsort(join->records, join->n_records, sizeof *join->records, record_compare);
+    for (uint32_t from = 0, to; from < join->n_records; from = to) {
+        for (to = from + 1; to < join->n_records && join->records[to].of == join->records[from].of;)
+            to++;
+        complete = join_notes_group(join, join->records + from, to - from) && complete;
     }
     join_note_older(join);
     return complete;
@@ -417,7 +426,7 @@ static bool join_read(struct join *join) {
     count = shards != NULL ? directory_names(batch, shards, ".json", &names) : 0;
     for (uint32_t i = 0; done && i < count; i++)
         done = join_record(join, names[i]);
-    return done && index_reserve(join->index, batch->count + 2 * join->n_groups + 1);
+    return done && index_reserve(join->index, batch->count + 2 * join->n_records + 1);
 }
 
 bool join_directory(struct index *index, struct batch *batch, bool *complete) {

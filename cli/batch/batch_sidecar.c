@@ -17,13 +17,12 @@
 
 enum { SITES = 60, SITE_CAPACITY = 400 };
 
-/* Text that a JSON reader has made, into the arena. */
+/* Text that a JSON reader has made, into the arena; "" of NULL. NULL: no memory. */
 static const char *text_keep(struct arena *arena, const char *text) {
-    size_t nbytes = text != NULL ? strlen(text) + 1 : 0;
-    char *copy = nbytes != 0 ? arena_alloc(arena, nbytes) : NULL;
-    if (copy == NULL)
-        return "";
-    memcpy(copy, text, nbytes);
+    size_t nbytes = text != NULL ? strlen(text) + 1 : 1;
+    char *copy = arena_alloc(arena, nbytes);
+    if (copy != NULL && text != NULL)
+        memcpy(copy, text, nbytes);
     return copy;
 }
 
@@ -141,11 +140,15 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
 
 /* ---- reading ---- */
 
-static uint64_t number_of(const cJSON *object, const char *name) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble < 0x1p63
+/* A sidecar may say anything: what is no number of bytes counts as 0. */
+static uint64_t number_from(const cJSON *item) {
+    return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= 0x1p63
                ? (uint64_t)item->valuedouble
                : 0;
+}
+
+static uint64_t number_of(const cJSON *object, const char *name) {
+    return number_from(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
 static int64_t signed_of(const cJSON *object, const char *name, int64_t missing) {
@@ -187,24 +190,29 @@ static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *
     row->samples = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *row->samples);
     if (row->samples == NULL || count > INDEX_SAMPLES)
         return false;
+    /* None is above the peak, since the index draws them on a scale that ends there. */
     cJSON_ArrayForEach(sample, curve) {
-        row->samples[row->n_samples++] = cJSON_IsNumber(sample) ? (uint64_t)sample->valuedouble : 0;
+        uint64_t bytes = number_from(sample);
+        row->samples[row->n_samples++] = bytes < row->peak_bytes ? bytes : row->peak_bytes;
     }
     return true;
 }
 
+/* As many as are written, so that whoever compares them has an end. */
 static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *arena) {
     const cJSON *item;
-    int count = cJSON_GetArraySize(sites);
-    row->sites = arena_alloc(arena, ((size_t)count + 1) * sizeof *row->sites);
+    row->sites = arena_alloc(arena, SITES * sizeof *row->sites);
     if (row->sites == NULL)
         return false;
     cJSON_ArrayForEach(item, sites) {
         const cJSON *bytes = cJSON_GetArrayItem(item, 0), *number = cJSON_GetArrayItem(item, 1);
-        const char *site = cJSON_GetStringValue(cJSON_GetArrayItem(item, 2));
-        if (cJSON_IsNumber(bytes) && cJSON_IsNumber(number) && site != NULL)
-            row->sites[row->n_sites++] = (struct index_site){
-                text_keep(arena, site), (uint64_t)bytes->valuedouble, (uint64_t)number->valuedouble};
+        const char *text = cJSON_GetStringValue(cJSON_GetArrayItem(item, 2));
+        if (!cJSON_IsNumber(bytes) || !cJSON_IsNumber(number) || text == NULL || row->n_sites == SITES)
+            continue;
+        const char *site = text_keep(arena, text);
+        if (site == NULL)
+            return false;
+        row->sites[row->n_sites++] = (struct index_site){site, number_from(bytes), number_from(number)};
     }
     return true;
 }
@@ -250,7 +258,9 @@ static bool read_document(struct sidecar *sidecar, const cJSON *document, const 
     sidecar->version = text_keep(arena, string_of(batch, "version"));
     row->truncation = read_truncation(document, arena);
     read_figures(row, figures);
-    return read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
+    return row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
+           sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
+           read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
            read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena);
 }
 
@@ -259,7 +269,7 @@ bool sidecar_read(struct sidecar *sidecar, const char *directory, const char *na
     char *path;
     if (!name_is_plain(name) || asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
         return false;
-    cJSON *document = json_file_read(path);
+    cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes);
     bool done = document != NULL && read_document(sidecar, document, name, arena);
     cJSON_Delete(document);
     free(path);
@@ -278,7 +288,7 @@ static bool output_exists(const struct batch *batch, const struct batch_file *fi
 bool sidecar_is_current(const struct batch *batch, const struct batch_file *file) {
     struct sidecar sidecar;
     struct arena arena;
-    arena_init(&arena, batch->arena.host, SIZE_MAX);
+    arena_init(&arena, batch->arena.host, batch->arena.limit_nbytes);
     bool current = sidecar_read(&sidecar, batch->directory, file->name, &arena) &&
                    strcmp(sidecar.row.input, file->input) == 0 && sidecar.row.input_nbytes == file->nbytes &&
                    sidecar.mtime_ns == file->mtime_ns && sidecar.row.rank == file->rank &&

@@ -144,7 +144,7 @@ static struct site_row *sites_collect(const struct cohort *cohort, uint32_t *cou
     return sites;
 }
 
-/* Medians by call site, in place: one entry per site is left. A row without the site counts as 0. */
+/* Medians by call site that are not 0, in place: at most two for each site of a row. A row without the site counts as 0. */
 static uint32_t sites_to_medians(struct site_row *sites, uint32_t count, uint32_t n_rows) {
     uint32_t kept = 0;
     for (uint32_t from = 0, to; from < count; from = to) {
@@ -154,7 +154,9 @@ static uint32_t sites_to_medians(struct site_row *sites, uint32_t count, uint32_
         uint32_t low = (n_rows - 1) / 2, high = n_rows / 2;
         uint64_t a = low < absent ? 0 : sites[from + low - absent].bytes;
         uint64_t b = high < absent ? 0 : sites[from + high - absent].bytes;
-        sites[kept++] = (struct site_row){sites[from].site, a + (b - a) / 2};
+        /* What fewer than half of the rows have is nobody's lack, and would be looked for in each of them. */
+        if (b != 0)
+            sites[kept++] = (struct site_row){sites[from].site, a + (b - a) / 2};
     }
     return kept;
 }
