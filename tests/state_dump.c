@@ -6,12 +6,16 @@
  *     state_dump --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y...
  *         the window [FROM, TO) in events (fractions allowed) on a grid of pixels: a line "top BYTES", then for each
  *         point "event address size offset", or "event -" where nothing lies
+ *     state_dump --categories FILE DEVICE
+ *         for each allocation a line "birth death bytes category": the index of the event that began it (-1: older than the
+ *         recording) and of the one that ended it (the number of events: none did), and what Strata takes it for
  *     state_dump --memory FILE
  *         a line "events columns peak": how many there are, the bytes that the finished recording holds for them (all
  *         but strings, frames, stacks and contexts, which events share), and the most that reading took at one time
  *
  * DEVICE is the ordinal in the file.
  */
+#include "analysis/verdicts.h"
 #include "layout/scene.h"
 #include "layout/timeline.h"
 #include "parser/read.h"
@@ -128,6 +132,18 @@ static void dump_picks(const struct timeline *timeline, char **arguments) {
     scene_release(&scene);
 }
 
+static void dump_categories(const struct timeline *timeline, struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    struct verdicts verdicts;
+    if (!verdicts_init(&verdicts, timeline, arena))
+        fail("verdicts_init", "no memory");
+    for (uint32_t i = 0; i < lives->count; i++) {
+        const uint32_t death = lives->death[i] < timeline->n_moments ? lives->death[i] : timeline->n_moments;
+        printf("%" PRId64 " %" PRId64 " %" PRIu64 " %s\n", (int64_t)lives->birth[i] - 1, (int64_t)death - 1,
+               lives->size[i], category_name((enum category)verdicts.category[i]));
+    }
+}
+
 static uint64_t shared_nbytes(const struct trace *trace) {
     return trace->strings.bytes_capacity +
            (uint64_t)trace->strings.start_capacity * sizeof *trace->strings.start +
@@ -153,10 +169,11 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--memory") == 0)
         return dump_memory(argv[2]);
     const bool pick = argc > 1 && strcmp(argv[1], "--pick") == 0;
+    const bool categories = argc == 4 && strcmp(argv[1], "--categories") == 0;
     if (argc < (pick ? 8 : 3))
         fail("usage", "state_dump FILE DEVICE EVENT... | --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y... | "
-                      "--memory FILE");
-    char **arguments = argv + (pick ? 2 : 1);
+                      "--categories FILE DEVICE | --memory FILE");
+    char **arguments = argv + (pick || categories ? 2 : 1);
     struct trace trace;
     read_file(&trace, arguments[0]);
     struct arena arena;
@@ -164,6 +181,8 @@ int main(int argc, char **argv) {
     struct timeline timeline;
     if (!timeline_init(&timeline, &trace, device_index(&trace, arguments[1]), &arena))
         fail(arguments[0], "no memory");
+    if (categories)
+        dump_categories(&timeline, &arena);
     if (pick)
         dump_picks(&timeline, arguments + 2);
     for (char **event = arguments + 2; !pick && *event; event++)

@@ -15,10 +15,12 @@ import json
 import pathlib
 import pickle
 import sys
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "samples"))
 
+from simulator import mistakes, stories  # noqa: E402
 from simulator.allocator import KIB, MIB, OutOfMemory  # noqa: E402
 from simulator.dice import Dice  # noqa: E402
 from simulator.stacks import CALL, LINEAR, MAIN, PROJECT, STEP, TORCH, StackTable  # noqa: E402
@@ -81,6 +83,8 @@ class StyledStacks(StackTable):
 
 
 # ---- the ledger: what every allocation is for ----
+
+KEPT_BY_HOST = frozenset(["activation", "result", "other", "temporary"])
 
 
 @dataclasses.dataclass
@@ -159,6 +163,8 @@ class Ledger(World):
             return frozenset(["gradient" if outlives else "temporary"])
         if life.phase.kind == "optimizer":
             return frozenset(["optimizer_state" if outlives else "temporary"])
+        if life.phase.kind == "other" and outlives:
+            return KEPT_BY_HOST  # no book says what a thing kept between steps is for
         following = bisect.bisect_right(backwards, life.made)
         if following < len(backwards):
             later = life.gone is None or life.gone >= backwards[following]
@@ -208,7 +214,35 @@ class Twin:
                 f"layers={self.layers} rows={self.rows} seed={self.seed}")
 
 
-class Script(Training):
+class Labelled(Training):
+    """A training loop that tells its ledger which phase it is in."""
+
+    def _load(self):
+        with self.world.phase("load"), self.world.acting("parameter"):
+            super()._load()
+
+    def _next_batch(self):
+        with self.world.phase("data"), self.world.acting("input"):
+            super()._next_batch()
+
+    def forward(self):
+        with self.world.phase("forward"):
+            return super().forward()
+
+    def backward(self, head):
+        with self.world.phase("backward"):
+            super().backward(head)
+
+    def optimize(self):
+        with self.world.phase("optimizer"):
+            super().optimize()
+
+    def evaluate(self):
+        with self.world.phase("forward"), self.world.acting("temporary"):
+            super().evaluate()
+
+
+class Script(Labelled):
     """A training or inference loop with one twin's habits; `faulty` decides whether the fault is there."""
 
     def __init__(self, world, twin, faulty):
@@ -216,10 +250,10 @@ class Script(Training):
         self.dice = Dice(twin.seed * 7919 + 13)
         self.until_end, self.held, self.queue, self.caches = [], [], collections.deque(), {}
         self.buffer, self.previous_result, self.second_state = {}, None, {}
-        with world.phase("load"), world.acting("parameter"):
-            super().__init__(world, Shape(layers=twin.layers, width=twin.width, heads=8, batch=twin.rows, tokens=128))
-            if twin.shape == "ema":
-                stack = world.stacks.alloc("clone", SITES["average"])
+        super().__init__(world, Shape(layers=twin.layers, width=twin.width, heads=8, batch=twin.rows, tokens=128))
+        if twin.shape == "ema":
+            stack = world.stacks.alloc("clone", SITES["average"])
+            with world.phase("load"), world.acting("parameter"):
                 self.average = [world.malloc(block.requested, stack) for block in self.parameters.values()]
 
     def is_fault(self, *names):
@@ -243,7 +277,7 @@ class Script(Training):
     def plant(self, block):
         life = self.world.life_of(block)
         # Nobody's book says what a forgotten tensor is for; only that it is none of what the optimizer or backward made.
-        life.role = "activation|result|other|temporary"
+        life.role = "|".join(sorted(KEPT_BY_HOST))
         self.world.planted.append(life)
 
     def drop(self, block, name):
@@ -272,22 +306,21 @@ class Script(Training):
             self.resize(tokens=(128, 160, 192, 144, 224, 176)[number % 6] if self.is_fault("retry_flush")
                         else min(96 + 16 * number, 256))
         with world.scope(f"ProfilerStep#{number}"):
-            with world.phase("data"), world.acting("input"):
-                self._next_batch()
+            self._next_batch()
             if twin.shape == "zero_first":
                 self.zero_grad()
             for _ in range(4 if twin.shape == "accumulation" else 1):
-                with world.scope("forward"), world.phase("forward"):
+                with world.scope("forward"):
                     head = self.forward()
-                    self.after_forward()
+                    with world.phase("forward"):
+                        self.after_forward()
                 if self.is_fault("late_zero_grad"):
                     self.zero_grad()
-                with world.scope("backward"), world.phase("backward"):
+                with world.scope("backward"):
                     self.backward(head)
             if clip or twin.shape == "clip":
-                with world.phase("other"):
-                    self._clip()
-            with world.scope("Optimizer.step#AdamW.step"), world.phase("optimizer"):
+                self._clip()
+            with world.scope("Optimizer.step#AdamW.step"):
                 self.optimize()
             with world.phase("other"):
                 self.habit()
@@ -333,7 +366,7 @@ class Script(Training):
             self.empty_cache_after = True
         if twin.shape == "bounded_queue":
             self.queue.append(self.make("queue", self.unit(), planted=False))
-            world.life_of(self.queue[-1]).role = "activation|result|other|temporary"
+            world.life_of(self.queue[-1]).role = "|".join(sorted(KEPT_BY_HOST))
             while len(self.queue) > 3:
                 self.drop(self.queue.popleft(), "queue")
         if twin.shape == "evaluation" and self.number % 2 == 1:
@@ -347,7 +380,7 @@ class Script(Training):
             self.world.empty_cache(self.world.stacks.empty_cache(_EMPTY_CACHE))
 
     def judge(self):
-        with self.world.scope("evaluate"), self.world.phase("forward"), self.world.acting("temporary"):
+        with self.world.scope("evaluate"):
             self.evaluate()
 
     # ---- optimizers ----
@@ -356,10 +389,12 @@ class Script(Training):
         if self.twin.shape == "sgd":
             return
         if self.twin.shape == "fused":
-            self._fused(self.state, 1)
+            with self.world.phase("optimizer"):
+                self._fused(self.state, 1)
             return
         if self.twin.shape == "two_optimizers":
-            self._fused(self.second_state, 2)
+            with self.world.phase("optimizer"):
+                self._fused(self.second_state, 2)
         super().optimize()
 
     def _fused(self, state, part):
@@ -425,7 +460,7 @@ class Script(Training):
         stack = self.world.stacks.alloc("linear", SITES["capture"])
         blocks = [self.world.malloc(40 * MIB, stack, pool=pool) for _ in range(6)]
         for block in blocks:
-            self.world.life_of(block).role = "activation|result|other|temporary|workspace"
+            self.world.life_of(block).role = "|".join(sorted(KEPT_BY_HOST | {"workspace"}))
             self.drop(block, "capture")
         if not self.faulty:
             self.world.empty_cache(self.world.stacks.empty_cache(_EMPTY_CACHE))
@@ -446,14 +481,11 @@ def play(world, twin, faulty):
             script.step(number)
     if twin.shape == "ends_in_forward":
         script.world.limit = script.world.events + 7 * twin.layers
-        with world.phase("forward"):
-            script.forward()
+        script.forward()
     if twin.shape == "ends_in_backward":
-        with world.phase("forward"):
-            head = script.forward()
-        with world.phase("backward"):
-            script.world.limit = script.world.events + 20 * twin.layers
-            script.backward(head)
+        head = script.forward()
+        script.world.limit = script.world.events + 20 * twin.layers
+        script.backward(head)
     return script
 
 
@@ -521,6 +553,38 @@ def pair(twin):
         if flushed(faulty):
             return healthy, faulty
     return healthy, None
+
+
+# ---- the stories of samples/ with a ledger ----
+
+STORY_NAMES = ("train", "leak_graph", "leak_two_per_layer", "leak_zero_grad", "leak_zero_grad_healthy", "held_over",
+               "held_over_healthy", "leak_forward_only", "leak_forward_only_healthy", "kept_per_layer",
+               "kept_per_layer_healthy", "oom", "expandable", "streams", "overflow", "two_devices",
+               "user_metadata_annotate")
+
+
+def record_story(name, style, seed=7):
+    """(snapshot, ledger) of a sample's story with stacks in a style."""
+    ledgers = []
+
+    def world(seed, sink, devices=1, **options):
+        ledgers.append(Ledger(seed, sink, devices, style=style, **options))
+        return ledgers[-1]
+
+    with contextlib.ExitStack() as patches:
+        for module in (stories, mistakes):
+            patches.enter_context(unittest.mock.patch.object(module, "World", world))
+        patches.enter_context(unittest.mock.patch.object(stories, "Training", Labelled))
+        for made in (mistakes._NeverZeroed, mistakes._Held, mistakes._Probed):
+            patches.callback(setattr, made, "__bases__", made.__bases__)
+            made.__bases__ = (Labelled,)
+        patches.enter_context(unittest.mock.patch.object(mistakes, "Training", Labelled))
+        value = stories.STORIES[name](seed)
+    for life in ledgers[0].lives:  # a ring buffer has dropped the beginning
+        dropped = ledgers[0].sink.seen[life.device] - len(value["device_traces"][life.device])
+        life.birth -= dropped
+        life.death = None if life.death is None else life.death - dropped
+    return value, ledgers[0]
 
 
 def main(arguments):

@@ -53,6 +53,7 @@ EXACT_SAVING = ("zero_grad", "late_zero_grad", "leak", "leak_small", "leak_forwa
 STYLES = (("mixed", "posix", "profiler"), ("python", "posix", "none"), ("mixed", "windows", "none"),
           ("mixed", "posix", "none"), ("python", "windows", "profiler"), ("mixed", "windows", "optimizer"),
           ("python", "posix", "optimizer"), ("cpp", "posix", "profiler"))
+STORY_STYLES = (("mixed", "posix"), ("python", "posix"), ("python", "windows"), ("cpp", "posix"))
 SHAPES = ("plain", "accumulation", "sgd", "fused", "two_optimizers", "evaluation", "lengths", "rising_lengths", "ema",
           "bounded_queue", "lazy_caches", "inference", "ends_in_forward", "ends_in_backward", "zero_first", "clip")
 # What the prototype reports in healthy runs, and says as what it is: a price, or what one turn cannot tell.
@@ -220,7 +221,7 @@ def judge_device_labels(lives, labels, categories, n_events):
     confusion = collections.Counter()
     for life in lives:
         truth, said = labels[life.device, life.birth], categories.get(life.birth)
-        if truth is None or life.birth >= n_events:
+        if truth is None or not 0 <= life.birth < n_events:
             continue
         which = 0 if said in truth else 2 if said in ("other", None) else 1
         if which:
@@ -272,6 +273,15 @@ def run_healthy(twin):
         judge_healthy(outcome, device_of(path))
         outcome.labels += judge_labels(played.world, played.snapshot, path)
     return outcome
+
+
+def run_story(task):
+    name, style = task
+    snapshot_, world = twins.record_story(name, style)
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, name + ".pickle")
+        path.write_bytes(pickle.dumps(snapshot_, protocol=4))
+        return judge_labels(world, snapshot_, path)
 
 
 # ---- tables ----
@@ -342,9 +352,12 @@ def main(arguments):
         pairs = [twin for number, twin in enumerate(pairs) if number % 10 == 3 and twin.steps < 50]
         healthy = healthy[2::9]
     failed, passed = [], 0
+    told = [] if words else [(name, style) for name in twins.STORY_NAMES for style in STORY_STYLES]
+    told = told if whole else told[::10]
     with concurrent.futures.ProcessPoolExecutor(2) as pool:
         judged = [each for each in pool.map(run_pair, pairs, chunksize=2) if each]
         quiet = list(pool.map(run_healthy, healthy, chunksize=2))
+        labelled = list(pool.map(run_story, told))
     for each in judged + quiet:
         problems = each.problems + ["false alarm: " + alarm for alarm in each.false_alarms] + [
             "blamed: " + blamed for blamed in each.blamed]
@@ -358,6 +371,8 @@ def main(arguments):
     rows = collections.defaultdict(list)
     for each in judged + quiet:
         rows[f"{each.twin.fault and 'twins' or each.twin.shape}, {each.twin.stacks}"] += each.labels
+    for (name, style), found in zip(told, labelled):
+        rows[f"story {name}" if style[0] != "cpp" else "stories, cpp"] += found
     right, wrong = label_table({key: rows[key] for key in sorted(rows) if rows[key]})
     if right < LIMITS["labels right"] or wrong > LIMITS["labels wrong"]:
         failed.append("labels")
