@@ -1,0 +1,255 @@
+#include "analysis/causes.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+
+enum {
+    SHARED_LEAST = 3,     /* so many sites that change by the same factor have one cause */
+    LIFETIME_LEAST = 77,  /* in 1/256 of a binary logarithm: a fifth longer; the rest is noise of other changes */
+    MOVED_MOST = 20
+};
+
+/* ---- one site ---- */
+
+static uint64_t mean_of(uint64_t sum, uint64_t count) {
+    return count != 0 ? (sum + count / 2) / count : 0;
+}
+
+static uint64_t mean_size(const struct site_profile *profile) {
+    if (profile->made != 0)
+        return mean_of(profile->made_bytes, profile->made);
+    return mean_of(profile->bytes, profile->count);
+}
+
+/* What `log2` in 1/256 is the logarithm of, the fraction linear. */
+static uint64_t exp2_q8(uint64_t log2) {
+    uint64_t whole = log2 >> 8;
+    return whole >= 55 ? UINT64_MAX >> 8 : ((UINT64_C(1) << whole) * (256 + (log2 & 255)) + 128) >> 8;
+}
+
+static bool sizes_differ(const struct site_profile *a, const struct site_profile *b) {
+    uint64_t of_a = mean_size(a), of_b = mean_size(b), apart = of_a < of_b ? of_b - of_a : of_a - of_b;
+    if (a->least_bytes == b->least_bytes && a->most_bytes == b->most_bytes)
+        return false; /* a mean of the same sizes moves with how often each is made */
+    return apart > (of_a >> 10);
+}
+
+/* What is made in a step; the whole run where steps are not known. */
+static bool rates_differ(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
+    if (steps.a == 0 || steps.b == 0)
+        return a->made != b->made;
+    /* One turn may lie half outside of a recording. */
+    uint64_t left = a->made * steps.b, right = b->made * steps.a, apart = left < right ? right - left : left - right;
+    uint64_t per_a = mean_of(a->made, steps.a), per_b = mean_of(b->made, steps.b);
+    return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
+}
+
+static uint64_t mean_bits(const struct site_profile *profile) {
+    return mean_of(profile->lifetime_bits, profile->made);
+}
+
+static bool lifetimes_differ(const struct site_profile *a, const struct site_profile *b) {
+    uint64_t of_a = mean_bits(a), of_b = mean_bits(b), apart = of_a < of_b ? of_b - of_a : of_a - of_b;
+    return a->made != 0 && b->made != 0 && apart >= LIFETIME_LEAST && (of_a < of_b) == (a->bytes < b->bytes);
+}
+
+static enum cause_kind kind_of(const struct compare_site *site, struct cause_steps steps) {
+    const struct site_profile *a = &site->a, *b = &site->b;
+    if (!profile_exists(a))
+        return CAUSE_NEW;
+    if (!profile_exists(b))
+        return CAUSE_GONE;
+    bool often = rates_differ(a, b, steps);
+    if (sizes_differ(a, b) && !often)
+        return CAUSE_SIZE;
+    if (often && (a->made < b->made) == (a->bytes < b->bytes))
+        return CAUSE_OFTEN;
+    if (sizes_differ(a, b))
+        return CAUSE_SIZE;
+    if (lifetimes_differ(a, b) || (a->at_end < b->at_end && a->bytes < b->bytes) ||
+        (a->at_end > b->at_end && a->bytes > b->bytes))
+        return CAUSE_KEPT;
+    return a->older != b->older ? CAUSE_OLDER : CAUSE_MOMENT;
+}
+
+static bool is_moved(const struct compare_site *site) {
+    return site->match == SITE_MOVED || site->match == SITE_RENAMED || site->match == SITE_BY_STACK;
+}
+
+static void figures_set(struct cause *cause, const struct compare_site *site, struct cause_steps steps) {
+    const struct site_profile *a = &site->a, *b = &site->b;
+    cause->per_step = steps.a != 0 && steps.b != 0;
+    if (cause->kind == CAUSE_SIZE) {
+        cause->from = mean_size(a);
+        cause->to = mean_size(b);
+        cause->mean = a->least_bytes != a->most_bytes || b->least_bytes != b->most_bytes;
+    } else if (cause->kind == CAUSE_OFTEN) {
+        cause->from = cause->per_step ? mean_of(a->made, steps.a) : a->made;
+        cause->to = cause->per_step ? mean_of(b->made, steps.b) : b->made;
+    } else if (cause->kind == CAUSE_OLDER) {
+        cause->from = a->older;
+        cause->to = b->older;
+    } else if (cause->kind == CAUSE_KEPT) {
+        cause->from = exp2_q8(mean_bits(a));
+        cause->to = exp2_q8(mean_bits(b));
+    }
+}
+
+/* ---- all of them ---- */
+
+struct finding {
+    struct causes *causes;
+    const struct comparison *comparison;
+    struct cause_steps steps;
+    uint32_t capacity;
+    struct arena *arena;
+};
+
+static struct cause *cause_add(struct finding *finding, enum cause_kind kind, uint32_t row) {
+    struct causes *causes = finding->causes;
+    const struct compare_site *site = &finding->comparison->site[row];
+    if (!ARENA_GROW(finding->arena, causes->cause, finding->capacity, (uint64_t)causes->count + 1))
+        return NULL;
+    struct cause *cause = &causes->cause[causes->count++];
+    *cause = (struct cause){
+        .kind = kind, .bytes = compare_delta(site->a.bytes, site->b.bytes), .row = row, .n_sites = 1};
+    figures_set(cause, site, finding->steps);
+    return cause;
+}
+
+/* Rows come with the largest difference first, and so do causes of one site. */
+static bool rows_judge(struct finding *finding) {
+    struct cause moment = {.kind = CAUSE_MOMENT};
+    for (uint32_t i = 0; i < finding->comparison->n_listed; i++) {
+        const struct compare_site *site = &finding->comparison->site[i];
+        int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
+        if (delta == 0)
+            continue;
+        enum cause_kind kind = kind_of(site, finding->steps);
+        if (kind != CAUSE_MOMENT) {
+            if (cause_add(finding, kind, i) == NULL)
+                return false;
+            continue;
+        }
+        moment.row = moment.n_sites == 0 ? i : moment.row;
+        moment.bytes = (int64_t)((uint64_t)moment.bytes + (uint64_t)delta);
+        moment.n_sites++;
+    }
+    if (moment.n_sites == 0)
+        return true;
+    struct cause *cause = cause_add(finding, CAUSE_MOMENT, moment.row);
+    if (cause != NULL)
+        *cause = moment;
+    return cause != NULL;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* What causes of one kind share: the factor, in 1/1024. Lifetimes only share their direction. */
+static uint64_t factor_of(const struct cause *cause) {
+    if (cause->kind == CAUSE_KEPT)
+        return cause->bytes > 0;
+    uint64_t divisor = common_divisor(cause->from, cause->to);
+    uint64_t from = divisor != 0 ? cause->from / divisor : 0, to = divisor != 0 ? cause->to / divisor : 0;
+    return from == 0 ? UINT64_MAX >> 8 : to > UINT64_MAX >> 10 ? UINT64_MAX >> 8 : ((to << 10) + from / 2) / from;
+}
+
+static bool may_share(const struct cause *cause) {
+    return cause->kind == CAUSE_SIZE || cause->kind == CAUSE_OFTEN || cause->kind == CAUSE_KEPT;
+}
+
+/* Causes with an equal key become one, at the place of the first; `rows` are sorted by key, then by place. */
+static void causes_join(struct causes *causes, const struct sort_row *rows, uint32_t count) {
+    for (uint32_t from = 0, until; from < count; from = until) {
+        until = from + 1;
+        while (until < count && rows[until].key == rows[from].key)
+            until++;
+        struct cause *first = &causes->cause[rows[from].value];
+        if (until - from < SHARED_LEAST)
+            continue;
+        for (uint32_t i = from + 1; i < until; i++) {
+            struct cause *other = &causes->cause[rows[i].value];
+            first->bytes = (int64_t)((uint64_t)first->bytes + (uint64_t)other->bytes);
+            first->n_sites += other->n_sites;
+            other->n_sites = 0; /* joined */
+        }
+    }
+}
+
+static bool shared_join(struct finding *finding) {
+    struct causes *causes = finding->causes;
+    uint32_t n = 0, left = 0;
+    struct sort_row *rows = arena_column(finding->arena, causes->count, sizeof *rows),
+                    *spare = arena_column(finding->arena, causes->count, sizeof *spare);
+    bool done = rows != NULL && spare != NULL;
+    for (uint32_t i = 0; done && i < causes->count; i++)
+        if (may_share(&causes->cause[i]))
+            rows[n++] = (struct sort_row){(uint64_t)causes->cause[i].kind << 56 | factor_of(&causes->cause[i]) >> 4, i};
+    if (done) {
+        sort_rows(rows, spare, n);
+        causes_join(causes, rows, n);
+        for (uint32_t i = 0; i < causes->count; i++)
+            if (causes->cause[i].n_sites != 0)
+                causes->cause[left++] = causes->cause[i];
+        causes->count = left;
+    }
+    ARENA_DROP(finding->arena, spare);
+    ARENA_DROP(finding->arena, rows);
+    return done;
+}
+
+static uint64_t cause_size(const struct cause *cause) {
+    return cause->bytes < 0 ? 0 - (uint64_t)cause->bytes : (uint64_t)cause->bytes;
+}
+
+/* By falling size, what follows from the moments last. */
+static bool causes_sort(struct finding *finding) {
+    struct causes *causes = finding->causes;
+    uint32_t n = causes->count;
+    struct sort_row *rows = arena_column(finding->arena, n, sizeof *rows),
+                    *spare = arena_column(finding->arena, n, sizeof *spare);
+    struct cause *copy = arena_column(finding->arena, n, sizeof *copy);
+    bool done = rows != NULL && spare != NULL && copy != NULL;
+    if (done) {
+        bytes_copy(copy, causes->cause, (size_t)n * sizeof *copy);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = (struct sort_row){~cause_size(&copy[i]), i};
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i].key = copy[rows[i].value].kind == CAUSE_MOMENT;
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            causes->cause[i] = copy[rows[i].value];
+    }
+    ARENA_DROP(finding->arena, copy);
+    ARENA_DROP(finding->arena, spare);
+    ARENA_DROP(finding->arena, rows);
+    return done;
+}
+
+static bool moved_add(struct finding *finding) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < finding->comparison->n_sites && n < MOVED_MOST; i++) {
+        const struct compare_site *site = &finding->comparison->site[i];
+        if (!is_moved(site) || site->a.bytes != site->b.bytes)
+            continue;
+        if (cause_add(finding, CAUSE_MOVED, i) == NULL)
+            return false;
+        n++;
+    }
+    return true;
+}
+
+bool causes_find(struct causes *causes, const struct comparison *comparison, struct cause_steps steps,
+                 struct arena *arena) {
+    struct finding finding = {.causes = causes, .comparison = comparison, .steps = steps, .arena = arena};
+    *causes = (struct causes){0};
+    return rows_judge(&finding) && shared_join(&finding) && causes_sort(&finding) && moved_add(&finding);
+}

@@ -1,0 +1,354 @@
+#include "render/report/diff.h"
+
+#include "base/format.h"
+#include "base/json_writer.h"
+#include "layout/site.h"
+#include "render/report/report_words.h"
+
+#include <string.h>
+
+/* ---- figures ---- */
+
+static bool categories_add(struct diff *diff, const struct diff_side *side, bool is_b, struct arena *arena) {
+    const struct lives *lives = &side->timeline->device->lives;
+    uint8_t *category = arena_column(arena, lives->count, sizeof *category);
+    bool done = category != NULL && categories_find(side->timeline, category, arena);
+    for (uint32_t i = 0; done && i < lives->count; i++) {
+        if (lives->birth[i] > side->moment || lives->death[i] <= side->moment || !filter_keeps(side->keep, i))
+            continue;
+        struct diff_sum *sum = &diff->category[category[i]];
+        *(is_b ? &sum->b_bytes : &sum->a_bytes) += lives->size[i];
+        *(is_b ? &sum->b_count : &sum->a_count) += life_allocations(lives, i);
+    }
+    ARENA_DROP(arena, category);
+    return done;
+}
+
+static struct compare_side compare_side_of(const struct diff_side *side) {
+    return (struct compare_side){.timeline = side->timeline, .keep = side->keep, .moment = side->moment};
+}
+
+bool diff_compute(struct diff *diff, struct arena *arena) {
+    struct compare_side a = compare_side_of(&diff->a), b = compare_side_of(&diff->b);
+    struct cause_steps steps = {diff->a.n_steps, diff->b.n_steps};
+    return compare_sites(&diff->comparison, &a, &b, arena) &&
+           causes_find(&diff->causes, &diff->comparison, steps, arena) &&
+           categories_add(diff, &diff->a, false, arena) && categories_add(diff, &diff->b, true, arena);
+}
+
+/* ---- JSON ---- */
+
+static void add_side(struct json_writer *json, const char *name, const struct diff_side *side) {
+    json_object(json, name, JSON_COMPACT);
+    json_text(json, "file", side->file);
+    json_text(json, "fingerprint", side->fingerprint);
+    json_i64(json, "device", side->timeline->device->ordinal);
+    json_i64(json, "event", (int64_t)side->moment - 1);
+    json_end(json);
+}
+
+static void add_sums(struct json_writer *json, uint64_t a_bytes, uint64_t b_bytes, uint64_t a_count, uint64_t b_count) {
+    json_u64(json, "a_bytes", a_bytes);
+    json_u64(json, "b_bytes", b_bytes);
+    json_i64(json, "delta_bytes", compare_delta(a_bytes, b_bytes));
+    json_u64(json, "a_count", a_count);
+    json_u64(json, "b_count", b_count);
+}
+
+static void add_site(struct json_writer *json, const struct diff *diff, const struct compare_site *site) {
+    static const char *const matches[] = {[SITE_SAME] = "same",
+                                          [SITE_MOVED] = "moved",
+                                          [SITE_RENAMED] = "renamed",
+                                          [SITE_BY_STACK] = "stack",
+                                          [SITE_ALONE] = "alone"};
+    char text[1024];
+    json_object(json, NULL, JSON_COMPACT);
+    diff_site_text(diff, site, text, sizeof text);
+    json_text(json, "site", text);
+    add_sums(json, site->a.bytes, site->b.bytes, site->a.count, site->b.count);
+    json_text(json, "change", diff_change_name(site->change));
+    json_text(json, "match", matches[site->match]);
+    if (site->match != SITE_SAME && site->match != SITE_ALONE) {
+        site_text(diff->a.timeline->trace, site->a.site, text, sizeof text);
+        json_text(json, "a_site", text);
+    }
+    json_end(json);
+}
+
+static enum site_change sum_change(const struct diff_sum *sum) {
+    if (sum->a_bytes == sum->b_bytes && sum->a_count == sum->b_count)
+        return CHANGE_SAME;
+    if (sum->a_count == 0 || sum->b_count == 0)
+        return sum->a_count == 0 ? CHANGE_NEW : CHANGE_GONE;
+    if (sum->a_bytes != sum->b_bytes)
+        return sum->a_bytes < sum->b_bytes ? CHANGE_GROWN : CHANGE_SHRUNK;
+    return sum->a_count < sum->b_count ? CHANGE_GROWN : CHANGE_SHRUNK;
+}
+
+static uint64_t sum_size(const struct diff_sum *sum) {
+    int64_t delta = compare_delta(sum->a_bytes, sum->b_bytes);
+    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
+}
+
+/* Those with allocations, largest difference first. Returns how many. */
+static uint32_t categories_order(const struct diff *diff, uint32_t order[CATEGORY_COUNT]) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        if (diff->category[i].a_count + diff->category[i].b_count == 0)
+            continue;
+        uint32_t at = n++;
+        for (; at > 0 && sum_size(&diff->category[order[at - 1]]) < sum_size(&diff->category[i]); at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    return n;
+}
+
+static void add_categories(struct json_writer *json, const struct diff *diff) {
+    uint32_t order[CATEGORY_COUNT], n = categories_order(diff, order);
+    json_array(json, "categories", JSON_LINES);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct diff_sum *sum = &diff->category[order[i]];
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "category", category_name((enum category)order[i]));
+        add_sums(json, sum->a_bytes, sum->b_bytes, sum->a_count, sum->b_count);
+        json_text(json, "change", diff_change_name(sum_change(sum)));
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void add_causes(struct json_writer *json, const struct diff *diff) {
+    static const char *const kinds[CAUSE_KINDS] = {
+        [CAUSE_NEW] = "new",     [CAUSE_GONE] = "gone", [CAUSE_SIZE] = "size",     [CAUSE_OFTEN] = "often",
+        [CAUSE_OLDER] = "older", [CAUSE_KEPT] = "kept", [CAUSE_MOMENT] = "moment", [CAUSE_MOVED] = "moved"};
+    char text[2048];
+    json_array(json, "causes", JSON_LINES);
+    for (uint32_t i = 0; i < diff->causes.count; i++) {
+        const struct cause *cause = &diff->causes.cause[i];
+        json_object(json, NULL, JSON_COMPACT);
+        diff_cause_text(diff, cause, text, sizeof text);
+        json_text(json, "title", text);
+        diff_site_text(diff, &diff->comparison.site[cause->row], text, sizeof text);
+        json_text(json, "site", text);
+        json_i64(json, "bytes", cause->bytes);
+        json_text(json, "kind", kinds[cause->kind]);
+        json_u64(json, "sites", cause->n_sites);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void add_diff(struct json_writer *json, const struct diff *diff) {
+    const struct comparison *comparison = &diff->comparison;
+    add_side(json, "a", &diff->a);
+    add_side(json, "b", &diff->b);
+    json_text(json, "aligned_by", diff->aligned_by);
+    if (diff->filter != NULL)
+        json_text(json, "filter", diff->filter);
+    json_u64(json, "a_bytes", comparison->a_bytes);
+    json_u64(json, "b_bytes", comparison->b_bytes);
+    json_i64(json, "delta_bytes", compare_delta(comparison->a_bytes, comparison->b_bytes));
+    json_i64(json, "peak_delta_bytes", compare_delta(diff->a.timeline->peak_bytes, diff->b.timeline->peak_bytes));
+    add_causes(json, diff);
+    json_array(json, "sites", JSON_LINES);
+    for (uint32_t i = 0; i < comparison->n_listed && !json->out->failed; i++)
+        add_site(json, diff, &comparison->site[i]);
+    json_end(json);
+    add_categories(json, diff);
+}
+
+/* ---- text ---- */
+
+static const char *side_moment(struct sheet *sheet, const struct diff_side *side) {
+    return words_moment(sheet, side->timeline, side->moment);
+}
+
+static const char *diff_file(struct sheet *sheet, const struct diff_side *side) {
+    return sheet_name(sheet, side->file, strlen(side->file));
+}
+
+/* "B has 14.8 GiB more than A: 86.0 GiB instead of 71.2 GiB." */
+static void verdict_write(struct sheet *sheet, const struct diff *diff) {
+    const struct comparison *comparison = &diff->comparison;
+    int64_t delta = compare_delta(comparison->a_bytes, comparison->b_bytes);
+    uint64_t size = delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
+    if (delta == 0)
+        sheet_say(sheet, "A and B hold the same: %s.", words_bytes(sheet, comparison->a_bytes));
+    else
+        sheet_say(sheet, "B holds %s %s than A: %s instead of %s.", format_bytes(size).text, delta > 0 ? "more" : "less",
+                  format_bytes(comparison->b_bytes).text, format_bytes(comparison->a_bytes).text);
+    if (diff->filter != NULL)
+        sheet_say(sheet, "Only what passes the filter: %s.", sheet_name(sheet, diff->filter, strlen(diff->filter)));
+}
+
+static void causes_write(struct sheet *sheet, const struct diff *diff) {
+    enum { CAUSES_SHOWN = 12 };
+    char text[2048];
+    for (uint32_t i = 0; i < diff->causes.count && i < CAUSES_SHOWN; i++) {
+        diff_cause_text(diff, &diff->causes.cause[i], text, sizeof text);
+        sheet_point(sheet, "%s", sheet_quote(sheet, text, strlen(text)));
+    }
+    if (diff->causes.count > CAUSES_SHOWN)
+        sheet_point(sheet, "and %s smaller; --json has them all", format_count(diff->causes.count - CAUSES_SHOWN).text);
+    if (diff->causes.count == 0)
+        sheet_say(sheet, "No call site differs at these moments.");
+}
+
+static void figure_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b) {
+    sheet_cell(sheet, "%s", name);
+    sheet_cell(sheet, "%s", format_bytes(a).text);
+    sheet_cell(sheet, "%s", format_bytes(b).text);
+    sheet_cell(sheet, "%s", format_bytes_change(compare_delta(a, b)).text);
+}
+
+static uint64_t unused_at_peak(const struct timeline *timeline) {
+    uint64_t live = timeline->live[timeline->reserved_peak_moment];
+    return timeline->reserved_peak > live ? timeline->reserved_peak - live : 0;
+}
+
+static void count_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b) {
+    sheet_cell(sheet, "%s", name);
+    sheet_cell(sheet, "%s", format_count(a).text);
+    sheet_cell(sheet, "%s", format_count(b).text);
+    sheet_cell(sheet, "%s%s", b > a ? "+" : b < a ? "-" : "", format_count(b > a ? b - a : a - b).text);
+}
+
+static void figures_write(struct sheet *sheet, const struct diff *diff) {
+    static const char *const headings[] = {"Figure", "A", "B", "Difference", NULL};
+    const struct timeline *a = diff->a.timeline, *b = diff->b.timeline;
+    sheet_heading(sheet, 3, "Figures");
+    sheet_table(sheet, headings, "lrrr");
+    figure_row(sheet, "Compared", diff->comparison.a_bytes, diff->comparison.b_bytes);
+    figure_row(sheet, "Peak", a->peak_bytes, b->peak_bytes);
+    figure_row(sheet, "At the beginning", a->start_bytes, b->start_bytes);
+    figure_row(sheet, "At the end", a->end_bytes, b->end_bytes);
+    figure_row(sheet, "Reserved peak", a->reserved_peak, b->reserved_peak);
+    figure_row(sheet, "Reserved, not in use then", unused_at_peak(a), unused_at_peak(b));
+    count_row(sheet, "Allocations", a->device->lives.count, b->device->lives.count);
+    count_row(sheet, "Events", a->device->n_events, b->device->n_events);
+    if (diff->a.n_steps != 0 || diff->b.n_steps != 0)
+        count_row(sheet, "Steps", diff->a.n_steps, diff->b.n_steps);
+    sheet_table_end(sheet);
+}
+
+static void sum_cells(struct sheet *sheet, uint64_t a, uint64_t b, uint64_t a_count, uint64_t b_count) {
+    sheet_cell(sheet, "%s", format_bytes_change(compare_delta(a, b)).text);
+    sheet_cell(sheet, "%s", format_bytes(a).text);
+    sheet_cell(sheet, "%s", format_bytes(b).text);
+    sheet_cell(sheet, "%s", format_count(a_count).text);
+    sheet_cell(sheet, "%s", format_count(b_count).text);
+}
+
+/* How many sites are not the same; they come first. */
+static uint32_t sites_that_differ(const struct comparison *comparison) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < comparison->n_listed; i++)
+        n += comparison->site[i].change != CHANGE_SAME;
+    return n;
+}
+
+static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
+    static const char *const headings[] = {"Difference", "A", "B", "in A", "in B", "Change", "Call site", NULL};
+    const struct comparison *comparison = &diff->comparison;
+    uint32_t differ = sites_that_differ(comparison), shown = 0;
+    char text[1024];
+    sheet_heading(sheet, 3, "Call sites");
+    if (differ == 0) {
+        sheet_say(sheet, "All %s are the same.", words_counted(sheet, comparison->n_listed, "call site"));
+        return;
+    }
+    sheet_table(sheet, headings, "rrrrrll");
+    for (uint32_t i = 0; i < comparison->n_listed && (top == 0 || shown < top); i++) {
+        const struct compare_site *site = &comparison->site[i];
+        if (site->change == CHANGE_SAME)
+            continue;
+        sum_cells(sheet, site->a.bytes, site->b.bytes, site->a.count, site->b.count);
+        sheet_cell(sheet, "%s", diff_change_name(site->change));
+        diff_site_text(diff, site, text, sizeof text);
+        sheet_cell(sheet, "%s", sheet_name(sheet, text, strlen(text)));
+        shown++;
+    }
+    sheet_table_end(sheet);
+    if (differ > shown)
+        sheet_say(sheet, "Not listed: %s that differ, and %s that are the same.",
+                  words_counted(sheet, differ - shown, "call site"), format_count(comparison->n_listed - differ).text);
+    else if (comparison->n_listed > differ)
+        sheet_say(sheet, "%s the same.",
+                  sheet_format(sheet, "%s %s", words_counted(sheet, comparison->n_listed - differ, "call site"),
+                               comparison->n_listed - differ == 1 ? "is" : "are"));
+}
+
+static void categories_write(struct sheet *sheet, const struct diff *diff) {
+    static const char *const headings[] = {"Difference", "A", "B", "in A", "in B", "Category", NULL};
+    uint32_t order[CATEGORY_COUNT], n = categories_order(diff, order);
+    if (n == 0)
+        return;
+    sheet_heading(sheet, 3, "Categories");
+    sheet_table(sheet, headings, "rrrrrl");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct diff_sum *sum = &diff->category[order[i]];
+        sum_cells(sheet, sum->a_bytes, sum->b_bytes, sum->a_count, sum->b_count);
+        sheet_cell(sheet, "%s", category_name((enum category)order[i]));
+    }
+    sheet_table_end(sheet);
+}
+
+static void side_write(struct sheet *sheet, const char *letter, const struct diff_side *side) {
+    sheet_point(sheet, "%s: %s, device %d, %s", letter, diff_file(sheet, side), (int)side->timeline->device->ordinal,
+                side_moment(sheet, side));
+}
+
+static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
+    static const char *const aligned[] = {"each at its peak", "at the peak of the same step",
+                                          "at the peak of the same annotation"};
+    const char *how = strcmp(diff->aligned_by, "step") == 0 ? aligned[1]
+                      : strcmp(diff->aligned_by, "annotation") == 0 ? aligned[2] : aligned[0];
+    sheet_heading(sheet, 2, sheet_format(sheet, "%s against %s", diff_file(sheet, &diff->b), diff_file(sheet, &diff->a)));
+    verdict_write(sheet, diff);
+    causes_write(sheet, diff);
+    sheet_say(sheet, "Compared %s:", how);
+    side_write(sheet, "A", &diff->a);
+    side_write(sheet, "B", &diff->b);
+    sites_write(sheet, diff, top);
+    categories_write(sheet, diff);
+    figures_write(sheet, diff);
+}
+
+/* ---- documents ---- */
+
+void diff_begin(struct diff_writer *writer) {
+    if (writer->options->format != REPORT_JSON)
+        return;
+    json_object(writer->json, NULL, JSON_LINES);
+    json_u64(writer->json, "schema", 1);
+    if (writer->options->as_several)
+        json_array(writer->json, "comparisons", JSON_LINES);
+}
+
+bool diff_write(struct diff_writer *writer, const struct diff *diff) {
+    if (writer->options->format == REPORT_JSON) {
+        if (writer->options->as_several)
+            json_object(writer->json, NULL, JSON_LINES);
+        add_diff(writer->json, diff);
+        if (writer->options->as_several)
+            json_end(writer->json);
+        return !writer->out->failed;
+    }
+    struct sheet sheet = {.out = writer->out,
+                          .arena = writer->arena,
+                          .markdown = writer->options->format == REPORT_MARKDOWN,
+                          .last = writer->n_written++ == 0 ? SHEET_NOTHING : SHEET_PARAGRAPH};
+    text_write(&sheet, diff, writer->options->top);
+    return !writer->out->failed;
+}
+
+bool diff_end(struct diff_writer *writer) {
+    if (writer->options->format == REPORT_JSON) {
+        if (writer->options->as_several)
+            json_end(writer->json);
+        json_end(writer->json);
+        buffer_add_text(writer->out, "\n");
+    }
+    return !writer->out->failed;
+}

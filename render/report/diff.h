@@ -1,0 +1,63 @@
+/* What differs between two recordings, as text, Markdown or JSON. docs/diff.md explains each figure. */
+#ifndef STRATA_RENDER_REPORT_DIFF_H
+#define STRATA_RENDER_REPORT_DIFF_H
+
+#include "analysis/category.h"
+#include "analysis/causes.h"
+#include "base/buffer.h"
+#include "render/report/report.h"
+
+/* One side, computed; `timeline` is of the whole device. */
+struct diff_side {
+    const char *file;        /* as the reader knows it, with what stands behind it: "run.pickle#step=3" */
+    const char *fingerprint; /* of the input */
+    const struct timeline *timeline;
+    const uint64_t *keep; /* what the filter leaves; NULL: everything */
+    uint32_t moment;
+    uint32_t n_steps; /* 0: none were found */
+};
+
+struct diff_sum {
+    uint64_t a_bytes, b_bytes, a_count, b_count;
+};
+
+struct diff {
+    struct diff_side a, b;
+    const char *aligned_by; /* "peak", "step" or "annotation" */
+    const char *filter;     /* its words; NULL: none */
+    struct comparison comparison;
+    struct causes causes;
+    struct diff_sum category[CATEGORY_COUNT];
+};
+
+/* Fills what is computed, of `a`, `b`, `aligned_by` and `filter`, which are set. Memory from `arena`. False: no memory. */
+bool diff_compute(struct diff *diff, struct arena *arena);
+
+struct diff_options {
+    enum report_format format;
+    uint32_t top;    /* sites in text and Markdown; 0: all. JSON has all of them */
+    bool as_several; /* JSON is a list of comparisons, also of one */
+};
+
+/* Begins and ends a document of one or several diffs; each is written between. False: no memory. */
+struct diff_writer {
+    struct buffer *out;
+    const struct diff_options *options;
+    struct arena *arena;
+    struct json_writer *json;
+    uint32_t n_written;
+};
+void diff_begin(struct diff_writer *writer);
+bool diff_write(struct diff_writer *writer, const struct diff *diff);
+bool diff_end(struct diff_writer *writer);
+
+/* A cause as one sentence: "+14.8 GiB: attention.py:88 forward is new". Cut at capacity - 1 bytes. */
+void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity);
+
+/* "train.py:41 forward" of a row: as B calls it, where B has it. */
+void diff_site_text(const struct diff *diff, const struct compare_site *site, char *text, size_t capacity);
+
+/* "grown" */
+const char *diff_change_name(enum site_change change);
+
+#endif

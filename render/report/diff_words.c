@@ -1,0 +1,127 @@
+/* The sentences of a difference. */
+#include "base/format.h"
+#include "base/json_writer.h"
+#include "layout/site.h"
+#include "render/report/diff.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SITE_NBYTES = 400 };
+
+const char *diff_change_name(enum site_change change) {
+    static const char *const names[] = {[CHANGE_NEW] = "new",
+                                        [CHANGE_GONE] = "gone",
+                                        [CHANGE_GROWN] = "grown",
+                                        [CHANGE_SHRUNK] = "shrunk",
+                                        [CHANGE_SAME] = "same"};
+    return names[change];
+}
+
+void diff_site_text(const struct diff *diff, const struct compare_site *site, char *text, size_t capacity) {
+    bool of_b = profile_exists(&site->b);
+    const struct timeline *timeline = of_b ? diff->b.timeline : diff->a.timeline;
+    site_text(timeline->trace, of_b ? site->b.site : site->a.site, text, (uint32_t)capacity);
+}
+
+static const char *plural(uint64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static void new_text(const struct site_profile *profile, const char *verb, char *text, size_t capacity) {
+    struct figure largest = format_bytes(profile->most_bytes);
+    bool one_size = profile->least_bytes == profile->most_bytes;
+    snprintf(text, capacity, "%s: %s allocation%s of %s%s", verb, format_count(profile->count).text,
+             plural(profile->count), one_size || profile->count == 1 ? "" : "up to ", largest.text);
+}
+
+/* "in 12 call sites, most of it at x" for what many share. */
+static void where_text(const struct cause *cause, const char *site, char *text, size_t capacity) {
+    if (cause->n_sites == 1)
+        snprintf(text, capacity, "%s", site);
+    else
+        snprintf(text, capacity, "%s and %s other call site%s", site, format_count(cause->n_sites - 1).text,
+                 plural(cause->n_sites - 1));
+}
+
+static void size_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s: %s %s at a time; it was %s before%s", where,
+             cause->to > cause->from ? "larger allocations," : "smaller allocations,", format_bytes(cause->to).text,
+             format_bytes(cause->from).text, cause->mean ? " (means)" : "");
+    if (cause->n_sites > 1)
+        snprintf(text, capacity, "%s allocate %s at a time (the first: %s instead of %s), as with another batch or length",
+                 where, cause->to > cause->from ? "more" : "less", format_bytes(cause->to).text,
+                 format_bytes(cause->from).text);
+}
+
+static void often_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s %s %s: %s time%s%s; it was %s before", where,
+             cause->n_sites == 1 ? "allocates" : "allocate", cause->to > cause->from ? "more often" : "less often",
+             format_count(cause->to).text, plural(cause->to), cause->per_step ? " a step" : "",
+             format_count(cause->from).text);
+}
+
+static void kept_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
+                      size_t capacity) {
+    const struct compare_site *site = &diff->comparison.site[cause->row];
+    bool longer = cause->bytes > 0;
+    snprintf(text, capacity,
+             "%s %s %s: an allocation lives for about %s events, %s before; %s %s alive here, %s before", where,
+             cause->n_sites == 1 ? "is" : "are", longer ? "kept longer" : "freed earlier", format_count(cause->to).text,
+             format_count(cause->from).text, format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
+             format_count(site->a.count).text);
+}
+
+static void moved_text(const struct diff *diff, const struct cause *cause, const char *site, char *text,
+                       size_t capacity) {
+    const struct compare_site *row = &diff->comparison.site[cause->row];
+    static const char *const whys[] = {[SITE_SAME] = "",
+                                       [SITE_MOVED] = "only the line is another",
+                                       [SITE_RENAMED] = "the file has another name",
+                                       [SITE_BY_STACK] = "called from the same lines",
+                                       [SITE_ALONE] = ""};
+    char before[SITE_NBYTES];
+    site_text(diff->a.timeline->trace, row->a.site, before, sizeof before);
+    snprintf(text, capacity, "%s was %s before (%s)", site, before, whys[row->match]);
+}
+
+static void moment_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
+                        size_t capacity) {
+    snprintf(text, capacity, "%s %s as before; %s only because the moments differ (event %s and event %s)", where,
+             cause->n_sites == 1 ? "behaves" : "behave", cause->n_sites == 1 ? "it differs" : "they differ",
+             format_count(diff->a.moment == 0 ? 0 : diff->a.moment - 1).text,
+             format_count(diff->b.moment == 0 ? 0 : diff->b.moment - 1).text);
+}
+
+static void older_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
+    snprintf(text, capacity, "%s: %s allocation%s older than the recording; it was %s before", where,
+             format_count(cause->to).text, plural(cause->to), format_count(cause->from).text);
+}
+
+void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
+    const struct compare_site *row = &diff->comparison.site[cause->row];
+    char site[SITE_NBYTES], where[SITE_NBYTES + 60], what[SITE_NBYTES * 3], head[SITE_NBYTES + 60];
+    diff_site_text(diff, row, site, sizeof site);
+    where_text(cause, site, where, sizeof where);
+    switch (cause->kind) {
+    case CAUSE_NEW:
+        snprintf(head, sizeof head, "%s is new", site);
+        new_text(&row->b, head, what, sizeof what);
+        break;
+    case CAUSE_GONE:
+        snprintf(head, sizeof head, "%s is gone", site);
+        new_text(&row->a, head, what, sizeof what);
+        break;
+    case CAUSE_SIZE: size_text(cause, where, what, sizeof what); break;
+    case CAUSE_OFTEN: often_text(cause, where, what, sizeof what); break;
+    case CAUSE_OLDER: older_text(cause, where, what, sizeof what); break;
+    case CAUSE_KEPT: kept_text(diff, cause, where, what, sizeof what); break;
+    case CAUSE_MOMENT: moment_text(diff, cause, where, what, sizeof what); break;
+    case CAUSE_MOVED:
+    case CAUSE_KINDS: moved_text(diff, cause, site, what, sizeof what); break;
+    }
+    if (cause->kind == CAUSE_MOVED)
+        snprintf(text, capacity, "%s", what);
+    else
+        snprintf(text, capacity, "%s: %s", format_bytes_change(cause->bytes).text, what);
+}
