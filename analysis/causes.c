@@ -4,8 +4,9 @@
 #include "base/sort.h"
 
 enum {
-    SHARED_LEAST = 3,     /* so many sites that change by the same factor have one cause */
-    LIFETIME_LEAST = 77,  /* in 1/256 of a binary logarithm: a fifth longer; the rest is noise of other changes */
+    SHARED_LEAST = 3, /* so many sites that change by the same factor have one cause */
+    LIFETIME_LEAST =
+        77, /* in 1/256 of a binary logarithm: a fifth longer; the rest is noise of other changes */
     MOVED_MOST = 20
 };
 
@@ -35,11 +36,13 @@ static bool sizes_differ(const struct site_profile *a, const struct site_profile
 }
 
 /* What is made in a step; the whole run where steps are not known. */
-static bool rates_differ(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
+static bool rates_differ(const struct site_profile *a, const struct site_profile *b,
+                         struct cause_steps steps) {
     if (steps.a == 0 || steps.b == 0)
         return a->made != b->made;
     /* One turn may lie half outside of a recording. */
-    uint64_t left = a->made * steps.b, right = b->made * steps.a, apart = left < right ? right - left : left - right;
+    uint64_t left = a->made * steps.b, right = b->made * steps.a,
+             apart = left < right ? right - left : left - right;
     uint64_t per_a = mean_of(a->made, steps.a), per_b = mean_of(b->made, steps.b);
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
@@ -59,12 +62,12 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return CAUSE_NEW;
     if (!profile_exists(b))
         return CAUSE_GONE;
-    bool often = rates_differ(a, b, steps);
-    if (sizes_differ(a, b) && !often)
-        return CAUSE_SIZE;
-    if (often && (a->made < b->made) == (a->bytes < b->bytes))
-        return CAUSE_OFTEN;
-    if (sizes_differ(a, b))
+    /* What does not go the way of the difference is not its cause. */
+    bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
+    bool often = rates_differ(a, b, steps) && (a->made < b->made) == (a->bytes < b->bytes);
+    if (often)
+        return size && a->made == b->made ? CAUSE_SIZE : CAUSE_OFTEN;
+    if (size)
         return CAUSE_SIZE;
     if (lifetimes_differ(a, b) || (a->at_end < b->at_end && a->bytes < b->bytes) ||
         (a->at_end > b->at_end && a->bytes > b->bytes))
@@ -158,7 +161,9 @@ static uint64_t factor_of(const struct cause *cause) {
         return cause->bytes > 0;
     uint64_t divisor = common_divisor(cause->from, cause->to);
     uint64_t from = divisor != 0 ? cause->from / divisor : 0, to = divisor != 0 ? cause->to / divisor : 0;
-    return from == 0 ? UINT64_MAX >> 8 : to > UINT64_MAX >> 10 ? UINT64_MAX >> 8 : ((to << 10) + from / 2) / from;
+    return from == 0               ? UINT64_MAX >> 8
+           : to > UINT64_MAX >> 10 ? UINT64_MAX >> 8
+                                   : ((to << 10) + from / 2) / from;
 }
 
 static bool may_share(const struct cause *cause) {
@@ -191,7 +196,8 @@ static bool shared_join(struct finding *finding) {
     bool done = rows != NULL && spare != NULL;
     for (uint32_t i = 0; done && i < causes->count; i++)
         if (may_share(&causes->cause[i]))
-            rows[n++] = (struct sort_row){(uint64_t)causes->cause[i].kind << 56 | factor_of(&causes->cause[i]) >> 4, i};
+            rows[n++] = (struct sort_row){
+                (uint64_t)causes->cause[i].kind << 56 | factor_of(&causes->cause[i]) >> 4, i};
     if (done) {
         sort_rows(rows, spare, n);
         causes_join(causes, rows, n);

@@ -21,13 +21,14 @@ enum cause_kind {
 
 struct cause {
     enum cause_kind kind;
-    int64_t bytes;     /* b - a, of all its sites */
-    uint32_t row;      /* of the comparison: its site, or the one with the largest difference */
-    uint32_t n_sites;  /* 1 but for causes that many sites share */
-    uint64_t from, to; /* SIZE: bytes of one allocation; OFTEN: allocations of a step, or of the run; OLDER: allocations;
+    int64_t bytes;    /* b - a, of all its sites */
+    uint32_t row;     /* of the comparison: its site, or the one with the largest difference */
+    uint32_t n_sites; /* 1 but for causes that many sites share */
+    uint64_t from,
+        to; /* SIZE: bytes of one allocation; OFTEN: allocations of a step, or of the run; OLDER: allocations;
                           KEPT: events that an allocation lives, the geometric mean */
-    bool per_step;     /* OFTEN: both recordings have steps */
-    bool mean;         /* SIZE: they are of several sizes, and this is their mean */
+    bool per_step; /* OFTEN: both recordings have steps */
+    bool mean;     /* SIZE: they are of several sizes, and this is their mean */
 };
 
 struct causes {

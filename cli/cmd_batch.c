@@ -160,6 +160,7 @@ static int batch_run(const struct settings *settings) {
 const struct verb verb_batch = {
     .name = "batch",
     .bit = VERB_BATCH,
+    .operands = "PATH... -o DIR",
     .summary = "many snapshots: a page for each rank, and an index that compares them",
     .about = "Finds the snapshots among PATHs, converts them side by side and writes into DIR, for each, a\n"
              "page, a sidecar NAME.strata.json (and with --png a picture), and index.html and summary.json,\n"

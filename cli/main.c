@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct verb *const verbs[] = {&verb_html, &verb_png, &verb_report, &verb_batch};
+static const struct verb *const verbs[] = {&verb_html, &verb_png, &verb_report, &verb_batch, &verb_diff};
 
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 
@@ -56,7 +56,8 @@ static int help_print(void) {
            "  strata snapshot.pickle                      writes snapshot.html\n"
            "  strata png snapshot.pickle -o peak.png\n"
            "  strata report --markdown snapshot.pickle\n"
-           "  strata batch dumps/ -o report/              one page per rank, and an index\n");
+           "  strata batch dumps/ -o report/              one page per rank, and an index\n"
+           "  strata diff before.pickle after.pickle      what changed, cause first\n");
     return printed();
 }
 

@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VERB_PICTURE = VERB_HTML | VERB_PNG, VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_BATCH };
+enum {
+    VERB_PICTURE = VERB_HTML | VERB_PNG,
+    VERB_MANY = VERB_BATCH | VERB_DIFF | VERB_CHECK, /* take several operands */
+    VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_MANY
+};
 
 /* Beside the verbs: the option belongs into settings->flags. */
 enum { SHAPES = 1 << 8 };
@@ -199,6 +203,14 @@ static bool apply_group(struct settings *settings, const char *value) {
     return choice >= 0;
 }
 
+static bool apply_align(struct settings *settings, const char *value) {
+    static const char *const names[] = {
+        [ALIGN_PEAK] = "peak", [ALIGN_STEP] = "step", [ALIGN_ANNOTATION] = "annotation"};
+    int choice = choice_of(value, names, 3);
+    settings->align = choice < 0 ? ALIGN_PEAK : (enum align)choice;
+    return choice >= 0;
+}
+
 static bool apply_jobs(struct settings *settings, const char *value) {
     return apply_number(&settings->jobs, value, 1, 4096);
 }
@@ -261,7 +273,16 @@ static const struct option options[] = {
     {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
      "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
     {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
-    {'f', VERB_ALL, "force", NULL, apply_force, "replace an existing output file"},
+    {'o', VERB_DIFF, "output", "PATH", apply_output,
+     "a file (.txt, .md, .json), a directory, or - for\nstandard output (default: standard output)"},
+    {0, VERB_DIFF, "align", "peak|step|annotation", apply_align,
+     "compare each at its peak (default), or at the peak of\nthe same step or annotation"},
+    {'d', VERB_DIFF | VERB_CHECK, "device", "N", apply_device,
+     "ordinal of the device (default: as strata html)"},
+    {0, VERB_DIFF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
+    {0, VERB_DIFF, "markdown", NULL, apply_markdown, "to paste into an issue"},
+    {0, VERB_DIFF, "top", "N", apply_top, "list so many call sites, 0: all (default: 20)"},
+    {'f', VERB_ALL & ~(unsigned)VERB_CHECK, "force", NULL, apply_force, "replace an existing output file"},
     {'d', VERB_PICTURE | SHAPES, "device", "N", apply_device,
      "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
     {'d', VERB_BATCH | SHAPES, "device", "N", apply_device,
@@ -306,7 +327,7 @@ static const struct option options[] = {
      "leave out what no line of your own code allocated:\n--filter own:yes"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
-    {0, VERB_PICTURE | VERB_REPORT | SHAPES, "redact", NULL, apply_redact,
+    {0, VERB_PICTURE | VERB_REPORT | VERB_DIFF | VERB_CHECK | SHAPES, "redact", NULL, apply_redact,
      "base names instead of paths, and none of the user's\nmetadata"},
     {0, VERB_ALL, "max-memory", "SIZE", apply_max_memory,
      "how much memory the recording may take\n(default: three quarters of what there is)"},
@@ -474,7 +495,7 @@ static enum options_result parse_cluster(struct parse *parse, const char *letter
 
 static enum options_result parse_operand(struct parse *parse, const char *word) {
     struct settings *settings = parse->settings;
-    if (parse->verb->bit == VERB_BATCH) {
+    if ((parse->verb->bit & VERB_MANY) != 0) {
         /* The words before this one have been read, so their places are free. */
         settings->inputs = parse->words;
         settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
@@ -548,7 +569,7 @@ static void option_print(const struct option *option) {
 
 void options_print_help(const struct verb *verb) {
     printf("Usage: strata %s [OPTION]... %s\n\n%s\nOptions:\n", verb->name,
-           verb->bit == VERB_BATCH ? "PATH... -o DIR" : "SNAPSHOT", verb->about);
+           verb->operands != NULL ? verb->operands : "SNAPSHOT", verb->about);
     for (size_t i = 0; i < N_OPTIONS; i++)
         if ((options[i].where & verb->bit) != 0)
             option_print(&options[i]);

@@ -11,7 +11,17 @@
 #include "render/raster/raster.h"
 #include "render/report/report.h"
 
-enum verb_bit { VERB_HTML = 1, VERB_PNG = 2, VERB_REPORT = 4, VERB_BATCH = 8 };
+enum verb_bit {
+    VERB_HTML = 1,
+    VERB_PNG = 2,
+    VERB_REPORT = 4,
+    VERB_BATCH = 8,
+    VERB_DIFF = 64,
+    VERB_CHECK = 128
+};
+
+/* Which moments of two recordings are compared. */
+enum align { ALIGN_PEAK, ALIGN_STEP, ALIGN_ANNOTATION };
 
 enum { FLAGS_CAPACITY = 1024, FILTER_CAPACITY = 1024 };
 
@@ -42,7 +52,9 @@ struct settings {
     enum group_by group;
     uint32_t top; /* 20 at first; 0: all */
 
-    char **inputs; /* batch: all operands; `input` is the first */
+    enum align align; /* diff */
+
+    char **inputs; /* batch, diff, check: all operands; `input` is the first */
     uint32_t n_inputs;
     uint32_t jobs;               /* 0: as many as cores and memory allow */
     bool png, flat, resume;      /* flat: do not descend into directories */
@@ -59,6 +71,7 @@ struct verb {
     const char *name;
     enum verb_bit bit;
     const char *summary;                         /* one line for the list of verbs */
+    const char *operands;                        /* as its usage names them; NULL: one snapshot */
     const char *about;                           /* a paragraph for its own help */
     const char *examples;                        /* lines, each with two blanks before it */
     int (*run)(const struct settings *settings); /* an enum exit_code */

@@ -1,4 +1,4 @@
-/* The verbs, one file each: cmd_html.c, cmd_png.c, cmd_report.c, cmd_batch.c. */
+/* The verbs, one file each: cmd_html.c, cmd_png.c, cmd_report.c, cmd_batch.c, cmd_diff.c. */
 #ifndef STRATA_CLI_VERBS_H
 #define STRATA_CLI_VERBS_H
 
@@ -8,5 +8,6 @@ extern const struct verb verb_html;
 extern const struct verb verb_png;
 extern const struct verb verb_report;
 extern const struct verb verb_batch;
+extern const struct verb verb_diff;
 
 #endif

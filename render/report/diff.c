@@ -47,7 +47,8 @@ static void add_side(struct json_writer *json, const char *name, const struct di
     json_end(json);
 }
 
-static void add_sums(struct json_writer *json, uint64_t a_bytes, uint64_t b_bytes, uint64_t a_count, uint64_t b_count) {
+static void add_sums(struct json_writer *json, uint64_t a_bytes, uint64_t b_bytes, uint64_t a_count,
+                     uint64_t b_count) {
     json_u64(json, "a_bytes", a_bytes);
     json_u64(json, "b_bytes", b_bytes);
     json_i64(json, "delta_bytes", compare_delta(a_bytes, b_bytes));
@@ -149,7 +150,8 @@ static void add_diff(struct json_writer *json, const struct diff *diff) {
     json_u64(json, "a_bytes", comparison->a_bytes);
     json_u64(json, "b_bytes", comparison->b_bytes);
     json_i64(json, "delta_bytes", compare_delta(comparison->a_bytes, comparison->b_bytes));
-    json_i64(json, "peak_delta_bytes", compare_delta(diff->a.timeline->peak_bytes, diff->b.timeline->peak_bytes));
+    json_i64(json, "peak_delta_bytes",
+             compare_delta(diff->a.timeline->peak_bytes, diff->b.timeline->peak_bytes));
     add_causes(json, diff);
     json_array(json, "sites", JSON_LINES);
     for (uint32_t i = 0; i < comparison->n_listed && !json->out->failed; i++)
@@ -176,10 +178,12 @@ static void verdict_write(struct sheet *sheet, const struct diff *diff) {
     if (delta == 0)
         sheet_say(sheet, "A and B hold the same: %s.", words_bytes(sheet, comparison->a_bytes));
     else
-        sheet_say(sheet, "B holds %s %s than A: %s instead of %s.", format_bytes(size).text, delta > 0 ? "more" : "less",
-                  format_bytes(comparison->b_bytes).text, format_bytes(comparison->a_bytes).text);
+        sheet_say(sheet, "B holds %s %s than A: %s instead of %s.", format_bytes(size).text,
+                  delta > 0 ? "more" : "less", format_bytes(comparison->b_bytes).text,
+                  format_bytes(comparison->a_bytes).text);
     if (diff->filter != NULL)
-        sheet_say(sheet, "Only what passes the filter: %s.", sheet_name(sheet, diff->filter, strlen(diff->filter)));
+        sheet_say(sheet, "Only what passes the filter: %s.",
+                  sheet_name(sheet, diff->filter, strlen(diff->filter)));
 }
 
 static void causes_write(struct sheet *sheet, const struct diff *diff) {
@@ -190,7 +194,8 @@ static void causes_write(struct sheet *sheet, const struct diff *diff) {
         sheet_point(sheet, "%s", sheet_quote(sheet, text, strlen(text)));
     }
     if (diff->causes.count > CAUSES_SHOWN)
-        sheet_point(sheet, "and %s smaller; --json has them all", format_count(diff->causes.count - CAUSES_SHOWN).text);
+        sheet_point(sheet, "and %s smaller; --json has them all",
+                    format_count(diff->causes.count - CAUSES_SHOWN).text);
     if (diff->causes.count == 0)
         sheet_say(sheet, "No call site differs at these moments.");
 }
@@ -249,7 +254,8 @@ static uint32_t sites_that_differ(const struct comparison *comparison) {
 }
 
 static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
-    static const char *const headings[] = {"Difference", "A", "B", "in A", "in B", "Change", "Call site", NULL};
+    static const char *const headings[] = {"Difference", "A",      "B",         "in A",
+                                           "in B",       "Change", "Call site", NULL};
     const struct comparison *comparison = &diff->comparison;
     uint32_t differ = sites_that_differ(comparison), shown = 0;
     char text[1024];
@@ -272,10 +278,12 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
     sheet_table_end(sheet);
     if (differ > shown)
         sheet_say(sheet, "Not listed: %s that differ, and %s that are the same.",
-                  words_counted(sheet, differ - shown, "call site"), format_count(comparison->n_listed - differ).text);
+                  words_counted(sheet, differ - shown, "call site"),
+                  format_count(comparison->n_listed - differ).text);
     else if (comparison->n_listed > differ)
         sheet_say(sheet, "%s the same.",
-                  sheet_format(sheet, "%s %s", words_counted(sheet, comparison->n_listed - differ, "call site"),
+                  sheet_format(sheet, "%s %s",
+                               words_counted(sheet, comparison->n_listed - differ, "call site"),
                                comparison->n_listed - differ == 1 ? "is" : "are"));
 }
 
@@ -295,16 +303,19 @@ static void categories_write(struct sheet *sheet, const struct diff *diff) {
 }
 
 static void side_write(struct sheet *sheet, const char *letter, const struct diff_side *side) {
-    sheet_point(sheet, "%s: %s, device %d, %s", letter, diff_file(sheet, side), (int)side->timeline->device->ordinal,
-                side_moment(sheet, side));
+    sheet_point(sheet, "%s: %s, device %d, %s", letter, diff_file(sheet, side),
+                (int)side->timeline->device->ordinal, side_moment(sheet, side));
 }
 
 static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
     static const char *const aligned[] = {"each at its peak", "at the peak of the same step",
                                           "at the peak of the same annotation"};
-    const char *how = strcmp(diff->aligned_by, "step") == 0 ? aligned[1]
-                      : strcmp(diff->aligned_by, "annotation") == 0 ? aligned[2] : aligned[0];
-    sheet_heading(sheet, 2, sheet_format(sheet, "%s against %s", diff_file(sheet, &diff->b), diff_file(sheet, &diff->a)));
+    const char *how = strcmp(diff->aligned_by, "step") == 0         ? aligned[1]
+                      : strcmp(diff->aligned_by, "annotation") == 0 ? aligned[2]
+                                                                    : aligned[0];
+    sheet_heading(
+        sheet, 2,
+        sheet_format(sheet, "%s against %s", diff_file(sheet, &diff->b), diff_file(sheet, &diff->a)));
     verdict_write(sheet, diff);
     causes_write(sheet, diff);
     sheet_say(sheet, "Compared %s:", how);

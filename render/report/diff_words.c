@@ -46,19 +46,20 @@ static void where_text(const struct cause *cause, const char *site, char *text, 
 
 static void size_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
     snprintf(text, capacity, "%s: %s %s at a time; it was %s before%s", where,
-             cause->to > cause->from ? "larger allocations," : "smaller allocations,", format_bytes(cause->to).text,
-             format_bytes(cause->from).text, cause->mean ? " (means)" : "");
+             cause->to > cause->from ? "larger allocations," : "smaller allocations,",
+             format_bytes(cause->to).text, format_bytes(cause->from).text, cause->mean ? " (means)" : "");
     if (cause->n_sites > 1)
-        snprintf(text, capacity, "%s allocate %s at a time (the first: %s instead of %s), as with another batch or length",
+        snprintf(text, capacity,
+                 "%s allocate %s at a time (the first: %s instead of %s), as with another batch or length",
                  where, cause->to > cause->from ? "more" : "less", format_bytes(cause->to).text,
                  format_bytes(cause->from).text);
 }
 
 static void often_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
     snprintf(text, capacity, "%s %s %s: %s time%s%s; it was %s before", where,
-             cause->n_sites == 1 ? "allocates" : "allocate", cause->to > cause->from ? "more often" : "less often",
-             format_count(cause->to).text, plural(cause->to), cause->per_step ? " a step" : "",
-             format_count(cause->from).text);
+             cause->n_sites == 1 ? "allocates" : "allocate",
+             cause->to > cause->from ? "more often" : "less often", format_count(cause->to).text,
+             plural(cause->to), cause->per_step ? " a step" : "", format_count(cause->from).text);
 }
 
 static void kept_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
@@ -66,10 +67,10 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
     const struct compare_site *site = &diff->comparison.site[cause->row];
     bool longer = cause->bytes > 0;
     snprintf(text, capacity,
-             "%s %s %s: an allocation lives for about %s events, %s before; %s %s alive here, %s before", where,
-             cause->n_sites == 1 ? "is" : "are", longer ? "kept longer" : "freed earlier", format_count(cause->to).text,
-             format_count(cause->from).text, format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
-             format_count(site->a.count).text);
+             "%s %s %s: an allocation lives for about %s events, %s before; %s %s alive here, %s before",
+             where, cause->n_sites == 1 ? "is" : "are", longer ? "kept longer" : "freed earlier",
+             format_count(cause->to).text, format_count(cause->from).text, format_count(site->b.count).text,
+             site->b.count == 1 ? "is" : "are", format_count(site->a.count).text);
 }
 
 static void moved_text(const struct diff *diff, const struct cause *cause, const char *site, char *text,
@@ -87,8 +88,9 @@ static void moved_text(const struct diff *diff, const struct cause *cause, const
 
 static void moment_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
                         size_t capacity) {
-    snprintf(text, capacity, "%s %s as before; %s only because the moments differ (event %s and event %s)", where,
-             cause->n_sites == 1 ? "behaves" : "behave", cause->n_sites == 1 ? "it differs" : "they differ",
+    snprintf(text, capacity, "%s %s as before; %s only because the moments differ (event %s and event %s)",
+             where, cause->n_sites == 1 ? "behaves" : "behave",
+             cause->n_sites == 1 ? "it differs" : "they differ",
              format_count(diff->a.moment == 0 ? 0 : diff->a.moment - 1).text,
              format_count(diff->b.moment == 0 ? 0 : diff->b.moment - 1).text);
 }
@@ -100,7 +102,7 @@ static void older_text(const struct cause *cause, const char *where, char *text,
 
 void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {
     const struct compare_site *row = &diff->comparison.site[cause->row];
-    char site[SITE_NBYTES], where[SITE_NBYTES + 60], what[SITE_NBYTES * 3], head[SITE_NBYTES + 60];
+    char site[SITE_NBYTES], where[SITE_NBYTES + 100], what[SITE_NBYTES * 3], head[SITE_NBYTES + 100];
     diff_site_text(diff, row, site, sizeof site);
     where_text(cause, site, where, sizeof where);
     switch (cause->kind) {

@@ -1,0 +1,366 @@
+#include "analysis/steps.h"
+#include "base/format.h"
+#include "base/json_writer.h"
+#include "cli/exit_code.h"
+#include "cli/memory.h"
+#include "cli/operand.h"
+#include "cli/output.h"
+#include "cli/render.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+#include "cli/window.h"
+#include "layout/phases.h"
+#include "render/report/diff.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- one side ---- */
+
+struct side {
+    struct operand operand;
+    struct settings settings; /* of its reading: with the operand's path and device */
+    struct recording recording;
+    bool open;
+    struct arena scratch;
+    struct timeline timeline;
+    struct filter_set filter;
+    struct selection selection;
+    struct steps steps;
+    uint32_t moment;
+    char shown[512]; /* the file's name and the keys behind it */
+};
+
+static void side_release(struct side *side) {
+    if (side->open) {
+        arena_release(&side->scratch);
+        recording_release(&side->recording);
+    }
+    operand_release(&side->operand);
+}
+
+static int side_no_memory(const struct side *side) {
+    recording_print_no_memory(&side->recording, side->scratch.limit_hit);
+    return EXIT_CODE_FAILED;
+}
+
+static int side_compute(struct side *side, uint32_t device) {
+    const struct recording *recording = &side->recording;
+    if (!timeline_init(&side->timeline, &recording->trace, device, &side->scratch) ||
+        !steps_find(&side->steps, &side->timeline, &side->scratch))
+        return side_no_memory(side);
+    if (!filter_set_make(&side->filter, recording, &side->settings, &side->scratch))
+        return EXIT_CODE_FAILED;
+    if (side->filter.query != NULL &&
+        !selection_make(&side->selection, &side->timeline, side->filter.query, &side->scratch))
+        return side_no_memory(side);
+    side->moment = side->timeline.peak_moment;
+    return EXIT_CODE_DONE;
+}
+
+/* Opens, reads and computes; `used` bytes of the memory are another side's. An enum exit_code. */
+static int side_open(struct side *side, const char *word, const struct settings *settings, size_t used) {
+    uint32_t device;
+    int code;
+    side->settings = *settings;
+    if (!operand_parse(&side->operand, word))
+        return EXIT_CODE_USAGE;
+    side->settings.input = side->operand.path;
+    if (side->operand.has_device) {
+        side->settings.has_device = true;
+        side->settings.device = side->operand.device;
+    }
+    size_t limit = settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
+    side->settings.max_memory_nbytes = limit > used ? limit - used : 1;
+    if (!recording_open(&side->recording, &side->settings))
+        return EXIT_CODE_FAILED;
+    side->open = true;
+    arena_init(&side->scratch, memory_host(), SIZE_MAX);
+    if (!recording_read(&side->recording, &side->settings))
+        return EXIT_CODE_FAILED;
+    if (!recording_choose_device(&side->recording, &side->settings, &device, &code))
+        return code;
+    recording_scratch(&side->recording, &side->scratch);
+    snprintf(side->shown, sizeof side->shown, "%s%s", side->recording.input.name,
+             word + strlen(side->operand.path));
+    return side_compute(side, device);
+}
+
+static uint32_t step_peak(const struct side *side, uint32_t step) {
+    return timeline_peak_in(&side->timeline, side->steps.begin[step], side->steps.begin[step + 1]);
+}
+
+static int step_missing(const struct side *side) {
+    const struct steps *steps = &side->steps;
+    if (steps->count == 0)
+        terminal_error(side->recording.input.shown,
+                       "has no steps: neither annotations nor a repetition show any");
+    else
+        terminal_error(side->recording.input.shown,
+                       "has no step %" PRIu64 "; its steps are %" PRId64 " to %" PRId64, side->operand.step,
+                       steps->first_number, steps->first_number + steps->count - 1);
+    return EXIT_CODE_USAGE;
+}
+
+/* The moment that stands behind the path. */
+static int side_moment(struct side *side) {
+    const struct operand *operand = &side->operand;
+    const char *reason = NULL;
+    int64_t step = (int64_t)operand->step - side->steps.first_number;
+    if (operand->at.base != POSITION_NONE &&
+        !window_moment(&side->timeline, operand->at, &side->moment, &reason)) {
+        terminal_error(side->recording.input.shown, "#at: %s", reason);
+        return EXIT_CODE_USAGE;
+    }
+    if (!operand->has_step)
+        return EXIT_CODE_DONE;
+    if (step < 0 || step >= side->steps.count)
+        return step_missing(side);
+    side->moment = step_peak(side, (uint32_t)step);
+    return EXIT_CODE_DONE;
+}
+
+static bool moment_is_given(const struct side *side) {
+    return side->operand.has_step || side->operand.at.base != POSITION_NONE;
+}
+
+/* ---- alignment ---- */
+
+/* The step of A that holds its peak (or the nearest), and the same of B, by number where both are numbered. */
+static bool align_steps(struct side *a, struct side *b) {
+    if (a->steps.count == 0 || b->steps.count == 0)
+        return false;
+    uint32_t step = steps_at(&a->steps, a->timeline.peak_moment);
+    if (step == UINT32_MAX)
+        step = a->timeline.peak_moment < a->steps.begin[0] ? 0 : a->steps.count - 1;
+    int64_t other = (int64_t)step + a->steps.first_number - b->steps.first_number;
+    if (other < 0 || other >= b->steps.count)
+        other = step < b->steps.count ? step : b->steps.count - 1;
+    a->moment = step_peak(a, step);
+    b->moment = step_peak(b, (uint32_t)other);
+    return true;
+}
+
+struct named {
+    const uint8_t *name;
+    uint32_t nbytes, nth; /* which of that name */
+};
+
+static uint32_t phase_moment(const struct timeline *timeline, int64_t us) {
+    return us == INT64_MAX ? timeline->n_moments : us <= 0 ? 0 : timeline_moment_at(timeline, us - 1) + 1;
+}
+
+static uint32_t phase_peak(const struct timeline *timeline, const struct phase *phase) {
+    uint32_t from = phase_moment(timeline, phase->start_us), to = phase_moment(timeline, phase->end_us);
+    to = to > timeline->n_moments ? timeline->n_moments : to;
+    return to > from                    ? timeline_peak_in(timeline, from, to)
+           : from < timeline->n_moments ? from
+                                        : timeline->n_moments - 1;
+}
+
+/* The innermost phase around the peak. False: there is none. */
+static bool phase_of_peak(const struct side *side, const struct phases *phases, struct named *named,
+                          uint32_t *moment) {
+    const struct timeline *timeline = &side->timeline;
+    const struct phase *best = NULL;
+    for (uint32_t i = 0; i < phases->count; i++) {
+        const struct phase *phase = &phases->phase[i];
+        bool around = !phase->internal && phase_moment(timeline, phase->start_us) <= timeline->peak_moment &&
+                      timeline->peak_moment < phase_moment(timeline, phase->end_us);
+        best = around && (best == NULL || phase->depth >= best->depth) ? phase : best;
+    }
+    if (best == NULL)
+        return false;
+    *named = (struct named){.nth = 0};
+    named->name = trace_string(timeline->trace, best->name, &named->nbytes);
+    for (const struct phase *phase = phases->phase; phase < best; phase++)
+        named->nth += trace_strings_equal(timeline->trace, phase->name, best->name);
+    *moment = phase_peak(timeline, best);
+    return true;
+}
+
+/* The phase of that name and number, or the last of that name. */
+static bool phase_find(const struct side *side, const struct phases *phases, struct named named,
+                       uint32_t *moment) {
+    const struct phase *found = NULL;
+    for (uint32_t i = 0, nth = 0; i < phases->count && nth <= named.nth; i++) {
+        uint32_t nbytes;
+        const uint8_t *name = trace_string(side->timeline.trace, phases->phase[i].name, &nbytes);
+        if (nbytes == named.nbytes && memcmp(name, named.name, nbytes) == 0) {
+            found = &phases->phase[i];
+            nth++;
+        }
+    }
+    if (found != NULL)
+        *moment = phase_peak(&side->timeline, found);
+    return found != NULL;
+}
+
+static bool align_annotations(struct side *a, struct side *b) {
+    struct phases of_a, of_b;
+    struct named named;
+    uint32_t moment_a, moment_b;
+    if (!phases_find(&a->timeline, &a->scratch, &of_a) || !phases_find(&b->timeline, &b->scratch, &of_b) ||
+        !phase_of_peak(a, &of_a, &named, &moment_a) || !phase_find(b, &of_b, named, &moment_b))
+        return false;
+    a->moment = moment_a;
+    b->moment = moment_b;
+    return true;
+}
+
+/* Sets both moments; returns what they are aligned by. */
+static const char *sides_align(struct side *a, struct side *b, enum align align) {
+    if (moment_is_given(a) || moment_is_given(b))
+        return a->operand.has_step && b->operand.has_step ? "step" : "event";
+    a->moment = a->timeline.peak_moment;
+    b->moment = b->timeline.peak_moment;
+    if (align == ALIGN_STEP && align_steps(a, b))
+        return "step";
+    if (align == ALIGN_ANNOTATION && align_annotations(a, b))
+        return "annotation";
+    if (align != ALIGN_PEAK)
+        terminal_note(b->recording.input.shown,
+                      "has no %s in common with the first; each is compared at its peak",
+                      align == ALIGN_STEP ? "steps" : "annotation");
+    return "peak";
+}
+
+/* ---- output ---- */
+
+static struct diff_side diff_side_of(const struct side *side) {
+    return (struct diff_side){.file = side->shown,
+                              .fingerprint = side->recording.fingerprint,
+                              .timeline = &side->timeline,
+                              .keep = side->filter.query != NULL ? side->selection.keep : NULL,
+                              .moment = side->moment,
+                              .n_steps = side->steps.count};
+}
+
+static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
+                    const struct settings *settings) {
+    struct arena arena;
+    arena_init(&arena, arena_share(&b->scratch), SIZE_MAX);
+    const char *aligned_by = sides_align(a, b, settings->align);
+    struct diff diff = {.a = diff_side_of(a),
+                        .b = diff_side_of(b),
+                        .aligned_by = aligned_by,
+                        .filter = settings->filter[0] != '\0' ? settings->filter : NULL};
+    writer->arena = &arena;
+    bool done = diff_compute(&diff, &arena) && diff_write(writer, &diff);
+    arena_release(&arena);
+    return done ? EXIT_CODE_DONE : side_no_memory(b);
+}
+
+/* Each of the others against the first, one at a time in memory. */
+static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings) {
+    int code = EXIT_CODE_DONE;
+    diff_begin(writer);
+    for (uint32_t i = 1; code == EXIT_CODE_DONE && i < settings->n_inputs; i++) {
+        struct side *side = calloc(1, sizeof *side);
+        if (side == NULL)
+            return side_no_memory(base);
+        code = side_open(side, settings->inputs[i], settings,
+                         base->recording.trace.arena.used_nbytes + base->scratch.used_nbytes);
+        if (code == EXIT_CODE_DONE)
+            code = side_moment(side);
+        if (code == EXIT_CODE_DONE)
+            code = diff_one(writer, base, side, settings);
+        side_release(side);
+        free(side);
+    }
+    return code == EXIT_CODE_DONE && !diff_end(writer) ? side_no_memory(base) : code;
+}
+
+static int diff_write_all(struct side *base, const struct settings *settings, const struct output *output) {
+    struct diff_options options = {
+        .format = settings->format, .top = settings->top, .as_several = settings->n_inputs > 2};
+    struct buffer out = {0};
+    struct json_writer json = json_writer_of(&out);
+    struct diff_writer writer = {.out = &out, .options = &options, .json = &json};
+    int code = side_moment(base);
+    if (code == EXIT_CODE_DONE)
+        code = diff_others(&writer, base, settings);
+    if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
+        code = EXIT_CODE_FAILED;
+    buffer_release(&out);
+    return code;
+}
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t length = strlen(text), n = strlen(ending);
+    return length >= n && strcmp(text + length - n, ending) == 0;
+}
+
+/* The output's ending says the format where no option does. False: printed. */
+static bool format_choose(struct settings *settings) {
+    const char *path = settings->output != NULL ? settings->output : "-";
+    if (settings->two_formats) {
+        terminal_error(NULL, "diff: --json and --markdown are two formats; ask for one at a time");
+        return false;
+    }
+    if (ends_with(path, ".html") || ends_with(path, ".png")) {
+        terminal_error(path, "a difference is written as text, Markdown (.md) or JSON (.json) so far; its "
+                             "picture and page are "
+                             "not there yet");
+        return false;
+    }
+    if (settings->format == REPORT_TEXT && ends_with(path, ".json"))
+        settings->format = REPORT_JSON;
+    if (settings->format == REPORT_TEXT && ends_with(path, ".md"))
+        settings->format = REPORT_MARKDOWN;
+    return true;
+}
+
+static int diff_read(struct side *base, const struct settings *settings) {
+    struct output output;
+    static const char *const endings[] = {
+        [REPORT_TEXT] = ".diff.txt", [REPORT_JSON] = ".diff.json", [REPORT_MARKDOWN] = ".diff.md"};
+    struct output_request request = {settings->output != NULL ? settings->output : "-",
+                                     endings[settings->format], settings->force, false};
+    int code = side_open(base, settings->inputs[0], settings, 0);
+    if (code != EXIT_CODE_DONE)
+        return code;
+    if (!output_choose(&output, &request, &base->recording.input))
+        return EXIT_CODE_FAILED;
+    code = diff_write_all(base, settings, &output);
+    output_release(&output);
+    return code;
+}
+
+static int diff_run(const struct settings *given) {
+    struct settings settings = *given;
+    if (settings.n_inputs < 2) {
+        terminal_error(NULL, "diff: two recordings are needed, and one is named");
+        return EXIT_CODE_USAGE;
+    }
+    if (!format_choose(&settings))
+        return EXIT_CODE_USAGE;
+    struct side *base = calloc(1, sizeof *base);
+    if (base == NULL) {
+        terminal_error(NULL, "no memory");
+        return EXIT_CODE_FAILED;
+    }
+    int code = diff_read(base, &settings);
+    side_release(base);
+    free(base);
+    return code;
+}
+
+const struct verb verb_diff = {
+    .name = "diff",
+    .bit = VERB_DIFF,
+    .summary = "what changed between two recordings, cause first",
+    .operands = "A B [C...]",
+    .about =
+        "Compares B with A: one sentence per cause, largest difference first, then every call site; the "
+        "differences\n"
+        "sum up to that of the totals. Several are each compared with the first. Behind a path, #step=3,\n"
+        "#at=peak (or an event) and #device=1 choose a moment and a device.\n",
+    .examples = "  strata diff before.pickle after.pickle\n"
+                "  strata diff --markdown eager.pickle compiled.pickle -o change.md\n"
+                "  strata diff run.pickle#step=3 run.pickle#step=7\n"
+                "  strata diff --json --align step a.pickle b.pickle | jq .causes\n",
+    .run = diff_run,
+};

@@ -1,0 +1,21 @@
+/* A recording and a moment in it, as strata diff takes them: "run.pickle#device=1#step=3", "run.pickle#at=peak-500". */
+#ifndef STRATA_CLI_OPERAND_H
+#define STRATA_CLI_OPERAND_H
+
+#include "cli/filter.h"
+#include "cli/recording.h"
+
+struct operand {
+    const char *word; /* as given */
+    char *path;       /* without what stands behind it; free with operand_release */
+    bool has_device, has_step;
+    int32_t device;
+    uint64_t step;      /* its number as people see it */
+    struct position at; /* POSITION_NONE: not given */
+};
+
+/* What is behind the path begins with # or &. A path that exists is taken whole. False: printed, release nothing. */
+bool operand_parse(struct operand *operand, const char *word);
+void operand_release(struct operand *operand);
+
+#endif

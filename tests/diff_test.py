@@ -1,0 +1,347 @@
+#!/usr/bin/env python3
+"""strata diff on twins: two generated training runs of which the second has one planted change. The cause must be named
+first, and the differences of all call sites must sum up to that of the totals, to the byte; an independent replay sums the
+sites up again.
+
+    STRATA=path/to/strata diff_test.py [PAIRS]
+"""
+
+import collections
+import json
+import os
+import pathlib
+import pickle
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import replay  # noqa: E402
+
+STRATA = os.environ.get("STRATA", "strata")
+CORPUS = os.environ.get("STRATA_CORPUS")
+SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
+PAIRS = 30
+CHANGES = ("new", "larger", "kept", "moved", "renamed", "order", "batch")
+MIB = 1 << 20
+TORCH = "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py"
+
+
+def run(*words):
+    return subprocess.run([STRATA, *map(str, words)], capture_output=True, timeout=120)
+
+
+def diff(*words):
+    done = run("diff", "--json", *words)
+    if done.returncode != 0:
+        raise AssertionError(f"{words} exits {done.returncode}: {done.stderr.decode(errors='replace')[-500:]}")
+    return json.loads(done.stdout)
+
+
+# ---- twins ----
+
+
+class Site:
+    def __init__(self, file, line, name, bytes_, role):
+        self.file, self.line, self.name, self.bytes, self.role = file, line, name, bytes_, role
+
+    def text(self):
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line} {self.name}"
+
+
+def program_of(rng):
+    """Call sites of a model: several lines of several files, each with what its memory is for."""
+    sites, files = [], rng.sample(("attention", "mlp", "norm", "embed", "rotary", "router", "head", "conv"), rng.randint(3, 5))
+    for file in files:
+        line = rng.randint(20, 60)
+        for name in rng.sample(("forward", "project", "mix", "split"), rng.randint(2, 3)):
+            for _ in range(rng.randint(1, 2)):
+                line += rng.randint(2, 9)
+                sites.append(Site(f"/home/me/model/{file}.py", line, name, rng.randint(1, 24) * MIB // 4 + 512 * rng.randint(0, 9),
+                                  rng.choice(("kept", "kept", "temporary"))))
+            line += 20
+    for wanted in ("kept", "temporary"):
+        if not any(site.role == wanted for site in sites):
+            sites[0 if wanted == "kept" else -1].role = wanted
+    return sites
+
+
+class Run:
+    """Writes the events of a loop. Activations are freed in the backward pass, temporaries at once."""
+
+    def __init__(self, sites, layers, steps, order=None):
+        self.sites, self.layers, self.events, self.open, self.next = sites, layers, [], {}, 0x7F00_0000_0000
+        self.weights = [self.alloc(Site("/home/me/train.py", 12, "build", 2 * MIB + 512 * i, "weight")) for i in range(layers)]
+        for step in order or range(steps):
+            self.step(step)
+        self.alloc(Site("/home/me/train.py", 90, "finish", 512, "weight"))
+
+    def frames(self, site):
+        caller = {"filename": "/home/me/model/block.py", "line": 31, "name": "forward"}
+        root = {"filename": "/home/me/train.py", "line": 40, "name": "main"}
+        own = {"filename": site.file, "line": site.line, "name": site.name}
+        return [own, {"filename": TORCH, "line": 1532, "name": "_call_impl"}, caller, root]
+
+    def alloc(self, site, bytes_=None):
+        bytes_ = bytes_ or site.bytes
+        address, self.next = self.next, self.next + (bytes_ + 511) // 512 * 512
+        self.events.append({"action": "alloc", "addr": address, "size": bytes_, "stream": 0, "frames": self.frames(site)})
+        self.open[address] = bytes_
+        return address
+
+    def free(self, address):
+        bytes_ = self.open.pop(address)
+        for action in ("free_requested", "free_completed"):
+            self.events.append({"action": action, "addr": address, "size": bytes_, "stream": 0, "frames": []})
+
+    def step(self, number):
+        held = []
+        scale = (3, 4)[number % 2]
+        for _ in range(self.layers):
+            for site in self.sites:
+                address = self.alloc(site, site.bytes * scale // 4 // 512 * 512 + 512)
+                if site.role == "kept":
+                    held.append(address)
+                else:
+                    self.free(address)
+        gradient = Site("/home/me/train.py", 55, "backward", MIB, "temporary")
+        for address in reversed(held):
+            new = self.alloc(gradient)
+            self.free(address)
+            self.free(new)
+
+    def write(self, path, skipped):
+        """Without the first `skipped` events: what they allocated is older than the recording."""
+        for i, event in enumerate(self.events):
+            event["time_us"] = 1_700_000_000_000_000 + 10 * i
+        with open(path, "wb") as file:
+            pickle.dump({"segments": [], "device_traces": [self.events[skipped:]]}, file, protocol=4)
+
+
+def changed(rng, sites, change):
+    """The second twin's sites, and the planted one."""
+    twins = [Site(s.file, s.line, s.name, s.bytes, s.role) for s in sites]
+    planted = rng.choice([s for s in twins if s.role == ("temporary" if change == "kept" else "kept")])
+    if change == "new":
+        after = rng.choice(twins)
+        planted = Site(after.file, after.line + 1, after.name, rng.randint(2, 9) * MIB, "kept")
+        twins.insert(twins.index(after) + 1, planted)
+    elif change == "larger":
+        planted.bytes = planted.bytes * 2 + 3 * MIB
+    elif change == "kept":
+        planted.role = "kept"
+    elif change == "moved":
+        by = rng.choice((-3, 1, 4, 17))
+        for site in twins:
+            if (site.file, site.name) == (planted.file, planted.name):
+                site.line += by
+    elif change == "renamed":
+        old = planted.file
+        for site in twins:
+            if site.file == old:
+                site.file = old.replace(".py", "_v2.py")
+    elif change == "batch":
+        for site in twins:
+            site.bytes *= 2
+    return twins, planted
+
+
+class Pair:
+    def __init__(self, seed, folder):
+        rng = random.Random(f"diff {seed}")
+        self.change = CHANGES[seed % len(CHANGES)]
+        self.rng = rng
+        sites = program_of(rng)
+        layers, steps = rng.randint(2, 5), rng.randint(3, 6)
+        order = list(range(steps))
+        other = order[::-1] if self.change == "order" else order
+        twins, self.planted = changed(rng, sites, self.change)
+        skipped = rng.choice((0, 0, layers, layers // 2))
+        self.paths = [pathlib.Path(folder, f"{seed}{letter}.pickle") for letter in "ab"]
+        Run(sites, layers, steps, order).write(self.paths[0], skipped)
+        Run(twins, layers, steps, other).write(self.paths[1], skipped)
+        self.document = diff(*self.paths)
+        self.failures = []
+
+    def expect(self, right, what):
+        if not right:
+            self.failures.append(f"{self.paths[0].stem} {self.change}: {what}; causes "
+                                 f"{[c['title'] for c in self.document['causes'][:3]]}")
+
+    def check(self):
+        self.check_sums()
+        self.check_sites()
+        getattr(self, f"check_{self.change}")()
+        return self.failures
+
+    def check_sums(self):
+        d = self.document
+        self.expect(d["delta_bytes"] == d["b_bytes"] - d["a_bytes"], "delta is not b - a")
+        for part in ("sites", "categories"):
+            self.expect(sum(each["delta_bytes"] for each in d[part]) == d["delta_bytes"], f"{part} do not sum up")
+        self.expect([abs(s["delta_bytes"]) for s in d["sites"]] == sorted((abs(s["delta_bytes"]) for s in d["sites"]), reverse=True),
+                    "sites are not in order")
+
+    def check_sites(self):
+        """What a plain replay says of both peaks."""
+        for letter, path in zip("ab", self.paths):
+            (device,) = replay.read_devices(path)
+            peak = device.curve.index(max(device.curve))
+            wanted = collections.Counter()
+            for life in device.lives:
+                if life.alive(peak):
+                    wanted[self.site_of(life)] += life.size
+            got = collections.Counter()
+            for row in self.document["sites"]:
+                got[row.get("a_site", row["site"]) if letter == "a" else row["site"]] += row[f"{letter}_bytes"]
+            self.expect(+got == +wanted, f"sites of {letter} differ from the replay's")
+            self.expect(self.document[letter]["event"] == peak - 1, "another peak")
+
+    def site_of(self, life):
+        for frame in life.frames:
+            if "/torch/" not in frame["filename"]:
+                return f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}"
+        return "(no stack recorded)"
+
+    def first(self):
+        return self.document["causes"][0] if self.document["causes"] else {"site": None, "kind": None, "sites": 0, "bytes": 0}
+
+    def check_cause(self, *kinds):
+        first = self.first()
+        self.expect(first["site"] == self.planted.text() and first["kind"] in kinds and first["sites"] == 1,
+                    f"{self.planted.text()} is not the first cause")
+        self.expect(first["bytes"] > 0 and self.planted.text() in first["title"], "wrong bytes or title")
+
+    def check_new(self):
+        self.check_cause("new")
+
+    def check_larger(self):
+        self.check_cause("size")
+
+    def check_kept(self):
+        self.check_cause("kept")
+
+    def check_moved(self):
+        self.expect(self.document["delta_bytes"] == 0 and {c["kind"] for c in self.document["causes"]} == {"moved"}, "not moved")
+        self.expect(any(c["site"] == self.planted.text() for c in self.document["causes"]), "the line is not named")
+        self.expect(all(s["change"] == "same" for s in self.document["sites"]), "a site is not the same")
+
+    check_renamed = check_moved
+
+    def check_order(self):
+        self.expect({c["kind"] for c in self.document["causes"]} <= {"moment"}, "an order is no cause")
+
+    def check_batch(self):
+        first = self.first()
+        self.expect(first["kind"] == "size" and first["sites"] > 1 and first["bytes"] > 0, "the batch is not the first cause")
+
+
+class Twins(unittest.TestCase):
+    def test_pairs(self):
+        failures = []
+        with tempfile.TemporaryDirectory() as folder:
+            for seed in range(PAIRS):
+                failures += Pair(seed, folder).check()
+        self.assertEqual([], failures[:8], f"{len(failures)} failures in {PAIRS} pairs")
+
+
+class Operands(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.at = pathlib.Path(self.folder.name)
+        self.train, self.leak = SAMPLES / "train.pickle", SAMPLES / "leak_zero_grad.pickle"
+
+    def identity(self, document):
+        for each in document.get("comparisons", [document]):
+            self.assertEqual(each["delta_bytes"], each["b_bytes"] - each["a_bytes"])
+            self.assertEqual(each["delta_bytes"], sum(s["delta_bytes"] for s in each["sites"]))
+
+    def test_moments_steps_and_devices(self):
+        for a, b, by in (("#at=100", "#at=peak", "event"), ("#step=1", "#step=2", "step"), ("#at=oom", "", "event")):
+            path = SAMPLES / "oom.pickle"
+            document = diff(f"{path}{a}", f"{path}{b}")
+            self.identity(document)
+            self.assertEqual(by, document["aligned_by"])
+        self.assertEqual(100, diff(f"{self.train}#at=100", self.train)["a"]["event"])
+        document = diff(f"{SAMPLES / 'two_devices.pickle'}#device=0", f"{SAMPLES / 'two_devices.pickle'}#device=1#at=5")
+        self.assertEqual((0, 1, 5), (document["a"]["device"], document["b"]["device"], document["b"]["event"]))
+        self.identity(document)
+
+    def test_an_existing_path_wins(self):
+        path = self.at / "run#step=3"
+        path.write_bytes(self.train.read_bytes())
+        self.assertEqual(0, diff(path, self.train)["delta_bytes"])
+
+    def test_the_same_file(self):
+        document = diff(self.train, self.train)
+        self.assertEqual((0, 0, []), (document["delta_bytes"], document["peak_delta_bytes"], document["causes"]))
+        self.assertEqual({"same"}, {s["change"] for s in document["sites"]})
+
+    def test_several(self):
+        document = diff(self.train, self.leak, SAMPLES / "oom.pickle")
+        self.assertEqual(2, len(document["comparisons"]))
+        self.identity(document)
+
+    def test_both_ways(self):
+        there, back = diff(self.train, self.leak), diff(self.leak, self.train)
+        self.assertEqual(there["delta_bytes"], -back["delta_bytes"])
+
+    def test_align(self):
+        for how in ("peak", "step", "annotation"):
+            document = diff("--align", how, self.leak, self.train)
+            self.assertEqual(how, document["aligned_by"])
+            self.identity(document)
+
+    def test_formats(self):
+        for name, begins in (("x.json", b"{"), ("x.md", b"### "), ("x.txt", b"train")):
+            self.assertEqual(0, run("diff", self.leak, self.train, "-o", self.at / name).returncode)
+            self.assertEqual(begins, (self.at / name).read_bytes()[: len(begins)])
+        text = run("diff", self.leak, self.train).stdout.decode()
+        self.assertLess(text.index("B holds"), text.index("Call sites"))
+
+    def test_a_filter_counts_on_both_sides(self):
+        document = diff("--filter", "attention", self.leak, self.train)
+        self.assertTrue(all("attention" in s["site"] for s in document["sites"]), document["sites"])
+        self.identity(document)
+        self.assertEqual("attention", document["filter"])
+
+    def test_redacted(self):
+        plain, redacted = diff(self.leak, self.train), diff("--redact", self.leak, self.train)
+        self.assertEqual(plain["sites"], redacted["sites"])
+
+    def test_hostile_and_empty(self):
+        empty, none, text = self.at / "empty", self.at / "none.pickle", self.at / "text"
+        empty.write_bytes(b"")
+        text.write_bytes(b"hello")
+        none.write_bytes(pickle.dumps({"segments": [], "device_traces": [[]]}))
+        for path in (empty, none, text, self.at / "missing"):
+            for pair in ((path, self.train), (self.train, path)):
+                done = run("diff", *pair)
+                self.assertEqual((1, b""), (done.returncode, done.stdout), pair)
+        for name in ("one_event", "hostile_names", "overflow", "streams", "private_pools", "expandable"):
+            self.identity(diff(SAMPLES / f"{name}.pickle", self.train))
+            self.identity(diff(self.train, SAMPLES / f"{name}.pickle"))
+
+    def test_usage(self):
+        for words in (("diff", self.train), ("diff", f"{self.train}#step=x", self.train), ("diff", f"{self.train}#nothing", self.train),
+                      ("diff", f"{self.train}#step=999", self.train), ("diff", f"{self.train}#device=9", self.train),
+                      ("diff", f"{self.train}#step=1#at=5", self.train), ("diff", "--align", "x", self.train, self.leak),
+                      ("diff", "--json", "--markdown", self.train, self.leak)):
+            done = run(*words)
+            self.assertEqual(2, done.returncode, (words, done.stderr))
+
+    @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
+    def test_real_pairs(self):
+        paths = sorted(pathlib.Path(CORPUS).glob("npu_*"))[:2] + sorted(pathlib.Path(CORPUS).glob("oom_expandable_4dev*"))[:1]
+        for path in paths:
+            for other in paths:
+                self.identity(diff(path, other))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1 and sys.argv[1].isdigit():
+        PAIRS = int(sys.argv.pop(1))
+    unittest.main()
