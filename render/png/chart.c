@@ -178,20 +178,18 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
 }
 
 /* What the style needs besides the options. False: no memory. */
-static bool style_fill(struct raster_style *style, const struct chart_input *input, struct arena *scratch) {
+static bool style_fill(struct raster_style *style, struct chart_input *input, struct arena *scratch) {
     const struct timeline *timeline = input->timeline;
     const struct chart_options *options = input->options;
-    uint8_t *category = NULL;
-    if (options->color_by == COLOR_BY_CATEGORY) {
-        category = arena_alloc(scratch, (size_t)timeline->device->lives.count + 1);
-        if (category == NULL || !categories_find(timeline, category, scratch))
-            return false;
-    }
+    uint8_t *category = arena_column(scratch, timeline->device->lives.count, sizeof *category);
+    if (category == NULL || !categories_find(timeline, category, scratch))
+        return false;
+    input->category = category;
     *style = (struct raster_style){.dark = options->dark,
                                    .color_by = options->color_by,
                                    .capacity_bytes = options->capacity_bytes,
                                    .reserved = true,
-                                   .category = category,
+                                   .category = options->color_by == COLOR_BY_CATEGORY ? category : NULL,
                                    .scale = options->scale};
     return true;
 }

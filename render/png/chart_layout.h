@@ -74,7 +74,8 @@ struct chart_input {
     const struct raster_style *style; /* of the plot; not read by the layout */
     const struct group *groups;       /* of `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
-    uint32_t moment; /* the legend's */
+    uint32_t moment;         /* the legend's */
+    const uint8_t *category; /* enum category of every life; NULL: not asked for */
 };
 
 /* What is drawn and listed: the recording, or what the filter leaves of it. */

@@ -410,6 +410,12 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     int32_t keys_top = area.y + area.height - (keys_height(maker, n_keys) - maker->em / 2);
     struct rect table = {area.x, area.y + header, area.width,
                          area.height - header - keys_height(maker, n_keys)};
+    int32_t side = chart_side_height(maker, area.width), rows = (LEGEND_ROWS_MIN + 1) * row + maker->em;
+    if (side != 0 && table.height >= rows + side) {
+        int32_t wanted = ((int32_t)legend_rows_wanted(maker) + 1) * row + maker->em;
+        table.height = wanted + side < table.height ? wanted : table.height - side;
+        chart_side_put(maker, (struct rect){area.x, table.y + table.height, area.width, side});
+    }
     table_put(maker, table);
     for (uint32_t i = 0; i < n_keys; i++)
         key_put(maker, &keys[i], (struct rect){area.x, keys_top + (int32_t)i * row, area.width, row});

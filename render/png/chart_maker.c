@@ -127,6 +127,16 @@ void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct fon
                        lines[i]);
 }
 
+void chart_put_lines(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
+                     const char *text) {
+    char lines[LINES_MAX][LINE_NBYTES];
+    int32_t height = chart_line(style);
+    int32_t n = chart_break_text(maker, text, area.width, style, area.height / height, lines);
+    for (int32_t i = 0; i < n; i++)
+        chart_put_text(maker, (struct rect){area.x, area.y + i * height, area.width, height}, CHART_LEFT,
+                       style, color, lines[i]);
+}
+
 void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity) {
     uint32_t nbytes;
     const char *bytes = (const char *)trace_string(maker->in->timeline->trace, id, &nbytes);

@@ -2,6 +2,7 @@
 #ifndef STRATA_RENDER_PNG_CHART_MAKER_H
 #define STRATA_RENDER_PNG_CHART_MAKER_H
 
+#include "analysis/category.h"
 #include "analysis/releases.h"
 #include "layout/phases.h"
 #include "render/png/chart_layout.h"
@@ -16,7 +17,9 @@ struct chart_maker {
     struct phases phases;     /* those that the window shows */
     uint64_t unused_bytes;    /* most of the window that is reserved and not in use; 0: no lane */
     struct releases releases; /* valid where there is a lane */
-    bool failed;              /* no memory */
+    uint64_t category_bytes[CATEGORY_COUNT]; /* at the legend's moment, of what is shown */
+    bool categories_inferred;                /* of at least one allocation no event says it */
+    bool failed;                             /* no memory */
 };
 
 enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
@@ -42,6 +45,10 @@ int32_t chart_put_sentence(struct chart_maker *maker, struct rect line, struct f
  * out. */
 void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
                          const char *text);
+
+/* The same from the upper left corner on. */
+void chart_put_lines(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
+                     const char *text);
 
 /* Height of all lines of such a text. */
 int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
@@ -100,6 +107,11 @@ void chart_unused_put(struct chart_maker *maker, struct rect area);
 
 /* The moment at a place of the axis. */
 uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
+
+/* chart_side.c: categories and settings below the legend. The first looks them up; false: no memory. */
+bool chart_side_find(struct chart_maker *maker);
+int32_t chart_side_height(struct chart_maker *maker, int32_t width);
+void chart_side_put(struct chart_maker *maker, struct rect area);
 
 /* chart_legend.c: top call sites and the key to lines and patterns. */
 int32_t chart_legend_width(struct chart_maker *maker, int32_t least, int32_t most);

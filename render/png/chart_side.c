@@ -1,0 +1,182 @@
+/*
+ * What stands beside the plot below the legend, where there is room: the categories of what is alive at the legend's
+ * moment, and the allocator's settings.
+ *
+ *     By category (inferred)
+ *     [=====================|=======|====]
+ *     # activation 4.0 GiB   # optimizer state 1.1 GiB
+ *     Allocator
+ *     expandable_segments:True
+ */
+#include "render/png/chart_maker.h"
+
+#include "analysis/allocator_settings.h"
+#include "analysis/category.h"
+#include "base/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SIDE_CATEGORIES = 6 };
+
+static uint64_t sum_of(const struct chart_maker *maker, enum category category) {
+    return maker->category_bytes[category];
+}
+
+bool chart_side_find(struct chart_maker *maker) {
+    const struct chart_input *in = maker->in;
+    const struct lives *lives = &in->timeline->device->lives;
+    if (in->category == NULL)
+        return true;
+    uint32_t n = timeline_alive_at(in->timeline, in->moment, NULL, 0);
+    uint32_t *alive = arena_column(&maker->out->arena, n, sizeof *alive);
+    if (alive == NULL)
+        return false;
+    timeline_alive_at(in->timeline, in->moment, alive, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!filter_keeps(chart_keep(in), alive[i]))
+            continue;
+        maker->category_bytes[in->category[alive[i]]] += lives->size[alive[i]];
+        maker->categories_inferred |=
+            in->timeline->trace->contexts.context[lives->context[alive[i]]].category == 0;
+    }
+    ARENA_DROP(&maker->out->arena, alive);
+    return true;
+}
+
+/* The largest categories, falling; those of equal size in their own order. Returns their number. */
+static uint32_t categories_ranked(const struct chart_maker *maker, enum category ranked[CATEGORY_COUNT]) {
+    uint32_t n = 0;
+    for (uint32_t category = 0; category < CATEGORY_COUNT; category++) {
+        uint32_t at = n;
+        if (sum_of(maker, (enum category)category) == 0)
+            continue;
+        for (; at > 0 && sum_of(maker, ranked[at - 1]) < sum_of(maker, (enum category)category); at--)
+            ranked[at] = ranked[at - 1];
+        ranked[at] = (enum category)category;
+        n++;
+    }
+    return n;
+}
+
+/* By category the legend says it all already. One category alone needs no bar. */
+static bool categories_are_shown(const struct chart_maker *maker) {
+    enum category ranked[CATEGORY_COUNT];
+    return maker->in->options->color_by != COLOR_BY_CATEGORY && categories_ranked(maker, ranked) > 1;
+}
+
+static int32_t side_row(const struct chart_maker *maker) {
+    return chart_line(maker->small) + maker->em / 5;
+}
+
+static uint32_t category_color(const struct chart_maker *maker, enum category category) {
+    return raster_key_color(COLOR_BY_CATEGORY, category, maker->in->options->dark);
+}
+
+static void bar_put(struct chart_maker *maker, struct rect bar, const enum category *ranked, uint32_t n) {
+    uint64_t whole = 0, before = 0;
+    for (uint32_t i = 0; i < n; i++)
+        whole += sum_of(maker, ranked[i]);
+    uint32_t shift = 0; /* the product with a width must not pass 64 bits */
+    while (whole >> shift >> 40 != 0)
+        shift++;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t width = (uint64_t)bar.width, all = (whole >> shift) + 1;
+        int32_t from = (int32_t)((before >> shift) * width / all);
+        before += sum_of(maker, ranked[i]);
+        int32_t to = i + 1 == n ? bar.width : (int32_t)((before >> shift) * width / all);
+        if (to > from + maker->scale)
+            chart_put(maker, CHART_FILL,
+                      (struct rect){bar.x + from, bar.y, to - from - maker->scale, bar.height},
+                      category_color(maker, ranked[i]));
+    }
+}
+
+/* Names and sums, as many in a line as fit. Without `put` they are only measured. Returns the height. */
+static int32_t names_place(struct chart_maker *maker, struct rect area, const enum category *ranked,
+                           uint32_t n, bool put) {
+    int32_t x = 0, y = 0, swatch = maker->em * 5 / 4, side = maker->em * 7 / 8;
+    for (uint32_t i = 0; i < n && i < SIDE_CATEGORIES; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "%s %s", category_title(ranked[i]),
+                 format_bytes(sum_of(maker, ranked[i])).text);
+        int32_t width = swatch + chart_text_width(maker, maker->small, text);
+        if (x != 0 && x + width > area.width) {
+            x = 0;
+            y += side_row(maker);
+        }
+        struct rect at = {area.x + x, area.y + y + (chart_line(maker->small) - side) / 2, side, side};
+        if (put) {
+            chart_put(maker, CHART_SWATCH, at, category_color(maker, ranked[i]));
+            chart_put_text(maker, (struct rect){area.x + x + swatch, area.y + y, area.width - x - swatch, 0},
+                           CHART_LEFT, maker->small, maker->out->colors.text, text);
+        }
+        x += width + maker->em;
+    }
+    return y + side_row(maker);
+}
+
+static void settings_text(const struct chart_maker *maker, char text[ALLOCATOR_SETTINGS_TEXT]) {
+    struct allocator_settings settings;
+    text[0] = '\0';
+    if (!allocator_settings_read(&settings, maker->in->timeline->trace))
+        return;
+    allocator_settings_print(&settings, text);
+    if (text[0] == '\0')
+        snprintf(text, ALLOCATOR_SETTINGS_TEXT, "default settings, expandable_segments off");
+    for (char *comma = strchr(text, ','); comma != NULL && comma[1] != ' '; comma = strchr(comma, ','))
+        *comma = ' '; /* so that a line can be broken there */
+}
+
+static int32_t heading_height(const struct chart_maker *maker) {
+    return chart_line(maker->bold) + maker->em / 4;
+}
+
+static int32_t categories_height(struct chart_maker *maker, int32_t width) {
+    enum category ranked[CATEGORY_COUNT];
+    uint32_t n = categories_ranked(maker, ranked);
+    return heading_height(maker) + maker->em * 5 / 4 +
+           names_place(maker, (struct rect){0, 0, width, 0}, ranked, n, false) + maker->em;
+}
+
+static int32_t settings_height(const struct chart_maker *maker, int32_t width) {
+    char text[ALLOCATOR_SETTINGS_TEXT];
+    settings_text(maker, text);
+    return text[0] == '\0'
+               ? 0
+               : heading_height(maker) + chart_paragraph_height(maker, width, maker->small, text) + maker->em;
+}
+
+int32_t chart_side_height(struct chart_maker *maker, int32_t width) {
+    return (categories_are_shown(maker) ? categories_height(maker, width) : 0) +
+           settings_height(maker, width);
+}
+
+static void heading_put(struct chart_maker *maker, struct rect area, const char *text) {
+    chart_put_text(maker, area, CHART_LEFT, maker->bold, maker->out->colors.text, text);
+}
+
+static void categories_put(struct chart_maker *maker, struct rect area) {
+    enum category ranked[CATEGORY_COUNT];
+    uint32_t n = categories_ranked(maker, ranked);
+    heading_put(maker, area, maker->categories_inferred ? "By category (inferred)" : "By category");
+    area.y += heading_height(maker);
+    bar_put(maker, (struct rect){area.x, area.y, area.width, maker->em}, ranked, n);
+    area.y += maker->em * 5 / 4;
+    names_place(maker, area, ranked, n, true);
+}
+
+void chart_side_put(struct chart_maker *maker, struct rect area) {
+    char text[ALLOCATOR_SETTINGS_TEXT];
+    if (categories_are_shown(maker)) {
+        categories_put(maker, area);
+        area.y += categories_height(maker, area.width);
+    }
+    settings_text(maker, text);
+    if (text[0] == '\0')
+        return;
+    heading_put(maker, area, "Allocator");
+    area.y += heading_height(maker);
+    area.height = chart_paragraph_height(maker, area.width, maker->small, text);
+    chart_put_lines(maker, area, maker->small, maker->out->colors.text, text);
+}
