@@ -16,6 +16,18 @@ typedef uint16_t u16x8 __attribute__((vector_size(16)));
 typedef uint32_t u32x4 __attribute__((vector_size(16)));
 typedef uint64_t u64x2 __attribute__((vector_size(16)));
 
+/* LANES_SHUFFLE(MASK, a, b, i...): the lanes with these numbers, those of `b` counted on from those of `a`; MASK is the
+ * vector type of the numbers where the compiler wants them as a vector (gcc up to 11). */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define LANES_SHUFFLE(mask, a, b, ...) __builtin_shufflevector((a), (b), __VA_ARGS__)
+#endif
+#endif
+#ifndef LANES_SHUFFLE
+#define LANES_SHUFFLE(mask, a, b, ...) __builtin_shuffle((a), (b), (mask){__VA_ARGS__})
+#define LANES_WITHOUT_PAIRS            /* vectors of 64 bits cannot be made of halves of one */
+#endif
+
 static inline u32x4 u32x4_load(const uint32_t *from) {
     u32x4 lanes;
     __builtin_memcpy(&lanes, from, sizeof lanes);
@@ -60,11 +72,11 @@ static inline bool u32x4_any(u32x4 mask) {
 
 /* The lower and the upper halves of four 64-bit numbers. */
 static inline u32x4 u64x2_low_halves(u64x2 a, u64x2 b) {
-    return __builtin_shufflevector((u32x4)a, (u32x4)b, 0, 2, 4, 6);
+    return LANES_SHUFFLE(u32x4, (u32x4)a, (u32x4)b, 0, 2, 4, 6);
 }
 
 static inline u32x4 u64x2_high_halves(u64x2 a, u64x2 b) {
-    return __builtin_shufflevector((u32x4)a, (u32x4)b, 1, 3, 5, 7);
+    return LANES_SHUFFLE(u32x4, (u32x4)a, (u32x4)b, 1, 3, 5, 7);
 }
 
 static inline u64x2 u64x2_shift(u64x2 a, uint32_t bits) {
@@ -80,18 +92,33 @@ static inline u8x16 u16x8_narrow(u16x8 a, u16x8 b) {
 #ifdef __wasm_simd128__
     return (u8x16)wasm_u8x16_narrow_i16x8((v128_t)a, (v128_t)b);
 #else
-    return __builtin_shufflevector((u8x16)a, (u8x16)b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28,
-                                   30);
+    return LANES_SHUFFLE(u8x16, (u8x16)a, (u8x16)b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28,
+                         30);
+#endif
+}
+
+/* The first and the last two lanes, widened. */
+static inline u64x2 u32x4_first_wide(u32x4 a) {
+#ifdef LANES_WITHOUT_PAIRS
+    return (u64x2)LANES_SHUFFLE(u32x4, a, (u32x4){0}, 0, 4, 1, 5);
+#else
+    return __builtin_convertvector(LANES_SHUFFLE(u32x4, a, a, 0, 1), u64x2);
+#endif
+}
+
+static inline u64x2 u32x4_last_wide(u32x4 a) {
+#ifdef LANES_WITHOUT_PAIRS
+    return (u64x2)LANES_SHUFFLE(u32x4, a, (u32x4){0}, 2, 4, 3, 5);
+#else
+    return __builtin_convertvector(LANES_SHUFFLE(u32x4, a, a, 2, 3), u64x2);
 #endif
 }
 
 /* Upper halves of the 64-bit products. Written so that the compilers see a widening multiplication, which machines
  * have; a 64-bit one they would put together from three. */
 static inline u32x4 u32x4_high_product(u32x4 a, u32x4 b) {
-    u64x2 low = __builtin_convertvector(__builtin_shufflevector(a, a, 0, 1), u64x2) *
-                __builtin_convertvector(__builtin_shufflevector(b, b, 0, 1), u64x2);
-    u64x2 high = __builtin_convertvector(__builtin_shufflevector(a, a, 2, 3), u64x2) *
-                 __builtin_convertvector(__builtin_shufflevector(b, b, 2, 3), u64x2);
+    u64x2 low = u32x4_first_wide(a) * u32x4_first_wide(b);
+    u64x2 high = u32x4_last_wide(a) * u32x4_last_wide(b);
     return u64x2_high_halves(low, high);
 }
 

@@ -248,8 +248,8 @@ struct quad {
 /* A number of 16 bits of each column, to all lanes of its pixel. */
 static inline struct quad quad_of(u32x4 numbers) {
     numbers |= numbers << 16;
-    return (struct quad){(u16x8)__builtin_shufflevector(numbers, numbers, 0, 0, 1, 1),
-                         (u16x8)__builtin_shufflevector(numbers, numbers, 2, 2, 3, 3)};
+    return (struct quad){(u16x8)LANES_SHUFFLE(u32x4, numbers, numbers, 0, 0, 1, 1),
+                         (u16x8)LANES_SHUFFLE(u32x4, numbers, numbers, 2, 2, 3, 3)};
 }
 
 static inline u32x4 quad_gather(struct quad quad) {
