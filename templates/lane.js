@@ -1,11 +1,14 @@
 // The lane below the timeline: what the program said it was doing, as nested bands. The module finds the bands of the
 // window (at most a few per pixel); here they are drawn on the canvas of the axes.
-import { GUTTER, layoutPlot, plot, themeColor } from "./plot.js";
-import { host, invalidate, isDark, LIST, MINIMAP, OVERLAY, state, TIMELINE, wholeRange } from "./state.js";
+import { cutText, GUTTER, plot, themeColor } from "./canvas.js";
+import { phaseIds, phaseText } from "./describe.js";
+import { change, isDark, session, state, view, wholeRange } from "./state.js";
 import { element, formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
 
 const LANE_ROW = 18;
+
 const LANE_ROWS_PLAIN = 4;
+
 const LANE_ROWS_ALL = 10;
 
 /** @typedef {{phase: number, row: number, from: number, to: number, name: string}} PhaseMark CSS pixels of the timeline */
@@ -22,7 +25,7 @@ export const lane = {
 
 /** Rows that the lane has room for. */
 function laneRows() {
-    const rows = host.c.page_phase_rows(state.internals ? 1 : 0);
+    const rows = state.internals ? view.facts.all_phase_rows : view.facts.phase_rows;
     return Math.min(rows, state.internals ? LANE_ROWS_ALL : LANE_ROWS_PLAIN);
 }
 
@@ -31,11 +34,11 @@ const lanePhases = { device: -1, any: false };
 
 function hasPhases() {
     if (lanePhases.device !== state.device) {
-        const end = host.c.page_event_us(host.c.page_events() - 1);
+        const end = view.c.event_us(view.facts.events - 1);
         lanePhases.device = state.device;
         lanePhases.any = phaseIds().some((phase) => {
-            const until = host.c.page_phase_end_us(phase);
-            return host.c.page_phase_start_us(phase) <= end && (until === -1 || until > 0);
+            const until = view.c.phase(phase).end_us;
+            return view.c.phase(phase).start_us <= end && (until === -1 || until > 0);
         });
     }
     return lanePhases.any;
@@ -43,20 +46,16 @@ function hasPhases() {
 
 /** Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its button. */
 export function laneHeight() {
-    if (host.c.page_events() < 2 || !hasPhases()) return 0;
-    const folded = host.c.page_phase_count(1) > 0;
+    if (view.facts.events < 2 || !hasPhases()) return 0;
+    const folded = view.facts.internal_phases > 0;
     const rows = Math.max(laneRows(), folded ? 1 : 0);
     return rows === 0 ? 0 : rows * LANE_ROW + 4;
 }
 
 /** The bands of the window that was drawn last. @param {number} ratio device pixels per CSS pixel @returns {PhaseMark[]} */
 function findPhaseMarks(ratio) {
-    const count = host.c.page_phase_marks(state.internals ? 1 : 0, laneRows()) >>> 0;
-    if (count === 0) return [];
-    const rows = host.floats(host.c.page_phase_mark_rows(), count * 4).slice();
-    return Array.from({ length: count }, (_, i) => {
-        const [phase, row, from, to] = rows.subarray(4 * i, 4 * i + 4);
-        return { phase, row, from: from / ratio, to: to / ratio, name: host.string(host.c.page_phase_name(phase) >>> 0) };
+    return view.phaseMarks(state.internals, laneRows()).map(({ phase, row, from, to }) => {
+        return { phase, row, from: from / ratio, to: to / ratio, name: session.string(view.c.phase(phase).name) };
     });
 }
 
@@ -67,23 +66,6 @@ function phaseColor(name) {
     // The digits of "ProfilerStep#12" change the last bits only; the high ones are spread over all.
     const hue = Math.imul(hash ^ (hash >>> 13), 0x9e3779b1) >>> 23;
     return isDark() ? `hsl(${hue % 360} 28% 30%)` : `hsl(${hue % 360} 48% 87%)`;
-}
-
-/** A text cut to a width, "" where not even three letters would fit. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
-export function cutText(context, text, width) {
-    if (context.measureText(text).width <= width) return text;
-    let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
-    while (low < high) {
-        const middle = Math.ceil((low + high) / 2);
-        if (context.measureText(`${text.slice(0, middle)}\u2026`).width <= width) low = middle;
-        else high = middle - 1;
-    }
-    return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
-}
-
-/** What a phase's name says to people: without control characters and the two signs that torch puts around it. @param {string} name */
-export function phaseText(name) {
-    return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 }
 
 /** @param {CanvasRenderingContext2D} context @param {number} top y of the lane */
@@ -106,7 +88,7 @@ export function drawLane(context, top) {
 
 /** The button that shows and hides internal phases. @param {number} top */
 function placeFold(top) {
-    const internals = host.c.page_phase_count(1) >>> 0;
+    const internals = view.facts.internal_phases;
     lane.fold.hidden = internals === 0 || lane.height === 0;
     if (lane.fold.hidden) return;
     setText(lane.fold, `${state.internals ? "\u2212" : "+"}${formatCount(internals)}`);
@@ -126,54 +108,33 @@ export function phaseAt({ x, y }) {
 
 /** Both ends of a phase along the axis. @param {number} phase */
 function phaseRange(phase) {
-    const c = host.c;
     const whole = wholeRange();
-    const start = c.page_phase_start_us(phase);
-    const end = c.page_phase_end_us(phase);
+    const start = view.c.phase(phase).start_us;
+    const end = view.c.phase(phase).end_us;
     if (state.axis === "time") return { from: Math.max(whole.from, start), to: end < 0 ? whole.to : Math.min(whole.to, end) };
-    return { from: Math.max(whole.from, c.page_event_at_us(start)), to: end < 0 ? whole.to : Math.min(whole.to, c.page_event_at_us(end)) };
+    return { from: Math.max(whole.from, view.c.event_at_us(start)), to: end < 0 ? whole.to : Math.min(whole.to, view.c.event_at_us(end)) };
 }
 
 /** A phase in words. @param {number} phase */
 export function phaseLines(phase) {
-    const c = host.c;
-    const start = c.page_phase_start_us(phase);
-    const end = c.page_phase_end_us(phase);
-    const first = Math.max(0, c.page_event_at_us(start) + 1);
-    const last = end < 0 ? c.page_events() : c.page_event_at_us(end) + 1;
-    const peak = c.page_live_at(last > first ? c.page_peak_in(first, last) : first - 1);
+    const start = view.c.phase(phase).start_us;
+    const end = view.c.phase(phase).end_us;
+    const first = Math.max(0, view.c.event_at_us(start) + 1);
+    const last = end < 0 ? view.facts.events : view.c.event_at_us(end) + 1;
+    const peak = view.c.live_at(last > first ? view.c.peak_in(first, last) : first - 1);
     return {
         when: end < 0 ? `from ${formatDuration(start)} on; its end was not recorded` : `${formatDuration(end - start)}, from ${formatDuration(start)} to ${formatDuration(end)}`,
         events: `${formatPlural(last - first, "event")} \u00b7 highest ${formatBytes(peak)}`,
     };
 }
 
-/** Names of the program's phases around an event, the outermost first. @param {number} event */
-export function phasesOfEvent(event) {
-    const c = host.c;
-    if (event < 0 || !c.page_has_time()) return [];
-    const us = c.page_event_us(event);
-    return phaseIds()
-        .filter((phase) => !c.page_phase_internal(phase) && c.page_phase_start_us(phase) <= us && !(c.page_phase_end_us(phase) <= us && c.page_phase_end_us(phase) >= 0))
-        .map((phase) => host.string(c.page_phase_name(phase) >>> 0));
-}
-
-function phaseIds() {
-    return Array.from({ length: (host.c.page_phase_count(0) >>> 0) + (host.c.page_phase_count(1) >>> 0) }, (_, phase) => phase);
-}
-
 /** A click on a phase selects its range. @param {PhaseMark} mark */
 export function selectPhase(mark) {
     const range = phaseRange(mark.phase);
     if (range.to <= range.from) return;
-    state.range = range;
-    invalidate(OVERLAY | LIST);
+    change({ range });
 }
 
 export function startLane() {
-    lane.fold.addEventListener("click", () => {
-        state.internals = !state.internals;
-        if (layoutPlot()) invalidate(MINIMAP);
-        invalidate(TIMELINE | OVERLAY);
-    });
+    lane.fold.addEventListener("click", () => change({ internals: !state.internals }));
 }

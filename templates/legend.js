@@ -1,10 +1,11 @@
 // The legend below the timeline: what lines and patterns mean, and, in colourings other than by call site, what each
 // colour stands for. By call site the list beside the timeline is the legend.
-import { poolName, streamText } from "./filter.js";
-import { capacityBytes, host, isDark, state } from "./state.js";
+import { poolName, streamText } from "./describe.js";
+import { capacityBytes, isDark, session, state, view } from "./state.js";
 import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make } from "./text.js";
 
 const LEGEND_MOST = 14;
+
 const SCALE_STEPS = 16;
 
 export const legendUi = element("legend", HTMLUListElement);
@@ -21,20 +22,20 @@ function legendItem(text, color, title) {
 
 /** @param {number} by @param {number} key */
 export function keyColor(by, key) {
-    return cssColor(host.c.page_key_color(by, key, isDark() ? 1 : 0));
+    return cssColor(view.c.key_color(by, key, isDark() ? 1 : 0));
 }
 
 /** A row of swatches, from small to large, with words at both ends and in between. @param {number} by @param {(value: number) => string} format */
 function scaleItem(by, format) {
     const item = make("li", "legend-scale");
     for (let key = 0; key < SCALE_STEPS; key++) {
-        const from = host.c.page_key_from(by, key);
+        const from = view.c.key_from(by, key);
         const step = make("span", "legend-step");
         const swatch = make("i");
         swatch.style.background = keyColor(by, key);
         step.append(swatch);
-        if (key % 5 === 0) step.append(make("b", "", key === 0 ? `below ${format(host.c.page_key_from(by, 1))}` : format(from)));
-        step.title = key === 0 ? `below ${format(host.c.page_key_from(by, 1))}` : `from ${format(from)}`;
+        if (key % 5 === 0) step.append(make("b", "", key === 0 ? `below ${format(view.c.key_from(by, 1))}` : format(from)));
+        step.title = key === 0 ? `below ${format(view.c.key_from(by, 1))}` : `from ${format(from)}`;
         item.append(step);
     }
     return item;
@@ -42,9 +43,9 @@ function scaleItem(by, format) {
 
 /** Colours that belong to names, the largest at the peak first. @param {number} by @param {string[]} names */
 function namedItems(by, names) {
-    const peak = host.c.page_peak_event();
+    const peak = view.facts.peak_event;
     // More than a menu's worth of streams are in the order of their numbers: sums of each would cost a walk over all.
-    const known = names.slice(0, 64).map((name, key) => ({ name, key, bytes: host.c.page_key_bytes(by, key, peak) }));
+    const known = names.slice(0, 64).map((name, key) => ({ name, key, bytes: view.c.key_bytes(by, key, peak) }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
     // What nobody has at the peak is named all the same, but for categories and the pool that stands for "unknown".
     const shown = known.filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0)).slice(0, LEGEND_MOST);
@@ -55,25 +56,14 @@ function namedItems(by, names) {
     return items.length ? [make("li", "legend-more", "At the peak:"), ...items] : [];
 }
 
-/** "optimizer_state" as people write it. */
-export function categoryNames() {
-    const names = [];
-    for (let i = 0; ; i++) {
-        const at = host.c.page_category_name(i) >>> 0;
-        if (at === 0) return names;
-        const bytes = host.bytes(at, 40);
-        names.push(host.decoder.decode(bytes.slice(0, bytes.indexOf(0))).replace(/_/g, " "));
-    }
-}
-
 function colorItems() {
     const numbers = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
     switch (state.colorBy) {
         case "size": return [scaleItem(1, formatBytes)];
         case "age": return [scaleItem(2, (events) => formatPlural(events, "event"))];
-        case "stream": return namedItems(3, numbers(host.c.page_stream_count()).map((i) => `stream ${streamText(i)}`));
-        case "pool": return namedItems(4, numbers(host.c.page_pool_count()).map((i) => (poolName(i).startsWith("(") ? `pool ${poolName(i)}` : `${poolName(i)} pool`)));
-        case "category": return namedItems(5, categoryNames());
+        case "stream": return namedItems(3, numbers(view.facts.streams).map((i) => `stream ${streamText(i)}`));
+        case "pool": return namedItems(4, numbers(view.facts.pools).map((i) => (poolName(i).startsWith("(") ? `pool ${poolName(i)}` : `${poolName(i)} pool`)));
+        case "category": return namedItems(5, session.categoryNames());
         default: return [];
     }
 }
@@ -89,10 +79,10 @@ function patternItem(kind, text, title) {
 /** Lines and patterns that this recording can show. */
 function patternItems() {
     const items = [];
-    if (host.c.page_reserved_peak() > 0) items.push(patternItem("line", "reserved", "What the allocator holds of the device"));
+    if (view.facts.reserved_peak > 0) items.push(patternItem("line", "reserved", "What the allocator holds of the device"));
     if (capacityBytes() > 0) items.push(patternItem("dash", `capacity ${formatBytes(capacityBytes())}`, "Memory of the device"));
-    if (host.c.page_preexisting() > 0) items.push(patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"));
-    if (host.c.page_pending_count() > 0) items.push(patternItem("hatch", "freed, waits for another stream", "Its memory cannot be used again until that stream is done"));
+    if (view.facts.preexisting > 0) items.push(patternItem("dots", "older than the recording", "Allocated before the recording began: paler, with dots"));
+    if (view.facts.pending > 0) items.push(patternItem("hatch", "freed, waits for another stream", "Its memory cannot be used again until that stream is done"));
     return items;
 }
 

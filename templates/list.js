@@ -4,8 +4,10 @@
 
 /** Browsers cannot scroll farther than some 17 million pixels; longer lists move faster than the scroll bar says. */
 const SCROLL_MOST = 8e6;
+
 /** Rows beyond the edges, so that a fast scroll shows no gap. */
 const ROWS_BEYOND = 4;
+
 /** Rows on paper. */
 export const ROWS_PRINTED = 60;
 

@@ -1,7 +1,6 @@
 // The whole run in small, with the window as a brush.
-import { kept } from "./filter.js";
-import { context2d, GUTTER, sizeCanvas, themeColor } from "./plot.js";
-import { axisNumber, axisOfEvent, fitWindow, host, setWindow, state, wholeRange } from "./state.js";
+import { context2d, GUTTER, sizeCanvas, themeColor } from "./canvas.js";
+import { axisNumber, axisOfEvent, fitWindow, kept, setWindow, state, view, wholeRange } from "./state.js";
 import { element } from "./text.js";
 
 const minimap = {
@@ -21,7 +20,7 @@ const GRIP = 7;
 function fillCurve(context, top, color, ofKept) {
     const { width, height } = minimap.canvas;
     const whole = wholeRange();
-    const curve = host.curve(axisNumber(), whole.from, whole.to, width, ofKept);
+    const curve = view.curve(axisNumber(), whole.from, whole.to, width, ofKept);
     context.fillStyle = themeColor(color);
     context.beginPath();
     context.moveTo(0, height);
@@ -43,14 +42,14 @@ export function drawMinimap() {
     const context = context2d(minimap.canvas);
     const { width, height } = minimap.canvas;
     const whole = wholeRange();
-    const top = kept.top || Math.max(1, host.c.page_peak_bytes()) * 1.08;
+    const top = kept.top || Math.max(1, view.facts.peak_bytes) * 1.08;
     context.clearRect(0, 0, width, height);
     // Of a filtered recording, what is left stands before the whole.
     fillCurve(context, top, kept.active ? "--curve-pale" : "--curve", false);
     if (kept.active) fillCurve(context, top, "--curve", true);
     context.fillStyle = themeColor("--bad");
-    for (let i = 0; i < host.c.page_oom_count(); i++) {
-        const at = (axisOfEvent(host.c.page_oom_event(i)) - whole.from) / (whole.to - whole.from);
+    for (let i = 0; i < view.facts.ooms; i++) {
+        const at = (axisOfEvent(view.c.oom(i).event) - whole.from) / (whole.to - whole.from);
         context.fillRect(Math.round(at * width) - ratio, 0, 2 * ratio, height);
     }
 }

@@ -1,9 +1,9 @@
 // "Save PNG": what is shown, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
-import { kept, keptText } from "./filter.js";
-import { cutText } from "./lane.js";
+import { hashOfState, writeHash } from "./address.js";
+import { context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
+import { keptText } from "./filter.js";
 import { legendUi } from "./legend.js";
-import { context2d, GUTTER, plot, theme, themeColor } from "./plot.js";
-import { flush, hashOfState, heldMoment, host, isDark, meta, state, writeHash } from "./state.js";
+import { flush, heldMoment, isDark, kept, meta, session, state, view } from "./state.js";
 import { baseName, copyText, deviceName, element, formatBytes, formatShare, make, setText } from "./text.js";
 
 const PICTURE_ROWS = 8;
@@ -12,11 +12,11 @@ const PICTURE_ROWS = 8;
 function pictureLegend() {
     if (state.colorBy === "site") {
         const moment = heldMoment();
-        const live = host.c.page_live_at(moment);
-        host.groups(moment, 0);
-        return host.firstGroups(PICTURE_ROWS).map(({ bytes, site }) => ({
-            color: host.siteColor(site, isDark()),
-            text: `${host.siteText(site)}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`,
+        const live = view.c.live_at(moment);
+        view.groups(moment, "site");
+        return view.firstGroups(PICTURE_ROWS).map(({ bytes, site }) => ({
+            color: session.siteColor(site, isDark()),
+            text: `${session.siteText(site)}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`,
         }));
     }
     const steps = legendUi.querySelectorAll(".legend-step");
@@ -29,10 +29,9 @@ function pictureLegend() {
 
 /** What the picture is of, in a line. */
 function pictureTitle() {
-    const c = host.c;
-    const device = `device ${deviceName(c.page_device_ordinal(state.device))}`;
+    const device = `device ${deviceName(session.devices[state.device].ordinal)}`;
     const filter = kept.active ? ` \u00b7 filtered: ${keptText()}` : "";
-    return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(c.page_peak_bytes())} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
+    return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(view.facts.peak_bytes)} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
 }
 
 /** @param {CanvasRenderingContext2D} context @param {{color: string, text: string}[]} rows @param {number} top @param {number} width */
@@ -100,7 +99,7 @@ function makePicture() {
 /** Name of the file, from that of the recording. */
 function pictureName() {
     const base = baseName(String(meta.file || "strata")).replace(/\.(gz|pickle|pkl|json|html)$/gi, "");
-    return `${base.replace(/[^\w.+-]+/g, "_") || "strata"}-device${deviceName(host.c.page_device_ordinal(state.device))}.png`;
+    return `${base.replace(/[^\w.+-]+/g, "_") || "strata"}-device${deviceName(session.devices[state.device].ordinal)}.png`;
 }
 
 function savePicture() {

@@ -1,27 +1,37 @@
-// The one state of the page, what may be done with it, and its form in the URL's hash. Whoever changes the state calls
-// invalidate() with the parts that show it; the drawing itself happens once per animation frame (draw() in page.js).
-/** @typedef {import("./host.js").Host} Host */
-
-import { emptyFilter, fillFilterMenus, filterOfText, filterToText, kept, setFilter } from "./filter.js";
-import { plot } from "./plot.js";
+// The one state of the page, what may be done with it, and its form in the URL's hash. change() sets fields and
+// asks for a new drawing of what shows them; the drawing itself happens once per animation frame (draw() in page.js).
 import { formatDuration, formatEvent } from "./text.js";
+
+/** @typedef {import("./session.js").Session} Session */
+/** @typedef {import("./session.js").View} View */
+
 
 /** Parts of the page that can need a new drawing. */
 export const TIMELINE = 1;
+
 export const OVERLAY = 2;
+
 export const MINIMAP = 4;
+
 export const LIST = 8;
+
 export const DETAIL = 16;
+
 export const HEADER = 32;
+
 export const LEGEND = 64;
+
 export const EVERYTHING = 127;
 
 export const COLORINGS = ["site", "size", "age", "stream", "pool", "category"];
+
 export const THEMES = ["auto", "light", "dark"];
 
 /** Narrower windows would show nothing but one state of the memory. */
 const MIN_WINDOW_EVENTS = 2;
+
 const MIN_WINDOW_US = 2;
+
 const MIN_WINDOW_BYTES = 4096;
 
 /** @typedef {{by: "site" | "stack", id: number}} Focus what is highlighted: a call site (frame) or a stack */
@@ -62,35 +72,84 @@ export const state = {
     lanePointer: null,
 };
 
+/** What a field's change makes out of date. What is not here (the pointer) is drawn by who changes it. @type {Partial<Record<keyof typeof state, number>>} */
+const SHOWN_BY = {
+    device: EVERYTHING,
+    axis: EVERYTHING,
+    from: TIMELINE | OVERLAY,
+    to: TIMELINE | OVERLAY,
+    bottom: TIMELINE | OVERLAY,
+    top: TIMELINE | OVERLAY,
+    colorBy: TIMELINE | LIST | DETAIL | LEGEND | HEADER,
+    groupBy: LIST | HEADER,
+    theme: EVERYTHING,
+    search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER,
+    selected: TIMELINE | OVERLAY | LIST | DETAIL,
+    focus: TIMELINE | OVERLAY | LIST | DETAIL,
+    moment: OVERLAY | LIST | DETAIL,
+    rangeOf: LIST,
+    filter: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP,
+    internals: TIMELINE | OVERLAY | MINIMAP,
+    range: OVERLAY | LIST,
+};
+
 /** Set once the data is there; nothing below runs before. */
-export let host = /** @type {Host} */ (/** @type {unknown} */ (null));
+export let session = /** @type {Session} */ (/** @type {unknown} */ (null));
+
+export let view = /** @type {View} */ (/** @type {unknown} */ (null));
+
 /** Facts that the writer of the page added. @type {Record<string, unknown>} */
 export let meta = {};
 
-export const frame = { parts: 0, request: 0, draw: () => {} };
+/** What is out of date, and who draws it; `changed` hears of every change that the address shows. */
+const frame = { parts: 0, request: 0, draw: (/** @type {number} */ _parts) => {}, changed: () => {} };
 
-/** The recording is there. @param {Host} loaded @param {() => void} draw what draws what is out of date */
-export function startState(loaded, draw) {
-    host = loaded;
-    meta = loaded.meta();
-    frame.draw = draw;
+/**
+ * The recording is there.
+ * @param {View} shown @param {(parts: number) => void} draw what draws some parts @param {() => void} changed
+ */
+export function startState(shown, draw, changed) {
+    view = shown;
+    session = shown.session;
+    meta = session.meta();
+    Object.assign(frame, { draw, changed });
 }
 
 /** Draws at once what is out of date, so that a script reads what it has set. */
 export function flush() {
-    if (frame.parts) frame.draw();
+    if (frame.parts) drawNow();
+}
+
+function drawNow() {
+    const { parts } = frame;
+    cancelAnimationFrame(frame.request);
+    frame.request = 0;
+    frame.parts = 0;
+    frame.draw(parts);
 }
 
 /** Asks for a new drawing of some parts with the next frame. @param {number} parts */
 export function invalidate(parts) {
     frame.parts |= parts;
-    if (frame.request === 0) frame.request = requestAnimationFrame(frame.draw);
-    if (parts !== OVERLAY) scheduleHash();
+    if (frame.request === 0) frame.request = requestAnimationFrame(drawNow);
+}
+
+/** The one way to change the state: what shows the fields that differ is drawn with the next frame. @param {Partial<typeof state>} fields */
+export function change(fields) {
+    let parts = 0;
+    for (const [name, value] of /** @type {[keyof typeof state, unknown][]} */ (Object.entries(fields))) {
+        if (state[name] === value) continue;
+        parts |= SHOWN_BY[name] ?? 0;
+        /** @type {Record<string, unknown>} */ (state)[name] = value;
+    }
+    if (parts === 0) return;
+    invalidate(parts);
+    frame.changed();
 }
 
 /** Memory of the device: what the person who made the page said, else what the file says; 0: unknown. */
 export function capacityBytes() {
-    return Number(meta.capacity ?? 0) || host.c.page_device_capacity(state.device);
+    return Number(meta.capacity ?? 0) || session.devices[state.device].capacity_bytes;
 }
 
 /** Paper is light. */
@@ -112,15 +171,15 @@ export function isDark() {
 /** @param {number} event */
 export function usOfEvent(event) {
     const whole = Math.floor(event);
-    const begin = host.c.page_event_us(whole);
-    return event === whole ? begin : begin + (host.c.page_event_us(whole + 1) - begin) * (event - whole);
+    const begin = view.c.event_us(whole);
+    return event === whole ? begin : begin + (view.c.event_us(whole + 1) - begin) * (event - whole);
 }
 
 /** @param {number} us */
 function eventOfUs(us) {
-    const event = host.c.page_event_at_us(us);
-    const begin = host.c.page_event_us(event);
-    const end = host.c.page_event_us(event + 1);
+    const event = view.c.event_at_us(us);
+    const begin = view.c.event_us(event);
+    const end = view.c.event_us(event + 1);
     return end > begin ? event + Math.min(1, Math.max(0, (us - begin) / (end - begin))) : event;
 }
 
@@ -141,7 +200,7 @@ export function axisNumber() {
 
 /** The whole run along the current axis. */
 export function wholeRange() {
-    return { from: host.c.page_fit_from(axisNumber()), to: host.c.page_fit_to(axisNumber()) };
+    return view.c.whole(axisNumber());
 }
 
 /** Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all moments. */
@@ -151,7 +210,7 @@ const headroom = { device: -1, bytes: 1 };
 function mostBytes() {
     if (headroom.device !== state.device) {
         headroom.device = state.device;
-        headroom.bytes = host.c.page_headroom(-1, host.c.page_events(), capacityBytes());
+        headroom.bytes = view.c.headroom(-1, view.facts.events, capacityBytes());
     }
     return kept.top || headroom.bytes;
 }
@@ -162,13 +221,13 @@ export function topBytes() {
 
 /** "event 18,204 (12.3 s)". @param {number} event */
 export function momentText(event) {
-    if (event < 0 || !host.c.page_has_time()) return formatEvent(event);
-    return `${formatEvent(event)} (${formatDuration(host.c.page_event_us(event))})`;
+    if (event < 0 || !view.facts.has_time) return formatEvent(event);
+    return `${formatEvent(event)} (${formatDuration(view.c.event_us(event))})`;
 }
 
 /** The event whose state the list shows when nothing is hovered. */
 export function heldMoment() {
-    return state.moment ?? host.c.page_peak_event();
+    return state.moment ?? view.facts.peak_event;
 }
 
 /* ---- the window ---- */
@@ -180,15 +239,13 @@ export function setWindow(from, to) {
     let width = Math.min(Math.max(to - from, least), whole.to - whole.from);
     if (!Number.isFinite(width)) width = whole.to - whole.from;
     const middle = Number.isFinite(from + to) ? (from + to) / 2 : whole.from;
-    state.from = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
-    state.to = state.from + width;
-    invalidate(TIMELINE | OVERLAY);
+    const first = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
+    change({ from: first, to: first + width });
 }
 
 export function fitWindow() {
     const whole = wholeRange();
-    state.bottom = 0;
-    state.top = 0;
+    change({ bottom: 0, top: 0 });
     setWindow(whole.from, whole.to);
 }
 
@@ -209,18 +266,17 @@ export function panWindow(share) {
 export function setBytes(bottom, top) {
     const most = mostBytes();
     const range = Math.min(Math.max(top - bottom, Math.min(MIN_WINDOW_BYTES, most)), most);
-    state.bottom = Math.round(Math.min(Math.max(bottom, 0), most - range));
-    state.top = range >= most ? 0 : Math.round(state.bottom + range);
-    invalidate(TIMELINE | OVERLAY);
+    const least = Math.round(Math.min(Math.max(bottom, 0), most - range));
+    change({ bottom: least, top: range >= most ? 0 : Math.round(least + range) });
 }
 
-/** `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again. */
-export function fitBytes() {
+/** `v`: the bytes up to the highest moment of the window, as a PNG of it has them, or all of them again. @param {number} columns of the picture */
+export function fitBytes(columns) {
     const first = Math.max(-1, Math.floor(eventOfAxis(state.from)));
     const end = Math.max(first + 1, Math.ceil(eventOfAxis(state.to)));
     if (state.top) setBytes(0, mostBytes());
-    else if (kept.active) setBytes(0, Math.max(...host.curve(axisNumber(), state.from, state.to, plot.timeline.width, true)) * 25 / 24);
-    else setBytes(0, host.c.page_headroom(first, end, capacityBytes()));
+    else if (kept.active) setBytes(0, Math.max(...view.curve(axisNumber(), state.from, state.to, columns, true)) * 25 / 24);
+    else setBytes(0, view.c.headroom(first, end, capacityBytes()));
 }
 
 /** @param {number} factor above 1: closer @param {number} at 0..1 from the bottom */
@@ -234,10 +290,10 @@ export function zoomBytes(factor, at) {
 export function fitSelection() {
     if (state.range) {
         setWindow(state.range.from, state.range.to);
-        state.range = null;
+        change({ range: null });
     } else if (state.selected !== null) {
-        const from = axisOfEvent(host.c.page_life_birth(state.selected));
-        const to = axisOfEvent(host.c.page_life_death(state.selected));
+        const from = axisOfEvent(view.c.allocation(state.selected).birth);
+        const to = axisOfEvent(view.c.allocation(state.selected).death);
         const margin = (to - from) * 0.1;
         setWindow(from - margin, to + margin);
     } else {
@@ -247,7 +303,7 @@ export function fitSelection() {
 
 /** Brings a moment into the window and holds the list there. @param {number} event */
 export function goToEvent(event) {
-    state.moment = event === host.c.page_peak_event() ? null : event;
+    change({ moment: event === view.facts.peak_event ? null : event });
     const whole = wholeRange();
     const width = state.to - state.from;
     const at = axisOfEvent(event + 0.5);
@@ -258,160 +314,38 @@ export function goToEvent(event) {
 
 /** @param {"events" | "time"} axis */
 export function setAxis(axis) {
-    if (axis === state.axis || (axis === "time" && !host.c.page_has_time())) return;
+    if (axis === state.axis || (axis === "time" && !view.facts.has_time)) return;
     const from = eventOfAxis(state.from);
     const to = eventOfAxis(state.to);
     const whole = wholeRange();
     const all = state.from <= whole.from && state.to >= whole.to;
-    state.axis = axis;
-    state.range = null;
+    change({ axis, range: null });
     const fit = wholeRange();
     if (all) setWindow(fit.from, fit.to);
     else setWindow(axisOfEvent(from), axisOfEvent(to));
-    invalidate(EVERYTHING);
-}
-
-/** @param {number} index */
-export function setDevice(index) {
-    const code = host.c.page_device(index);
-    if (code !== 0) throw new Error("There is not enough memory in this tab for this device.");
-    state.device = index;
-    state.selected = null;
-    state.focus = null;
-    state.moment = null;
-    state.range = null;
-    state.pointer = null;
-    if (!host.c.page_has_time()) state.axis = "events";
-    fillFilterMenus();
-    setFilter({ stream: -1, pool: -1 });
-    fitWindow();
-    invalidate(EVERYTHING);
 }
 
 /* ---- what is pinned and highlighted ---- */
 
 /** Pins an allocation and highlights its call site. @param {number | null} life */
 export function select(life) {
-    state.selected = life;
-    const site = life === null ? 0 : host.c.page_stack_site(host.c.page_life_stack(life)) >>> 0;
-    state.focus = life === null || site === 0 ? null : { by: "site", id: site };
-    invalidate(TIMELINE | OVERLAY | LIST | DETAIL);
+    const site = life === null ? 0 : view.c.stack_site(view.c.allocation(life).stack);
+    change({ selected: life, focus: life === null || site === 0 ? null : { by: "site", id: site } });
 }
 
 /** Highlights a row of the list, or nothing any more when it was. @param {Focus} focus */
 export function toggleFocus(focus) {
     const same = state.focus?.by === focus.by && state.focus.id === focus.id;
-    state.focus = same && state.selected === null ? null : focus;
-    state.selected = null;
-    invalidate(TIMELINE | OVERLAY | LIST | DETAIL);
+    change({ focus: same && state.selected === null ? null : focus, selected: null });
 }
 
-/* ---- the hash ---- */
-
-let hashTimer = 0;
-export let hashWritten = "";
-
-/** Browsers limit how often an address may change, so it follows a moment later. */
-export function scheduleHash() {
-    if (hashTimer === 0) hashTimer = setTimeout(writeHash, 300);
-}
-
-/** Short, but exact to a thousandth. @param {number} number */
-function hashNumber(number) {
-    return String(Math.round(number * 1000) / 1000);
-}
-
-/** What differs from a freshly opened page. */
-export function hashOfState() {
-    const hash = new URLSearchParams();
-    const whole = wholeRange();
-    hash.set("device", String(host.c.page_device_ordinal(state.device)));
-    if (state.axis !== "events") hash.set("axis", state.axis);
-    if (state.from > whole.from || state.to < whole.to)
-        hash.set("window", `${hashNumber(state.from)}_${hashNumber(state.to)}`);
-    if (state.top) hash.set("bytes", `${state.bottom}_${state.top}`);
-    if (state.range) hash.set("range", `${hashNumber(state.range.from)}_${hashNumber(state.range.to)}`);
-    if (state.moment !== null) hash.set("at", String(state.moment));
-    if (state.selected !== null) hash.set("selected", String(state.selected));
-    if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
-    if (state.search) hash.set("search", state.search);
-    if (state.colorBy !== defaultColoring()) hash.set("color", state.colorBy);
-    if (state.groupBy !== "site") hash.set("group", state.groupBy);
-    const filter = filterToText(state.filter);
-    if (filter) hash.set("filter", filter);
-    if (state.range && state.rangeOf !== "born") hash.set("of", state.rangeOf);
-    if (state.internals) hash.set("internals", "1");
-    if (state.theme !== meta.theme) hash.set("theme", state.theme);
-    return `#${hash}`;
-}
-
-export function writeHash() {
-    hashTimer = 0;
-    const hash = hashOfState();
-    if (hash === hashWritten) return;
-    hashWritten = hash;
-    try {
-        history.replaceState(null, "", hash);
-    } catch {
-        // A page inside of a sandboxed frame may not change its address; the view works without.
-    }
-}
-
-/** Two numbers "a_b" in rising order, or null. @param {string | null} text */
-function numberPair(text) {
-    const [from, to] = (text ?? "").split("_").map(Number);
-    return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
-}
-
-/** Integer of [least, most), or null for anything else. @param {string | null} text @param {number} least @param {number} most */
-export function boundedInteger(text, least, most) {
-    const number = text === null || text === "" ? NaN : Number(text);
-    return Number.isInteger(number) && number >= least && number < most ? number : null;
-}
-
-/** What the writer of the page chose. */
-function defaultColoring() {
-    return COLORINGS.includes(String(meta.color)) ? String(meta.color) : "site";
-}
-
-/** Index of the device with an ordinal, -1: none. @param {number} ordinal */
-export function deviceIndex(ordinal) {
-    const count = host.c.page_device_count();
-    for (let i = 0; i < count; i++) if (host.c.page_device_ordinal(i) === ordinal) return i;
-    return -1;
-}
-
-/** @param {string | null} text @returns {Focus | null} */
-function focusOfText(text) {
-    const [by, id] = (text ?? "").split("_");
-    const most = by === "stack" ? host.c.page_stack_count() : host.c.page_frame_count();
-    const number = boundedInteger(id ?? null, 0, most);
-    return number !== null && (by === "site" || by === "stack") ? { by, id: number } : null;
-}
-
-/** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
-export function readHash(text) {
-    const hash = new URLSearchParams(text.replace(/^#/, ""));
-    const wanted = hash.has("device") ? deviceIndex(Number(hash.get("device"))) : deviceIndex(Number(meta.device ?? 0));
-    setDevice(Math.max(wanted, 0));
-    state.axis = "events";
-    if (hash.get("axis") === "time" && host.c.page_has_time()) state.axis = "time";
-    fitWindow();
-    const window = numberPair(hash.get("window"));
-    if (window) setWindow(window.from, window.to);
-    const bytes = numberPair(hash.get("bytes"));
-    if (bytes) setBytes(bytes.from, bytes.to);
-    state.range = numberPair(hash.get("range"));
-    state.moment = boundedInteger(hash.get("at"), -1, host.c.page_events());
-    const theme = hash.get("theme") ?? String(meta.theme ?? "auto");
-    state.theme = THEMES.includes(theme) ? theme : "auto";
-    state.colorBy = COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring();
-    state.internals = hash.get("internals") === "1";
-    state.rangeOf = hash.get("of") === "freed" ? "freed" : hash.get("of") === "peak" ? "peak" : "born";
-    setFilter({ ...emptyFilter(), ...filterOfText(hash.get("filter")) });
-    state.groupBy = hash.get("group") === "stack" ? "stack" : "site";
-    state.search = hash.get("search") ?? "";
-    state.selected = boundedInteger(hash.get("selected"), 0, host.c.page_lives());
-    state.focus = focusOfText(hash.get("focus"));
-    invalidate(EVERYTHING);
-}
+/** What the module's filter leaves. */
+export const kept = {
+    active: false,
+    allocations: 0,
+    bytesAtPeak: 0,
+    /** Counts the filters so far: what was summed up under an older one is out of date. */
+    version: 0,
+    /** Top of the y axis, where what is left would fill less than a third of the whole run's; 0: that one. */
+    top: 0,
+};

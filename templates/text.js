@@ -2,7 +2,8 @@
 // figures are those of render/format.c, so the page, the PNG and the report spell a number alike.
 
 export const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+export const countFormat = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /** @param {number} count */
 export function formatCount(count) {
@@ -28,7 +29,7 @@ export function formatExactBytes(bytes) {
 }
 
 /** @param {number} first @param {string} firstUnit @param {number} second @param {string} secondUnit */
-function formatPair(first, firstUnit, second, secondUnit) {
+export function formatPair(first, firstUnit, second, secondUnit) {
     const head = `${formatCount(first)} ${firstUnit}`;
     return second === 0 ? head : `${head} ${second} ${secondUnit}`;
 }
@@ -134,4 +135,26 @@ export function press(id, pressed) {
 /** A profiler counts the CPU's memory as well, under the number -1. @param {number} ordinal */
 export function deviceName(ordinal) {
     return ordinal < 0 ? "CPU" : String(ordinal);
+}
+
+/* ---- what is pinned ---- */
+
+/** @param {HTMLDListElement} facts @param {string} name @param {string} value @param {string} [title] */
+export function addFact(facts, name, value, title) {
+    if (!value) return;
+    const shown = make("dd", "", value);
+    if (title) shown.title = title;
+    facts.append(make("dt", "", name), shown);
+}
+
+/** Integer of [least, most), or null for anything else. @param {string | null} text @param {number} least @param {number} most */
+export function boundedInteger(text, least, most) {
+    const number = text === null || text === "" ? NaN : Number(text);
+    return Number.isInteger(number) && number >= least && number < most ? number : null;
+}
+
+/** Two numbers "a_b" in rising order, or null. @param {string | null} text */
+export function numberPair(text) {
+    const [from, to] = (text ?? "").split("_").map(Number);
+    return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }

@@ -1,6 +1,7 @@
 /*
- * What the files of the page's module share: page_host.c loads and draws, page_facts.c answers for single figures,
- * page_groups.c for sets of allocations. Private to them; render/page/page_host.h is what JavaScript sees.
+ * The handles of the page's module: a session is a recording, a view one device of it with its window, filter and
+ * picture. page_session.c reads recordings and answers for their texts, page_view.c for a device's figures, page_draw.c
+ * draws and picks, page_sets.c answers for sets of allocations. Private to them; page_api.def is what JavaScript sees.
  */
 #ifndef STRATA_RENDER_PAGE_PAGE_STATE_H
 #define STRATA_RENDER_PAGE_PAGE_STATE_H
@@ -8,77 +9,125 @@
 #include "layout/groups.h"
 #include "layout/phases.h"
 #include "layout/scene.h"
+#include "layout/site.h"
 #include "layout/ticks.h"
-#include "render/page/page_host.h"
+#include "render/page/page_api.h"
 #include "render/raster/raster.h"
 #include "trace/payload.h"
 
-struct page {
+/* What JavaScript takes for the program's enums is so. */
+_Static_assert((int)PAGE_FRAME_NOISE == FRAME_NOISE && (int)PAGE_FRAME_NATIVE == FRAME_NATIVE &&
+                   (int)PAGE_FRAME_LIBRARY == FRAME_LIBRARY && (int)PAGE_FRAME_USER == FRAME_USER,
+               "enum frame_kind");
+_Static_assert((int)PAGE_LIFE_STACK_OF_FREE == LIFE_STACK_OF_FREE &&
+                   (int)PAGE_LIFE_FROM_BLOCK == LIFE_FROM_BLOCK && (int)PAGE_LIFE_REOPENED == LIFE_REOPENED &&
+                   (int)PAGE_LIFE_UNMATCHED_END == LIFE_UNMATCHED_END,
+               "enum life_flag");
+_Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that is none");
+
+/* A device's recording, shared by all views of it. Built when the first view needs it. */
+struct page_device {
+    bool built;
+    struct timeline timeline;
+    struct phases phases;
+    uint8_t *category; /* of each allocation, see session_categories; NULL: not asked for yet */
+};
+
+union page_record { /* the last one that a call has filled */
+    struct record_recording recording;
+    struct record_text text;
+    struct record_piece piece;
+    struct record_diagnostic diagnostic;
+    struct record_frame frame;
+    struct record_fx fx;
+    struct record_stack_frames stack_frames;
+    struct record_context context;
+    struct record_device device;
+    struct record_facts facts;
+    struct record_span span;
+    struct record_oom oom;
+    struct record_snapshot snapshot;
+    struct record_stream stream;
+    struct record_pool pool;
+    struct record_phase phase;
+    struct record_allocation allocation;
+    struct record_drawing drawing;
+    struct record_picked picked;
+    struct record_outline outline;
+    struct record_group group;
+    struct record_sum sum;
+    struct record_kept kept;
+    double number;
+};
+
+struct page_session {
     struct arena loading; /* the payload while it is read */
     uint8_t *bytes;
     uint32_t nbytes;
     struct payload payload;
     struct trace trace;
-    struct arena arena; /* timelines */
-    struct timeline *timelines;
-    uint8_t *built; /* [n_devices] */
-    uint32_t current;
-    bool scene_ready;
-    struct scene scene;
-    struct raster raster;
-    struct pick picked;
-    struct arena grouping;
-    struct group *groups;
-    uint32_t n_groups;
-    uint8_t *rgba, *mask, *context_mask; /* the masks: what matches a search, or is highlighted */
-    uint64_t *keep;                      /* bitmap of the lives that the filter leaves */
-    uint32_t keep_capacity, some_capacity;
-    bool filtered;
-    uint32_t *some;        /* ids of lives, while they are being grouped */
-    struct phases *phases; /* [n_devices], valid where built */
-    struct phase_mark *marks;
-    struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
-    uint32_t marks_capacity, spans_capacity, spans_of;
-    uint8_t *category; /* of the lives of device `category_of` - 1 */
-    uint32_t category_of, category_capacity;
-    uint32_t rgba_capacity, frames_capacity, curve_capacity;
-    uint32_t *frames;
-    double *curve;
+    struct arena arena; /* what is made of the trace */
+    struct page_device *devices;
+    uint32_t frames_capacity, *frames; /* of the stack that was asked for last */
     double ticks[TICKS_MAX];
     char site_text[1024];
-    uint32_t site_text_nbytes;
-    uint64_t *below; /* of the outline, then `edges` in pairs */
-    double *edges;
-    uint32_t below_capacity, edges_capacity, outline_first;
+    union page_record record;
 };
 
-extern struct page page;
+struct page_view {
+    struct page_session *session;
+    uint32_t index; /* of its device */
+    struct arena arena, grouping;
+    struct scene scene;
+    struct raster raster;
+    struct record_request request;
+    struct record_bounds bounds;
+    struct group *groups;
+    uint32_t n_groups;
+    uint8_t *rgba, *stack_mask, *context_mask; /* the masks: what matches a search, or is highlighted */
+    uint64_t *keep;                            /* bitmap of the allocations that the filter leaves */
+    bool filtered;
+    uint32_t *some; /* ids of allocations, while they are being grouped */
+    struct record_phase_mark *marks;
+    struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
+    double *curve;
+    uint64_t *below; /* of the outline, then `edges` in pairs */
+    double *edges;
+    uint32_t keep_capacity, some_capacity, marks_capacity, spans_capacity, spans_of, rgba_capacity,
+        curve_capacity, below_capacity, edges_capacity;
+    union page_record record;
+};
 
-#define EXPORT(name) __attribute__((export_name(#name)))
+/* The device with its timeline; NULL: there is none with this index, or no memory. */
+struct page_device *session_device_built(struct page_session *session, uint32_t index);
 
-static inline struct timeline *timeline_now(void) {
-    return &page.timelines[page.current];
+/* Category of each allocation of a device that is built, inferred when they are first asked for. NULL: no memory. */
+const uint8_t *session_categories(struct page_session *session, struct page_device *device);
+
+static inline struct page_device *view_now(const struct page_view *view) {
+    return &view->session->devices[view->index];
 }
 
-static inline const struct lives *lives_now(void) {
-    return &timeline_now()->device->lives;
+static inline const struct timeline *view_timeline(const struct page_view *view) {
+    return &view_now(view)->timeline;
 }
 
-static inline uint32_t offset_of(const void *ptr) {
-    return (uint32_t)(uintptr_t)ptr;
+static inline const struct lives *view_lives(const struct page_view *view) {
+    return &view_timeline(view)->device->lives;
 }
 
 /* The moment after an event; events outside of the recording mean its ends. */
-static inline uint32_t moment_of(double event) {
+static inline uint32_t moment_of(const struct page_view *view, double event) {
     if (!(event >= 0))
         return 0;
-    uint32_t last = timeline_now()->n_moments - 1;
+    uint32_t last = view_timeline(view)->n_moments - 1;
     return event >= last ? last : (uint32_t)event + 1;
 }
 
 /* One past the moments of the events before `event`. */
-static inline uint32_t moment_end_of(double event) {
-    return event >= timeline_now()->device->n_events ? timeline_now()->n_moments : moment_of(event);
+static inline uint32_t moment_end_of(const struct page_view *view, double event) {
+    const struct timeline *timeline = view_timeline(view);
+    return event >= timeline->device->n_events ? timeline->n_moments : moment_of(view, event);
 }
 
 static inline uint64_t bytes_of(double bytes) {
@@ -86,12 +135,12 @@ static inline uint64_t bytes_of(double bytes) {
 }
 
 /* Does the filter leave it? */
-static inline bool life_is_kept(uint32_t life) {
-    return !page.filtered || (page.keep[life / 64] >> life % 64 & 1) != 0;
+static inline bool life_is_kept(const struct page_view *view, uint32_t life) {
+    return !view->filtered || (view->keep[life / 64] >> life % 64 & 1) != 0;
 }
 
-/* Category of each life of the current device, inferred when they are first asked for. NULL: no memory, and only what
- * events say is known. */
-const uint8_t *categories_now(void);
+/* Fills the handle's record `kind` and returns its place. */
+#define FILL(handle, kind, ...) \
+    ((handle)->record.kind = (struct record_##kind){__VA_ARGS__}, (place) & (handle)->record)
 
 #endif

@@ -1,0 +1,169 @@
+/* Drawing, picking, and the curves of a view. */
+#include "render/page/page_state.h"
+
+/* Rounds half up without a C library; far-out values are brought to where arithmetic cannot overflow. */
+static int64_t q16_of(double position) {
+    const double limit = 140737488355328.0; /* 2^47 */
+    if (!(position > -limit))
+        return -(INT64_C(1) << 62);
+    if (position >= limit)
+        return INT64_C(1) << 62;
+    return (int64_t)__builtin_floor(position * 65536.0 + 0.5);
+}
+
+static bool window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
+                      uint32_t width, uint32_t height) {
+    *window = (struct view){.axis = time && view_timeline(view)->start_us != NULL ? AXIS_TIME : AXIS_EVENTS,
+                            .from_q16 = q16_of(from),
+                            .to_q16 = q16_of(to),
+                            .width = width,
+                            .height = height};
+    /* Half of 2^63 each way would overflow the difference. */
+    const int64_t limit = INT64_C(1) << 61;
+    window->from_q16 = window->from_q16 < -limit ? -limit : window->from_q16;
+    window->to_q16 = window->to_q16 > limit ? limit : window->to_q16;
+    return width >= 1 && width <= VIEW_MAX_SIDE && height >= 1 && height <= VIEW_MAX_SIDE &&
+           window->from_q16 < window->to_q16;
+}
+
+/* A number that a record brings, as a small integer; 0 for what is none. */
+static uint32_t small_of(double value) {
+    return value >= 0 && value < 4294967296.0 ? (uint32_t)value : 0;
+}
+
+/* Every drawing writes all of it: what was there need not move along, and a larger window takes no more than it needs.
+ */
+static bool picture_reserve(struct page_view *view, uint64_t nbytes) {
+    if (nbytes > view->rgba_capacity) {
+        ARENA_DROP(&view->arena, view->rgba);
+        view->rgba_capacity = 0;
+    }
+    return ARENA_GROW(&view->arena, view->rgba, view->rgba_capacity, nbytes);
+}
+
+place view_request(struct page_view *view) {
+    return (place)&view->request;
+}
+
+static struct raster_style style_of(struct page_view *view) {
+    const struct record_request *request = &view->request;
+    uint32_t flags = small_of(request->flags), color_by = small_of(request->color_by);
+    struct raster_style style = {.dark = (flags & DRAW_DARK) != 0,
+                                 .faded = (flags & DRAW_FADED) != 0,
+                                 .reserved = (flags & DRAW_RESERVED) != 0,
+                                 .color_by =
+                                     color_by <= COLOR_BY_CATEGORY ? (enum color_by)color_by : COLOR_BY_SITE,
+                                 .capacity_bytes = bytes_of(request->capacity_bytes),
+                                 .stack_mask = view->stack_mask,
+                                 .context_mask = view->context_mask};
+    if (style.color_by == COLOR_BY_CATEGORY)
+        style.category = session_categories(view->session, view_now(view));
+    return style;
+}
+
+place view_draw(struct page_view *view) {
+    const struct record_request *request = &view->request;
+    uint32_t width = small_of(request->width), height = small_of(request->height);
+    struct view window;
+    if (!window_of(view, &window, request->axis > 0, request->from, request->to, width, height))
+        return 0;
+    window.bottom_bytes = bytes_of(request->bottom_bytes);
+    window.top_bytes = bytes_of(request->top_bytes);
+    if (window.top_bytes <= window.bottom_bytes) {
+        window.bottom_bytes -= window.bottom_bytes == UINT64_MAX;
+        window.top_bytes = window.bottom_bytes + 1;
+    }
+    struct raster_style style = style_of(view);
+    if (!picture_reserve(view, (uint64_t)width * height * 4) || !scene_build(&view->scene, &window) ||
+        !raster_draw(&view->raster, &view->scene, &style, view->rgba))
+        return 0;
+    return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged);
+}
+
+place view_pick(struct page_view *view, u32 x, u32 y) {
+    struct pick pick;
+    if (!scene_pick(&view->scene, x, y, &pick))
+        return FILL(view, picked, -1, -1);
+    return FILL(view, picked, pick.life == UINT32_MAX ? -1 : pick.life, (double)pick.moment - 1);
+}
+
+place view_outline(struct page_view *view, u32 allocation) {
+    const struct band *band = scene_band(&view->scene, allocation);
+    uint32_t count = band == NULL ? 0 : (uint32_t)band->tail - band->start;
+    if (count == 0 || !ARENA_GROW(&view->arena, view->below, view->below_capacity, count) ||
+        !ARENA_GROW(&view->arena, view->edges, view->edges_capacity, (uint64_t)count * 2))
+        return FILL(view, outline, 0, 0, 0);
+    scene_below(&view->scene, band, view->below);
+    for (uint32_t i = 0; i < count; i++) {
+        view->edges[2 * i] = (double)view->below[i];
+        view->edges[2 * i + 1] =
+            (double)(view->below[i] + scene_band_bytes(&view->scene, band, band->start + i));
+    }
+    return FILL(view, outline, band->start, count, (double)(place)view->edges);
+}
+
+f64 view_x_of_event(struct page_view *view, f64 event) {
+    const struct timeline *timeline = view_timeline(view);
+    uint32_t moment = event >= timeline->n_moments ? timeline->n_moments : event < 0 ? 0 : (uint32_t)event + 1;
+    return view_x_q8(&view->scene.view, timeline, moment) / 256.0;
+}
+
+f64 view_event_of_x(struct page_view *view, f64 x) {
+    uint32_t width = view->scene.view.width;
+    if (width == 0 || view->scene.moment == NULL)
+        return -1;
+    uint32_t column = !(x > 0) ? 0 : x >= width ? width - 1 : (uint32_t)x;
+    return (double)view->scene.moment[column] - 1;
+}
+
+/* ---- curves ---- */
+
+/* First column that shows `moment` or a later one. */
+static uint32_t column_at(const uint32_t *moments, uint32_t width, uint32_t moment) {
+    uint32_t low = 0, high = width;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (moments[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds up what the filter leaves: changes at columns first, then their running sum. */
+static void curve_of_kept(const struct page_view *view, const uint32_t *moments, double *curve,
+                          uint32_t width) {
+    const struct lives *lives = view_lives(view);
+    for (uint32_t column = 0; column < width; column++)
+        curve[column] = 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (!life_is_kept(view, i))
+            continue;
+        uint32_t start = column_at(moments, width, lives->birth[i]);
+        uint32_t end = column_at(moments, width, lives->death[i]);
+        if (start < width)
+            curve[start] += (double)lives->size[i];
+        if (end < width)
+            curve[end] -= (double)lives->size[i];
+    }
+    for (uint32_t column = 1; column < width; column++)
+        curve[column] += curve[column - 1];
+}
+
+place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, u32 kept) {
+    struct view window;
+    uint32_t *moment = NULL, capacity = 0;
+    if (!window_of(view, &window, axis == 1, from, to, width, 1) ||
+        !ARENA_GROW(&view->arena, view->curve, view->curve_capacity, width) ||
+        !ARENA_GROW(&view->arena, moment, capacity, width))
+        return 0;
+    view_moments(&window, view_timeline(view), moment);
+    if (kept != 0 && view->filtered)
+        curve_of_kept(view, moment, view->curve, width);
+    else
+        for (uint32_t column = 0; column < width; column++)
+            view->curve[column] = (double)view_timeline(view)->live[moment[column]];
+    ARENA_DROP(&view->arena, moment);
+    return (place)view->curve;
+}

@@ -1,0 +1,227 @@
+/* Recordings: how one gets into the module, and its texts. */
+#include "analysis/category.h"
+#include "base/bytes.h"
+#include "layout/site.h"
+#include "render/page/page_heap.h"
+#include "render/page/page_state.h"
+
+/* ---- loading ---- */
+
+place session_new(void) {
+    struct arena_host host = page_heap();
+    struct page_session *session = host.resize(host.context, NULL, 0, sizeof *session);
+    if (session == NULL)
+        return 0;
+    bytes_zero(session, sizeof *session);
+    arena_init(&session->loading, host, SIZE_MAX);
+    arena_init(&session->arena, host, SIZE_MAX);
+    return (place)session;
+}
+
+void session_release(struct page_session *session) {
+    struct arena_host host = page_heap();
+    arena_release(&session->loading);
+    arena_release(&session->arena);
+    if (session->devices != NULL)
+        trace_release(&session->trace);
+    host.resize(host.context, session, sizeof *session, 0);
+}
+
+place session_reserve(struct page_session *session, u32 nbytes) {
+    session->nbytes = nbytes;
+    session->bytes = arena_alloc(&session->loading, nbytes);
+    return (place)session->bytes;
+}
+
+i32 session_open(struct page_session *session) {
+    return payload_open(&session->payload, session->bytes, session->nbytes, &session->loading);
+}
+
+u32 session_pieces(struct page_session *session) {
+    return session->payload.n_pieces;
+}
+
+place session_piece(struct page_session *session, u32 index) {
+    if (index >= session->payload.n_pieces)
+        return 0;
+    const struct payload_piece *piece = &session->payload.pieces[index];
+    return FILL(session, piece, (double)(place)piece->packed, piece->packed_nbytes,
+                (double)(place)piece->target, piece->raw_nbytes);
+}
+
+i32 session_unpack(struct page_session *session) {
+    if (!trace_init(&session->trace, page_heap(), SIZE_MAX))
+        return PAYLOAD_NO_MEMORY;
+    int32_t error = payload_unpack(&session->payload, &session->trace);
+    arena_release(&session->loading);
+    session->payload.n_pieces = 0;
+    if (error == PAYLOAD_OK) {
+        session->devices =
+            arena_alloc(&session->arena, ((size_t)session->trace.n_devices + 1) * sizeof *session->devices);
+        error = session->devices != NULL ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
+    }
+    if (error != PAYLOAD_OK)
+        trace_release(&session->trace);
+    return error;
+}
+
+place session_recording(struct page_session *session) {
+    const struct trace *trace = &session->trace;
+    return FILL(session, recording, trace->meta, trace->settings, trace->kind, trace->rank, trace->n_devices,
+                trace->n_diagnostics, trace->strings.count, trace->frames.count, trace->stacks.count,
+                trace->contexts.count);
+}
+
+/* ---- text ---- */
+
+place session_string(struct page_session *session, u32 id) {
+    uint32_t nbytes;
+    if (id >= session->trace.strings.count)
+        return 0;
+    const uint8_t *bytes = trace_string(&session->trace, id, &nbytes);
+    return FILL(session, text, (double)(place)bytes, nbytes);
+}
+
+place session_diagnostic(struct page_session *session, u32 index) {
+    if (index >= session->trace.n_diagnostics)
+        return 0;
+    const struct diagnostic *diagnostic = &session->trace.diagnostics[index];
+    return FILL(session, diagnostic, diagnostic->code, diagnostic->message, diagnostic->device);
+}
+
+place session_frame(struct page_session *session, u32 id) {
+    if (id >= session->trace.frames.count)
+        return 0;
+    const struct frame *frame = &session->trace.frames.frame[id];
+    return FILL(session, frame, frame->file, frame->name, frame->line, frame->fx);
+}
+
+place session_fx(struct page_session *session, u32 id) {
+    if (id >= session->trace.fx.count)
+        return 0;
+    const struct fx *fx = &session->trace.fx.fx[id];
+    return FILL(session, fx, fx->op, fx->name, fx->target, fx->original_trace);
+}
+
+place session_stack_frames(struct page_session *session, u32 stack) {
+    const struct stack *stacks = session->trace.stacks.stack;
+    uint32_t depth = 0, count = 0;
+    if (stack >= session->trace.stacks.count)
+        return 0;
+    for (uint32_t at = stack; at != 0; at = stacks[at].parent)
+        depth++;
+    if (!ARENA_GROW(&session->arena, session->frames, session->frames_capacity, (uint64_t)depth + 1))
+        return 0;
+    for (; stack != 0; stack = stacks[stack].parent)
+        session->frames[count++] = stacks[stack].frame;
+    return FILL(session, stack_frames, (double)(place)session->frames, depth);
+}
+
+u32 session_stack_parent(struct page_session *session, u32 stack) {
+    return stack < session->trace.stacks.count ? session->trace.stacks.stack[stack].parent : 0;
+}
+
+u32 session_stack_frame(struct page_session *session, u32 stack) {
+    return stack < session->trace.stacks.count ? session->trace.stacks.stack[stack].frame : 0;
+}
+
+place session_context(struct page_session *session, u32 id) {
+    if (id >= session->trace.contexts.count)
+        return 0;
+    const struct context *context = &session->trace.contexts.context[id];
+    return FILL(session, context, context->compile_context, context->user_metadata, context->category,
+                context->forward_frames);
+}
+
+place session_site_text(struct page_session *session, u32 site) {
+    uint32_t nbytes = 0;
+    if (site >= session->trace.frames.count)
+        return 0;
+    site_text(&session->trace, site, session->site_text, sizeof session->site_text);
+    while (session->site_text[nbytes] != '\0')
+        nbytes++;
+    return FILL(session, text, (double)(place)session->site_text, nbytes);
+}
+
+u32 session_site_color(struct page_session *session, u32 site, u32 dark) {
+    return site < session->trace.frames.count ? raster_site_color(&session->trace, site, dark != 0) : 0;
+}
+
+place session_category_name(struct page_session *session, u32 category) {
+    uint32_t nbytes = 0;
+    if (category >= CATEGORY_COUNT)
+        return 0;
+    const char *name = category_name((enum category)category);
+    while (name[nbytes] != '\0')
+        nbytes++;
+    return FILL(session, text, (double)(place)name, nbytes);
+}
+
+/* ---- devices ---- */
+
+struct page_device *session_device_built(struct page_session *session, uint32_t index) {
+    if (session->devices == NULL || index >= session->trace.n_devices)
+        return NULL;
+    struct page_device *device = &session->devices[index];
+    if (!device->built && (!timeline_init(&device->timeline, &session->trace, index, &session->arena) ||
+                           !phases_find(&device->timeline, &session->arena, &device->phases)))
+        return NULL;
+    device->built = true;
+    return device;
+}
+
+const uint8_t *session_categories(struct page_session *session, struct page_device *device) {
+    if (device->category != NULL)
+        return device->category;
+    uint8_t *category = NULL;
+    uint32_t capacity = 0;
+    if (!ARENA_GROW(&session->arena, category, capacity, (uint64_t)device->timeline.device->lives.count + 1))
+        return NULL;
+    if (categories_find(&device->timeline, category, &session->arena))
+        device->category = category;
+    else
+        ARENA_DROP(&session->arena, category);
+    return device->category;
+}
+
+place session_device(struct page_session *session, u32 index) {
+    if (index >= session->trace.n_devices)
+        return 0;
+    const struct device_trace *device = &session->trace.devices[index];
+    return FILL(session, device, device->ordinal, device->name, (double)device->capacity_bytes,
+                device->n_events, device->lives.count, device->n_ooms);
+}
+
+place session_device_peak(struct page_session *session, u32 index) {
+    const struct page_device *device = session_device_built(session, index);
+    if (device == NULL)
+        return 0;
+    session->record.number = (double)device->timeline.peak_bytes;
+    return (place)&session->record;
+}
+
+/* ---- axes ---- */
+
+static u32 ticks_store(struct page_session *session, const struct ticks *ticks) {
+    for (uint32_t i = 0; i < ticks->count; i++)
+        session->ticks[i] = (double)ticks->at[i];
+    return ticks->count;
+}
+
+static int64_t integer_of(double value) {
+    return value >= 9e18 ? INT64_MAX : value > -9e18 ? (int64_t)value : INT64_MIN;
+}
+
+u32 session_ticks_decimal(struct page_session *session, f64 low, f64 high, u32 most) {
+    struct ticks ticks = ticks_decimal(integer_of(low), integer_of(high), most);
+    return ticks_store(session, &ticks);
+}
+
+u32 session_ticks_bytes(struct page_session *session, f64 low, f64 high, u32 most) {
+    struct ticks ticks = ticks_bytes(bytes_of(low), bytes_of(high), most);
+    return ticks_store(session, &ticks);
+}
+
+place session_ticks(struct page_session *session) {
+    return (place)session->ticks;
+}

@@ -1,0 +1,261 @@
+/* Views: which device one shows, and that device's figures. */
+#include "base/bytes.h"
+#include "render/page/page_heap.h"
+#include "render/page/page_state.h"
+
+/* ---- the handle ---- */
+
+static void view_show(struct page_view *view, uint32_t index) {
+    view->index = index;
+    view->filtered = false;
+    view->n_groups = 0;
+    scene_init(&view->scene, view_timeline(view), page_heap());
+}
+
+place view_new(u32 session_place, u32 device) {
+    struct page_session *session = (struct page_session *)(place)session_place;
+    struct arena_host host = page_heap();
+    if (session_device_built(session, device) == NULL)
+        return 0;
+    struct page_view *view = host.resize(host.context, NULL, 0, sizeof *view);
+    if (view == NULL)
+        return 0;
+    bytes_zero(view, sizeof *view);
+    view->session = session;
+    arena_init(&view->arena, host, SIZE_MAX);
+    arena_init(&view->grouping, host, SIZE_MAX);
+    raster_init(&view->raster, host);
+    view->stack_mask = arena_alloc(&view->arena, session->trace.stacks.count);
+    view->context_mask = arena_alloc(&view->arena, session->trace.contexts.count);
+    view_show(view, device);
+    if (view->stack_mask != NULL && view->context_mask != NULL)
+        return (place)view;
+    view_release(view);
+    return 0;
+}
+
+void view_release(struct page_view *view) {
+    struct arena_host host = page_heap();
+    scene_release(&view->scene);
+    raster_release(&view->raster);
+    arena_release(&view->grouping);
+    arena_release(&view->arena);
+    host.resize(host.context, view, sizeof *view, 0);
+}
+
+i32 view_device(struct page_view *view, u32 index) {
+    if (index >= view->session->trace.n_devices)
+        return PAYLOAD_BAD_VALUE;
+    if (session_device_built(view->session, index) == NULL)
+        return PAYLOAD_NO_MEMORY;
+    scene_release(&view->scene);
+    view_show(view, index);
+    return PAYLOAD_OK;
+}
+
+/* ---- the device ---- */
+
+static uint32_t pending_count(const struct lives *lives) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        count += lives->request[i] < lives->death[i];
+    return count;
+}
+
+place view_facts(struct page_view *view) {
+    const struct timeline *timeline = view_timeline(view);
+    const struct device_trace *device = timeline->device;
+    const struct phases *phases = &view_now(view)->phases;
+    view->record.facts = (struct record_facts){
+        .events = device->n_events,
+        .allocations = device->lives.count,
+        .preexisting = device->lives.preexisting,
+        .start_bytes = (double)timeline->start_bytes,
+        .peak_bytes = (double)timeline->peak_bytes,
+        .peak_event = (double)timeline->peak_moment - 1,
+        .end_bytes = (double)timeline->end_bytes,
+        .live_at_peak = timeline->live_at_peak,
+        .reserved_start = (double)timeline->reserved_start,
+        .reserved_peak = (double)timeline->reserved_peak,
+        .reserved_end = (double)timeline->reserved_end,
+        .reserved_shift = (double)timeline->reserved_shift,
+        .has_time = timeline->start_us != NULL,
+        .first_us = (double)timeline->first_us,
+        .ooms = device->n_ooms,
+        .snapshots = device->n_snapshots,
+        .streams = device->n_streams,
+        .pools = device->n_pools,
+        .phases = phases->count,
+        .internal_phases = phases->internal_count,
+        .phase_rows = phases->plain_rows,
+        .all_phase_rows = phases->rows,
+        .pending = pending_count(&device->lives),
+    };
+    return (place)&view->record;
+}
+
+place view_whole(struct page_view *view, i32 axis) {
+    struct view window = {.axis = axis == 1 ? AXIS_TIME : AXIS_EVENTS};
+    view_fit(&window, view_timeline(view));
+    return FILL(view, span, (double)window.from_q16 / 65536, (double)window.to_q16 / 65536);
+}
+
+f64 view_event_us(struct page_view *view, f64 event) {
+    const struct timeline *timeline = view_timeline(view);
+    if (timeline->start_us == NULL)
+        return 0;
+    if (event >= timeline->device->n_events)
+        return (double)timeline->end_us;
+    return (double)timeline->start_us[moment_of(view, event)];
+}
+
+f64 view_event_at_us(struct page_view *view, f64 us) {
+    const struct timeline *timeline = view_timeline(view);
+    int64_t at = us >= 9e18 ? INT64_MAX : us > -9e18 ? (int64_t)us : INT64_MIN;
+    return timeline->start_us == NULL ? -1 : (double)timeline_moment_at(timeline, at) - 1;
+}
+
+f64 view_live_at(struct page_view *view, f64 event) {
+    return (double)view_timeline(view)->live[moment_of(view, event)];
+}
+
+f64 view_reserved_at(struct page_view *view, f64 event) {
+    return (double)timeline_reserved_at(view_timeline(view), moment_of(view, event));
+}
+
+f64 view_peak_in(struct page_view *view, f64 from, f64 to) {
+    uint32_t first = moment_of(view, from), last = moment_end_of(view, to);
+    return (double)timeline_peak_in(view_timeline(view), first, last > first ? last : first + 1) - 1;
+}
+
+f64 view_headroom(struct page_view *view, f64 from, f64 to, f64 capacity_bytes) {
+    uint32_t first = moment_of(view, from), end = moment_end_of(view, to);
+    return (double)timeline_headroom_in(view_timeline(view), first, end > first ? end : first + 1,
+                                        bytes_of(capacity_bytes));
+}
+
+place view_oom(struct page_view *view, u32 index) {
+    const struct device_trace *device = view_timeline(view)->device;
+    if (index >= device->n_ooms)
+        return 0;
+    const struct oom_event *oom = &device->ooms[index];
+    return FILL(view, oom, oom->event, (double)oom->size, (double)oom->device_free, oom->stack);
+}
+
+place view_snapshot(struct page_view *view, u32 index) {
+    const struct device_trace *device = view_timeline(view)->device;
+    if (index >= device->n_snapshots)
+        return 0;
+    return FILL(view, snapshot, device->snapshots[index].event, (double)device->snapshots[index].size);
+}
+
+place view_stream(struct page_view *view, u32 index) {
+    const struct device_trace *device = view_timeline(view)->device;
+    if (index >= device->n_streams)
+        return 0;
+    return FILL(view, stream, (double)(device->streams[index] >> 32), (uint32_t)device->streams[index]);
+}
+
+place view_pool(struct page_view *view, u32 index) {
+    const struct device_trace *device = view_timeline(view)->device;
+    if (index >= device->n_pools)
+        return 0;
+    return FILL(view, pool, (double)device->pools[index].first, (double)device->pools[index].second);
+}
+
+u32 view_stack_site(struct page_view *view, u32 stack) {
+    return stack < view->session->trace.stacks.count ? view_timeline(view)->site[stack] : 0;
+}
+
+u32 view_frame_kind(struct page_view *view, u32 frame) {
+    if (frame >= view->session->trace.frames.count)
+        return FRAME_NOISE;
+    return (u32)frame_kind_of_rank(view_timeline(view)->frame_rank[frame]);
+}
+
+place view_allocation(struct page_view *view, u32 id) {
+    const struct lives *lives = view_lives(view);
+    if (id >= lives->count)
+        return 0;
+    const uint8_t *category = session_categories(view->session, view_now(view));
+    view->record.allocation = (struct record_allocation){
+        .bytes = (double)lives->size[id],
+        .birth = (double)lives->birth[id] - 1,
+        .death = (double)lives->death[id] - 1,
+        .request = (double)lives->request[id] - 1,
+        .count = life_allocations(lives, id),
+        .stack = lives->stack[id],
+        .context = lives->context[id],
+        .stream = lives->stream[id],
+        .pool = lives->pool[id],
+        .address_high = (double)(lives->address[id] >> 32),
+        .address_low = (uint32_t)lives->address[id],
+        .flags = lives->flags[id],
+        .category = category == NULL ? 0 : category[id],
+    };
+    return (place)&view->record;
+}
+
+/* ---- phases ---- */
+
+place view_phase(struct page_view *view, u32 index) {
+    const struct phases *phases = &view_now(view)->phases;
+    if (index >= phases->count)
+        return 0;
+    const struct phase *phase = &phases->phase[index];
+    return FILL(view, phase, phase->name, (double)phase->start_us,
+                phase->end_us == INT64_MAX ? -1 : (double)phase->end_us, phase->internal);
+}
+
+/* Where a phase lies along the axis, in 1/65536. */
+struct phase_span {
+    int64_t start, end;
+};
+
+/* Finding a time among the moments costs more than all else a lane does for a phase, and it stays where it is. */
+static const struct phase_span *phase_spans(struct page_view *view, enum axis axis) {
+    const struct phases *phases = &view_now(view)->phases;
+    uint32_t wanted = (view->index + 1) * 2 + (axis == AXIS_TIME);
+    if (view->spans_of == wanted)
+        return view->spans;
+    view->spans_of = 0;
+    if (!ARENA_GROW(&view->arena, view->spans, view->spans_capacity, (uint64_t)phases->count + 1))
+        return NULL;
+    for (uint32_t i = 0; i < phases->count; i++)
+        view->spans[i] = (struct phase_span){phase_q16(view_timeline(view), axis, phases->phase[i].start_us),
+                                             phase_q16(view_timeline(view), axis, phases->phase[i].end_us)};
+    view->spans_of = wanted;
+    return view->spans;
+}
+
+/* Bands that would lie within the last pixel of their row's band before are left out: it is painted already. */
+u32 view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
+    const struct phases *phases = &view_now(view)->phases;
+    const struct view *window = &view->scene.view;
+    double painted[PHASE_OPEN_MAX] = {0},
+           scale = (double)window->width / (double)(window->to_q16 - window->from_q16);
+    const struct phase_span *spans = phase_spans(view, window->axis);
+    uint32_t count = 0;
+    /* They start in order: from the first one behind the window on, none is seen. */
+    for (uint32_t i = 0; spans != NULL && i < phases->count && spans[i].start < window->to_q16; i++) {
+        const struct phase *phase = &phases->phase[i];
+        uint32_t row = internal ? phase->depth : phase->plain_depth;
+        if ((phase->internal && !internal) || row >= most_rows || row >= PHASE_OPEN_MAX)
+            continue;
+        int64_t start = spans[i].start, end = spans[i].end;
+        double from = (double)(start - window->from_q16) * scale,
+               to = (double)(end - window->from_q16) * scale;
+        if (end <= window->from_q16 || to < painted[row])
+            continue;
+        if (!ARENA_GROW(&view->arena, view->marks, view->marks_capacity, (uint64_t)count + 1))
+            return 0;
+        view->marks[count++] =
+            (struct record_phase_mark){i, row, from < 0 ? 0 : from, to > window->width ? window->width : to};
+        painted[row] = (to > from ? to : from) + 1;
+    }
+    return count;
+}
+
+place view_phase_mark_rows(struct page_view *view) {
+    return (place)view->marks;
+}

@@ -1,0 +1,56 @@
+// Streams, pools, phases and lifetimes in words.
+import { momentText, session, usOfEvent, view } from "./state.js";
+import { formatDuration, formatPlural } from "./text.js";
+
+/** @param {number} stream index */
+export function streamText(stream) {
+    if (stream === 0) return "0 (default)";
+    const { high, low } = view.c.stream(stream);
+    const handle = high ? `${high.toString(16)}${low.toString(16).padStart(8, "0")}` : low.toString(16);
+    return `${stream} (0x${handle})`;
+}
+
+/** @param {number} pool index */
+export function poolName(pool) {
+    if (pool === 0) return "unknown";
+    const { first, second } = view.c.pool(pool);
+    return first === 0 && second === 0 ? "default" : `(${first}, ${second})`;
+}
+
+/** What a phase's name says to people: without control characters and the two signs that torch puts around it. @param {string} name */
+export function phaseText(name) {
+    return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
+}
+
+/** Names of the program's phases around an event, the outermost first. @param {number} event */
+export function phasesOfEvent(event) {
+    if (event < 0 || !view.facts.has_time) return [];
+    const us = view.c.event_us(event);
+    return phaseIds()
+        .map((id) => view.c.phase(id))
+        .filter((phase) => !phase.internal && phase.start_us <= us && (phase.end_us > us || phase.end_us < 0))
+        .map((phase) => session.string(phase.name));
+}
+
+export function phaseIds() {
+    return Array.from({ length: view.facts.phases }, (_, phase) => phase);
+}
+
+/* ---- one allocation in words ---- */
+
+/** "1,234 events (12.3 ms)", with what is special about its ends. @param {record_allocation} allocation */
+export function lifetimeText({ birth, death }) {
+    const { events, has_time } = view.facts;
+    const time = has_time && birth >= 0 && death < events ? ` (${formatDuration(usOfEvent(death) - usOfEvent(birth))})` : "";
+    if (birth < 0 && death >= events) return "alive in the whole recording";
+    if (birth < 0) return `older than the recording, freed at ${momentText(death)}`;
+    if (death >= events) return `from ${momentText(birth)} to the end`;
+    return `lived ${formatPlural(death - birth, "event")}${time}`;
+}
+
+/** @param {number} pool index */
+export function poolText(pool) {
+    if (pool === 0) return "pool unknown";
+    const name = poolName(pool);
+    return name === "default" ? "default pool" : `pool ${name}`;
+}

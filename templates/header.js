@@ -1,0 +1,167 @@
+// Header and toolbar: the file, its figures, what to know before trusting them.
+import { WHOLE_FILE } from "./api.js";
+import { plot } from "./canvas.js";
+import { drawFilter } from "./filter_form.js";
+import { oomMarker } from "./markers.js";
+import { listsCategories } from "./panel.js";
+import { search, searchResult } from "./search.js";
+import { capacityBytes, isDark, kept, meta, momentText, session, state, view } from "./state.js";
+import {
+    addFact, deviceName, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText,
+} from "./text.js";
+
+export const ui = {
+    device: element("device", HTMLSelectElement),
+    peak: element("peak", HTMLButtonElement),
+    reserved: element("reserved", HTMLButtonElement),
+    oom: element("oom", HTMLButtonElement),
+    trust: element("trust", HTMLButtonElement),
+    trustBody: element("trust-body", HTMLDivElement),
+    trustDialog: element("trust-dialog", HTMLDialogElement),
+    theme: element("theme", HTMLButtonElement),
+    keysDialog: element("keys-dialog", HTMLDialogElement),
+    color: element("color", HTMLSelectElement),
+    search: element("search", HTMLInputElement),
+    found: element("found", HTMLOutputElement),
+    drawn: element("drawn", HTMLParagraphElement),
+    note: element("note", HTMLParagraphElement),
+    failure: element("failure", HTMLDivElement),
+};
+
+/* ---- header and toolbar ---- */
+
+/** @param {HTMLButtonElement} button @param {string} name @param {string} value @param {string} more */
+function fillFigure(button, name, value, more) {
+    button.replaceChildren(make("span", "figure-name", name), make("b", "", value));
+    if (more) button.append(make("span", "figure-more", more));
+}
+
+function drawFigures() {
+    fillFigure(ui.peak, "Peak", formatBytes(view.facts.peak_bytes), view.facts.events ? momentText(view.facts.peak_event) : "");
+    ui.peak.title = `${formatExactBytes(view.facts.peak_bytes)} in ${formatPlural(view.facts.live_at_peak, "allocation")}. Go to the peak (p)`;
+    // A memory timeline knows nothing of what the allocator holds.
+    ui.reserved.hidden = view.facts.reserved_peak === 0;
+    fillFigure(ui.reserved, "Reserved", formatBytes(view.facts.reserved_peak), "");
+    ui.reserved.title = `The allocator held ${formatExactBytes(view.facts.reserved_peak)} of the device at most. Show the whole run`;
+    const ooms = view.facts.ooms;
+    ui.oom.hidden = ooms === 0;
+    if (ooms) ui.oom.title = `${oomMarker(0).title}. Go there (o)`;
+    if (ooms) fillFigure(ui.oom, "OOM asked for", formatBytes(view.c.oom(0).size), ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "");
+}
+
+/** Diagnostics of the current device and of the file. */
+function shownDiagnostics() {
+    const ordinal = session.devices[state.device].ordinal;
+    return session.diagnostics().filter(({ device }) => device === WHOLE_FILE || device === ordinal);
+}
+
+function drawTrust() {
+    const count = shownDiagnostics().length;
+    setText(ui.trust, count === 0 ? "\u2713 Complete" : `! ${formatPlural(count, "note")}`);
+    ui.trust.classList.toggle("badge-noted", count > 0);
+    ui.trust.title = count === 0 ? "Nothing in the file speaks against the picture" : "What to know before trusting the picture";
+}
+
+/** The allocator's settings, one a line; a table of equal values is one value. @param {string} json */
+function settingsText(json) {
+    if (!json) return "";
+    const valueText = (/** @type {unknown} */ value) => {
+        if (typeof value !== "object" || value === null) return String(value);
+        const values = Object.values(value);
+        return values.length && values.every((other) => other === values[0]) ? `${values[0]} (all)` : JSON.stringify(value);
+    };
+    return Object.entries(JSON.parse(json)).map(([name, value]) => `${name}: ${valueText(value)}`).join("\n");
+}
+
+export function openTrust() {
+    const notes = shownDiagnostics();
+    const list = make("ul", "notes");
+    for (const { code, message } of notes) {
+        const item = make("li", "", message);
+        item.append(" ", make("code", "", code));
+        list.append(item);
+    }
+    const parts = [notes.length ? list : make("p", "", "Nothing in the file speaks against the picture: every allocation has its events, and they agree with the final state.")];
+    const facts = make("dl", "facts");
+    addFact(facts, "File", String(meta.file ?? ""));
+    addFact(facts, meta.fingerprint ? "Fingerprint" : "SHA-256", String(meta.fingerprint ?? meta.sha256 ?? ""));
+    addFact(facts, "Made by", `Strata ${String(meta.version ?? "")}`);
+    addFact(facts, "Allocator", settingsText(session.string(session.facts.settings)));
+    ui.trustBody.replaceChildren(...parts, facts);
+    ui.trustDialog.showModal();
+}
+
+function drawSearch() {
+    const searching = state.search !== "";
+    if (document.activeElement !== ui.search && ui.search.value !== state.search) ui.search.value = state.search;
+    const result = searchResult();
+    element("search-next", HTMLButtonElement).hidden = !searching || result.allocations === 0;
+    element("search-previous", HTMLButtonElement).hidden = !searching || result.allocations === 0;
+    ui.search.setAttribute("aria-invalid", String(searching && search.error !== ""));
+    const text = searching && search.error ? search.error : `${formatPlural(result.allocations, "allocation")} \u00b7 ${formatBytes(result.bytesAtPeak)} at the peak`;
+    setText(ui.found, searching ? text : "");
+    ui.found.title = searching ? search.error || formatExactBytes(result.bytesAtPeak) : "";
+    ui.found.classList.toggle("found-wrong", searching && search.error !== "");
+}
+
+/** What the file says about where it comes from. */
+function drawOrigin() {
+    const kinds = ["", "Kineto trace", "memory timeline"];
+    const rank = session.facts.rank;
+    const name = session.string(session.devices[state.device].name);
+    const text = [rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind] ?? "", name].filter(Boolean).join(" \u00b7 ");
+    const origin = element("origin", HTMLParagraphElement);
+    setText(origin, text);
+    origin.title = capacityBytes() ? `${text ? `${text} \u00b7 ` : ""}capacity ${formatBytes(capacityBytes())}` : text;
+    origin.hidden = text === "";
+}
+
+export function drawHeader() {
+    document.documentElement.dataset.theme = isDark() ? "dark" : "light";
+    drawOrigin();
+    drawFilter();
+    drawFigures();
+    drawTrust();
+    drawSearch();
+    ui.device.value = String(state.device);
+    ui.color.value = state.colorBy;
+    setText(ui.theme, `Theme: ${state.theme}`);
+    press("axis-events", state.axis === "events");
+    press("axis-time", state.axis === "time");
+    press("group-site", state.groupBy === "site");
+    press("group-stack", state.groupBy === "stack");
+    element("group-by", HTMLDivElement).hidden = listsCategories();
+    const time = element("axis-time", HTMLButtonElement);
+    time.disabled = !view.facts.has_time;
+    time.title = time.disabled ? "This file has no times" : "";
+    drawNote();
+}
+
+/** Says why there is little or nothing to see. */
+function emptyReason() {
+    const other = Array.from({ length: session.facts.devices }, (_, i) => i).find((i) => session.devices[i].events > 1);
+    const elsewhere = other === undefined || other === state.device ? "" : ` Device ${deviceName(session.devices[other].ordinal)} has a history of ${formatPlural(session.devices[other].events, "event")}.`;
+    const hint = " Call torch.cuda.memory._record_memory_history() before what you want to see.";
+    if (view.facts.events === 0)
+        return `No history was recorded for this device, so there is no timeline: the picture is the state when the snapshot was taken.${elsewhere || hint}`;
+    if (view.facts.events === 1)
+        return `The recording of this device has a single event, so there is no timeline: the picture is the state before and after it.${elsewhere || hint}`;
+    if (view.facts.allocations === 0) return `Nothing was allocated on this device while it was recorded.${elsewhere}`;
+    return "";
+}
+
+function drawNote() {
+    const reason = emptyReason();
+    setText(ui.note, reason);
+    ui.note.hidden = reason === "";
+}
+
+export function drawDrawn() {
+    const drawn = plot.drawn;
+    const merged = plot.merged;
+    const hidden = kept.active ? "The filter hides the others." : "Nothing is left out.";
+    const bands = view.facts.allocations;
+    const all = typeof meta.allocations === "number" ? `${formatPlural(bands, "band")} of ${formatPlural(meta.allocations, "allocation")}` : formatPlural(bands, "allocation");
+    setText(ui.drawn, `${formatCount(drawn + merged)} of ${all} in view`);
+    ui.drawn.title = `${formatCount(drawn)} with bands of their own; ${formatCount(merged)} thinner than a pixel, drawn as exact sums. ${hidden}`;
+}

@@ -1,0 +1,67 @@
+// What keys do.
+import { plot } from "./canvas.js";
+import { ui } from "./header.js";
+import { setSearch } from "./search.js";
+import {
+    change, fitBytes, fitSelection, fitWindow, goToEvent, panWindow, select, setAxis, state, view, zoomWindow,
+} from "./state.js";
+
+/* ---- keys ---- */
+
+/** `o`: the first OOM, then the one after the marked moment. */
+export function goToOom() {
+    const events = Array.from({ length: view.facts.ooms }, (_, i) => view.c.oom(i).event);
+    const next = events.find((event) => event > (state.moment ?? -2)) ?? events[0];
+    if (next !== undefined) goToEvent(next);
+}
+
+/** Undoes one thing at a time, the most recent kind first. */
+function undoOne() {
+    if (state.range) change({ range: null });
+    else if (state.selected !== null || state.focus) select(null);
+    else if (state.moment !== null) change({ moment: null });
+    else if (state.search) {
+        ui.search.value = "";
+        setSearch("");
+    }
+}
+
+/** @type {Record<string, () => void>} */
+const keyActions = {
+    w: () => zoomWindow(1.5, keyMiddle()),
+    s: () => zoomWindow(1 / 1.5, keyMiddle()),
+    a: () => panWindow(-0.15),
+    d: () => panWindow(0.15),
+    "+": () => zoomWindow(1.5, keyMiddle()),
+    "-": () => zoomWindow(1 / 1.5, keyMiddle()),
+    0: fitWindow,
+    f: fitSelection,
+    v: () => fitBytes(plot.timeline.width),
+    p: () => goToEvent(view.facts.peak_event),
+    o: goToOom,
+    t: () => setAxis(state.axis === "events" ? "time" : "events"),
+    "/": () => ui.search.focus(),
+    "?": () => ui.keysDialog.showModal(),
+    Escape: undoOne,
+};
+
+/** @type {Record<string, string>} */
+const arrowKeys = { ArrowUp: "w", ArrowDown: "s", ArrowLeft: "a", ArrowRight: "d" };
+
+/** Where keys zoom: at the pointer, else in the middle. */
+function keyMiddle() {
+    return state.pointer ? state.pointer.x / plot.width : 0.5;
+}
+
+/** @param {KeyboardEvent} event */
+export function pressKey(event) {
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;
+    // Arrows scroll what can be scrolled.
+    if (event.key in arrowKeys && target.closest(".scroll")) return;
+    const key = arrowKeys[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key);
+    const action = Object.hasOwn(keyActions, key) ? keyActions[key] : undefined;
+    if (!action) return;
+    event.preventDefault();
+    action();
+}

@@ -1,0 +1,131 @@
+// Brings the recording that this file carries into the WebAssembly module, in slices, so that the page stays alive.
+import { Session } from "./session.js";
+import { unpack } from "./unpack.js";
+
+export const PAYLOAD_ERRORS = new Map([
+    [-1, "there is not enough memory in this tab"],
+    [-2, "the data is not of this version of Strata"],
+    [-3, "the data ends too early; the file was probably cut off"],
+    [-4, "a section of the data is damaged"],
+    [-5, "a value in the data is out of range"],
+]);
+
+/** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
+export const BASE64_STEP = 4 << 20;
+
+/** Gives the browser the chance to draw. A timer and no animation frame: those rest in hidden tabs. */
+export function nextTurn() {
+    return new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+/** @param {string} text @param {Uint8Array} to @param {number} at */
+export function decodeBase64(text, to, at) {
+    const bytes = atob(text);
+    for (let i = 0; i < bytes.length; i++) to[at + i] = bytes.charCodeAt(i);
+    return at + bytes.length;
+}
+
+/** Bytes that a base64 text stands for. @param {string} text */
+export function base64Length(text) {
+    const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+    return (text.length / 4) * 3 - padding;
+}
+
+/** Text of an inert element. @param {string} id */
+export function carriedText(id) {
+    return document.getElementById(id)?.textContent?.trim() ?? "";
+}
+
+/** Inflates one piece into exactly `to.length` bytes. @param {Uint8Array} packed @param {Uint8Array} to */
+export async function inflateInto(packed, to) {
+    const stream = new DecompressionStream("deflate");
+    const writer = stream.writable.getWriter();
+    // A damaged piece shows on the reading side; without a handler it would be reported a second time here.
+    writer.write(packed.slice()).catch(() => {});
+    writer.close().catch(() => {});
+    const reader = stream.readable.getReader();
+    let at = 0;
+    for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        if (at + value.length > to.length) throw new Error("A piece of the data is longer than announced.");
+        to.set(value, at);
+        at += value.length;
+    }
+    if (at !== to.length) throw new Error("A piece of the data is shorter than announced.");
+}
+
+/** @param {number} code @param {string} step */
+export function checkPayload(code, step) {
+    if (code !== 0) throw new Error(`${step}: ${PAYLOAD_ERRORS.get(code) ?? `error ${code}`}.`);
+}
+
+/** Starts the module. @returns {Promise<ModuleExports>} */
+export async function loadModule() {
+    const { instance } = await WebAssembly.instantiate(await unpack("module")).catch((error) => {
+        throw new Error(`This browser cannot run the program in this page, which needs WebAssembly with vectors: Chrome 91, Firefox 89, Safari 16.4 or newer. (${error instanceof Error ? error.message : error})`);
+    });
+    return /** @type {ModuleExports} */ (/** @type {unknown} */ (instance.exports));
+}
+
+/** Copies the payload into the module's memory. @param {Session} session @param {string} text base64 @param {(done: number) => void} report */
+export async function loadPayload(session, text, report) {
+    const nbytes = base64Length(text);
+    const place = session.c.reserve(nbytes) >>> 0;
+    if (place === 0) throw new Error("There is not enough memory in this tab for the data.");
+    const target = session.bytes(place, nbytes);
+    for (let i = 0, at = 0; i < text.length; i += BASE64_STEP) {
+        at = decodeBase64(text.slice(i, i + BASE64_STEP), target, at);
+        report(i / text.length);
+        await nextTurn();
+    }
+    checkPayload(session.c.open(), "The data cannot be opened");
+}
+
+/** Inflates all pieces, a few at a time: streams work beside the main thread. @param {Session} session @param {(done: number) => void} report */
+export async function inflatePieces(session, report) {
+    const count = session.c.pieces() >>> 0;
+    let next = 0;
+    const work = async () => {
+        while (next < count) {
+            report(next / count);
+            const piece = session.c.piece(next++);
+            await inflateInto(session.bytes(piece.packed, piece.packed_nbytes), session.bytes(piece.target, piece.raw_nbytes));
+        }
+    };
+    await Promise.all(Array.from({ length: 4 }, work)).catch((error) => {
+        throw new Error(`The data is damaged: ${error instanceof Error ? error.message : error}`);
+    });
+}
+
+/** What this browser lacks, as a sentence; "" if nothing. */
+export function missingFeature() {
+    if (typeof WebAssembly !== "object")
+        return "This browser has no WebAssembly (or it is switched off), which computes the picture. A current Chrome, Firefox or Safari shows this page.";
+    return "";
+}
+
+/**
+ * Reads a recording into a new session of the module.
+ * @param {ModuleExports} module @param {string} payload base64 @param {(stage: string, done: number) => void} report
+ */
+export async function loadSession(module, payload, report) {
+    const session = new Session(module);
+    await loadPayload(session, payload, (done) => report("Reading the data", 0.02 + done * 0.38));
+    await inflatePieces(session, (done) => report("Unpacking", 0.4 + done * 0.4));
+    report("Arranging the allocations", 0.8);
+    await nextTurn();
+    checkPayload(session.c.unpack(), "The data cannot be read");
+    session.start();
+    return session;
+}
+
+/** The recording that this page carries. @param {(stage: string, done: number) => void} report */
+export async function loadPage(report) {
+    const missing = missingFeature();
+    if (missing) throw new Error(missing);
+    if (!carriedText("module") || !carriedText("payload"))
+        throw new Error("This is Strata's empty template: it carries no recording. `strata html SNAPSHOT` makes a page of one.");
+    report("Starting", 0);
+    return loadSession(await loadModule(), carriedText("payload"), report);
+}

@@ -1,0 +1,115 @@
+// Made by scripts/page-api from render/page/page_api.def: what the WebAssembly module exports, as its handles offer it.
+interface record_recording { meta: number;
+settings: number;
+kind: number; rank: number;
+devices: number; diagnostics: number; strings: number; frames: number; stacks: number; contexts: number; }
+interface record_text { place: number; nbytes: number; }
+interface record_piece { packed: number; packed_nbytes: number; target: number; raw_nbytes: number; }
+interface record_diagnostic { code: number; message: number; device: number; }
+interface record_frame { file: number; name: number; line: number; fx: number; }
+interface record_fx { op: number; name: number; target: number; original: number; }
+interface record_stack_frames { place: number; count: number; }
+interface record_context { compile: number; metadata: number; category: number; forward: number; }
+interface record_device { ordinal: number; name: number; capacity_bytes: number; events: number; allocations: number; ooms: number; }
+interface record_facts { events: number; allocations: number; preexisting: number; start_bytes: number; peak_bytes: number; peak_event: number;
+end_bytes: number; live_at_peak: number; reserved_start: number; reserved_peak: number; reserved_end: number;
+reserved_shift: number;
+has_time: number; first_us: number; ooms: number; snapshots: number; streams: number; pools: number; phases: number;
+internal_phases: number;
+phase_rows: number; all_phase_rows: number;
+pending: number; }
+interface record_span { from: number; to: number; }
+interface record_oom { event: number; size: number; device_free: number; stack: number; }
+interface record_snapshot { event: number; bytes: number; }
+interface record_stream { high: number; low: number; }
+interface record_pool { first: number; second: number; }
+interface record_phase { name: number; start_us: number; end_us: number; internal: number; }
+interface record_phase_mark { phase: number; row: number; from: number; to: number; }
+interface record_allocation { bytes: number; birth: number;
+death: number; request: number;
+count: number;
+stack: number; context: number; stream: number; pool: number; address_high: number; address_low: number; flags: number;
+category: number; }
+interface record_request { axis: number; from: number; to: number; width: number; height: number; bottom_bytes: number; top_bytes: number;
+flags: number; color_by: number; capacity_bytes: number; }
+interface record_drawing { pixels: number; drawn: number; merged: number; }
+interface record_picked { allocation: number; event: number; }
+interface record_outline { first: number; count: number; edges: number; }
+interface record_group { bytes: number; count: number; site: number; stack: number; }
+interface record_sum { allocations: number; bytes: number; }
+interface record_bounds { least_bytes: number; most_bytes: number; least_age: number; most_age: number; age_in_us: number; stream: number;
+pool: number; at_peak: number; at_end: number; own: number; }
+interface record_kept { allocations: number; peak_bytes: number; highest: number; }
+interface ModuleCalls {
+session_new(): number;
+view_new(session: number, device: number): number;
+}
+interface SessionCalls {
+release(): number;
+reserve(nbytes: number): number;
+open(): number;
+pieces(): number;
+piece(index: number): record_piece;
+unpack(): number;
+recording(): record_recording;
+string(id: number): record_text;
+diagnostic(index: number): record_diagnostic;
+frame(id: number): record_frame;
+fx(id: number): record_fx;
+stack_frames(stack: number): record_stack_frames;
+stack_parent(stack: number): number;
+stack_frame(stack: number): number;
+context(id: number): record_context;
+site_text(site: number): record_text;
+site_color(site: number, dark: number): number;
+device(index: number): record_device;
+device_peak(index: number): number;
+category_name(category: number): record_text;
+ticks_decimal(low: number, high: number, most: number): number;
+ticks_bytes(low: number, high: number, most: number): number;
+ticks(): number;
+}
+interface ViewCalls {
+release(): number;
+device(index: number): number;
+facts(): record_facts;
+whole(axis: number): record_span;
+event_us(event: number): number;
+event_at_us(us: number): number;
+live_at(event: number): number;
+reserved_at(event: number): number;
+peak_in(from: number, to: number): number;
+headroom(from: number, to: number, capacity_bytes: number): number;
+oom(index: number): record_oom;
+snapshot(index: number): record_snapshot;
+stream(index: number): record_stream;
+pool(index: number): record_pool;
+phase(index: number): record_phase;
+phase_marks(internal: number, most_rows: number): number;
+phase_mark_rows(): number;
+allocation(id: number): record_allocation;
+stack_site(stack: number): number;
+frame_kind(frame: number): number;
+request(): number;
+draw(): record_drawing;
+pick(x: number, y: number): record_picked;
+outline(allocation: number): record_outline;
+x_of_event(event: number): number;
+event_of_x(x: number): number;
+curve(axis: number, from: number, to: number, width: number, kept: number): number;
+groups(event: number, by: number): number;
+range_groups(from: number, to: number, what: number, by: number): number;
+group(index: number): record_group;
+stack_mask(): number;
+context_mask(): number;
+matches(): record_sum;
+next_match(allocation: number, step: number): number;
+site_sum(site: number, event: number): record_sum;
+bounds(): number;
+filter(): number;
+filter_off(): number;
+kept(): record_kept;
+key_color(by: number, key: number, dark: number): number;
+key_from(by: number, key: number): number;
+key_bytes(by: number, key: number, event: number): number;
+}

@@ -1,0 +1,177 @@
+// What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
+import { GUTTER, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
+import { lifetimeText, phaseText, poolText } from "./describe.js";
+import { lane, phaseLines } from "./lane.js";
+import { eventOfAxis, kept, momentText, session, state, usOfEvent, view } from "./state.js";
+import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
+
+/* ---- what follows the pointer ---- */
+
+/** What is under a CSS pixel of the timeline. @param {number} x @param {number} y */
+export function pickAt(x, y) {
+    const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
+    const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
+    return view.pick(column, row);
+}
+
+/** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} life @param {string} color */
+function outlineLife(context, life, color) {
+    const { first: column, count, edges } = view.outline(life);
+    if (count === 0) return;
+    const first = column / plot.ratio;
+    context.save();
+    context.beginPath();
+    context.rect(-2, -2, plot.width + 4, plot.height + 4);
+    context.clip();
+    context.beginPath();
+    for (let i = 0; i < count; i++) {
+        const y = yOfBytes(edges[2 * i + 1]);
+        context.lineTo(first + i / plot.ratio, y);
+        context.lineTo(first + (i + 1) / plot.ratio, y);
+    }
+    for (let i = count - 1; i >= 0; i--) {
+        const y = yOfBytes(edges[2 * i]);
+        context.lineTo(first + (i + 1) / plot.ratio, y);
+        context.lineTo(first + i / plot.ratio, y);
+    }
+    context.closePath();
+    context.lineJoin = "round";
+    context.strokeStyle = themeColor("--surface");
+    context.lineWidth = 4;
+    context.stroke();
+    context.strokeStyle = color;
+    context.lineWidth = 2;
+    context.stroke();
+    context.restore();
+}
+
+/** A plate over the axis hides whole labels: half of a number would be another number. @param {CanvasRenderingContext2D} context @param {number} from @param {number} to @param {number} y */
+function hideLabels(context, from, to, y) {
+    context.fillStyle = themeColor("--surface");
+    for (const label of plot.labels)
+        if (label.to > from && label.from < to) context.fillRect(label.from - 1, y, label.to - label.from + 2, 19);
+}
+
+/** A small label on a plate. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x its middle @param {number} y its top */
+function drawPlate(context, text, x, y) {
+    const half = context.measureText(text).width / 2 + 7;
+    const middle = Math.min(Math.max(x, half), plot.width + GUTTER.right - half);
+    if (y > plot.height) hideLabels(context, middle - half, middle + half, y);
+    context.fillStyle = themeColor("--text");
+    context.beginPath();
+    context.roundRect(middle - half, y, half * 2, 19, 4);
+    context.fill();
+    context.fillStyle = themeColor("--surface");
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(text, middle, y + 10);
+}
+
+/** @param {CanvasRenderingContext2D} context */
+function drawRange(context) {
+    if (!state.range) return;
+    const from = Math.max(0, xOfAxis(state.range.from));
+    const to = Math.min(plot.width, xOfAxis(state.range.to));
+    if (to < 0 || from > plot.width) return;
+    context.fillStyle = themeColor("--select");
+    context.fillRect(from, 0, to - from, plot.height);
+    context.strokeStyle = themeColor("--accent");
+    strokeLine(context, from, 0, from, plot.height);
+    strokeLine(context, to, 0, to, plot.height);
+    drawPlate(context, rangeText(state.range), (from + to) / 2, 6);
+}
+
+/** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range */
+export function rangeEvents(range) {
+    const first = Math.max(-1, Math.ceil(eventOfAxis(range.from)));
+    return { first, end: Math.min(view.facts.events, Math.max(first + 1, Math.ceil(eventOfAxis(range.to)))) };
+}
+
+/** @param {{from: number, to: number}} range */
+function rangeText(range) {
+    const { first, end } = rangeEvents(range);
+    const peak = view.c.live_at(view.c.peak_in(first, end));
+    const time = view.facts.has_time ? ` \u00b7 ${formatDuration(usOfEvent(end) - usOfEvent(first))}` : "";
+    return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)} \u00b7 f zooms`;
+}
+
+/** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context */
+function drawHeldMoment(context) {
+    if (state.moment === null) return;
+    const x = xOfEvent(state.moment);
+    if (x < 0 || x > plot.width) return;
+    context.strokeStyle = themeColor("--accent");
+    strokeLine(context, x, 0, x, plot.height);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {number} x @param {number} event */
+function drawCrosshair(context, x, event) {
+    context.strokeStyle = themeColor("--cross");
+    strokeLine(context, x, 0, x, plot.height);
+    const live = `${kept.active ? "all live" : "live"} ${formatBytes(view.c.live_at(event))}`;
+    const reserved = view.facts.reserved_peak > 0 ? `reserved ${formatBytes(view.c.reserved_at(event))}` : "";
+    drawPlate(context, [momentText(event), live, reserved].filter(Boolean).join(" \u00b7 "), x, plot.height + lane.height + 6);
+}
+
+export function drawOverlay() {
+    const context = startCanvas(plot.overlay);
+    context.lineWidth = 1 / plot.ratio;
+    drawRange(context);
+    drawHeldMoment(context);
+    if (state.selected !== null) outlineLife(context, state.selected, themeColor("--accent"));
+    plot.hover = state.pointer ? pickAt(state.pointer.x, state.pointer.y) : null;
+    if (plot.hover && state.pointer) {
+        if (plot.hover.life !== null && plot.hover.life !== state.selected)
+            outlineLife(context, plot.hover.life, themeColor("--text"));
+        context.lineWidth = 1 / plot.ratio;
+        drawCrosshair(context, state.pointer.x, plot.hover.event);
+    }
+    showTip();
+}
+
+/** The first lines of what a click tells in full. @param {number} life @param {number} event */
+function tipLines(life, event) {
+    const allocation = view.c.allocation(life);
+    const { bytes, count, stream, pool } = allocation;
+    const live = view.c.live_at(event);
+    return {
+        size: formatBytes(bytes),
+        share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
+        site: session.siteText(view.c.stack_site(allocation.stack)),
+        life: lifetimeText(allocation),
+        place: [count === 1 ? "" : `${formatPlural(count, "allocation")} merged`, `stream ${stream}`, pool === 0 ? "" : poolText(pool)].filter(Boolean).join(" \u00b7 "),
+    };
+}
+
+function showTip() {
+    if (lane.hover && state.lanePointer) {
+        const { when, events } = phaseLines(lane.hover.phase);
+        plot.tip.replaceChildren(make("p", "tip-site", phaseText(lane.hover.name)), make("p", "", when), make("p", "tip-dim", events));
+        plot.tip.hidden = false;
+        placeTip(state.lanePointer);
+        return;
+    }
+    const life = plot.hover?.life ?? null;
+    if (life === null || !plot.hover || !state.pointer) {
+        plot.tip.hidden = true;
+        return;
+    }
+    const lines = tipLines(life, plot.hover.event);
+    const head = make("p", "tip-head", lines.size);
+    head.append(make("span", "tip-share", lines.share));
+    const rows = [make("p", "tip-site", lines.site), make("p", "", lines.life), make("p", "tip-dim", lines.place)];
+    plot.tip.replaceChildren(head, ...rows);
+    plot.tip.hidden = false;
+    placeTip(state.pointer);
+}
+
+/** Beside the pointer, on the side that has room. @param {{x: number, y: number}} pointer */
+function placeTip(pointer) {
+    const { offsetWidth, offsetHeight } = plot.tip;
+    const x = pointer.x + GUTTER.left;
+    const y = pointer.y + GUTTER.top;
+    const right = x + 16 + offsetWidth <= plot.box.clientWidth;
+    const left = right ? x + 16 : Math.max(0, x - 16 - offsetWidth);
+    const top = Math.min(Math.max(0, y - offsetHeight - 12), plot.box.clientHeight - offsetHeight);
+    plot.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
+}

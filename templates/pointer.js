@@ -1,0 +1,182 @@
+// Mouse, fingers and wheel on the timeline.
+import { axisOfX, plot } from "./canvas.js";
+import { lane, phaseAt, selectPhase } from "./lane.js";
+import { pickAt } from "./overlay.js";
+import { layoutPlot } from "./plot.js";
+import {
+    change, fitWindow, flush, invalidate, LIST, MINIMAP, OVERLAY, panWindow, select, setBytes, setWindow, state,
+    TIMELINE, topBytes, zoomBytes, zoomWindow,
+} from "./state.js";
+
+/* ---- mouse ---- */
+
+/** What a drag on the timeline does. @type {{x: number, y: number, from: number, to: number, bottom: number, top: number, range: boolean, moved: boolean} | null} */
+let drag = null;
+
+/** CSS pixel of the timeline. @param {MouseEvent} event */
+function plotPoint(event) {
+    const box = plot.timeline.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+}
+
+/** @param {{x: number, y: number}} point */
+export function insidePlot({ x, y }) {
+    return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
+}
+
+/** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
+const fingers = new Map();
+
+/** What two fingers hold on to: the positions under them when the second came down. @type {{a: number, b: number} | null} */
+let pinch = null;
+
+/** Two fingers no longer pan or pin. */
+function startPinch() {
+    drag = null;
+    state.pointer = null;
+    const [a, b] = [...fingers.values()].map(({ x }) => axisOfX(x));
+    pinch = Math.abs(a - b) > 0 ? { a, b } : null;
+}
+
+/** Keeps what was under each finger under it. */
+function movePinch() {
+    const [first, second] = [...fingers.values()];
+    if (!pinch || !second || Math.abs(first.x - second.x) < 8) return;
+    const scale = (pinch.b - pinch.a) / (second.x - first.x);
+    if (scale <= 0) return;
+    const from = pinch.a - first.x * scale;
+    setWindow(from, from + plot.width * scale);
+}
+
+/** @param {PointerEvent} event */
+function plotDown(event) {
+    const point = plotPoint(event);
+    fingers.set(event.pointerId, point);
+    if (fingers.size === 2) startPinch();
+    if (fingers.size > 1) return;
+    const mark = event.button === 0 ? phaseAt(point) : null;
+    if (mark) selectPhase(mark);
+    if (event.button !== 0 || !insidePlot(point)) return;
+    drag = { ...point, from: state.from, to: state.to, bottom: state.bottom, top: topBytes(), range: event.shiftKey, moved: false };
+    plot.box.setPointerCapture(event.pointerId);
+}
+
+/** @param {{x: number, y: number}} point */
+function dragTo(point) {
+    if (!drag) return;
+    if (Math.hypot(point.x - drag.x, point.y - drag.y) > 3) drag.moved = true;
+    if (!drag.moved) return;
+    if (drag.range) {
+        const [a, b] = [drag.x, point.x].map((x) => axisOfX(Math.min(Math.max(x, 0), plot.width)));
+        change({ range: a === b ? null : { from: Math.min(a, b), to: Math.max(a, b) } });
+        return;
+    }
+    const shift = ((drag.x - point.x) / plot.width) * (drag.to - drag.from);
+    setWindow(drag.from + shift, drag.to + shift);
+    if (state.top) {
+        const rise = ((point.y - drag.y) / plot.height) * (drag.top - drag.bottom);
+        setBytes(drag.bottom + rise, drag.top + rise);
+    }
+}
+
+/** @param {PointerEvent} event */
+function plotMove(event) {
+    const point = plotPoint(event);
+    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, point);
+    if (pinch) {
+        movePinch();
+        return;
+    }
+    dragTo(point);
+    state.pointer = insidePlot(point) && !drag?.moved ? point : null;
+    lane.hover = drag ? null : phaseAt(point);
+    state.lanePointer = lane.hover ? point : null;
+    invalidate(OVERLAY);
+    scheduleList();
+}
+
+/** @param {PointerEvent} event */
+function plotUp(event) {
+    fingers.delete(event.pointerId);
+    if (fingers.size === 0) pinch = null;
+    const finished = drag;
+    drag = null;
+    if (!finished) return;
+    if (finished.moved) {
+        return;
+    }
+    const { life, event: moment } = pickAt(plotPoint(event).x, plotPoint(event).y);
+    change({ moment });
+    select(life);
+}
+
+function plotLeave() {
+    if (drag) return;
+    state.pointer = null;
+    state.lanePointer = null;
+    lane.hover = null;
+    invalidate(OVERLAY);
+    scheduleList();
+}
+
+let listTimer = 0;
+
+/** The list follows the pointer, but its sums must not slow the pointer down where tens of thousands are alive. */
+function scheduleList() {
+    if (listTimer === 0)
+        listTimer = setTimeout(() => {
+            listTimer = 0;
+            invalidate(LIST);
+        }, 60);
+}
+
+/** @param {WheelEvent} event */
+function plotWheel(event) {
+    const point = plotPoint(event);
+    event.preventDefault();
+    const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
+    const along = event.deltaX * pixels;
+    const across = event.deltaY * pixels;
+    const at = Math.min(1, Math.max(0, point.x / plot.width));
+    if (event.ctrlKey || event.altKey) zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
+    else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow((along || across) / plot.width);
+    else zoomWindow(Math.exp(-across * 0.002), at);
+}
+
+/** What a pinch on a trackpad has come to so far. */
+let gestureScale = 1;
+
+/**
+ * Safari on a Mac sends these for a trackpad, where other browsers send a wheel with Ctrl; on a touchscreen it sends them
+ * besides the pointers that are followed already.
+ * @param {Event} event
+ */
+function plotGesture(event) {
+    const gesture = /** @type {MouseEvent & { scale: number }} */ (event);
+    event.preventDefault();
+    if (event.type === "gesturechange" && fingers.size === 0) zoomWindow(gesture.scale / gestureScale, Math.min(1, Math.max(0, plotPoint(gesture).x / plot.width)));
+    gestureScale = event.type === "gesturechange" ? gesture.scale : 1;
+}
+
+/** A canvas that changes its size is empty, so the new picture must come within the same frame. */
+function resizePlot() {
+    if (!layoutPlot()) return;
+    invalidate(TIMELINE | MINIMAP);
+    flush();
+}
+
+export function startPlot() {
+    plot.box.addEventListener("pointerdown", plotDown);
+    plot.box.addEventListener("pointermove", plotMove);
+    plot.box.addEventListener("pointerup", plotUp);
+    plot.box.addEventListener("pointercancel", (event) => {
+        fingers.delete(event.pointerId);
+        pinch = null;
+        drag = null;
+    });
+    plot.box.addEventListener("pointerleave", plotLeave);
+    plot.box.addEventListener("wheel", plotWheel, { passive: false });
+    for (const type of ["gesturestart", "gesturechange", "gestureend"]) plot.box.addEventListener(type, plotGesture);
+    plot.box.addEventListener("dblclick", fitWindow);
+    new ResizeObserver(resizePlot).observe(plot.box);
+}

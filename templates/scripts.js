@@ -1,0 +1,161 @@
+// The page for scripts: window.strata (docs/page.md, "For scripts").
+import { setDevice } from "./address.js";
+import { plot } from "./canvas.js";
+import { poolText } from "./describe.js";
+import { emptyFilter, setFilter } from "./filter.js";
+import { ui } from "./header.js";
+import { lane } from "./lane.js";
+import { pickAt, rangeEvents } from "./overlay.js";
+import { insidePlot } from "./pointer.js";
+import { setSearch } from "./search.js";
+import {
+    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, select, session, setAxis, setWindow, state, view,
+} from "./state.js";
+
+/* ---- for scripts ---- */
+
+/** The largest call sites at the peak. @param {number} most */
+function topAtPeak(most) {
+    view.groups(view.facts.peak_event, "site");
+    return view.firstGroups(most);
+}
+
+/** The current device's object of `strata report --json`. */
+function summaryOfDevice() {
+    const live = view.facts.peak_bytes;
+    return {
+        device: session.devices[state.device].ordinal,
+        events: view.facts.events,
+        allocations: view.facts.allocations,
+        preexisting: view.facts.preexisting,
+        start_bytes: view.facts.start_bytes,
+        peak_bytes: live,
+        peak_event: view.facts.peak_event,
+        end_bytes: view.facts.end_bytes,
+        live_at_peak: view.facts.live_at_peak,
+        reserved_start_bytes: view.facts.reserved_start,
+        reserved_peak_bytes: view.facts.reserved_peak,
+        reserved_end_bytes: view.facts.reserved_end,
+        reserved_shift_bytes: view.facts.reserved_shift,
+        top_at_peak: topAtPeak(20).map((group) => ({
+            bytes: group.bytes,
+            count: group.count,
+            share: live === 0 ? 0 : group.bytes / live,
+            site: session.siteText(group.site),
+            stack: session.stack(group.stack),
+        })),
+        oom: Array.from({ length: view.facts.ooms }, (_, i) => ({
+            event: view.c.oom(i).event,
+            requested_bytes: view.c.oom(i).size,
+            device_free_bytes: view.c.oom(i).device_free,
+        })),
+    };
+}
+
+/** @returns {PageView} */
+function currentView() {
+    return {
+        device: session.devices[state.device].ordinal,
+        from: eventOfAxis(state.from),
+        to: eventOfAxis(state.to),
+        axis: state.axis,
+        colorBy: state.colorBy,
+        search: state.search,
+        selected: state.selected,
+        filter: { ...state.filter },
+        range: state.range ? { from: rangeEvents(state.range).first, to: rangeEvents(state.range).end } : null,
+    };
+}
+
+/** @param {Parameters<PageApi["setView"]>[0]} wanted */
+function changeView(wanted) {
+    if (wanted.device !== undefined) {
+        const index = session.deviceIndex(wanted.device);
+        if (index < 0) throw new RangeError(`There is no device ${wanted.device}.`);
+        if (index !== state.device) setDevice(index);
+    }
+    if (wanted.axis !== undefined) setAxis(wanted.axis);
+    if (wanted.from !== undefined || wanted.to !== undefined) {
+        const now = currentView();
+        setWindow(axisOfEvent(wanted.from ?? now.from), axisOfEvent(wanted.to ?? now.to));
+    }
+    if (wanted.colorBy !== undefined) {
+        if (!COLORINGS.includes(wanted.colorBy)) throw new RangeError(`There is no colouring "${wanted.colorBy}".`);
+        change({ colorBy: wanted.colorBy });
+    }
+    if (wanted.filter !== undefined) setFilter({ ...emptyFilter(), ...wanted.filter });
+    if (wanted.range !== undefined) change({ range: wanted.range && { from: axisOfEvent(wanted.range.from), to: axisOfEvent(wanted.range.to) } });
+    if (wanted.search !== undefined) setSearch(wanted.search);
+    if (wanted.selected !== undefined) {
+        if (wanted.selected !== null && !(wanted.selected >= 0 && wanted.selected < view.facts.allocations))
+            throw new RangeError(`There is no allocation ${wanted.selected}.`);
+        select(wanted.selected);
+    }
+    flush();
+    return currentView();
+}
+
+/** @param {number} x @param {number} y CSS pixels of the timeline @returns {PagePick | null} */
+function pickForScripts(x, y) {
+    flush();
+    if (!insidePlot({ x, y })) return null;
+    const { life } = pickAt(x, y);
+    return life === null ? null : allocationForScripts(life);
+}
+
+/** @param {number} life @returns {PagePick} */
+function allocationForScripts(life) {
+    const { bytes, birth, death, stream, stack } = view.c.allocation(life);
+    return { allocation: life, bytes, birth, death, stream, stack: session.stack(stack) };
+}
+
+/** @param {Promise<void>} ready @returns {PageApi} */
+export function makeApi(ready) {
+    return {
+        ready,
+        devices: () =>
+            Array.from({ length: session.facts.devices }, (_, i) => ({
+                device: session.devices[i].ordinal,
+                events: session.devices[i].events,
+                allocations: session.devices[i].allocations,
+            })),
+        summary: summaryOfDevice,
+        view: currentView,
+        setView: changeView,
+        pick: pickForScripts,
+        allocation: (life) => {
+            if (!(Number.isInteger(life) && life >= 0 && life < view.facts.allocations)) throw new RangeError(`There is no allocation ${life}.`);
+            const { pool, category, context: id } = view.c.allocation(life);
+            const context = session.c.context(id);
+            return {
+                ...allocationForScripts(life),
+                pool: poolText(pool),
+                category: session.categoryNames()[category],
+                compileContext: session.string(context.compile),
+                userMetadata: session.string(context.metadata),
+            };
+        },
+        phases: () => {
+            flush();
+            return lane.marks.map(({ name, row, from, to }) => ({ name, row, from, to }));
+        },
+        search: (text) => {
+            const result = setSearch(text);
+            ui.search.value = text;
+            flush();
+            return { ...result };
+        },
+        stats: () => {
+            flush();
+            return {
+                allocations: view.facts.allocations,
+                drawn: plot.drawn,
+                merged: plot.merged,
+                frameMs: plot.frameMs.slice(),
+                memoryBytes: session.module.memory.buffer.byteLength,
+                kept: kept.active ? kept.allocations : view.facts.allocations,
+                draws: plot.draws,
+            };
+        },
+    };
+}

@@ -1,0 +1,286 @@
+// The module's two handles with JavaScript's types: a Session is a recording, a View one device of it with its window,
+// filter and picture. There may be any number of both. Calls of the module stand in `c` of each, bound to their handle
+// (module.d.ts has them all); what stands beside it turns their results into text and objects.
+import { RECORDS, SESSION_CALLS, VIEW_CALLS } from "./api.js";
+import { cssColor } from "./text.js";
+
+/** @typedef {record_group} Group allocations of a call site or of a stack */
+/** @typedef {"site" | "stack"} GroupBy */
+/** @typedef {{count: number, allocations: number, bytes: number}} Held totals of the groups that a view holds */
+
+/** The module's memory as a typed view, made anew each time: it moves when it grows. @param {ModuleExports} module @param {number} place @param {number} count */
+export function floats(module, place, count) {
+    return new Float64Array(module.memory.buffer, place >>> 0, count);
+}
+
+/** A record of the module as an object. @param {ModuleExports} module @param {string[]} fields @param {number} place @param {string} call */
+export function readRecord(module, fields, place, call) {
+    if (place === 0) throw new RangeError(`${call}: there is none, or there is not enough memory in this tab.`);
+    const numbers = floats(module, place, fields.length);
+    /** @type {Record<string, number>} */
+    const record = {};
+    for (let i = 0; i < fields.length; i++) record[fields[i]] = numbers[i];
+    return record;
+}
+
+/**
+ * Calls of a kind of handle, bound to one. Numbers of 32 bits come from WebAssembly as signed ones: what the list of
+ * calls says is a place or a count is made unsigned where it is used.
+ * @param {ModuleExports} module @param {"session" | "view"} kind @param {Record<string, string | null>} calls @param {number} handle
+ */
+export function bindCalls(module, kind, calls, handle) {
+    /** @type {Record<string, (...numbers: number[]) => unknown>} */
+    const bound = {};
+    for (const [name, record] of Object.entries(calls)) {
+        const call = module[`${kind}_${name}`].bind(null, handle);
+        const fields = record === null ? null : /** @type {Record<string, string[]>} */ (RECORDS)[record];
+        bound[name] = fields ? (...numbers) => readRecord(module, fields, call(...numbers), name) : call;
+    }
+    return bound;
+}
+
+/** Writes a record that the module reads. @param {ModuleExports} module @param {number} place @param {string[]} fields @param {Record<string, number>} values */
+export function writeRecord(module, place, fields, values) {
+    floats(module, place, fields.length).set(fields.map((field) => values[field]));
+}
+
+export class Session {
+    /** An empty one: load.js fills it. @param {ModuleExports} module */
+    constructor(module) {
+        this.module = module;
+        this.handle = module.session_new() >>> 0;
+        if (this.handle === 0) throw new Error("There is not enough memory in this tab.");
+        this.c = /** @type {SessionCalls} */ (/** @type {unknown} */ (bindCalls(module, "session", SESSION_CALLS, this.handle)));
+        this.decoder = new TextDecoder();
+        /** @type {Map<number, string>} */
+        this.strings = new Map();
+        /** @type {Map<number, string>} */
+        this.siteTexts = new Map();
+        /** What is in it; known when the recording is read. @type {record_recording} */
+        this.facts = { meta: 0, settings: 0, kind: 0, rank: -1, devices: 0, diagnostics: 0, strings: 0, frames: 0, stacks: 0, contexts: 0 };
+        /** @type {record_device[]} */
+        this.devices = [];
+        /** @type {string[]} */
+        this.categories = [];
+    }
+
+    /** Called when the recording is read. */
+    start() {
+        this.facts = this.c.recording();
+        this.devices = Array.from({ length: this.facts.devices }, (_, i) => this.c.device(i));
+    }
+
+    /** @param {number} place @param {number} nbytes */
+    bytes(place, nbytes) {
+        return new Uint8Array(this.module.memory.buffer, place >>> 0, nbytes);
+    }
+
+    /** @param {record_text} text */
+    decode(text) {
+        return this.decoder.decode(this.bytes(text.place, text.nbytes));
+    }
+
+    /** @param {number} id */
+    string(id) {
+        const known = this.strings.get(id);
+        if (known !== undefined) return known;
+        const text = this.decode(this.c.string(id));
+        this.strings.set(id, text);
+        return text;
+    }
+
+    /** @param {number} id @returns {Frame} */
+    frame(id) {
+        const { file, line, name } = this.c.frame(id);
+        return { file: this.string(file), line, name: this.string(name) };
+    }
+
+    /** @param {number} id of the frame @returns {FxNode | null} */
+    frameFx(id) {
+        const { fx } = this.c.frame(id);
+        if (fx === 0) return null;
+        const record = this.c.fx(fx);
+        const [name, op, target] = [record.name, record.op, record.target].map((text) => this.string(text));
+        const node = [op, target].filter(Boolean).join(" ");
+        return { text: [name, node].filter(Boolean).join(": "), original: this.string(record.original).trimEnd() };
+    }
+
+    /** Frame ids of a stack, innermost first. @param {number} stack */
+    stackFrames(stack) {
+        const { place, count } = this.c.stack_frames(stack);
+        return Array.from(new Uint32Array(this.module.memory.buffer, place, count));
+    }
+
+    /** @param {number} stack @returns {Frame[]} */
+    stack(stack) {
+        return this.stackFrames(stack).map((id) => this.frame(id));
+    }
+
+    /** "train.py:41 forward". @param {number} site a frame id */
+    siteText(site) {
+        const known = this.siteTexts.get(site);
+        if (known !== undefined) return known;
+        const text = this.decode(this.c.site_text(site));
+        this.siteTexts.set(site, text);
+        return text;
+    }
+
+    /** @param {number} site @param {boolean} dark */
+    siteColor(site, dark) {
+        return cssColor(this.c.site_color(site, dark ? 1 : 0));
+    }
+
+    /** Round values of an axis. @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most */
+    ticks(kind, low, high, most) {
+        const count = kind === "bytes" ? this.c.ticks_bytes(low, high, most) : this.c.ticks_decimal(low, high, most);
+        return Array.from(floats(this.module, this.c.ticks(), count));
+    }
+
+    /** Facts that the writer added. @returns {Record<string, unknown>} */
+    meta() {
+        return this.facts.meta === 0 ? {} : JSON.parse(this.string(this.facts.meta));
+    }
+
+    diagnostics() {
+        return Array.from({ length: this.facts.diagnostics }, (_, i) => {
+            const { code, message, device } = this.c.diagnostic(i);
+            return { code: this.string(code), message: this.string(message), device };
+        });
+    }
+
+    /** "optimizer state": as people write it. */
+    categoryNames() {
+        if (this.categories.length === 0)
+            for (let i = 0; this.module.session_category_name(this.handle, i) !== 0; i++)
+                this.categories.push(this.decode(this.c.category_name(i)).replace(/_/g, " "));
+        return this.categories;
+    }
+
+    /** Index of the device with an ordinal, -1: none. @param {number} ordinal */
+    deviceIndex(ordinal) {
+        return this.devices.findIndex((device) => device.ordinal === ordinal);
+    }
+
+    /** Highest total of a device, whether a view shows it or not. @param {number} index */
+    devicePeak(index) {
+        const place = this.c.device_peak(index);
+        return place === 0 ? 0 : floats(this.module, place, 1)[0];
+    }
+}
+
+export class View {
+    /** @param {Session} session @param {number} device index */
+    constructor(session, device) {
+        this.session = session;
+        this.module = session.module;
+        this.handle = this.module.view_new(session.handle, device) >>> 0;
+        if (this.handle === 0) throw new Error("There is not enough memory in this tab for this device.");
+        this.c = /** @type {ViewCalls} */ (/** @type {unknown} */ (bindCalls(this.module, "view", VIEW_CALLS, this.handle)));
+        this.device = device;
+        this.facts = this.c.facts();
+        /** Call site of every stack, asked for once. @type {Uint32Array | null} */
+        this.sites = null;
+        /** Totals of the groups that it holds now. @type {Held} */
+        this.held = { count: 0, allocations: 0, bytes: 0 };
+    }
+
+    /** Another device of the same recording. @param {number} index */
+    setDevice(index) {
+        if (this.c.device(index) !== 0) throw new Error("There is not enough memory in this tab for this device.");
+        this.device = index;
+        this.facts = this.c.facts();
+    }
+
+    sitesOfStacks() {
+        this.sites ??= Uint32Array.from({ length: this.session.facts.stacks }, (_, i) => this.c.stack_site(i));
+        return this.sites;
+    }
+
+    /** u8 of every stack and of every context: what matches or is highlighted. */
+    masks() {
+        const { stacks, contexts } = this.session.facts;
+        return { stacks: this.session.bytes(this.c.stack_mask(), stacks), contexts: this.session.bytes(this.c.context_mask(), contexts) };
+    }
+
+    /** Address as people write it. @param {record_allocation} allocation */
+    address(allocation) {
+        const { address_high: high, address_low: low } = allocation;
+        return high ? `0x${high.toString(16)}${low.toString(16).padStart(8, "0")}` : `0x${low.toString(16)}`;
+    }
+
+    /** Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums. @param {record_request} request */
+    draw(request) {
+        writeRecord(this.module, this.c.request(), RECORDS.request, /** @type {Record<string, number>} */ (/** @type {unknown} */ (request)));
+        const { pixels, drawn, merged } = this.c.draw();
+        const { width, height } = request;
+        return { image: new ImageData(new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4), width, height), drawn, merged };
+    }
+
+    /** @param {record_bounds} bounds */
+    filter(bounds) {
+        writeRecord(this.module, this.c.bounds(), RECORDS.bounds, /** @type {Record<string, number>} */ (/** @type {unknown} */ (bounds)));
+        if (this.c.filter() !== 0) throw new Error("There is not enough memory in this tab for the filter.");
+        return this.c.kept();
+    }
+
+    /** What is under a pixel of the last drawing. @param {number} column @param {number} row */
+    pick(column, row) {
+        const { allocation, event } = this.c.pick(column, row);
+        return { life: allocation < 0 ? null : allocation, event };
+    }
+
+    /** Bands of the lane in the last drawing. @param {boolean} internal @param {number} rows @returns {record_phase_mark[]} */
+    phaseMarks(internal, rows) {
+        const count = this.c.phase_marks(internal ? 1 : 0, rows) >>> 0;
+        if (count === 0) return [];
+        const numbers = floats(this.module, this.c.phase_mark_rows(), count * 4).slice();
+        return Array.from({ length: count }, (_, i) => {
+            const [phase, row, from, to] = numbers.subarray(4 * i, 4 * i + 4);
+            return { phase, row, from, to };
+        });
+    }
+
+    /** Edges of an allocation's band in the last drawing, in pairs of bytes from column `first` on. @param {number} life */
+    outline(life) {
+        const { first, count, edges } = this.c.outline(life);
+        return { first, count, edges: count ? floats(this.module, edges, count * 2) : new Float64Array(0) };
+    }
+
+    /** Highest total per column, or what the filter leaves of it. @param {number} axis @param {number} from @param {number} to @param {number} width @param {boolean} kept */
+    curve(axis, from, to, width, kept) {
+        const place = this.c.curve(axis, from, to, width, kept ? 1 : 0) >>> 0;
+        return place === 0 ? new Float64Array(width) : floats(this.module, place, width).slice();
+    }
+
+    /** What is alive after an event, in groups by falling bytes: totals over all; group() reads one. @param {number} event @param {GroupBy} by */
+    groups(event, by) {
+        return this.hold(this.c.groups(event, by === "stack" ? 1 : 0) >>> 0);
+    }
+
+    /** The same of what was allocated or freed in the events [from, to). @param {number} from @param {number} to @param {"born" | "freed"} what @param {GroupBy} by */
+    rangeGroups(from, to, what, by) {
+        return this.hold(this.c.range_groups(from, to, what === "freed" ? 1 : 0, by === "stack" ? 1 : 0) >>> 0);
+    }
+
+    /** @param {number} count @returns {Held} */
+    hold(count) {
+        let [allocations, bytes] = [0, 0];
+        for (let i = 0; i < count; i++) {
+            const group = this.c.group(i);
+            allocations += group.count;
+            bytes += group.bytes;
+        }
+        this.held = { count, allocations, bytes };
+        return this.held;
+    }
+
+    /** One of the groups that were asked for last; they stay in the module, so a million of them make no objects here. @param {number} i @returns {Group} */
+    group(i) {
+        return this.c.group(i);
+    }
+
+    /** The first of the groups that were asked for last. @param {number} most */
+    firstGroups(most) {
+        return Array.from({ length: Math.min(most, this.held.count) }, (_, i) => this.c.group(i));
+    }
+}

@@ -1,0 +1,106 @@
+// A stack as a list: the user's own frames, and what is folded away between them.
+import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
+import { session, view } from "./state.js";
+import { baseName, formatCount, make } from "./text.js";
+
+/* ---- the stack ---- */
+
+/** Frames and folds of a stack that are there at once; what is left of a deeper one is a last fold. */
+const FRAMES_MOST = 200;
+
+/** Runs of the same frame, one after the other. @param {number[]} frames @returns {{id: number, times: number}[]} */
+function elideRepeats(frames) {
+    /** @type {{id: number, times: number}[]} */
+    const runs = [];
+    for (const id of frames) {
+        const last = runs[runs.length - 1];
+        if (last?.id === id) last.times++;
+        else runs.push({ id, times: 1 });
+    }
+    return runs;
+}
+
+/** @param {{id: number, times: number}} run @param {number} site */
+function makeFrame(run, site) {
+    const { file, line, name } = session.frame(run.id);
+    const user = view.c.frame_kind(run.id) === FRAME_USER;
+    const item = make("li", `frame${user ? " frame-user" : ""}${run.id === site ? " frame-site" : ""}`);
+    const place = make("span", "frame-place", line ? `${baseName(file)}:${line}` : baseName(file));
+    const head = make("p", "frame-head");
+    if (place.textContent) head.append(place, " ");
+    head.append(make("span", "frame-name", name));
+    if (run.times > 1) head.append(make("span", "frame-times", ` \u00d7 ${run.times}`));
+    item.append(head);
+    const folder = file.slice(0, file.length - baseName(file).length);
+    if (folder && user) item.append(make("p", "frame-folder", folder));
+    const fx = session.frameFx(run.id);
+    if (fx) item.append(...makeFx(fx));
+    item.title = `${file}${line ? `:${line}` : ""} ${name}`;
+    return item;
+}
+
+/** The node of generated code, and the lines of the model behind it. @param {FxNode} fx */
+function makeFx(fx) {
+    const parts = fx.text ? [make("p", "frame-fx", fx.text)] : [];
+    return fx.original ? [...parts, make("pre", "frame-fx", fx.original)] : parts;
+}
+
+/** @param {{id: number, times: number}[]} runs */
+function foldLabel(runs) {
+    const count = runs.reduce((sum, run) => sum + run.times, 0);
+    const kinds = new Set(runs.map((run) => view.c.frame_kind(run.id)));
+    const names = [
+        kinds.has(FRAME_NATIVE) ? "C++" : "",
+        kinds.has(FRAME_LIBRARY) ? "library" : "",
+        kinds.has(FRAME_NOISE) ? "interpreter" : "",
+    ].filter(Boolean);
+    // A person's own frames are folded only where a stack is very deep.
+    const which = kinds.has(FRAME_USER) ? "further" : names.join(", ");
+    return `${formatCount(count)} ${which} frame${count === 1 ? "" : "s"}`;
+}
+
+/** Frames that are folded away until somebody asks. @param {{id: number, times: number}[]} runs @param {number} site */
+function makeFold(runs, site) {
+    const item = make("li", "fold");
+    const details = make("details");
+    const frames = make("ol", "frames");
+    details.append(make("summary", "", foldLabel(runs)), frames);
+    // The frames are made when they are first shown: a stack can have hundreds.
+    details.addEventListener("toggle", () => {
+        if (!frames.firstChild) frames.append(...runs.map((run) => makeFrame(run, site)));
+    });
+    item.append(details);
+    return item;
+}
+
+/** @param {number} stack */
+export function makeStack(stack) {
+    const site = view.c.stack_site(stack) >>> 0;
+    const list = make("ol", "frames");
+    /** @type {{id: number, times: number}[]} */
+    let folded = [];
+    const flush = () => {
+        if (folded.length) list.append(makeFold(folded, site));
+        folded = [];
+    };
+    for (const run of elideRepeats(session.stackFrames(stack))) {
+        const shown = run.id === site || view.c.frame_kind(run.id) === FRAME_USER;
+        if (!shown || list.childElementCount >= FRAMES_MOST) {
+            folded.push(run);
+            continue;
+        }
+        flush();
+        list.append(makeFrame(run, site));
+    }
+    flush();
+    return list;
+}
+
+/** A stack as text, one frame a line, innermost first. @param {number} stack */
+export function stackAsText(stack) {
+    return session.stackFrames(stack).map((id) => {
+        const { file, line, name } = session.frame(id);
+        const fx = session.frameFx(id);
+        return `${file}${line ? `:${line}` : ""} ${name}${fx?.text ? ` [${fx.text}]` : ""}`.trim();
+    }).join("\n");
+}
