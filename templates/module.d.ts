@@ -40,6 +40,16 @@ interface record_sum { allocations: number; bytes: number; }
 interface record_bounds { least_bytes: number; most_bytes: number; least_age: number; most_age: number; age_in_us: number; stream: number;
 pool: number; at_peak: number; at_end: number; own: number; }
 interface record_kept { allocations: number; peak_bytes: number; highest: number; }
+interface record_sums { groups: number; bytes: number; count: number; event: number; }
+interface record_sums_row { bytes: number; count: number; key: number; stack: number; }
+interface record_pair { a: number; b: number; }
+interface record_node { frame: number; parent: number; first_child: number; children: number; bytes: number; self_bytes: number; count: number;
+self_count: number; }
+interface record_held { segments: number; blocks: number; outside: number; outside_bytes: number; }
+interface record_segment { address_high: number; address_low: number; bytes: number; stream: number; pool: number; flags: number;
+first_block: number; blocks: number; }
+interface record_block { address_high: number; address_low: number; bytes: number; requested_bytes: number; state: number; allocation: number;
+guessed: number; }
 interface ModuleCalls {
 session_new(): number;
 view_new(session: number, device: number): number;
@@ -112,4 +122,14 @@ kept(): record_kept;
 key_color(by: number, key: number, dark: number): number;
 key_from(by: number, key: number): number;
 key_bytes(by: number, key: number, event: number): number;
+sums(slot: number, what: number, from: number, to: number, by: number): record_sums;
+sums_row(slot: number, index: number): record_sums_row;
+group_name(by: number, key: number): record_text;
+pairs(a: number, b: number): number;
+pair(index: number): record_pair;
+tree(what: number, from: number, to: number, direction: number): number;
+node(index: number): record_node;
+blocks(event: number): record_held;
+segment(index: number): record_segment;
+block(index: number): record_block;
 }

@@ -276,11 +276,15 @@ function windowOf(/** @type {number} */ ordinal, /** @type {number} */ nEvents) 
     const frees = (/** @type {number} */ from) =>
         live.slice(from + 1, from + nEvents + 1).filter((/** @type {number} */ bytes, /** @type {number} */ i) => bytes < live[from + i]).length;
     const middle = Math.floor((live.length - nEvents) / 2);
+    const device = report(recording).devices.find((/** @type {{device: number}} */ one) => one.device === ordinal);
+    const ooms = device.oom.map((/** @type {{event: number}} */ { event }) => event);
     for (let distance = 0; distance < middle; distance++) {
         for (const from of [middle - distance, middle + distance]) {
             const most = highest(from, from + nEvents);
             const top = most + Math.floor(most / 24);
-            if (top < headroom(ordinal) && frees(from) > nEvents / 5) return { from, to: from + nEvents, top };
+            // A request that failed at the end of the window has room of its own in the PNG.
+            const failed = ooms.some((/** @type {number} */ event) => event >= from + nEvents * 0.97 - 1 && event < from + nEvents);
+            if (!failed && top < headroom(ordinal) && frees(from) > nEvents / 5) return { from, to: from + nEvents, top };
         }
     }
     throw new Error("the recording has no such window");
@@ -301,10 +305,12 @@ describe("page and PNG show the same pixels", { skip }, () => {
         for (const nEvents of [400, 10]) {
             test(`${nEvents} events, ${theme}`, async () => {
                 const { device } = report(recording).devices[0];
-                const { from, to, top } = windowOf(device, nEvents);
+                const { from, to } = windowOf(device, nEvents);
                 await withPage(writePage(recording, "--theme", theme), async (page) => {
                     const view = await setView(page, { device, from, to });
                     assert.deepEqual([view.device, view.from, view.to], [device, from, to]);
+                    await page.keyboard.press("v"); // as high as the window needs, which is what the PNG has
+                    await settle(page);
                     const canvas = await canvasPixels(page);
                     const flags = ["--theme", theme, "-d", device, "--from", from, "--to", to];
                     const wanted = plotOfSize(canvas.width, canvas.height, ...flags);
@@ -312,7 +318,7 @@ describe("page and PNG show the same pixels", { skip }, () => {
                     assertSamePixels(wanted, canvas.rgba, canvas.width);
                     // A step alone would change one column per event; the bend after a free changes many.
                     if (nEvents === 10) assert.ok(changedColumns(canvas) > 3 * nEvents, "bends are drawn");
-                }, { hash: `#bytes=0_${top}` }); // prettier-ignore
+                });
             });
         }
     }
@@ -1033,7 +1039,7 @@ describe("search in what was noted with allocations", { skip }, () => {
             await page.locator("#search").fill("forward");
             await until(async () => /^\d+ allocations/.test(await page.locator("#found").innerText()), "a count");
             await page.locator("#search").fill("/forward(/");
-            await until(async () => /^No regular/.test(await page.locator("#found").innerText()), "the reason again");
+            await until(async () => /^Not a regular/.test(await page.locator("#found").innerText()), "the reason again");
             await row.click();
             await settle(page);
             assert.deepEqual((await canvasPixels(page)).rgba, highlighted.rgba);

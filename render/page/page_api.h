@@ -44,9 +44,10 @@ struct page_view;
     PAGE_EXPORT(view_##name) result view_##name(struct page_view *, a, b, c, d);
 #define VIEW5(result, name, a, b, c, d, e) \
     PAGE_EXPORT(view_##name) result view_##name(struct page_view *, a, b, c, d, e);
-#define VIEW0_RECORD(record, name)       VIEW0(place, name)
-#define VIEW1_RECORD(record, name, a)    VIEW1(place, name, a)
-#define VIEW2_RECORD(record, name, a, b) VIEW2(place, name, a, b)
+#define VIEW0_RECORD(record, name)                VIEW0(place, name)
+#define VIEW1_RECORD(record, name, a)             VIEW1(place, name, a)
+#define VIEW2_RECORD(record, name, a, b)          VIEW2(place, name, a, b)
+#define VIEW5_RECORD(record, name, a, b, c, d, e) VIEW5(place, name, a, b, c, d, e)
 #include "render/page/page_api.def"
 #undef CONSTANT
 #undef FLAG

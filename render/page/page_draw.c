@@ -84,7 +84,7 @@ place view_pick(struct page_view *view, u32 x, u32 y) {
     struct pick pick;
     if (!scene_pick(&view->scene, x, y, &pick))
         return FILL(view, picked, -1, -1);
-    return FILL(view, picked, pick.life == UINT32_MAX ? -1 : pick.life, (double)pick.moment - 1);
+    return FILL(view, picked, pick.life == UINT32_MAX ? -1.0 : (double)pick.life, (double)pick.moment - 1);
 }
 
 place view_outline(struct page_view *view, u32 allocation) {
@@ -104,7 +104,9 @@ place view_outline(struct page_view *view, u32 allocation) {
 
 f64 view_x_of_event(struct page_view *view, f64 event) {
     const struct timeline *timeline = view_timeline(view);
-    uint32_t moment = event >= timeline->n_moments ? timeline->n_moments : event < 0 ? 0 : (uint32_t)event + 1;
+    uint32_t moment = event >= timeline->n_moments ? timeline->n_moments
+                      : event < 0                  ? 0
+                                                   : (uint32_t)event + 1;
     return view_x_q8(&view->scene.view, timeline, moment) / 256.0;
 }
 

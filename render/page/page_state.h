@@ -6,11 +6,14 @@
 #ifndef STRATA_RENDER_PAGE_PAGE_STATE_H
 #define STRATA_RENDER_PAGE_PAGE_STATE_H
 
+#include "analysis/compare.h"
 #include "layout/groups.h"
 #include "layout/phases.h"
 #include "layout/scene.h"
+#include "layout/segments.h"
 #include "layout/site.h"
 #include "layout/ticks.h"
+#include "layout/tree.h"
 #include "render/page/page_api.h"
 #include "render/raster/raster.h"
 #include "trace/payload.h"
@@ -30,7 +33,18 @@ struct page_device {
     bool built;
     struct timeline timeline;
     struct phases phases;
-    uint8_t *category; /* of each allocation, see session_categories; NULL: not asked for yet */
+    uint8_t *category;        /* of each allocation, see session_categories; NULL: not asked for yet */
+    struct segments segments; /* its `device` NULL: not asked for yet */
+};
+
+/* Groups of some allocations, kept until the slot is asked again. */
+enum { PAGE_SLOTS = 4 };
+struct page_sums {
+    struct arena arena;
+    enum compare_by by;
+    struct compare_group *groups;
+    uint32_t n_groups;
+    uint64_t bytes, count;
 };
 
 union page_record { /* the last one that a call has filled */
@@ -57,6 +71,13 @@ union page_record { /* the last one that a call has filled */
     struct record_group group;
     struct record_sum sum;
     struct record_kept kept;
+    struct record_sums sums;
+    struct record_sums_row sums_row;
+    struct record_pair pair;
+    struct record_node node;
+    struct record_held held;
+    struct record_segment segment;
+    struct record_block block;
     double number;
 };
 
@@ -78,8 +99,15 @@ struct page_view {
     struct page_session *session;
     uint32_t index; /* of its device */
     struct arena arena, grouping;
+    struct arena planting, pairing, holding; /* of the tree, the pairs, the blocks */
     struct scene scene;
     struct raster raster;
+    struct page_sums sums[PAGE_SLOTS];
+    struct compare_pair *pairs;
+    uint32_t n_pairs;
+    struct tree tree;
+    struct held held;
+    char name[1024]; /* of a group */
     struct record_request request;
     struct record_bounds bounds;
     struct group *groups;

@@ -5,10 +5,23 @@
 
 /* ---- the handle ---- */
 
+/* Everything that was asked about another device is gone. */
+static void view_forget(struct page_view *view) {
+    for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++) {
+        arena_release(&view->sums[slot].arena);
+        view->sums[slot].n_groups = 0;
+    }
+    arena_release(&view->planting);
+    arena_release(&view->pairing);
+    arena_release(&view->holding);
+    view->n_groups = view->n_pairs = view->tree.n_nodes = 0;
+    view->held = (struct held){0};
+}
+
 static void view_show(struct page_view *view, uint32_t index) {
     view->index = index;
     view->filtered = false;
-    view->n_groups = 0;
+    view_forget(view);
     scene_init(&view->scene, view_timeline(view), page_heap());
 }
 
@@ -24,6 +37,11 @@ place view_new(u32 session_place, u32 device) {
     view->session = session;
     arena_init(&view->arena, host, SIZE_MAX);
     arena_init(&view->grouping, host, SIZE_MAX);
+    arena_init(&view->planting, host, SIZE_MAX);
+    arena_init(&view->pairing, host, SIZE_MAX);
+    arena_init(&view->holding, host, SIZE_MAX);
+    for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
+        arena_init(&view->sums[slot].arena, host, SIZE_MAX);
     raster_init(&view->raster, host);
     view->stack_mask = arena_alloc(&view->arena, session->trace.stacks.count);
     view->context_mask = arena_alloc(&view->arena, session->trace.contexts.count);
@@ -36,6 +54,7 @@ place view_new(u32 session_place, u32 device) {
 
 void view_release(struct page_view *view) {
     struct arena_host host = page_heap();
+    view_forget(view);
     scene_release(&view->scene);
     raster_release(&view->raster);
     arena_release(&view->grouping);

@@ -1,0 +1,153 @@
+/* Questions about a set of allocations: those alive at a moment, or those of a range. Summed by what people group them
+ * by, as a tree of callers, or two of them against each other; and what lies where in the device's memory. */
+#include "render/page/page_state.h"
+
+/* ---- which allocations ---- */
+
+static struct extent extent_of(const struct page_view *view, uint32_t what, double from, double to) {
+    struct extent extent = {.what = what <= EXTENT_THROUGH ? (enum extent_what)what : EXTENT_AT};
+    extent.first = moment_of(view, from);
+    extent.end = extent.what == EXTENT_AT ? extent.first + 1 : moment_end_of(view, to);
+    return extent;
+}
+
+/* What the filter leaves of them, in `arena`, which is emptied first. False: no memory. */
+static bool lives_of(const struct page_view *view, struct extent extent, struct arena *arena,
+                     uint32_t **lives, uint32_t *n_lives) {
+    arena_release(arena);
+    return extent_lives(view_timeline(view), extent, view->filtered ? view->keep : NULL, arena, lives,
+                        n_lives);
+}
+
+/* ---- sums ---- */
+
+static struct page_sums *sums_at(struct page_view *view, uint32_t slot) {
+    return slot < PAGE_SLOTS ? &view->sums[slot] : NULL;
+}
+
+static void sums_total(struct page_sums *sums) {
+    sums->bytes = sums->count = 0;
+    for (uint32_t i = 0; i < sums->n_groups; i++) {
+        sums->bytes += sums->groups[i].bytes;
+        sums->count += sums->groups[i].count;
+    }
+}
+
+place view_sums(struct page_view *view, u32 slot, u32 what, f64 from, f64 to, u32 by) {
+    struct page_sums *sums = sums_at(view, slot);
+    struct extent extent = extent_of(view, what, from, to);
+    uint32_t *lives = NULL, n_lives = 0;
+    const uint8_t *category = NULL;
+    if (sums == NULL || by > COMPARE_BY_POOL)
+        return 0;
+    sums->n_groups = 0;
+    sums->by = (enum compare_by)by;
+    if (by == COMPARE_BY_CATEGORY && (category = session_categories(view->session, view_now(view))) == NULL)
+        return 0;
+    if (!lives_of(view, extent, &sums->arena, &lives, &n_lives) ||
+        !compare_groups(view_timeline(view), lives, n_lives, sums->by, category, &sums->arena, &sums->groups,
+                        &sums->n_groups))
+        return 0;
+    ARENA_DROP(&sums->arena, lives);
+    sums_total(sums);
+    return FILL(view, sums, sums->n_groups, (double)sums->bytes, (double)sums->count,
+                (double)extent_moment(view_timeline(view), extent) - 1);
+}
+
+place view_sums_row(struct page_view *view, u32 slot, u32 index) {
+    const struct page_sums *sums = sums_at(view, slot);
+    if (sums == NULL || index >= sums->n_groups)
+        return 0;
+    const struct compare_group *group = &sums->groups[index];
+    return FILL(view, sums_row, (double)group->bytes, (double)group->count, group->key, group->stack);
+}
+
+place view_group_name(struct page_view *view, u32 by, u32 key) {
+    if (by > COMPARE_BY_POOL)
+        return 0;
+    uint32_t nbytes =
+        compare_name(view_timeline(view), (enum compare_by)by, key, view->name, sizeof view->name);
+    return FILL(view, text, (double)(place)view->name, nbytes);
+}
+
+/* ---- two sums against each other ---- */
+
+u32 view_pairs(struct page_view *view, u32 a, u32 b) {
+    const struct page_sums *of_a = sums_at(view, a), *of_b = sums_at(view, b);
+    arena_release(&view->pairing);
+    view->n_pairs = 0;
+    if (of_a == NULL || of_b == NULL || of_a->by != of_b->by ||
+        !compare_pairs(of_a->groups, of_a->n_groups, of_b->groups, of_b->n_groups, &view->pairing,
+                       &view->pairs, &view->n_pairs))
+        view->n_pairs = 0;
+    return view->n_pairs;
+}
+
+place view_pair(struct page_view *view, u32 index) {
+    if (index >= view->n_pairs)
+        return 0;
+    const struct compare_pair *pair = &view->pairs[index];
+    return FILL(view, pair, pair->a == COMPARE_NONE ? -1.0 : (double)pair->a,
+                pair->b == COMPARE_NONE ? -1.0 : (double)pair->b);
+}
+
+/* ---- the tree ---- */
+
+u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction) {
+    uint32_t *lives = NULL, n_lives = 0;
+    view->tree = (struct tree){0};
+    if (!lives_of(view, extent_of(view, what, from, to), &view->planting, &lives, &n_lives) ||
+        !tree_make(&view->tree, view_timeline(view), lives, n_lives,
+                   direction == 1 ? TREE_CALLERS : TREE_CALLEES, &view->planting))
+        view->tree.n_nodes = 0;
+    return view->tree.n_nodes;
+}
+
+place view_node(struct page_view *view, u32 index) {
+    if (index >= view->tree.n_nodes)
+        return 0;
+    const struct tree_node *node = &view->tree.node[index];
+    return FILL(view, node, node->frame, node->parent, node->first_child, node->n_children,
+                (double)node->bytes, (double)node->self_bytes, (double)node->count, (double)node->self_count);
+}
+
+/* ---- segments and blocks ---- */
+
+place view_blocks(struct page_view *view, f64 event) {
+    struct page_device *device = view_now(view);
+    const struct timeline *timeline = view_timeline(view);
+    uint32_t *alive = NULL, n_alive = 0;
+    view->held = (struct held){0};
+    if (device->segments.device == NULL &&
+        !segments_init(&device->segments, timeline->device, &view->session->arena)) {
+        device->segments.device = NULL;
+        return 0;
+    }
+    struct extent extent = {.what = EXTENT_AT, .first = moment_of(view, event), .end = 0};
+    arena_release(&view->holding);
+    if (!extent_lives(timeline, extent, NULL, &view->holding, &alive, &n_alive) ||
+        !segments_at(&view->held, &device->segments, extent.first, alive, n_alive, (struct block_sizes){NULL},
+                     &view->holding))
+        return 0;
+    return FILL(view, held, view->held.n_segments, view->held.n_blocks, view->held.n_outside,
+                (double)view->held.outside_bytes);
+}
+
+place view_segment(struct page_view *view, u32 index) {
+    if (index >= view->held.n_segments)
+        return 0;
+    const struct held_segment *segment = &view->held.segment[index];
+    return FILL(view, segment, (double)(segment->address >> 32), (uint32_t)segment->address,
+                (double)segment->size, segment->stream, segment->pool, segment->flags, segment->first_block,
+                segment->n_blocks);
+}
+
+place view_block(struct page_view *view, u32 index) {
+    if (index >= view->held.n_blocks)
+        return 0;
+    const struct held_block *block = &view->held.block[index];
+    bool used = block->life != LIFE_NONE;
+    return FILL(view, block, (double)(block->address >> 32), (uint32_t)block->address, (double)block->size,
+                used ? (double)view_lives(view)->size[block->life] : 0, block->state,
+                used ? (double)block->life : -1.0, block->guessed);
+}
