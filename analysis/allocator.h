@@ -28,6 +28,7 @@ struct allocator_block {
     uint32_t before, behind; /* neighbours in the segment or reservation */
     uint32_t reservation;    /* 0: a segment of its own */
     uint32_t note;           /* free: its pool's searches when it came; waiting: its place among those */
+    uint32_t owner;          /* the caller's */
     uint16_t list;
     uint8_t use; /* enum allocator_use */
     bool mapped;
@@ -110,8 +111,12 @@ uint32_t allocator_allocate(struct allocator *allocator, uint64_t nbytes, uint16
 /* A free that waits for another stream: the block stays as it is until allocator_free. */
 void allocator_wait(struct allocator *allocator, uint32_t block);
 
-/* A free that is complete; a block that has already been completed in a retry is left alone by the caller
- * (allocator_is_free). */
+/* Whether the block still waits that its owner, as the caller wrote it into the block, let wait: a retry completes all. */
+static inline bool allocator_waits(const struct allocator *allocator, uint32_t block, uint32_t owner) {
+    return allocator->block[block].use == ALLOCATOR_WAITING && allocator->block[block].owner == owner;
+}
+
+/* A free that is complete. */
 void allocator_free(struct allocator *allocator, uint32_t block);
 
 /* empty_cache(), and what a failed request does: completes all that waits, then gives back what can be. */

@@ -208,8 +208,10 @@ static bool held_put(struct replayer *replayer, const struct held *held, const s
         uint32_t index = allocator_block_add(&replayer->allocator, block->size, use, true);
         if (index == 0)
             return false;
-        if (block->life != LIFE_NONE)
-            replayer->block_of[block->life] = index;
+        if (block->life == LIFE_NONE)
+            continue;
+        replayer->block_of[block->life] = index;
+        replayer->allocator.block[index].owner = block->life;
     }
     return true;
 }
@@ -339,14 +341,19 @@ static void allocate(struct replayer *replayer, uint32_t life) {
 }
 
 static void life_free(struct replayer *replayer, uint32_t life, bool completed) {
+    const struct lives *lives = &replayer->device->lives;
     uint32_t block = replayer->block_of[life];
     if (block == 0)
-        return; /* its allocation found no place, or a retry has completed it */
-    if (completed) {
-        allocator_free(&replayer->allocator, block);
-        replayer->block_of[life] = 0;
-    } else
+        return; /* its allocation found no place */
+    if (!completed) {
         allocator_wait(&replayer->allocator, block);
+        replayer->allocator.block[block].owner = life;
+        return;
+    }
+    replayer->block_of[life] = 0;
+    if (lives->request[life] < lives->death[life] && !allocator_waits(&replayer->allocator, block, life))
+        return; /* a release has completed it, and it may serve another already */
+    allocator_free(&replayer->allocator, block);
 }
 
 /* A request that fails may map pages before it does: the model tries it with what the driver had. */

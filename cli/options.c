@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include "analysis/whatif.h"
 #include "cli/filter.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
@@ -10,7 +11,8 @@
 enum {
     VERB_PICTURE = VERB_HTML | VERB_PNG,
     VERB_MANY = VERB_BATCH | VERB_DIFF | VERB_CHECK, /* take several operands */
-    VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_MANY
+    VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_MANY,
+    VERB_ANY = VERB_ALL | VERB_WHATIF
 };
 
 /* Beside the verbs: the option belongs into settings->flags. */
@@ -211,6 +213,29 @@ static bool apply_align(struct settings *settings, const char *value) {
     return choice >= 0;
 }
 
+static bool apply_set(struct settings *settings, const char *value) {
+    if (!whatif_set_is_fine(value)) {
+        snprintf(settings->wrong, sizeof settings->wrong, "%s",
+                 "none of expandable_segments, garbage_collection_threshold, large_segment_size_mb, "
+                 "max_non_split_rounding_mb, max_split_size_mb, per_process_memory_fraction, "
+                 "roundup_power2_divisions, or no value that PyTorch takes");
+        return false;
+    }
+    if (settings->n_set == SETS_CAPACITY)
+        return false;
+    settings->set[settings->n_set++] = value;
+    return true;
+}
+
+static bool apply_gpu(struct settings *settings, const char *value) {
+    return size_parse(value, &settings->gpu_bytes) && settings->gpu_bytes != 0;
+}
+
+static bool apply_budget(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->find_budget = true;
+}
+
 static bool apply_jobs(struct settings *settings, const char *value) {
     return apply_number(&settings->jobs, value, 1, 4096);
 }
@@ -257,7 +282,7 @@ static const struct option options[] = {
     {'o', VERB_PICTURE, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: the input's name with the new ending, beside "
      "it)"},
-    {'o', VERB_REPORT, "output", "PATH", apply_output,
+    {'o', VERB_REPORT | VERB_WHATIF, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: standard output)"},
     {'o', VERB_BATCH, "output", "DIR", apply_output, "directory of the results; made if it is not there"},
     {'j', VERB_BATCH, "jobs", "N", apply_jobs,
@@ -282,14 +307,20 @@ static const struct option options[] = {
     {0, VERB_DIFF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
     {0, VERB_DIFF, "markdown", NULL, apply_markdown, "to paste into an issue"},
     {0, VERB_DIFF, "top", "N", apply_top, "list so many call sites, 0: all (default: 20)"},
-    {'f', VERB_ALL & ~(unsigned)VERB_CHECK, "force", NULL, apply_force, "replace an existing output file"},
+    {'f', VERB_ANY & ~(unsigned)VERB_CHECK, "force", NULL, apply_force, "replace an existing output file"},
     {'d', VERB_PICTURE | SHAPES, "device", "N", apply_device,
      "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
     {'d', VERB_BATCH | SHAPES, "device", "N", apply_device,
      "ordinal of the device to show (default: as strata html)"},
-    {'d', VERB_REPORT | SHAPES, "device", "N", apply_device, "ordinal of the device (default: all)"},
-    {0, VERB_REPORT, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
-    {0, VERB_REPORT, "markdown", NULL, apply_markdown, "to paste into an issue"},
+    {'d', VERB_REPORT | VERB_WHATIF | SHAPES, "device", "N", apply_device,
+     "ordinal of the device (default: all)"},
+    {0, VERB_REPORT | VERB_WHATIF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
+    {0, VERB_REPORT | VERB_WHATIF, "markdown", NULL, apply_markdown, "to paste into an issue"},
+    {0, VERB_WHATIF, "set", "KEY=VALUE", apply_set,
+     "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
+    {0, VERB_WHATIF, "gpu", "SIZE", apply_gpu,
+     "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
+    {0, VERB_WHATIF, "budget", NULL, apply_budget, "find the smallest budget that each scenario fits in"},
     {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},
     {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,
      "sum by call site (default) or by identical stack"},
@@ -329,12 +360,12 @@ static const struct option options[] = {
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
     {0, VERB_PICTURE | VERB_REPORT | VERB_DIFF | VERB_CHECK | SHAPES, "redact", NULL, apply_redact,
      "base names instead of paths, and none of the user's\nmetadata"},
-    {0, VERB_ALL, "max-memory", "SIZE", apply_max_memory,
+    {0, VERB_ANY, "max-memory", "SIZE", apply_max_memory,
      "how much memory the recording may take\n(default: three quarters of what there is)"},
-    {'q', VERB_ALL, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
-    {'v', VERB_ALL, "verbose", NULL, apply_verbose, "more notes: what was read, how far to trust it"},
-    {'V', VERB_ALL, "version", NULL, NULL, "print the version"},
-    {'h', VERB_ALL, "help", NULL, NULL, "print this help"},
+    {'q', VERB_ANY, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
+    {'v', VERB_ANY, "verbose", NULL, apply_verbose, "more notes: what was read, how far to trust it"},
+    {'V', VERB_ANY, "version", NULL, NULL, "print the version"},
+    {'h', VERB_ANY, "help", NULL, NULL, "print this help"},
 };
 
 enum { N_OPTIONS = sizeof options / sizeof options[0] };
@@ -376,7 +407,7 @@ static enum options_result unknown_name(const struct verb *verb, const char *nam
     for (size_t i = 0; i < N_OPTIONS; i++)
         if ((options[i].where & verb->bit) != 0)
             suggestion_offer(&suggestion, options[i].name);
-    const struct option *elsewhere = option_by_name(VERB_ALL, name, length);
+    const struct option *elsewhere = option_by_name(VERB_ANY, name, length);
     if (elsewhere != NULL)
         terminal_error(NULL, "--%s is not an option of %s", typed, verb->name);
     else if (suggestion.closest != NULL)

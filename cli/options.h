@@ -16,6 +16,7 @@ enum verb_bit {
     VERB_PNG = 2,
     VERB_REPORT = 4,
     VERB_BATCH = 8,
+    VERB_WHATIF = 16,
     VERB_DIFF = 64,
     VERB_CHECK = 128
 };
@@ -23,7 +24,7 @@ enum verb_bit {
 /* Which moments of two recordings are compared. */
 enum align { ALIGN_PEAK, ALIGN_STEP, ALIGN_ANNOTATION };
 
-enum { FLAGS_CAPACITY = 1024, FILTER_CAPACITY = 1024 };
+enum { FLAGS_CAPACITY = 1024, FILTER_CAPACITY = 1024, SETS_CAPACITY = 16 };
 
 /* What a command line asks for; zero where nothing was given, except as noted. */
 struct settings {
@@ -53,6 +54,11 @@ struct settings {
     uint32_t top; /* 20 at first; 0: all */
 
     enum align align; /* diff */
+
+    const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
+    uint32_t n_set;
+    uint64_t gpu_bytes; /* whatif: 0: what the recording shows */
+    bool find_budget;   /* whatif: the smallest that does */
 
     char **inputs; /* batch, diff, check: all operands; `input` is the first */
     uint32_t n_inputs;

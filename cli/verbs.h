@@ -1,4 +1,4 @@
-/* The verbs, one file each: cmd_html.c, cmd_png.c, cmd_report.c, cmd_batch.c, cmd_diff.c. */
+/* The verbs, one file each: cmd_html.c, cmd_png.c, cmd_report.c, cmd_batch.c, cmd_diff.c, cmd_whatif.c. */
 #ifndef STRATA_CLI_VERBS_H
 #define STRATA_CLI_VERBS_H
 
@@ -9,5 +9,6 @@ extern const struct verb verb_png;
 extern const struct verb verb_report;
 extern const struct verb verb_batch;
 extern const struct verb verb_diff;
+extern const struct verb verb_whatif;
 
 #endif

@@ -1,0 +1,330 @@
+#include "render/report/report_whatif.h"
+
+#include "base/format.h"
+#include "render/report/report_replay.h"
+#include "render/report/report_sheet.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- JSON ---- */
+
+static void settings_json(struct json_writer *json, const struct allocator_settings *settings) {
+    char text[ALLOCATOR_SETTINGS_TEXT];
+    allocator_settings_print(settings, text);
+    json_text(json, "settings", text);
+}
+
+static void number_or_null(struct json_writer *json, const char *name, bool known, uint64_t number) {
+    if (known)
+        json_u64(json, name, number);
+    else
+        json_null(json, name);
+}
+
+static void oom_json(struct json_writer *json, const struct whatif_scenario *scenario) {
+    if (!scenario->budgeted || !scenario->oom.happened) {
+        json_null(json, "oom");
+        return;
+    }
+    json_object(json, "oom", JSON_COMPACT);
+    json_i64(json, "request_index", scenario->oom.request_index);
+    json_u64(json, "requested_bytes", scenario->oom.requested_bytes);
+    json_u64(json, "reserved_bytes", scenario->oom.reserved_bytes);
+    json_u64(json, "active_bytes", scenario->oom.active_bytes);
+    json_end(json);
+}
+
+static void scenario_json(struct json_writer *json, const struct whatif_scenario *scenario) {
+    json_object(json, NULL, JSON_LINES);
+    json_text(json, "name", scenario->name);
+    settings_json(json, &scenario->settings);
+    json_u64(json, "peak_reserved_bytes_min", scenario->peak_min_bytes);
+    json_u64(json, "peak_reserved_bytes_max", scenario->peak_max_bytes);
+    json_u64(json, "end_reserved_bytes", scenario->end_bytes);
+    number_or_null(json, "retries", scenario->budgeted, scenario->n_retries);
+    oom_json(json, scenario);
+    number_or_null(json, "smallest_budget_bytes", scenario->smallest_budget_bytes != 0,
+                   scenario->smallest_budget_bytes);
+    json_bool(json, "complete", !scenario->endless);
+    json_end(json);
+}
+
+static void device_json(struct json_writer *json, const struct whatif *whatif) {
+    json_object(json, NULL, JSON_LINES);
+    json_i64(json, "device", whatif->program->device->ordinal);
+    report_replay_json(json, &whatif->replay);
+    json_object(json, "recorded", JSON_LINES);
+    settings_json(json, &whatif->replay.settings);
+    json_bool(json, "settings_known", whatif->replay.settings_known);
+    json_u64(json, "peak_reserved_bytes", whatif->recorded_peak_bytes);
+    json_end(json);
+    json_object(json, "bounds", JSON_LINES);
+    json_u64(json, "requested_peak_bytes", whatif->bounds.requested_peak_bytes);
+    json_u64(json, "rounded_peak_bytes", whatif->bounds.rounded_peak_bytes);
+    number_or_null(json, "packed_bytes", whatif->bounds.packed_bytes != 0, whatif->bounds.packed_bytes);
+    json_end(json);
+    json_object(json, "budget", JSON_LINES);
+    json_u64(json, "at_least_bytes", whatif->budget.at_least_bytes);
+    number_or_null(json, "at_most_bytes", whatif->budget.at_most_bytes != 0, whatif->budget.at_most_bytes);
+    json_end(json);
+    json_array(json, "scenarios", JSON_LINES);
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        scenario_json(json, &whatif->scenario[i]);
+    json_end(json);
+    json_end(json);
+}
+
+static bool write_json(struct buffer *out, const struct whatif_report *report) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    json_text(&json, "file", report->file);
+    json_text(&json, "fingerprint", report->fingerprint);
+    json_array(&json, "devices", JSON_LINES);
+    for (uint32_t i = 0; i < report->n_devices; i++)
+        device_json(&json, &report->device[i]);
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
+    return !out->failed;
+}
+
+/* ---- words ---- */
+
+#define GIB (UINT64_C(1) << 30)
+
+/* Two decimals from 1 GiB on: scenarios differ by less than a tenth. */
+static const char *fine_bytes(struct sheet *sheet, uint64_t bytes) {
+    if (bytes < GIB || bytes > UINT64_MAX / 200)
+        return sheet_format(sheet, "%s", format_bytes(bytes).text);
+    uint64_t hundredths =
+        (bytes / (GIB / 1024) * 100 + 512) / 1024; /* in MiB steps first, so that it has room */
+    return sheet_format(sheet, "%" PRIu64 ".%02" PRIu64 " GiB", hundredths / 100, hundredths % 100);
+}
+
+static const char *range_text(struct sheet *sheet, uint64_t least, uint64_t most) {
+    const char *low = fine_bytes(sheet, least), *high = fine_bytes(sheet, most);
+    if (least == most)
+        return low;
+    return sheet_format(sheet, "%s to %s", low, high);
+}
+
+static const char *settings_text(struct sheet *sheet, const struct whatif *whatif) {
+    char text[ALLOCATOR_SETTINGS_TEXT];
+    allocator_settings_print(&whatif->replay.settings, text);
+    const char *known = whatif->replay.settings_known ? "" : ", as its segments show (the file does not say)";
+    if (text[0] == '\0')
+        return sheet_format(sheet, "default settings%s", known);
+    return sheet_format(sheet, "%s%s", sheet_name(sheet, text, strlen(text)), known);
+}
+
+static void bounds_write(struct sheet *sheet, const struct whatif *whatif) {
+    const struct whatif_bounds *bounds = &whatif->bounds;
+    sheet_point(
+        sheet,
+        "Bounds: %s were requested at once, %s rounded up to 512 bytes: no allocator that neither moves nor "
+        "shares memory goes below that.",
+        fine_bytes(sheet, bounds->requested_peak_bytes), fine_bytes(sheet, bounds->rounded_peak_bytes));
+    if (bounds->packed_bytes != 0)
+        sheet_point(sheet,
+                    "A planner that knew every lifetime beforehand could pack it into %s; PyTorch cannot.",
+                    fine_bytes(sheet, bounds->packed_bytes));
+}
+
+static void budget_write(struct sheet *sheet, const struct whatif *whatif) {
+    const struct whatif_budget *budget = &whatif->budget;
+    if (budget->at_most_bytes != 0)
+        sheet_point(
+            sheet,
+            "Budget: the process had %s of the device, or up to %s: a request that failed or was retried "
+            "shows that there was no more.",
+            fine_bytes(sheet, budget->at_least_bytes), fine_bytes(sheet, budget->at_most_bytes));
+    else
+        sheet_point(sheet, "Budget: the process had at least %s of the device; the recording shows no limit.",
+                    fine_bytes(sheet, budget->at_least_bytes));
+}
+
+/* ---- the table ---- */
+
+static const char *change_text(struct sheet *sheet, const struct whatif_scenario *scenario,
+                               const struct whatif_scenario *recorded) {
+    uint64_t middle = scenario->peak_max_bytes, was = recorded->peak_max_bytes;
+    if (scenario == recorded)
+        return "";
+    return sheet_format(sheet, "%s", format_bytes_change((int64_t)(middle - was)).text);
+}
+
+static const char *oom_text(struct sheet *sheet, const struct whatif_scenario *scenario) {
+    if (!scenario->oom.happened)
+        return "no";
+    if (scenario->oom.request_index < 0)
+        return "before the first event";
+    return sheet_format(sheet, "request %s (%s)", format_count((uint64_t)scenario->oom.request_index).text,
+                        fine_bytes(sheet, scenario->oom.requested_bytes));
+}
+
+static void scenario_row(struct sheet *sheet, const struct whatif *whatif,
+                         const struct whatif_scenario *scenario, bool budgets) {
+    sheet_cell(sheet, "%s", scenario->name);
+    sheet_cell(sheet, "%s%s", range_text(sheet, scenario->peak_min_bytes, scenario->peak_max_bytes),
+               scenario->endless ? " (not to the end)" : "");
+    sheet_cell(sheet, "%s", change_text(sheet, scenario, &whatif->scenario[0]));
+    sheet_cell(sheet, "%s", fine_bytes(sheet, scenario->end_bytes));
+    if (scenario->budgeted) {
+        sheet_cell(sheet, "%s", format_count(scenario->n_retries).text);
+        sheet_cell(sheet, "%s", oom_text(sheet, scenario));
+    }
+    if (budgets)
+        sheet_cell(sheet, "%s", fine_bytes(sheet, scenario->smallest_budget_bytes));
+}
+
+static void scenarios_table(struct sheet *sheet, const struct whatif *whatif) {
+    static const char *const plain[] = {"Scenario", "Peak reserved", "Change", "At the end", NULL};
+    static const char *const smallest[] = {"Scenario",   "Peak reserved",   "Change",
+                                           "At the end", "Smallest budget", NULL};
+    static const char *const limited[] = {"Scenario", "Peak reserved", "Change", "At the end",
+                                          "Retries",  "Out of memory", NULL};
+    static const char *const all[] = {"Scenario", "Peak reserved", "Change",          "At the end",
+                                      "Retries",  "Out of memory", "Smallest budget", NULL};
+    bool budgeted = whatif->scenario[0].budgeted, budgets = whatif->find_smallest;
+    const char *const *headings = budgeted ? (budgets ? all : limited) : budgets ? smallest : plain;
+    sheet_table(sheet, headings, budgeted ? (budgets ? "lrrrrlr" : "lrrrrl") : budgets ? "lrrrr" : "lrrr");
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        if (i <= 1 || whatif->scenario[i].same_as == i)
+            scenario_row(sheet, whatif, &whatif->scenario[i], budgets);
+    sheet_table_end(sheet);
+}
+
+/* ---- what follows ---- */
+
+static const struct whatif_scenario *lowest(const struct whatif *whatif) {
+    const struct whatif_scenario *low = &whatif->scenario[0];
+    for (uint32_t i = 1; i < whatif->n_scenarios; i++)
+        if (whatif->scenario[i].peak_max_bytes < low->peak_min_bytes && !whatif->scenario[i].endless)
+            low = &whatif->scenario[i];
+    return low;
+}
+
+static void lowest_write(struct sheet *sheet, const struct whatif *whatif) {
+    const struct whatif_scenario *low = lowest(whatif), *recorded = &whatif->scenario[0];
+    if (low == recorded) {
+        sheet_point(sheet, "None of these settings would have lowered the peak of this sequence (model).");
+        return;
+    }
+    sheet_point(
+        sheet,
+        "With %s this recorded sequence would have peaked at %s reserved instead of %s (model; allocation "
+        "sequence unchanged; window of this recording).",
+        low->name, range_text(sheet, low->peak_min_bytes, low->peak_max_bytes),
+        range_text(sheet, recorded->peak_min_bytes, recorded->peak_max_bytes));
+}
+
+static uint64_t budget_of(const struct whatif *whatif) {
+    return whatif->gpu_bytes != 0 ? whatif->gpu_bytes : whatif->budget.at_least_bytes;
+}
+
+/* The names of the scenarios in which the failed request is served, or not, in the budget. */
+static const char *names_text(struct sheet *sheet, const struct whatif *whatif, bool served) {
+    const char *text = "";
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++) {
+        const struct whatif_scenario *scenario = &whatif->scenario[i];
+        if (scenario->oom.happened != served && scenario->same_as == i)
+            text = sheet_format(sheet, "%s%s%s", text, text[0] != '\0' ? "; " : "", scenario->name);
+    }
+    return text;
+}
+
+/* What would have to be in use less for the best of them to serve it. */
+static void lacking_write(struct sheet *sheet, const struct whatif *whatif) {
+    const struct whatif_scenario *low = lowest(whatif);
+    uint64_t budget = budget_of(whatif);
+    if (low->peak_max_bytes > budget)
+        sheet_point(sheet,
+                    "The least of them (%s) needs %s for the sequence up to that request: %s more than the "
+                    "budget, so "
+                    "that much less would have to be in use.",
+                    low->name, range_text(sheet, low->peak_min_bytes, low->peak_max_bytes),
+                    fine_bytes(sheet, low->peak_max_bytes - budget));
+}
+
+static void oom_write(struct sheet *sheet, const struct whatif *whatif) {
+    const struct device_trace *device = whatif->program->device;
+    if (device->n_ooms == 0 || !whatif->scenario[0].budgeted)
+        return;
+    const char *request = fine_bytes(sheet, device->ooms[0].size),
+               *budget = fine_bytes(sheet, budget_of(whatif));
+    const char *served = names_text(sheet, whatif, true), *failed = names_text(sheet, whatif, false);
+    if (served[0] != '\0')
+        sheet_point(sheet,
+                    "The failing request (%s) would have fitted in a budget of %s with: %s. What the program "
+                    "would do "
+                    "next is not recorded.",
+                    request, budget, served);
+    if (failed[0] != '\0')
+        sheet_point(sheet,
+                    "It, or one before it, would still have failed in that budget with: %s. Above, peaks are "
+                    "those of "
+                    "an unlimited device, up to and with that request.",
+                    failed);
+    if (served[0] == '\0')
+        lacking_write(sheet, whatif);
+}
+
+/* What the order of addresses, which nobody knows, makes of the recorded settings. */
+static void start_write(struct sheet *sheet, const struct whatif *whatif) {
+    if (whatif->program->device->lives.preexisting != 0)
+        sheet_point(sheet,
+                    "What is older than the recording is laid out anew without gaps first, so the scenario "
+                    "\"recorded\" "
+                    "may differ from the %s that were recorded.",
+                    fine_bytes(sheet, whatif->recorded_peak_bytes));
+}
+
+static void assumed_write(struct sheet *sheet, const struct whatif *whatif) {
+    const struct releases *releases = &whatif->program->releases;
+    if (releases->n_of_cause[RELEASE_UNKNOWN] != 0)
+        sheet_point(
+            sheet,
+            "%s of the recording have no stacks: they are taken to be the allocator's own retries, not calls "
+            "of "
+            "empty_cache.",
+            sheet_format(sheet, "%s flushes", format_count(releases->n_of_cause[RELEASE_UNKNOWN]).text));
+}
+
+static void device_text(struct sheet *sheet, const struct whatif *whatif) {
+    sheet_heading(sheet, 2, sheet_format(sheet, "Device %" PRId32, whatif->program->device->ordinal));
+    sheet_say(sheet, "%s", report_replay_text(sheet, &whatif->replay));
+    sheet_point(sheet, "Recorded: %s; %s reserved at most.", settings_text(sheet, whatif),
+                fine_bytes(sheet, whatif->recorded_peak_bytes));
+    bounds_write(sheet, whatif);
+    budget_write(sheet, whatif);
+    if (whatif->n_scenarios == 0) {
+        sheet_say(sheet, "Nothing is said of other settings.");
+        return;
+    }
+    if (whatif->replay.grade == REPLAY_NEAR)
+        sheet_say(sheet, "The figures below are estimates.");
+    sheet_say(sheet, "The same requests under other settings%s:",
+              whatif->scenario[0].budgeted
+                  ? sheet_format(sheet, "; retries and out of memory in a budget of %s",
+                                 fine_bytes(sheet, budget_of(whatif)))
+                  : "");
+    scenarios_table(sheet, whatif);
+    lowest_write(sheet, whatif);
+    oom_write(sheet, whatif);
+    start_write(sheet, whatif);
+    assumed_write(sheet, whatif);
+}
+
+bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch) {
+    if (report->format == REPORT_JSON)
+        return write_json(out, report);
+    struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
+    sheet_heading(
+        &sheet, 1,
+        sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
+    for (uint32_t i = 0; i < report->n_devices; i++)
+        device_text(&sheet, &report->device[i]);
+    return !out->failed;
+}

@@ -1,0 +1,18 @@
+/* The answers of strata whatif as text, Markdown and JSON. docs/whatif.md explains each figure. */
+#ifndef STRATA_RENDER_REPORT_REPORT_WHATIF_H
+#define STRATA_RENDER_REPORT_REPORT_WHATIF_H
+
+#include "analysis/whatif.h"
+#include "render/report/report.h"
+
+struct whatif_report {
+    enum report_format format;
+    const char *file, *fingerprint;
+    uint32_t n_devices;
+    const struct whatif *device;
+};
+
+/* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
+bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch);
+
+#endif
