@@ -262,7 +262,7 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
                                  .top_bytes = window_top(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);
-    if (!chart_unused_find(&maker) || !chart_side_find(&maker))
+    if (!chart_unused_find(&maker) || !chart_side_find(&maker) || !chart_also_find(&maker))
         return CHART_NO_MEMORY;
     struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
                         maker.height - maker.em * 3 / 2};

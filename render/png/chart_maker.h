@@ -7,6 +7,8 @@
 #include "layout/phases.h"
 #include "render/png/chart_layout.h"
 
+enum { CHART_ALSO_MAX = 5 };
+
 struct chart_maker {
     const struct chart_input *in;
     struct chart_layout *out;
@@ -19,6 +21,7 @@ struct chart_maker {
     struct releases releases; /* valid where there is a lane */
     uint64_t category_bytes[CATEGORY_COUNT]; /* at the legend's moment, of what is shown */
     bool categories_inferred;                /* of at least one allocation no event says it */
+    uint32_t also[CHART_ALSO_MAX], n_also;   /* call sites of chart_also.c */
     bool failed;                             /* no memory */
 };
 
@@ -107,6 +110,11 @@ void chart_unused_put(struct chart_maker *maker, struct rect area);
 
 /* The moment at a place of the axis. */
 uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
+
+/* chart_also.c: call sites that the picture shows and the legend does not. The first finds them; false: no memory. */
+bool chart_also_find(struct chart_maker *maker);
+int32_t chart_also_height(const struct chart_maker *maker);
+void chart_also_put(struct chart_maker *maker, struct rect area);
 
 /* chart_side.c: categories and settings below the legend. The first looks them up; false: no memory. */
 bool chart_side_find(struct chart_maker *maker);

@@ -1,5 +1,5 @@
 /*
- * What stands beside the plot below the legend, where there is room: the categories of what is alive at the legend's
+ * What stands beside the plot below the legend, where there is room: colours that it does not list, the categories of what is alive at the legend's
  * moment, and the allocator's settings.
  *
  *     By category (inferred)
@@ -148,7 +148,7 @@ static int32_t settings_height(const struct chart_maker *maker, int32_t width) {
 }
 
 int32_t chart_side_height(struct chart_maker *maker, int32_t width) {
-    return (categories_are_shown(maker) ? categories_height(maker, width) : 0) +
+    return chart_also_height(maker) + (categories_are_shown(maker) ? categories_height(maker, width) : 0) +
            settings_height(maker, width);
 }
 
@@ -168,6 +168,8 @@ static void categories_put(struct chart_maker *maker, struct rect area) {
 
 void chart_side_put(struct chart_maker *maker, struct rect area) {
     char text[ALLOCATOR_SETTINGS_TEXT];
+    chart_also_put(maker, area);
+    area.y += chart_also_height(maker);
     if (categories_are_shown(maker)) {
         categories_put(maker, area);
         area.y += categories_height(maker, area.width);
