@@ -2,6 +2,7 @@
 
 #include "analysis/frame_bits.h"
 #include "base/bytes.h"
+#include "base/sort.h"
 
 /* ---- names ---- */
 
@@ -79,6 +80,8 @@ struct judge {
     const struct turns *turns;
     uint8_t *category, *reason; /* reason may be NULL */
     struct held *held;          /* [turns.count + 1]; the last: of the whole recording */
+    struct sort_row *weight;    /* sizes of what may be a parameter, rising */
+    uint32_t n_weights;
     bool has_backward;
     uint32_t first_forward; /* allocation; UINT32_MAX: none */
     uint32_t never;         /* what let_go is for what is never freed */
@@ -213,7 +216,7 @@ static enum category category_of_forward(struct judge *judge, uint32_t life, uin
     enum category loaded = category_of_loading(judge, life, bits);
     if (loaded != CATEGORY_COUNT)
         return loaded;
-    if (runs->stacks == STACKS_NATIVE && let_go == judge->never && judge->has_backward)
+    if (runs->stacks == STACKS_NATIVE && let_go == judge->never)
         return open_as(judge, life, REASON_NATIVE);
     if (next != UINT32_MAX) {
         if (let_go <= birth_of(judge, runs->run[next].first))
@@ -263,26 +266,109 @@ static void majority_vote(struct majority *majority, enum category category, uin
         majority->votes--;
 }
 
+/* Sizes of the model's parameters: what is older than the recording may be one. False: no memory. */
+static bool weights_find(struct judge *judge, struct arena *arena) {
+    uint32_t count = 0, first = judge->runs->first_life;
+    for (uint32_t i = 0; i < judge->lives->count; i++)
+        count += i < first || judge->category[i] == CATEGORY_PARAMETER;
+    judge->weight = arena_column(arena, count, sizeof *judge->weight);
+    struct sort_row *spare = arena_column(arena, count, sizeof *spare);
+    if (judge->weight == NULL || spare == NULL)
+        return false;
+    for (uint32_t i = 0; i < judge->lives->count; i++)
+        if (i < first || judge->category[i] == CATEGORY_PARAMETER)
+            judge->weight[judge->n_weights++] = (struct sort_row){judge->lives->size[i], i};
+    sort_rows(judge->weight, spare, count);
+    ARENA_DROP(arena, spare);
+    return true;
+}
+
+static bool is_weight_size(const struct judge *judge, uint64_t nbytes) {
+    uint32_t low = 0, high = judge->n_weights;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (judge->weight[middle].key < nbytes)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < judge->n_weights && judge->weight[low].key == nbytes;
+}
+
+/* An operator makes the gradient of its input and those of its parameters with one stack; sizes tell them apart.
+ * CATEGORY_OPEN: no other allocation of the run has stack and size. */
+static enum category category_of_equals(const struct judge *judge, const struct phase_run *run,
+                                        uint32_t life) {
+    const struct lives *lives = judge->lives;
+    uint32_t gradients = 0, temporaries = 0;
+    for (uint32_t k = run->first; k <= run->last; k++) {
+        uint32_t other = judge->runs->first_life + k;
+        if (lives->stack[other] != lives->stack[life] || lives->size[other] != lives->size[life])
+            continue;
+        gradients += judge->category[other] == CATEGORY_GRADIENT;
+        temporaries += judge->category[other] == CATEGORY_TEMPORARY;
+    }
+    return gradients == temporaries  ? CATEGORY_OPEN
+           : gradients > temporaries ? CATEGORY_GRADIENT
+                                     : CATEGORY_TEMPORARY;
+}
+
+/* The first allocation of a run's end. */
+static uint32_t last_of_run(const struct phase_run *run) {
+    return run->last - run->first < LAST_OF_RUN ? run->first : run->last - LAST_OF_RUN + 1;
+}
+
+/* The gradient of the embedding is the last that backward makes, the only one of its stack, and as large as a
+ * parameter; nothing beside it has that size but a gradient. Where one of the same kind is there already, this one is
+ * added to it and goes. */
+static bool is_last_gradient(const struct judge *judge, const struct phase_run *run, uint32_t life,
+                             uint32_t before) {
+    const struct lives *lives = judge->lives;
+    if (before != 0 && lives->size[before - 1] == lives->size[life] &&
+        lives->request[before - 1] > lives->birth[life])
+        return false;
+    for (uint32_t k = last_of_run(run); k <= run->last; k++) {
+        uint32_t other = judge->runs->first_life + k;
+        if (other != life && lives->size[other] == lives->size[life] &&
+            judge->category[other] != CATEGORY_GRADIENT)
+            return false;
+    }
+    return is_weight_size(judge, lives->size[life]);
+}
+
+/* `before[stack]`: the last gradient of the stack in an earlier backward, + 1. */
+static enum category category_of_last(const struct judge *judge, const struct phase_run *run, uint32_t life,
+                                      const struct majority *majority, const uint32_t *before) {
+    uint32_t stack = judge->lives->stack[life];
+    enum category equals = category_of_equals(judge, run, life);
+    if (equals != CATEGORY_OPEN)
+        return equals;
+    if (judge->lives->request[life] == judge->never)
+        return CATEGORY_GRADIENT;
+    if (stack != 0 && majority[stack].run == 0)
+        return is_last_gradient(judge, run, life, before[stack]) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
+    return majority[stack].votes > 0 ? (enum category)majority[stack].category : CATEGORY_TEMPORARY;
+}
+
 /* At the end of a backward: as most of the same stack in the same run. The run's own allocations are judged already. */
 static void backward_settle(struct judge *judge, const struct phase_run *run, uint32_t nth,
-                            struct majority *majority) {
+                            struct majority *majority, uint32_t *before) {
+    uint32_t first_life = judge->runs->first_life;
     for (uint32_t k = run->first; k <= run->last; k++) {
-        uint32_t life = judge->runs->first_life + k;
+        uint32_t life = first_life + k;
+        struct majority *own = &majority[judge->lives->stack[life]];
         if (judge->category[life] != CATEGORY_OPEN)
-            majority_vote(&majority[judge->lives->stack[life]], judge->category[life], nth + 1);
+            majority_vote(own, judge->category[life], nth + 1);
+        else if (own->run != nth + 1)
+            *own = (struct majority){0};
     }
-    uint32_t from = run->last - run->first < LAST_OF_RUN ? run->first : run->last - LAST_OF_RUN + 1;
-    for (uint32_t k = from; k <= run->last; k++) {
-        uint32_t life = judge->runs->first_life + k;
-        const struct majority *own = &majority[judge->lives->stack[life]];
-        if (judge->category[life] != CATEGORY_OPEN)
-            continue;
-        if (own->run == nth + 1 && own->votes > 0)
-            judge->category[life] = own->category;
-        else
-            judge->category[life] =
-                judge->lives->request[life] == judge->never ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
-    }
+    for (uint32_t k = last_of_run(run); k <= run->last; k++)
+        if (judge->category[first_life + k] == CATEGORY_OPEN)
+            judge->category[first_life + k] =
+                (uint8_t)category_of_last(judge, run, first_life + k, majority, before);
+    for (uint32_t k = run->first; k <= run->last; k++)
+        if (judge->category[first_life + k] == CATEGORY_GRADIENT)
+            before[judge->lives->stack[first_life + k]] = first_life + k + 1;
 }
 
 static enum category category_of_open(struct judge *judge, uint32_t life, const struct majority *majority) {
@@ -332,7 +418,8 @@ static void held_measure(struct judge *judge) {
         }
 }
 
-static void judge_all(struct judge *judge, struct majority *majority) {
+/* False: no memory. */
+static bool judge_all(struct judge *judge, struct majority *majority, uint32_t *before, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
     uint32_t n_stacks = judge->timeline->trace->stacks.count;
     for (uint32_t i = 0; i < runs->first_life; i++)
@@ -340,12 +427,17 @@ static void judge_all(struct judge *judge, struct majority *majority) {
     for (uint32_t r = 0; r < runs->count; r++)
         for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
             judge->category[runs->first_life + k] = (uint8_t)category_of(judge, runs->first_life + k, r);
+    if (!weights_find(judge, arena))
+        return false;
     bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
+    bytes_zero(before, (size_t)n_stacks * sizeof *before);
     for (uint32_t r = 0; r < runs->count; r++)
         if (runs->run[r].side == SIDE_BACKWARD)
-            backward_settle(judge, &runs->run[r], r, majority);
+            backward_settle(judge, &runs->run[r], r, majority, before);
     bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
     open_settle(judge, majority);
+    ARENA_DROP(arena, judge->weight);
+    return true;
 }
 
 bool categories_judge(const struct timeline *timeline, const struct phase_runs *runs,
@@ -359,8 +451,9 @@ bool categories_judge(const struct timeline *timeline, const struct phase_runs *
                           .first_forward = UINT32_MAX,
                           .never = timeline->n_moments};
     struct majority *majority = arena_column(arena, timeline->trace->stacks.count, sizeof *majority);
+    uint32_t *before = arena_column(arena, timeline->trace->stacks.count, sizeof *before);
     judge.held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge.held);
-    if (majority == NULL || judge.held == NULL)
+    if (majority == NULL || before == NULL || judge.held == NULL)
         return false;
     if (reason != NULL)
         bytes_zero(reason, judge.lives->count);
@@ -371,10 +464,11 @@ bool categories_judge(const struct timeline *timeline, const struct phase_runs *
             judge.first_forward = k;
     if (!judge.has_backward)
         held_measure(&judge);
-    judge_all(&judge, majority);
+    bool done = judge_all(&judge, majority, before, arena);
     ARENA_DROP(arena, majority);
+    ARENA_DROP(arena, before);
     ARENA_DROP(arena, judge.held);
-    return true;
+    return done;
 }
 
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
