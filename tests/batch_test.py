@@ -283,7 +283,39 @@ class Names(Folder):
         ("host-a.12345.pickle", None, None, "host-a.12345"),
         ("41.pickle", 41, None, "rank41"),
         ("index.pickle", None, None, None),  # index.html is taken
+        ("rank 5.pickle", 5, None, "rank5"),
+        ("rank6.100.memory_snapshot.pickle", 6, 100, "rank6-step100"),
+        ("snapshot_2025-06-01-12-30_13.pickle", 13, None, "rank13"),
+        ("snapshot_20261121101500_14.pickle", 14, None, "rank14"),
+        ("snapshot_20261121101500.pickle", None, None, "snapshot_20261121101500"),
+        ("snapshot_7_15.pickle", 15, 7, "rank15-step7"),
+        ("steps1-3/rank16.pickle", 16, None, "rank16"),
+        ("dp0_tp1_pp2/rank17.pickle", 17, None, "rank17"),
+        ("actor18_memory.pickle", 18, None, "rank18"),
+        ("node1/local_rank_3.pickle", None, None, "node1_local_rank_3"),
     )
+    LOOSE = (
+        ("m0/mem-0.pickle", 0, None, None),
+        ("m1/mem_0.pickle", 0, None, None),
+        ("m2/memory_trace_0.pickle", 0, None, None),
+        ("m3/19_memory_snapshot.pickle", 19, None, "rank19"),
+        ("s0/memory_snapshot_0.pickle", 0, None, None),
+        ("s0/memory_snapshot_1.pickle", 1, None, None),
+        ("s1/memory_snapshot_150.pickle", None, 150, None),
+        ("s2/cuda_memory_snapshot_100.pickle", None, 100, None),
+        ("s2/cuda_memory_snapshot_200.pickle", None, 200, None),
+        ("s3/snapshot_100.pickle", None, 100, None),
+        ("s3/snapshot_200.pickle", None, 200, None),
+    )
+
+    def test_numbers_that_no_word_explains(self):
+        for name, *_ in self.LOOSE:
+            self.put(name)
+        self.run_batch()
+        rows = {row["input"]: row for row in summary(self.folder / "out")["rows"]}
+        for name, rank, step, _ in self.LOOSE:
+            with self.subTest(name):
+                self.assertEqual((rows[name]["rank"], rows[name]["step"]), (rank, step))
 
     def test_names_in_use(self):
         for name, *_ in self.CASES:
@@ -402,6 +434,25 @@ class Finding(Folder):
         self.put("notes.txt", b"hello")
         self.assertIn("no snapshot", self.run_batch(code=1).stderr)
         self.assertFalse((self.folder / "out").exists())
+
+    def test_a_page_behind_a_comment_is_read(self):
+        """What the other verbs read, a batch takes."""
+        path = self.put("rank0.pickle")
+        page = self.dumps / "page.html"
+        strata("html", "-q", path, "-o", page)
+        page.write_text("<!-- saved from a mail -->\n" + page.read_text())
+        self.put("changelog.txt", b"changelog\nversion\nall the news\n")
+        self.run_batch()
+        result = summary(self.folder / "out")
+        self.assertEqual(sorted(row["input"] for row in result["rows"]), ["page.html", "rank0.pickle"])
+        self.assertEqual([entry["input"] for entry in result["skipped"]], ["changelog.txt"])
+
+    def test_a_path_that_is_gone_costs_only_itself(self):
+        path = self.put("rank0.pickle")
+        out = self.folder / "a" / "b"
+        self.assertEqual(batch(self.folder / "gone.pickle", path, "-o", out).returncode, 4)
+        self.assertEqual([row["rank"] for row in summary(out)["rows"]], [0])
+        self.assertIn("cannot open", summary(out)["failed"][0]["reason"])
         self.assertEqual(batch(self.folder / "gone", "-o", self.folder / "out").returncode, 1)
         self.assertEqual(batch("--index", self.dumps).returncode, 1)
 

@@ -23,7 +23,7 @@ struct batch_file *batch_add(struct batch *batch) {
         return NULL;
     struct batch_file *file = &batch->files[batch->count++];
     memset(file, 0, sizeof *file);
-    file->rank = file->step = BATCH_UNKNOWN;
+    file->rank = file->step = file->local_rank = file->loose = BATCH_UNKNOWN;
     return file;
 }
 

@@ -1,8 +1,8 @@
 #include "cli/batch/batch_find.h"
 
 #include "cli/terminal.h"
+#include "parser/formats.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEAD_NBYTES = 64, DEPTH_LIMIT = 64 };
+enum { DEPTH_LIMIT = 64 };
 
 struct search {
     struct batch *batch;
@@ -25,41 +25,6 @@ struct search {
 };
 
 /* ---- recognition ---- */
-
-/* As parser/read.c begins; what only looks like one is refused there, with a reason. */
-static bool looks_like_pickle(const unsigned char *p, size_t nbytes) {
-    if (nbytes >= 2 && p[0] == 0x80)
-        return p[1] >= 2;
-    return nbytes >= 2 && strchr("]}(", p[0]) != NULL && p[0] != 0 && strchr("(.qpdl]}", p[1]) != NULL &&
-           p[1] != 0;
-}
-
-/* The beginning of JSON that can be a snapshot: an object, or a list of lists or objects. */
-static bool looks_like_json(const unsigned char *p, size_t nbytes) {
-    size_t at = nbytes >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
-    while (at < nbytes && isspace(p[at]))
-        at++;
-    unsigned char first = at < nbytes ? p[at++] : 0;
-    while (at < nbytes && isspace(p[at]))
-        at++;
-    unsigned char second = at < nbytes ? p[at] : 0;
-    return (first == '{' && (second == '"' || second == '}')) ||
-           (first == '[' && (second == '{' || second == '[' || second == ']'));
-}
-
-static bool looks_like_html(const unsigned char *p, size_t nbytes) {
-    size_t at = 0;
-    while (at < nbytes && isspace(p[at]))
-        at++;
-    return nbytes - at >= 5 && (strncasecmp((const char *)p + at, "<!doc", 5) == 0 ||
-                                strncasecmp((const char *)p + at, "<html", 5) == 0);
-}
-
-static bool looks_readable(const unsigned char *p, size_t nbytes) {
-    if (nbytes >= 4 && (memcmp(p, "\x1f\x8b", 2) == 0 || memcmp(p, "PK\3\4", 4) == 0))
-        return true;
-    return looks_like_pickle(p, nbytes) || looks_like_json(p, nbytes) || looks_like_html(p, nbytes);
-}
 
 /* An empty file is somebody's lost dump where its name says so; elsewhere it is nothing. */
 static bool name_promises(const struct batch_file *file) {
@@ -80,7 +45,7 @@ static void file_skip(struct batch_file *file, const char *reason) {
 
 /* Whoever names a file wants it read: what is wrong with it is then the reader's word. */
 static void file_recognise(struct batch_file *file) {
-    unsigned char head[HEAD_NBYTES];
+    uint8_t head[FORMAT_NBYTES];
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : -1;
     if (fd >= 0)
@@ -88,7 +53,7 @@ static void file_recognise(struct batch_file *file) {
     file->compressed = n > 2 && (memcmp(head, "\x1f\x8b", 2) == 0 || memcmp(head, "PK", 2) == 0);
     if (n == 0 && !file->named && !name_promises(file))
         file_skip(file, "is empty");
-    else if (n > 0 && !file->named && !looks_readable(head, (size_t)n))
+    else if (n > 0 && !file->named && format_of(head, (size_t)n) == NULL)
         file_skip(file, "is not a memory snapshot: it does not begin like one");
 }
 
@@ -108,9 +73,25 @@ static bool search_add(struct search *search, const char *path, const struct sta
     file->mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
     file->device = (uint64_t)status->st_dev;
     file->inode = (uint64_t)status->st_ino;
-    names_read(file->input, search->pattern, &file->rank, &file->step);
+    names_read(search->batch, file, search->pattern);
     file_recognise(file);
     return true;
+}
+
+/* A path that is not there costs only itself. False: no memory. */
+static bool search_fail(struct search *search, const char *path, const char *what, const char *why) {
+    struct batch_file *file = batch_add(search->batch);
+    const char *copy = file != NULL ? batch_text(search->batch, "%s", path) : NULL;
+    if (copy == NULL) {
+        search->no_memory = true;
+        return false;
+    }
+    file->path = copy;
+    file->input = strlen(copy) > search->prefix ? copy + search->prefix : copy;
+    file->state = BATCH_FAILED;
+    file->reason = batch_text(search->batch, "%s%s", what, why);
+    terminal_error(path, "%s", file->reason != NULL ? file->reason : "");
+    return file->reason != NULL;
 }
 
 static bool has_ending(const char *name, const char *ending) {
@@ -163,10 +144,10 @@ static bool search_directory(struct search *search, const char *path, int depth)
     struct stat status;
     DIR *directory = opendir(path);
     if (directory == NULL || fstat(dirfd(directory), &status) != 0) {
-        terminal_error(path, "cannot read the directory: %s", strerror(errno));
+        int error = errno;
         if (directory != NULL)
             closedir(directory);
-        return false;
+        return search_fail(search, path, "cannot read the directory: ", strerror(error));
     }
     bool done = true, results = is_output(search, &status) || is_report(path);
     const char *slash = path[strlen(path) - 1] == '/' ? "" : "/";
@@ -188,16 +169,13 @@ static bool search_directory(struct search *search, const char *path, int depth)
 
 static bool search_path(struct search *search, const char *path) {
     struct stat status;
-    if (stat(path, &status) != 0) {
-        terminal_error(path, "cannot open: %s", strerror(errno));
-        return false;
-    }
+    if (stat(path, &status) != 0)
+        return search_fail(search, path, "cannot open: ", strerror(errno));
     if (S_ISDIR(status.st_mode))
         return search_directory(search, path, 0);
     if (S_ISREG(status.st_mode))
         return search_add(search, path, &status, true);
-    terminal_error(path, "is neither a file nor a directory");
-    return false;
+    return search_fail(search, path, "", "is neither a file nor a directory");
 }
 
 /* ---- what results call the files ---- */
@@ -255,7 +233,7 @@ static bool twins_skip(struct batch *batch) {
     for (uint32_t i = 1, first = 0; i < batch->count; i++) {
         if (order[i]->device != order[first]->device || order[i]->inode != order[first]->inode)
             first = i;
-        else if (order[i]->state == BATCH_WAITING)
+        else if (order[i]->state == BATCH_WAITING && order[i]->inode != 0)
             file_skip(order[i], batch_text(batch, "is the same file as %s", order[first]->input));
     }
     free(order);
@@ -282,7 +260,7 @@ bool batch_find(struct batch *batch, const struct rank_pattern *pattern) {
     if (done && batch->count != 0) {
         qsort(batch->files, batch->count, sizeof *batch->files, input_compare);
         repeats_drop(batch);
-        search.no_memory = !twins_skip(batch);
+        search.no_memory = !twins_skip(batch) || !names_settle(batch);
     }
     if (search.no_memory)
         terminal_error(NULL, "no memory for the list of files");

@@ -6,9 +6,12 @@
 
 #include <regex.h>
 
+enum { RANK_PATTERN_GROUPS = 10 };
+
 /* --rank-regex, ready to match. */
 struct rank_pattern {
     bool given;
+    char names[RANK_PATTERN_GROUPS][16]; /* of its groups; "": none */
     regex_t regex;
     size_t rank_group, step_group; /* 0: the expression has none */
 };
@@ -21,11 +24,17 @@ bool rank_pattern_init(struct rank_pattern *pattern, const char *regex);
 void rank_pattern_release(struct rank_pattern *pattern);
 
 /*
- * Reads rank and step from a path, the file's own name before its directories: rank0_memory_snapshot.pickle,
- * snapshot_oom_rank-3.pickle, prof_memsnap_r0.pkl, rank-1_itrn-3.Mar_01.snapshot.pickle, snapshot_0.pickle,
- * iteration_10/rank0_x.pickle. BATCH_UNKNOWN where it says nothing.
+ * Fills rank, step, local_rank, host and group of a file from its path, the file's own name before its directories; a
+ * number that may be a rank or a step is kept for names_settle. docs/cluster.md lists the names that are understood.
+ * What the path does not say stays unknown.
  */
-void names_read(const char *input, const struct rank_pattern *pattern, int64_t *rank, int64_t *step);
+void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
+
+/* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). False: no memory. */
+bool names_settle(struct batch *batch);
+
+/* Length of a file's name without its endings (".pickle.gz"). */
+size_t names_stem_length(const char *name);
 
 /*
  * Sets `name` of every file that is not BATCH_SKIPPED (rank3.log must not take a name from rank3.pickle): rank3-step10,

@@ -82,6 +82,19 @@ static bool directory_make(const char *path) {
     return false;
 }
 
+/* With those above it. */
+static bool directories_make(const char *path) {
+    char *above = strdup(path), *slash = above != NULL ? strrchr(above, '/') : NULL;
+    struct stat status;
+    bool done = above != NULL;
+    if (slash != NULL && slash != above && stat(path, &status) != 0) {
+        *slash = '\0';
+        done = directories_make(above);
+    }
+    free(above);
+    return done && directory_make(path);
+}
+
 static bool staging_open(struct store *store) {
     if (!directory_make(store->staging))
         return false;
@@ -100,7 +113,7 @@ static bool staging_open(struct store *store) {
 
 bool store_open(struct store *store, const struct batch *batch) {
     *store = (struct store){.batch = batch, .lock = -1};
-    if (!directory_make(batch->directory))
+    if (!directories_make(batch->directory))
         return false;
     if (asprintf(&store->staging, "%s/.strata-%" PRIu32 "-of-%" PRIu32 ".tmp", batch->directory, batch->shard,
                  batch->n_shards) < 0) {

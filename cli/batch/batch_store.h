@@ -15,7 +15,7 @@ struct store {
     int lock;      /* descriptor of the staging directory */
 };
 
-/* Makes the output directory (not those above it) and the staging directory, empties what an earlier, killed run left
+/* Makes the output directory, with those above it, and the staging directory, empties what an earlier, killed run left
  * in it. False: printed, nothing to close. */
 bool store_open(struct store *store, const struct batch *batch);
 

@@ -1,0 +1,93 @@
+#include "parser/formats.h"
+
+#include "parser/gzip.h"
+#include "parser/html.h"
+#include "parser/json.h"
+#include "parser/layers.h"
+#include "parser/pickle.h"
+#include "parser/sniff.h"
+#include "parser/zip.h"
+
+#include <string.h>
+
+/* ---- recognising an input by its first bytes ---- */
+
+static bool is_one_of(uint8_t byte, const char *bytes) {
+    return byte != 0 && strchr(bytes, byte) != NULL;
+}
+
+/* Length of a line that can be a module's or a class' name, with its end; 0: it cannot. */
+static size_t name_line(const uint8_t *p, size_t nbytes) {
+    size_t i = 0;
+    while (i < nbytes && (p[i] == '.' || p[i] == '_' || (p[i] >= '0' && p[i] <= '9') ||
+                          (p[i] >= 'A' && p[i] <= 'Z') || (p[i] >= 'a' && p[i] <= 'z')))
+        i++;
+    return i != 0 && i < nbytes && p[i] == '\n' ? i + 1 : 0;
+}
+
+/* What follows the opcode GLOBAL: module, name, and an opcode that makes use of them. Text can begin with two such
+ * lines too, hence the third condition. */
+static bool is_global(const uint8_t *p, size_t nbytes) {
+    size_t module = name_line(p, nbytes), name = name_line(p + module, nbytes - module);
+    if (module == 0 || name == 0)
+        return false;
+    size_t at = module + name;
+    return at == nbytes || is_one_of(p[at], "()]}qpRN.\x81\x94");
+}
+
+/* Pickles of protocol 2 and later begin with PROTO, older ones with the opcode of a container. */
+static bool is_pickle(const uint8_t *p, size_t nbytes) {
+    if (nbytes >= 1 && p[0] == 0x80)
+        return nbytes == 1 || p[1] >= 2;
+    if (nbytes >= 2 && (p[0] == ']' || p[0] == '}' || p[0] == '('))
+        return p[1] == '(' || p[1] == '.' || p[1] == 'q' || p[1] == 'p' || p[1] == 'd' || p[1] == 'l';
+    return nbytes >= 1 && p[0] == 'c' && is_global(p + 1, nbytes - 1);
+}
+
+static size_t skip_blank(const uint8_t *p, size_t nbytes, size_t at) {
+    return at + sniff_blank(p + at, nbytes - at);
+}
+
+/* "[1]" and "[1, ", not "[2026-11-22 10:00:00] ..." */
+static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
+    size_t i = 0;
+    while (i < nbytes && p[i] >= '0' && p[i] <= '9')
+        i++;
+    i += sniff_blank(p + i, nbytes - i);
+    return i == nbytes || is_one_of(p[i], ",]");
+}
+
+/* An object, or a list of what a list of JSON can hold: not "[INFO] ..." of a log. */
+static bool is_json(const uint8_t *p, size_t nbytes) {
+    size_t first = skip_blank(p, nbytes, 0);
+    if (first >= nbytes || (p[first] != '{' && p[first] != '['))
+        return false;
+    size_t second = skip_blank(p, nbytes, first + 1);
+    return p[first] == '{' || second >= nbytes || is_one_of(p[second], "{[]") ||
+           is_number_of_list(p + second, nbytes - second);
+}
+
+/* ---- the table ---- */
+
+static bool pickle_format_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    (void)depth;
+    return pickle_read(cursor, trace);
+}
+
+static bool json_format_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    (void)depth;
+    return json_read(cursor, trace);
+}
+
+const struct format formats[] = {
+    {"pickle", is_pickle, pickle_format_read, false}, {"gzip", gzip_recognises, gzip_layer_read, true},
+    {"zip", zip_recognises, zip_layer_read, true},    {"page", html_recognises, html_layer_read, true},
+    {"json", is_json, json_format_read, false},       {NULL, NULL, NULL, false},
+};
+
+const struct format *format_of(const uint8_t *p, size_t nbytes) {
+    for (const struct format *format = formats; format->name != NULL; format++)
+        if (format->recognise(p, nbytes < FORMAT_NBYTES ? nbytes : FORMAT_NBYTES))
+            return format;
+    return NULL;
+}

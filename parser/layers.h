@@ -1,0 +1,14 @@
+/* Inputs inside of inputs: gzip, zip, and pages. Readers of the table in formats.h. */
+#ifndef STRATA_PARSER_LAYERS_H
+#define STRATA_PARSER_LAYERS_H
+
+#include "parser/cursor.h"
+
+bool gzip_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+bool zip_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+bool html_layer_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+
+/* Reads an input of any format at the cursor, packed `depth` times. False: the cursor's error is set. */
+bool input_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+
+#endif
