@@ -147,6 +147,37 @@ class Corpus(unittest.TestCase):
         self.assertLessEqual(scenarios["expandable_segments:False"]["peak_reserved_bytes_max"], 636 * MIB)
 
 
+class Gap(unittest.TestCase):
+    """What is reserved and not in use has causes that add up to it."""
+
+    def check(self, path):
+        for device in answer("report", "--json", path)["devices"]:
+            for gap in device["fragmentation_at"]:
+                with self.subTest(path=path.name, device=device["device"], event=gap["event"]):
+                    self.assertEqual(gap["gap_bytes"], gap["reserved_bytes"] - gap["live_bytes"])
+                    self.assertEqual(gap["gap_bytes"], sum(gap["causes"].values()))
+                    if device["replay"] and device["replay"]["grade"] == "exact" and path.name not in self.CONTRADICT:
+                        self.assertTrue(gap["exact"])
+                        self.assertEqual(0, gap["causes"]["contradictions"])
+                        self.assertTrue(all(bytes >= 0 for bytes in gap["causes"].values()))
+
+    CONTRADICT = {"segments_mismatch_trace.pickle"}
+
+    def test_samples(self):
+        for path in sorted(SAMPLES.glob("*.pickle")):
+            self.check(path)
+
+    @unittest.skipUnless(os.environ.get("STRATA_CORPUS"), "skipped: no corpus")
+    def test_corpus(self):
+        for path in sorted(CORPUS.iterdir()):
+            if path.name != "MANIFEST.json" and run("report", "--json", path).returncode == 0:
+                self.check(path)
+
+    def test_one_block_s_rest_is_no_rounding(self):
+        end = answer("report", "--json", SAMPLES / "oom.pickle")["devices"][0]["fragmentation_at"][-1]
+        self.assertEqual((0, 752 << 10), (end["causes"]["rounding"], end["causes"]["unsplit_tails"]))
+
+
 class CommandLine(unittest.TestCase):
     def test_settings_of_ones_own_are_one_scenario(self):
         _, scenarios = whatif(SAMPLES / "train.pickle", 0, "--set", "roundup_power2_divisions=8", "--set",

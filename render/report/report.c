@@ -1,3 +1,4 @@
+#include "render/report/report_gap.h"
 #include "render/report/report_parts.h"
 
 static void categories_sum(struct report_device *report) {
@@ -38,6 +39,8 @@ static bool report_device_init(struct report_device *report, const struct trace 
         return false;
     report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
     if (report->replayed && !replay_run(&report->replay, trace, report->device, NULL, arena))
+        return false;
+    if (!report_gap_find(report))
         return false;
     categories_sum(report);
     bool all = options->top == 0 || options->top > report->n_groups;

@@ -1,4 +1,5 @@
 /* What is reserved and not in use. */
+#include "render/report/report_gap.h"
 #include "render/report/report_words.h"
 
 #include "base/format.h"
@@ -26,7 +27,8 @@ static void moments_table(struct sheet *sheet, const struct timeline *timeline) 
     sheet_table_end(sheet);
 }
 
-static void end_write(struct sheet *sheet, const struct holes *all) {
+/* The causes have told of rounding, where they are known. */
+static void end_write(struct sheet *sheet, const struct holes *all, bool causes_known) {
     sheet_say(sheet, "At the end, %s of %s reserved are free, in %s; the largest has %s.",
               format_bytes(all->free_bytes).text, format_bytes(all->reserved_bytes).text,
               words_counted(sheet, all->n_holes, "hole"), words_bytes(sheet, all->largest_bytes));
@@ -37,7 +39,7 @@ static void end_write(struct sheet *sheet, const struct holes *all) {
     if (all->pending_bytes != 0)
         sheet_point(sheet, "%s have been freed and wait for other streams.",
                     format_bytes(all->pending_bytes).text);
-    if (all->requested_bytes != 0)
+    if (all->requested_bytes != 0 && !causes_known)
         sheet_point(sheet, "Rounding up takes %s, %s of the blocks in use.",
                     format_bytes(holes_rounding(all)).text,
                     format_share(holes_rounding(all), all->used_bytes + all->pending_bytes).text);
@@ -76,9 +78,10 @@ void report_fragmentation(struct sheet *sheet, const struct report_device *repor
         return;
     }
     moments_table(sheet, &report->timeline);
+    report_gap(sheet, report);
     if (report->device->n_blocks == 0)
         return;
-    end_write(sheet, &report->holes.all);
+    end_write(sheet, &report->holes.all, report->gap_known);
     sheet_say(sheet, "A hole serves only its own pool, stream and class of requests:");
     words_holes(sheet, report->device, &report->holes);
     sizes_table(sheet, &report->holes);

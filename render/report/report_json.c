@@ -5,6 +5,7 @@
 #include "render/report/report_json.h"
 #include "base/json_writer.h"
 #include "layout/site.h"
+#include "render/report/report_gap.h"
 #include "render/report/report_replay.h"
 
 static void add_trace_string(struct json_writer *json, const char *name, const struct trace *trace,
@@ -14,7 +15,7 @@ static void add_trace_string(struct json_writer *json, const char *name, const s
     json_string(json, name, bytes, nbytes);
 }
 
-static void add_site(struct json_writer *json, const struct trace *trace, uint32_t site) {
+void report_site_json(struct json_writer *json, const struct trace *trace, uint32_t site) {
     char none[1];
     struct buffer text = {.host = json->out->host};
     uint32_t length = site_text(trace, site, none, sizeof none);
@@ -76,7 +77,7 @@ static void add_group(struct json_writer *json, const struct report_device *repo
     json_u64(json, "bytes", group->bytes);
     json_u64(json, "count", group->count);
     json_share(json, "share", group->bytes, report->timeline.peak_bytes);
-    add_site(json, report->trace, group->site);
+    report_site_json(json, report->trace, group->site);
     add_stack(json, report->trace, group->stack);
     json_end(json);
 }
@@ -168,7 +169,7 @@ static bool add_oom_detail(struct json_writer *json, const struct report_device 
     json_u64(json, "reserved_bytes", oom.reserved_bytes);
     json_u64(json, "live_bytes", oom.live_bytes);
     json_u64(json, "pending_bytes", oom.pending_bytes);
-    add_site(json, report->trace, report->timeline.site[event->stack]);
+    report_site_json(json, report->trace, report->timeline.site[event->stack]);
     if (oom.at_end) {
         json_u64(json, "largest_hole_bytes", oom.holes.all.largest_bytes);
         json_u64(json, "hole_bytes", oom.holes.all.free_bytes);
@@ -271,7 +272,7 @@ static void add_growth_site(struct json_writer *json, const struct report_device
     json_text(json, "kind", kinds[site->kind]);
     json_bool(json, "optimizer", site->optimizer);
     json_bool(json, "replaced", site->replaced);
-    add_site(json, report->trace, site->site);
+    report_site_json(json, report->trace, site->site);
     add_stack(json, report->trace, site->stack);
     json_end(json);
 }
@@ -309,6 +310,7 @@ static bool add_device(void *context, const struct report_device *report) {
     report_json_verdicts(json, report);
     report_json_categories(json, report);
     add_fragmentation(json, report);
+    report_gap_json(json, report);
     add_growth(json, report);
     if (report->replayed)
         report_replay_json(json, &report->replay);

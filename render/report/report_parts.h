@@ -2,6 +2,7 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_PARTS_H
 #define STRATA_RENDER_REPORT_REPORT_PARTS_H
 
+#include "analysis/fragmentation.h"
 #include "analysis/growth.h"
 #include "analysis/holes.h"
 #include "analysis/replay.h"
@@ -11,6 +12,8 @@
 struct category_sum {
     uint64_t bytes, count;
 };
+
+enum { REPORT_GAPS = 3 };
 
 /* One device, computed; `arena` holds everything and is released after the device has been written. */
 struct report_device {
@@ -28,6 +31,8 @@ struct report_device {
     struct growth growth;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
+    bool gap_known;
+    struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct verdicts verdicts;
     struct report_oom_ground *oom_ground; /* of report_ooms_prepare; NULL: no such event */
     struct arena *arena;

@@ -1,0 +1,139 @@
+#include "analysis/fragmentation.h"
+
+const char *const gap_cause_name[GAP_CAUSES] = {[GAP_ROUNDING] = "rounding",
+                                                [GAP_UNSPLIT] = "unsplit_tails",
+                                                [GAP_EMPTY_SEGMENTS] = "empty_segments",
+                                                [GAP_HOLES] = "holes",
+                                                [GAP_EXPANDABLE_TAIL] = "expandable_tails",
+                                                [GAP_PRIVATE] = "private_pools",
+                                                [GAP_CONTRADICTION] = "contradictions"};
+
+static const uint32_t *extra_of(const struct replay *replay) {
+    return replay != NULL && replay->grade == REPLAY_EXACT ? replay->extra : NULL;
+}
+
+bool fragmentation_state(struct held *held, const struct timeline *timeline, const struct segments *segments,
+                         const struct replay *replay, uint32_t moment, struct arena *arena) {
+    uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
+    uint32_t *alive = arena_column(arena, n_alive, sizeof *alive);
+    if (alive == NULL)
+        return false;
+    (void)timeline_alive_at(timeline, moment, alive, n_alive);
+    bool done =
+        segments_at(held, segments, moment, alive, n_alive, (struct block_sizes){extra_of(replay)}, arena);
+    ARENA_DROP(arena, alive);
+    return done;
+}
+
+struct finding {
+    struct fragmentation *found;
+    const struct held *held;
+    const struct device_trace *device;
+    const struct allocator_settings *settings;
+};
+
+/* A block in use: its request, what rounding adds, and what was not split off. */
+static void block_count(struct finding *finding, const struct held_block *block) {
+    struct fragmentation *found = finding->found;
+    uint64_t requested = finding->device->lives.size[block->life];
+    uint64_t rounded = allocator_round(finding->settings, requested);
+    uint64_t kept = rounded < block->size ? rounded : block->size;
+    if (requested <= kept)
+        found->cause_bytes[GAP_ROUNDING] += (int64_t)(kept - requested);
+    else
+        found->cause_bytes[GAP_CONTRADICTION] -= (int64_t)(requested - kept);
+    found->cause_bytes[GAP_UNSPLIT] += (int64_t)(block->size - kept);
+    found->exact &= !block->guessed;
+}
+
+static bool is_private(const struct device_trace *device, uint16_t pool) {
+    const struct pool_id *id = &device->pools[pool];
+    return pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0);
+}
+
+static enum gap_cause cause_of_hole(const struct finding *finding, const struct held_segment *segment,
+                                    uint32_t index) {
+    if (is_private(finding->device, segment->pool))
+        return GAP_PRIVATE;
+    if (segment->n_blocks == 1)
+        return GAP_EMPTY_SEGMENTS;
+    bool last = index + 1 == segment->n_blocks;
+    return last && (segment->flags & SEGMENT_EXPANDABLE) ? GAP_EXPANDABLE_TAIL : GAP_HOLES;
+}
+
+static bool pins_less(const struct pinned_segment *a, const struct pinned_segment *b) {
+    return a->free_bytes < b->free_bytes || (a->free_bytes == b->free_bytes && a->address > b->address);
+}
+
+/* Keeps the ones with most free, in that order. */
+static void pinned_add(struct fragmentation *found, struct pinned_segment pinned) {
+    uint32_t at = found->n_pinned < PINNED_MAX ? found->n_pinned : PINNED_MAX;
+    found->n_pinned++;
+    found->pinned_free_bytes += pinned.free_bytes;
+    while (at > 0 && pins_less(&found->pinned[at - 1], &pinned)) {
+        if (at < PINNED_MAX)
+            found->pinned[at] = found->pinned[at - 1];
+        at--;
+    }
+    if (at < PINNED_MAX)
+        found->pinned[at] = pinned;
+}
+
+static void segment_count(struct finding *finding, const struct held_segment *segment) {
+    struct fragmentation *found = finding->found;
+    struct pinned_segment pinned = {.address = segment->address,
+                                    .size = segment->size,
+                                    .stream = segment->stream,
+                                    .pool = segment->pool,
+                                    .flags = segment->flags};
+    uint64_t largest = 0;
+    for (uint32_t i = 0; i < segment->n_blocks; i++) {
+        const struct held_block *block = &finding->held->block[segment->first_block + i];
+        if (block->life == LIFE_NONE) {
+            found->cause_bytes[cause_of_hole(finding, segment, i)] += (int64_t)block->size;
+            pinned.free_bytes += block->size;
+            if (block->size > found->largest_hole_bytes)
+                found->largest_hole_bytes = block->size;
+            continue;
+        }
+        block_count(finding, block);
+        pinned.n_blocks++;
+        if (block->size > largest) {
+            largest = block->size;
+            pinned.life = block->life;
+        }
+    }
+    if (pinned.n_blocks != 0 && pinned.free_bytes > segment->size - segment->size / 4)
+        pinned_add(found, pinned);
+}
+
+/* What the curve of reserved bytes and the segments differ by, and what is alive outside of all segments. */
+static void rest_count(struct fragmentation *found) {
+    int64_t explained = 0;
+    for (unsigned i = 0; i < GAP_CAUSES; i++)
+        explained += found->cause_bytes[i];
+    found->cause_bytes[GAP_CONTRADICTION] += found->gap_bytes - explained;
+}
+
+bool fragmentation_find(struct fragmentation *found, const struct timeline *timeline,
+                        const struct segments *segments, const struct replay *replay, uint32_t moment,
+                        struct arena *arena) {
+    struct held held;
+    struct allocator_settings settings;
+    bool known;
+    *found = (struct fragmentation){.moment = moment,
+                                    .reserved_bytes = timeline_reserved_at(timeline, moment),
+                                    .live_bytes = timeline->live[moment],
+                                    .exact = true};
+    found->gap_bytes = (int64_t)(found->reserved_bytes - found->live_bytes);
+    settings = replay != NULL ? replay->settings : replay_settings(timeline->trace, timeline->device, &known);
+    if (!fragmentation_state(&held, timeline, segments, replay, moment, arena))
+        return false;
+    struct finding finding = {
+        .found = found, .held = &held, .device = timeline->device, .settings = &settings};
+    for (uint32_t i = 0; i < held.n_segments; i++)
+        segment_count(&finding, &held.segment[i]);
+    found->n_segments = held.n_segments;
+    rest_count(found);
+    return true;
+}

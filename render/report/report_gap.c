@@ -1,0 +1,163 @@
+/* What is reserved and not in use, by cause, at three moments. */
+#include "render/report/report_words.h"
+
+#include "base/format.h"
+#include "base/json_writer.h"
+#include "render/report/report_gap.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool report_gap_known(const struct device_trace *device) {
+    bool addressed = device->lives.count == 0;
+    for (uint32_t i = 0; i < device->lives.count && !addressed; i++)
+        addressed = device->lives.address[i] != 0;
+    return addressed && device->lives.merged == NULL && report_reserved_known(device);
+}
+
+bool report_gap_find(struct report_device *report) {
+    const struct timeline *timeline = &report->timeline;
+    const uint32_t moments[REPORT_GAPS] = {timeline->reserved_peak_moment, timeline->peak_moment,
+                                           timeline->n_moments - 1};
+    const struct replay *replay = report->replayed ? &report->replay : NULL;
+    struct segments segments;
+    report->gap_known = report->trace->kind == TRACE_SNAPSHOT && report_gap_known(report->device);
+    if (!report->gap_known)
+        return true;
+    if (!segments_init(&segments, report->device, report->arena))
+        return false;
+    for (int i = 0; i < REPORT_GAPS; i++)
+        if (!fragmentation_find(&report->gap[i], timeline, &segments, replay, moments[i], report->arena))
+            return false;
+    ARENA_DROP(report->arena, segments.piece);
+    return true;
+}
+
+/* ---- JSON ---- */
+
+static void pinned_json(struct json_writer *json, const struct report_device *report,
+                        const struct pinned_segment *pinned) {
+    const struct lives *lives = &report->device->lives;
+    char address[24];
+    snprintf(address, sizeof address, "0x%" PRIx64, pinned->address);
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "address", address);
+    json_u64(json, "bytes", pinned->size);
+    json_u64(json, "free_bytes", pinned->free_bytes);
+    json_u64(json, "blocks", pinned->n_blocks);
+    json_u64(json, "allocation", pinned->life);
+    json_u64(json, "allocation_bytes", lives->size[pinned->life]);
+    report_site_json(json, report->trace, report->timeline.site[lives->stack[pinned->life]]);
+    json_end(json);
+}
+
+static void gap_json(struct json_writer *json, const struct report_device *report,
+                     const struct fragmentation *gap) {
+    json_object(json, NULL, JSON_LINES);
+    json_i64(json, "event", report_event(gap->moment));
+    json_u64(json, "reserved_bytes", gap->reserved_bytes);
+    json_u64(json, "live_bytes", gap->live_bytes);
+    json_i64(json, "gap_bytes", gap->gap_bytes);
+    json_bool(json, "exact", gap->exact);
+    json_u64(json, "largest_hole_bytes", gap->largest_hole_bytes);
+    json_object(json, "causes", JSON_LINES);
+    for (unsigned i = 0; i < GAP_CAUSES; i++)
+        json_i64(json, gap_cause_name[i], gap->cause_bytes[i]);
+    json_end(json);
+    json_u64(json, "pinned_segments", gap->n_pinned);
+    json_u64(json, "pinned_free_bytes", gap->pinned_free_bytes);
+    json_array(json, "pinned", JSON_LINES);
+    for (uint32_t i = 0; i < gap->n_pinned && i < PINNED_MAX; i++)
+        pinned_json(json, report, &gap->pinned[i]);
+    json_end(json);
+    json_end(json);
+}
+
+void report_gap_json(struct json_writer *json, const struct report_device *report) {
+    json_array(json, "fragmentation_at", JSON_LINES);
+    for (int i = 0; i < REPORT_GAPS && report->gap_known; i++)
+        gap_json(json, report, &report->gap[i]);
+    json_end(json);
+}
+
+/* ---- words ---- */
+
+static const char *const cause_text[GAP_CAUSES] = {
+    [GAP_ROUNDING] = "rounding up",
+    [GAP_UNSPLIT] = "rests of blocks, too small to be split off",
+    [GAP_EMPTY_SEGMENTS] = "segments without anything in use",
+    [GAP_HOLES] = "holes between what is in use",
+    [GAP_EXPANDABLE_TAIL] = "free ends of expandable segments",
+    [GAP_PRIVATE] = "free in private pools",
+    [GAP_CONTRADICTION] = "unexplained: the file contradicts itself",
+};
+
+static bool cause_is_there(const struct report_device *report, unsigned cause) {
+    for (int i = 0; i < REPORT_GAPS; i++)
+        if (report->gap[i].cause_bytes[cause] != 0)
+            return true;
+    return false;
+}
+
+static void causes_table(struct sheet *sheet, const struct report_device *report) {
+    static const char *const headings[] = {"", "Most reserved", "Most in use", "At the end", NULL};
+    sheet_say(sheet, "What is not in use, by cause:");
+    sheet_table(sheet, headings, "lrrr");
+    for (unsigned cause = 0; cause < GAP_CAUSES; cause++) {
+        if (!cause_is_there(report, cause))
+            continue;
+        sheet_cell(sheet, "%s", cause_text[cause]);
+        for (int i = 0; i < REPORT_GAPS; i++) {
+            int64_t bytes = report->gap[i].cause_bytes[cause];
+            sheet_cell(sheet, "%s%s", bytes < 0 ? "-" : "",
+                       format_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).text);
+        }
+    }
+    sheet_table_end(sheet);
+}
+
+static void pinned_row(struct sheet *sheet, const struct report_device *report,
+                       const struct pinned_segment *pinned) {
+    const struct lives *lives = &report->device->lives;
+    uint32_t stack = lives->stack[pinned->life];
+    sheet_cell(sheet, "0x%" PRIx64, pinned->address);
+    sheet_cell(sheet, "%s", format_bytes(pinned->size).text);
+    sheet_cell(sheet, "%s", format_bytes(pinned->free_bytes).text);
+    sheet_cell(sheet, "%s", format_count(pinned->n_blocks).text);
+    sheet_cell(sheet, "%s", format_bytes(lives->size[pinned->life]).text);
+    sheet_cell(sheet, "%s",
+               stack == 0 ? "(no stack recorded)"
+                          : words_site(sheet, report->trace, report->timeline.site[stack]));
+}
+
+static void pinned_table(struct sheet *sheet, const struct report_device *report,
+                         const struct fragmentation *gap) {
+    static const char *const headings[] = {"Segment",           "Size", "Free", "Blocks", "Largest",
+                                           "Where it was made", NULL};
+    enum { SHOWN = 5 };
+    if (gap->n_pinned == 0)
+        return;
+    sheet_say(sheet, "When most is reserved, %s less than a quarter in use: %s %s free. What keeps %s:",
+              gap->n_pinned == 1 ? "1 segment is"
+                                 : sheet_format(sheet, "%s segments are", format_count(gap->n_pinned).text),
+              format_bytes(gap->pinned_free_bytes).text, gap->n_pinned == 1 ? "in it are" : "in them are",
+              gap->n_pinned == 1 ? "it" : "those with most of it");
+    sheet_table(sheet, headings, "lrrrrl");
+    for (uint32_t i = 0; i < gap->n_pinned && i < SHOWN; i++)
+        pinned_row(sheet, report, &gap->pinned[i]);
+    sheet_table_end(sheet);
+}
+
+void report_gap(struct sheet *sheet, const struct report_device *report) {
+    if (!report->gap_known)
+        return;
+    causes_table(sheet, report);
+    for (int i = 0; i < REPORT_GAPS; i++)
+        if (!report->gap[i].exact) {
+            sheet_say(sheet, "Sizes of blocks that are older than the recording, or of one that could not be "
+                             "replayed, are not all "
+                             "known: holes may be rests of blocks in part.");
+            break;
+        }
+    pinned_table(sheet, report, &report->gap[0]);
+}

@@ -1,0 +1,22 @@
+/* What is reserved and not in use, by cause. Private to the report. */
+#ifndef STRATA_RENDER_REPORT_REPORT_GAP_H
+#define STRATA_RENDER_REPORT_REPORT_GAP_H
+
+#include "base/json_writer.h"
+#include "render/report/report_parts.h"
+#include "render/report/report_sheet.h"
+
+/* Are segments known, and where allocations lie? Not in merged pages. O(lives) at worst. */
+bool report_gap_known(const struct device_trace *device);
+
+/* Fills in `gap` of the report, after the replay. False: no memory. */
+bool report_gap_find(struct report_device *report);
+
+/* The member "fragmentation_at"; the table of causes, and what keeps segments that are nearly empty. */
+void report_gap_json(struct json_writer *json, const struct report_device *report);
+void report_gap(struct sheet *sheet, const struct report_device *report);
+
+/* The member "site" of a frame. */
+void report_site_json(struct json_writer *json, const struct trace *trace, uint32_t site);
+
+#endif
