@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct verb *const verbs[] = {&verb_html,  &verb_png,  &verb_report,
-                                           &verb_batch, &verb_diff, &verb_whatif};
+static const struct verb *const verbs[] = {&verb_html, &verb_png,   &verb_report, &verb_batch,
+                                           &verb_diff, &verb_check, &verb_whatif};
 
 enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
 

@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -236,6 +237,42 @@ static bool apply_budget(struct settings *settings, const char *value) {
     return settings->find_budget = true;
 }
 
+/* The list is as long as there are words at most, and lives as long as the program. */
+static bool apply_rule(struct settings *settings, const char *value) {
+    const char **rules = realloc(settings->check_rules, (settings->n_rules + 1) * sizeof *rules);
+    if (rules == NULL)
+        return false;
+    rules[settings->n_rules++] = value;
+    settings->check_rules = rules;
+    return *value != '\0';
+}
+
+static bool apply_config(struct settings *settings, const char *value) {
+    settings->config = value;
+    return *value != '\0';
+}
+
+static bool apply_baseline(struct settings *settings, const char *value) {
+    settings->baseline = value;
+    return *value != '\0';
+}
+
+static bool apply_update_baseline(struct settings *settings, const char *value) {
+    (void)value;
+    return settings->update_baseline = true;
+}
+
+static bool apply_check_format(struct settings *settings, const char *value) {
+    static const char *const names[] = {"text", "github", "junit", "json"}; /* enum check_format */
+    int choice = choice_of(value, names, 4);
+    settings->check_format = choice < 0 ? 0 : (uint32_t)choice;
+    return choice >= 0;
+}
+
+static bool apply_skip_steps(struct settings *settings, const char *value) {
+    return apply_number(&settings->skip_steps, value, 0, 1000000);
+}
+
 static bool apply_jobs(struct settings *settings, const char *value) {
     return apply_number(&settings->jobs, value, 1, 4096);
 }
@@ -300,6 +337,15 @@ static const struct option options[] = {
     {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
     {'o', VERB_DIFF, "output", "PATH", apply_output,
      "a file (.txt, .md, .json), a directory, or - for\nstandard output (default: standard output)"},
+    {0, VERB_CHECK, "rule", "RULE", apply_rule,
+     "a limit such as 'peak < 75GiB'; as many as you like\n(docs/ci.md)"},
+    {0, VERB_CHECK, "config", "FILE", apply_config, "rules, patterns of files and the baseline: strata.json"},
+    {0, VERB_CHECK, "baseline", "FILE", apply_baseline, "figures that rules may compare with"},
+    {0, VERB_CHECK, "update-baseline", NULL, apply_update_baseline,
+     "write the baseline anew; refused where CI=true"},
+    {0, VERB_CHECK, "format", "text|github|junit|json", apply_check_format,
+     "of standard output (default: text)"},
+    {0, VERB_CHECK, "skip-steps", "N", apply_skip_steps, "leave the first N steps out of peaks: the warm-up"},
     {0, VERB_DIFF, "align", "peak|step|annotation", apply_align,
      "compare each at its peak (default), or at the peak of\nthe same step or annotation"},
     {'d', VERB_DIFF | VERB_CHECK, "device", "N", apply_device,
@@ -351,10 +397,10 @@ static const struct option options[] = {
      "what runs along the timeline (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
      "site (default), size, age, stream, pool or category\n(default for memory timelines)"},
-    {0, VERB_ALL | SHAPES, "filter", "WORDS", apply_filter,
+    {0, (VERB_ALL & ~VERB_CHECK) | SHAPES, "filter", "WORDS", apply_filter,
      "show only what meets all words: a text, /regex/, size:>1GiB,\nphase:backward, alive:peak ... "
      "(docs/filter.md)"},
-    {0, VERB_ALL | SHAPES, "hide-internal", NULL, apply_hide_internal,
+    {0, (VERB_ALL & ~VERB_CHECK) | SHAPES, "hide-internal", NULL, apply_hide_internal,
      "leave out what no line of your own code allocated:\n--filter own:yes"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
@@ -606,5 +652,8 @@ void options_print_help(const struct verb *verb) {
             option_print(&options[i]);
     printf("\nSizes: 75GiB and 75G are 1024-based, 80GB is 1000-based, a plain number is bytes.\n"
            "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage%s.\n\nExamples:\n%s",
-           verb->bit == VERB_BATCH ? ", 4 some files failed" : "", verb->examples);
+           verb->bit == VERB_BATCH   ? ", 4 some files failed"
+           : verb->bit == VERB_CHECK ? ", 3 a rule is broken or not to be trusted"
+                                     : "",
+           verb->examples);
 }

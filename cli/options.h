@@ -57,8 +57,14 @@ struct settings {
 
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    uint64_t gpu_bytes; /* whatif: 0: what the recording shows */
-    bool find_budget;   /* whatif: the smallest that does */
+    uint64_t gpu_bytes;       /* whatif: 0: what the recording shows */
+    bool find_budget;         /* whatif: the smallest that does */
+    const char **check_rules; /* check: [n_rules] as given */
+    uint32_t n_rules;
+    const char *config, *baseline; /* paths; NULL: none */
+    bool update_baseline;
+    uint32_t check_format; /* enum check_format of cli/check/check.h */
+    uint32_t skip_steps;
 
     char **inputs; /* batch, diff, check: all operands; `input` is the first */
     uint32_t n_inputs;

@@ -10,5 +10,6 @@ extern const struct verb verb_report;
 extern const struct verb verb_batch;
 extern const struct verb verb_diff;
 extern const struct verb verb_whatif;
+extern const struct verb verb_check;
 
 #endif

@@ -1,0 +1,171 @@
+/*
+ * A baseline: what is reviewed in a pull request. Figures and sites by name, nothing of the machine, no stacks, sorted, so
+ * that the same recordings give the same bytes and a change is a line of a diff.
+ *
+ *     { "schema": 1, "files": { "run.pickle": { "peak": N, "reserved": N, "end": N, "gap": N, "growth": N, "oom": N,
+ *       "steps": N, "categories": { "activation": N, ... }, "sites": { "attention.py:88": N, ... } } } }
+ */
+#include "analysis/category.h"
+#include "base/json_writer.h"
+#include "cli/check/check.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+/* Of this file by its name; a baseline of one file is that of whatever it is compared with. */
+static const cJSON *baseline_of(const struct check_plan *plan, const struct check_file *file) {
+    const cJSON *files = cJSON_GetObjectItemCaseSensitive(plan->known, "files");
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(files, file->name);
+    return own == NULL && cJSON_GetArraySize(files) == 1 ? files->child : own;
+}
+
+static bool number_read(const cJSON *item, uint64_t *number) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p63))
+        return false;
+    *number = (uint64_t)item->valuedouble;
+    return true;
+}
+
+bool baseline_knows(const struct check_plan *plan, const struct check_file *file) {
+    return cJSON_IsObject(baseline_of(plan, file));
+}
+
+uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name) {
+    const cJSON *sites = cJSON_GetObjectItemCaseSensitive(baseline_of(plan, file), "sites");
+    uint64_t bytes = 0;
+    number_read(cJSON_GetObjectItemCaseSensitive(sites, name), &bytes);
+    return bytes;
+}
+
+static bool sites_sum(const cJSON *own, const char *pattern, uint64_t *bytes) {
+    const cJSON *sites = cJSON_GetObjectItemCaseSensitive(own, "sites"), *item;
+    uint64_t sum = 0, one;
+    cJSON_ArrayForEach(item, sites) if (fnmatch(pattern, item->string, 0) == 0 && number_read(item, &one))
+        sum += one;
+    *bytes = sum;
+    return cJSON_IsObject(sites);
+}
+
+bool baseline_figure(const struct check_plan *plan, const struct check_file *file, const struct rule *rule,
+                     uint64_t *bytes) {
+    static const char *const names[METRICS] = {
+        [METRIC_PEAK] = "peak",     [METRIC_RESERVED] = "reserved", [METRIC_END] = "end",
+        [METRIC_GROWTH] = "growth", [METRIC_GAP] = "gap",           [METRIC_OOM] = "oom"};
+    const cJSON *own = baseline_of(plan, file);
+    if (rule->metric == METRIC_SITE)
+        return sites_sum(own, rule->name, bytes);
+    if (rule->metric == METRIC_CATEGORY) {
+        const cJSON *categories = cJSON_GetObjectItemCaseSensitive(own, "categories");
+        *bytes = 0;
+        number_read(cJSON_GetObjectItemCaseSensitive(categories, rule->name), bytes);
+        return cJSON_IsObject(categories);
+    }
+    return names[rule->metric] != NULL &&
+           number_read(cJSON_GetObjectItemCaseSensitive(own, names[rule->metric]), bytes);
+}
+
+/* ---- writing ---- */
+
+/* Names of members are written as they are; these come from files, so they are escaped before. */
+static void member_begin(struct buffer *name, const char *text) {
+    struct json_writer json = json_writer_of(name);
+    json_text(&json, NULL, text);
+    if (!name->failed)
+        name->nbytes--; /* the closing quote */
+    buffer_add(name, "", 1);
+}
+
+static const char *member_name(const struct buffer *name) {
+    return name->failed ? "" : (const char *)name->bytes + 1;
+}
+
+static void named_u64(struct json_writer *json, const char *text, uint64_t number) {
+    struct buffer name = {0};
+    member_begin(&name, text);
+    json_u64(json, member_name(&name), number);
+    json->out->failed |= name.failed;
+    buffer_release(&name);
+}
+
+static void named_object(struct json_writer *json, const char *text) {
+    struct buffer name = {0};
+    member_begin(&name, text);
+    json_object(json, member_name(&name), JSON_LINES);
+    json->out->failed |= name.failed;
+    buffer_release(&name);
+}
+
+static int sites_compare(const void *a, const void *b) {
+    return strcmp(((const struct check_site *)a)->name, ((const struct check_site *)b)->name);
+}
+
+/* By name, those of one name (several functions of a line) as one. */
+static void sites_write(struct json_writer *json, const struct check_file *file) {
+    struct check_site *sites = malloc(((size_t)file->n_sites + 1) * sizeof *sites);
+    if (sites == NULL) {
+        json->out->failed = true;
+        return;
+    }
+    memcpy(sites, file->sites, file->n_sites * sizeof *sites);
+    qsort(sites, file->n_sites, sizeof *sites, sites_compare);
+    json_object(json, "sites", JSON_LINES);
+    for (uint32_t i = 0; i < file->n_sites; i++) {
+        uint64_t bytes = sites[i].bytes;
+        while (i + 1 < file->n_sites && strcmp(sites[i].name, sites[i + 1].name) == 0)
+            bytes += sites[++i].bytes;
+        named_u64(json, sites[i].name, bytes);
+    }
+    json_end(json);
+    free(sites);
+}
+
+static void file_write(struct json_writer *json, const struct check_file *file) {
+    named_object(json, file->name);
+    json_u64(json, "peak", file->peak);
+    if (file->has_reserved) {
+        json_u64(json, "reserved", file->reserved);
+        json_u64(json, "gap", file->gap);
+    }
+    json_u64(json, "end", file->end);
+    if (file->has_growth)
+        json_u64(json, "growth", file->growth);
+    json_u64(json, "oom", file->ooms);
+    json_u64(json, "steps", file->steps);
+    json_object(json, "categories", JSON_LINES);
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
+        if (file->category[i] != 0)
+            json_u64(json, category_name((enum category)i), file->category[i]);
+    json_end(json);
+    sites_write(json, file);
+    json_end(json);
+}
+
+static int files_compare(const void *a, const void *b) {
+    return strcmp((*(const struct check_file *const *)a)->name, (*(const struct check_file *const *)b)->name);
+}
+
+void baseline_write(struct buffer *out, const struct check_file *files, uint32_t n_files) {
+    struct json_writer json = json_writer_of(out);
+    const struct check_file **order = malloc(((size_t)n_files + 1) * sizeof(struct check_file *));
+    if (order == NULL) {
+        out->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < n_files; i++)
+        order[i] = &files[i];
+    qsort(order, n_files, sizeof *order, files_compare);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    json_object(&json, "files", JSON_LINES);
+    for (uint32_t i = 0; i < n_files; i++)
+        if (order[i]->status != CHECK_UNREADABLE &&
+            (i == 0 || strcmp(order[i]->name, order[i - 1]->name) != 0))
+            file_write(&json, order[i]);
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
+    free(order);
+}

@@ -1,0 +1,114 @@
+/* What the parts of strata check share: files, what each rule says of them, baselines and outputs. Private to cli/check/
+ * and cli/cmd_check.c. */
+#ifndef STRATA_CLI_CHECK_CHECK_H
+#define STRATA_CLI_CHECK_CHECK_H
+
+#include "base/buffer.h"
+#include "cli/check/rule.h"
+#include "cli/recording.h"
+
+#include <cjson/cJSON.h>
+
+enum check_status { CHECK_HELD, CHECK_BROKEN, CHECK_UNTRUSTED, CHECK_UNREADABLE };
+
+/* Rules of the command line and of the configuration, and the files that each is for. */
+struct check_rule {
+    struct rule rule;
+    const char *pattern; /* of base names or whole paths, as a shell has it; NULL: every file */
+};
+
+struct check_plan {
+    struct check_rule *rules;
+    uint32_t n_rules, capacity;
+    cJSON *config;        /* keeps its texts; NULL: none */
+    const char *baseline; /* path; NULL: none */
+    cJSON *known;         /* the baseline as it was read; NULL: there is none */
+    uint64_t skip_steps;
+    bool update;
+};
+
+/* What a rule says of one file. */
+struct check_verdict {
+    const struct rule *rule;
+    enum check_status status;
+    bool has_actual, has_limit;
+    uint64_t actual, limit; /* bytes, a count, or parts in a million; for trust 1 is complete */
+    char reason[200];       /* "" where it is held */
+};
+
+/* One call site at the peak, for the baseline and for where an annotation points. */
+struct check_site {
+    char name[160]; /* "attention.py:88" */
+    char *file;     /* as recorded; owned */
+    uint32_t line;
+    uint64_t bytes;
+};
+
+/* One input. Everything is owned and freed by check_file_release. */
+struct check_file {
+    const char *path;
+    char *name; /* base name */
+    enum check_status status;
+    char reason[200]; /* of CHECK_UNREADABLE */
+    struct check_verdict *verdicts;
+    uint32_t n_verdicts;
+
+    bool trusted;    /* nothing is missing from the recording */
+    char doubt[120]; /* what is: "overflow" */
+    uint64_t peak, reserved, end, gap, growth, ooms, steps;
+    bool has_reserved, has_growth, has_start; /* has_start: enough steps to leave some out */
+    uint64_t category[16];
+    struct check_site *sites; /* by falling bytes */
+    uint32_t n_sites;
+    bool sites_cut;
+};
+
+void check_file_release(struct check_file *file);
+
+/* ---- plan.c ---- */
+
+/* Rules, configuration and baseline of the settings. An enum exit_code; what is not DONE is printed. */
+int check_plan_make(struct check_plan *plan, const struct settings *settings);
+void check_plan_release(struct check_plan *plan);
+bool check_rule_applies(const struct check_rule *rule, const struct check_file *file);
+
+/* ---- judge.c ---- */
+
+/* Reads a file and judges the rules that are for it. False: a device that is not there (printed); what cannot be read is
+ * in the file's status. */
+bool check_file_judge(struct check_file *file, const char *path, const struct check_plan *plan,
+                      const struct settings *settings);
+
+/* The spread of the files' peaks, which only all of them show. */
+void check_spread_judge(struct check_file *files, uint32_t n_files);
+
+/* The worst of a file's verdicts becomes its status. */
+void check_file_settle(struct check_file *file);
+
+/* ---- baseline.c ---- */
+
+/* A figure of the file in the baseline. False: it has none. */
+bool baseline_figure(const struct check_plan *plan, const struct check_file *file, const struct rule *rule,
+                     uint64_t *bytes);
+
+/* A site's bytes in the baseline; 0 where it is not there. */
+uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name);
+bool baseline_knows(const struct check_plan *plan, const struct check_file *file);
+
+/* Appends a new baseline of the files. The same files, in any order, give the same bytes. */
+void baseline_write(struct buffer *out, const struct check_file *files, uint32_t n_files);
+
+/* ---- output.c ---- */
+
+enum check_format { CHECK_TEXT, CHECK_GITHUB, CHECK_JUNIT, CHECK_JSON };
+
+void check_write(struct buffer *out, enum check_format format, const struct check_file *files,
+                 uint32_t n_files, const struct check_plan *plan);
+
+/* Appends a summary in Markdown, as GitHub shows it beside a run. */
+void check_write_summary(struct buffer *out, const struct check_file *files, uint32_t n_files);
+
+/* The site that has grown most since the baseline, without one the largest; NULL: there is none. */
+const struct check_site *check_grown_site(const struct check_file *file, const struct check_plan *plan);
+
+#endif

@@ -1,0 +1,488 @@
+/* Figures of one recording, and what the rules say of them. */
+#include "analysis/growth.h"
+#include "analysis/verdicts.h"
+#include "base/format.h"
+#include "cli/check/check.h"
+#include "cli/exit_code.h"
+#include "layout/groups.h"
+#include "layout/site.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SITES_MOST = 1000, MILLION = 1000000 };
+
+/* ---- the recording ---- */
+
+struct subject {
+    const struct recording *recording;
+    struct arena arena;
+    struct timeline timeline;
+    struct verdicts verdicts;
+    struct growth growth;
+    uint32_t first;       /* moment from which on peaks count: the skipped steps end there */
+    uint32_t peak_moment; /* from there on */
+    struct group *groups; /* by site at that moment */
+    uint32_t n_groups;
+};
+
+static bool code_is(const struct trace *trace, const struct diagnostic *diagnostic, const char *code) {
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(trace, diagnostic->code, &nbytes);
+    return strlen(code) == nbytes && memcmp(bytes, code, nbytes) == 0;
+}
+
+/* What says that a part of the run is missing. */
+static void doubt_find(struct check_file *file, const struct subject *subject) {
+    static const char *const codes[] = {"truncated", "damaged", "overflow", "lost_events", "merged"};
+    const struct trace *trace = &subject->recording->trace;
+    file->trusted = true;
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++)
+        for (size_t k = 0; k < sizeof codes / sizeof *codes; k++)
+            if (code_is(trace, &trace->diagnostics[i], codes[k]) &&
+                diagnostic_concerns(&trace->diagnostics[i], subject->timeline.device->ordinal) &&
+                file->trusted) {
+                file->trusted = false;
+                snprintf(file->doubt, sizeof file->doubt, "%s", codes[k]);
+            }
+}
+
+static uint64_t growth_per_step(const struct growth *growth) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < growth->n_sites; i++)
+        bytes += growth->sites[i].kind == GROWTH_RISES ? growth->sites[i].slope_bytes : 0;
+    return bytes;
+}
+
+static uint64_t reserved_peak_from(const struct timeline *timeline, uint32_t first, uint32_t *moment) {
+    uint64_t most = timeline_reserved_at(timeline, first);
+    *moment = first;
+    for (uint32_t i = 0; i < timeline->n_reserved; i++)
+        if (timeline->reserved_moment[i] >= first && timeline->reserved_bytes[i] > most) {
+            most = timeline->reserved_bytes[i];
+            *moment = timeline->reserved_moment[i];
+        }
+    return most;
+}
+
+static void figures_find(struct check_file *file, struct subject *subject, uint64_t skip_steps) {
+    const struct timeline *timeline = &subject->timeline;
+    const struct steps *steps = &subject->growth.steps;
+    uint32_t reserved_moment;
+    file->steps = steps->count;
+    file->has_start = skip_steps == 0 || skip_steps < steps->count;
+    subject->first = file->has_start && skip_steps != 0 ? steps->begin[skip_steps] : 0;
+    subject->peak_moment = timeline_peak_in(timeline, subject->first, timeline->n_moments);
+    file->peak = timeline->live[subject->peak_moment];
+    file->end = timeline->end_bytes;
+    file->reserved = reserved_peak_from(timeline, subject->first, &reserved_moment);
+    file->has_reserved = timeline->device->n_segments != 0 || timeline->device->n_segment_events != 0;
+    uint64_t live = timeline->live[reserved_moment];
+    file->gap = file->reserved > live ? file->reserved - live : 0;
+    file->ooms = timeline->device->n_ooms;
+    file->has_growth = subject->growth.judged;
+    file->growth = growth_per_step(&subject->growth);
+    doubt_find(file, subject);
+}
+
+static void categories_sum(const struct subject *subject, uint32_t moment, uint64_t sums[CATEGORY_COUNT]) {
+    const struct lives *lives = &subject->timeline.device->lives;
+    for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++)
+        if (moment < lives->death[i])
+            sums[subject->verdicts.category[i]] += lives->size[i];
+}
+
+/* "attention.py:88": what a rule's pattern and a baseline name a site by. */
+static void site_name(const struct trace *trace, uint32_t frame, char *name, size_t capacity) {
+    char text[1024];
+    site_text(trace, frame, text, sizeof text);
+    char *blank = strchr(text, ' ');
+    if (frame != 0 && blank != NULL && trace->frames.frame[frame].line != 0 && blank != text)
+        *blank = '\0';
+    snprintf(name, capacity, "%.*s", (int)capacity - 1, text);
+}
+
+static char *string_copy(const struct trace *trace, uint32_t id) {
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(trace, id, &nbytes);
+    return strndup((const char *)bytes, nbytes);
+}
+
+static bool sites_keep(struct check_file *file, const struct subject *subject) {
+    const struct trace *trace = subject->timeline.trace;
+    uint32_t count = subject->n_groups < SITES_MOST ? subject->n_groups : SITES_MOST;
+    file->sites_cut = count < subject->n_groups;
+    file->sites = calloc((size_t)count + 1, sizeof *file->sites);
+    for (uint32_t i = 0; file->sites != NULL && i < count; i++) {
+        const struct group *group = &subject->groups[i];
+        struct check_site *site = &file->sites[file->n_sites];
+        site_name(trace, group->site, site->name, sizeof site->name);
+        site->bytes = group->bytes;
+        site->line = trace->frames.frame[group->site].line;
+        site->file = string_copy(trace, trace->frames.frame[group->site].file);
+        if (site->file == NULL)
+            return false;
+        file->n_sites++;
+    }
+    return file->sites != NULL;
+}
+
+/* ---- one rule ---- */
+
+static void doubt(struct check_verdict *verdict, const char *reason) {
+    verdict->status = CHECK_UNTRUSTED;
+    snprintf(verdict->reason, sizeof verdict->reason, "%s", reason);
+}
+
+/* Bytes of the sites at a moment whose "file:line" meets the pattern. False: no memory. */
+static bool sites_sum(struct subject *subject, uint32_t moment, const char *pattern, uint64_t *bytes) {
+    struct group *groups = subject->groups;
+    uint32_t n_groups = subject->n_groups;
+    if (moment != subject->peak_moment &&
+        !groups_at(&subject->timeline, moment, GROUP_BY_SITE, &subject->arena, &groups, &n_groups))
+        return false;
+    *bytes = 0;
+    for (uint32_t i = 0; i < n_groups; i++) {
+        char name[160];
+        site_name(subject->timeline.trace, groups[i].site, name, sizeof name);
+        if (fnmatch(pattern, name, 0) == 0)
+            *bytes += groups[i].bytes;
+    }
+    return true;
+}
+
+static bool bytes_at(struct subject *subject, const struct rule *rule, uint32_t moment, uint64_t *bytes) {
+    uint64_t sums[CATEGORY_COUNT] = {0};
+    if (rule->metric == METRIC_SITE)
+        return sites_sum(subject, moment, rule->name, bytes);
+    categories_sum(subject, moment, sums);
+    *bytes = sums[category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name))];
+    return true;
+}
+
+/* The most of all beginnings of such a phase. False: no memory, or there is none (then the verdict says so). */
+static bool bytes_at_phases(struct subject *subject, struct check_verdict *verdict, enum span_kind kind,
+                            const char *name) {
+    const struct spans *phases = &subject->verdicts.phases;
+    bool found = false;
+    for (uint32_t i = 0; i < phases->count; i++) {
+        uint64_t bytes;
+        uint32_t from = phases->span[i].from_moment;
+        if (phases->span[i].kind != kind || from < subject->first)
+            continue;
+        if (!bytes_at(subject, verdict->rule, from == 0 ? 0 : from - 1, &bytes))
+            return false;
+        verdict->actual = !found || bytes > verdict->actual ? bytes : verdict->actual;
+        found = true;
+    }
+    verdict->has_actual = found;
+    if (!found) {
+        char reason[100];
+        snprintf(reason, sizeof reason, "the recording shows no %s phase", name);
+        doubt(verdict, reason);
+    }
+    return true;
+}
+
+static bool moment_find(const struct subject *subject, struct check_verdict *verdict, uint32_t *moment) {
+    const struct timeline *timeline = &subject->timeline;
+    const struct rule *rule = verdict->rule;
+    *moment = subject->peak_moment;
+    if (rule->moment == RULE_AT_END)
+        *moment = timeline->n_moments - 1;
+    if (rule->moment == RULE_AT_EVENT && rule->event < timeline->device->n_events)
+        *moment = (uint32_t)rule->event + 1;
+    else if (rule->moment == RULE_AT_EVENT)
+        doubt(verdict, "the recording has no such event");
+    if (rule->moment == RULE_AT_OOM && timeline->device->n_ooms != 0)
+        *moment = timeline->device->ooms[0].event + 1;
+    else if (rule->moment == RULE_AT_OOM)
+        doubt(verdict, "the recording has no out-of-memory event");
+    return verdict->status == CHECK_HELD;
+}
+
+/* False: no memory. */
+static bool part_measure(struct subject *subject, struct check_verdict *verdict) {
+    uint32_t moment;
+    switch (verdict->rule->moment) {
+    case RULE_AT_FORWARD: return bytes_at_phases(subject, verdict, SPAN_FORWARD, "forward");
+    case RULE_AT_BACKWARD: return bytes_at_phases(subject, verdict, SPAN_BACKWARD, "backward");
+    case RULE_AT_OPTIMIZER: return bytes_at_phases(subject, verdict, SPAN_OPTIMIZER, "optimizer");
+    default: break;
+    }
+    if (!moment_find(subject, verdict, &moment))
+        return true;
+    verdict->has_actual = true;
+    return bytes_at(subject, verdict->rule, moment, &verdict->actual);
+}
+
+/* What the analysis concludes; a kind that it does not judge never passes. */
+static void finding_measure(const struct subject *subject, const struct check_file *file,
+                            struct check_verdict *verdict) {
+    const char *kind = verdict->rule->name;
+    if (strcmp(kind, "out_of_memory") == 0) {
+        verdict->has_actual = true;
+        verdict->actual = file->ooms;
+    } else if (strcmp(kind, "leak") == 0 && file->has_growth) {
+        verdict->has_actual = true;
+        for (uint32_t i = 0; i < subject->growth.n_sites; i++)
+            verdict->actual +=
+                subject->growth.sites[i].kind == GROWTH_RISES && !subject->growth.sites[i].replaced;
+    } else {
+        doubt(verdict, "this is not judged for this recording");
+    }
+}
+
+static uint64_t share_of(uint64_t part, uint64_t whole) {
+    while (part > UINT64_MAX / MILLION) {
+        part /= 2;
+        whole /= 2;
+    }
+    return whole == 0 ? 0 : part * MILLION / whole;
+}
+
+/* False: no memory. */
+static bool measure(struct subject *subject, const struct check_file *file, struct check_verdict *verdict) {
+    const struct rule *rule = verdict->rule;
+    verdict->has_actual = true;
+    switch (rule->metric) {
+    case METRIC_PEAK: verdict->actual = file->peak; break;
+    case METRIC_RESERVED: verdict->actual = file->reserved; break;
+    case METRIC_END: verdict->actual = file->end; break;
+    case METRIC_GROWTH: verdict->actual = file->growth; break;
+    case METRIC_GAP:
+        verdict->actual = rule_is_share(rule) ? share_of(file->gap, file->reserved) : file->gap;
+        break;
+    case METRIC_OOM: verdict->actual = file->ooms; break;
+    case METRIC_TRUST: verdict->actual = file->trusted; break;
+    case METRIC_CATEGORY:
+    case METRIC_SITE: verdict->has_actual = false; return part_measure(subject, verdict);
+    case METRIC_FINDING:
+        verdict->has_actual = false;
+        finding_measure(subject, file, verdict);
+        break;
+    case METRIC_SPREAD:
+    case METRICS: verdict->has_actual = false; break; /* known when all files are */
+    }
+    return true;
+}
+
+/* What makes a figure unknown, whatever it says. */
+static void basis_check(const struct check_file *file, struct check_verdict *verdict) {
+    enum metric metric = verdict->rule->metric;
+    if (verdict->status != CHECK_HELD)
+        return;
+    if ((metric == METRIC_RESERVED || metric == METRIC_GAP) && !file->has_reserved) {
+        verdict->has_actual = false;
+        doubt(verdict, "the file holds no segments, so what was reserved is not known");
+    }
+    if (metric == METRIC_GROWTH && !file->has_growth) {
+        verdict->has_actual = false;
+        doubt(verdict, "growth cannot be judged: too few steps were recorded, or none were found");
+    }
+    if (!file->has_start && metric != METRIC_TRUST && metric != METRIC_OOM && metric != METRIC_END) {
+        char reason[120];
+        snprintf(reason, sizeof reason, "no step is left after the ones to skip; %s were found",
+                 format_count(file->steps).text);
+        doubt(verdict, reason);
+    }
+}
+
+/* A recording that lacks a part shows at least what it shows: a limit that is passed by that is broken for sure, and
+ * nothing else is. What is there at the end is known from the final blocks, however much was lost before. */
+static void trust_check(const struct check_file *file, struct check_verdict *verdict) {
+    const struct rule *rule = verdict->rule;
+    bool end = rule->metric == METRIC_END && strcmp(file->doubt, "overflow") == 0;
+    if (file->trusted || rule->metric == METRIC_TRUST || end || verdict->status == CHECK_UNTRUSTED)
+        return;
+    bool grows = rule->op == LESS || rule->op == LESS_OR_EQUAL || rule->value == VALUE_NONE ||
+                 (rule->op == EQUAL && verdict->actual > verdict->limit);
+    if (verdict->status == CHECK_BROKEN && grows)
+        return;
+    char reason[200];
+    snprintf(reason, sizeof reason, "the recording is not complete (%.80s), so the figure may be another",
+             file->doubt);
+    doubt(verdict, reason);
+}
+
+static void limit_find(const struct check_file *file, const struct check_plan *plan,
+                       struct check_verdict *verdict) {
+    const struct rule *rule = verdict->rule;
+    uint64_t base;
+    verdict->has_limit = true;
+    verdict->limit = rule->value == VALUE_COMPLETE ? 1 : rule->value == VALUE_NONE ? 0 : rule->number;
+    if (rule->value != VALUE_BASELINE)
+        return;
+    verdict->has_limit = baseline_figure(plan, file, rule, &base);
+    if (verdict->has_limit)
+        verdict->limit = rule_baseline_limit(rule, base);
+    else if (verdict->status == CHECK_HELD)
+        doubt(verdict, "the baseline does not have this figure of this file");
+}
+
+/* "76.2 GiB is not < 75 GiB" */
+static void broken_say(const struct check_file *file, struct check_verdict *verdict) {
+    static const char *const signs[] = {"<", "<=", "=", ">=", ">"};
+    const struct rule *rule = verdict->rule;
+    bool counted = rule->metric == METRIC_OOM || rule->metric == METRIC_FINDING;
+    struct figure actual = counted ? format_count(verdict->actual) : format_bytes(verdict->actual);
+    struct figure limit = counted ? format_count(verdict->limit) : format_bytes(verdict->limit);
+    verdict->status = CHECK_BROKEN;
+    if (rule->metric == METRIC_TRUST)
+        snprintf(verdict->reason, sizeof verdict->reason, "the recording is not complete: %.100s",
+                 file->doubt);
+    else if (rule_is_share(rule))
+        snprintf(verdict->reason, sizeof verdict->reason, "%u.%02u %% is not %s %u.%02u %%",
+                 (unsigned)(verdict->actual / 10000), (unsigned)(verdict->actual / 100 % 100),
+                 signs[rule->op], (unsigned)(verdict->limit / 10000), (unsigned)(verdict->limit / 100 % 100));
+    else if (strcmp(actual.text, limit.text) == 0)
+        snprintf(verdict->reason, sizeof verdict->reason, "%s bytes is not %s %s bytes",
+                 format_count(verdict->actual).text, signs[rule->op], format_count(verdict->limit).text);
+    else
+        snprintf(verdict->reason, sizeof verdict->reason, "%s is not %s %s%s", actual.text, signs[rule->op],
+                 limit.text, rule->metric == METRIC_GROWTH ? " per step" : "");
+}
+
+static void compare(const struct check_file *file, struct check_verdict *verdict) {
+    if (verdict->status == CHECK_HELD && verdict->has_actual && verdict->has_limit &&
+        !rule_holds(verdict->rule->op, verdict->actual, verdict->limit))
+        broken_say(file, verdict);
+}
+
+/* False: no memory. */
+static bool rule_judge(struct subject *subject, struct check_file *file, const struct check_plan *plan,
+                       struct check_verdict *verdict) {
+    if (!measure(subject, file, verdict))
+        return false;
+    basis_check(file, verdict);
+    limit_find(file, plan, verdict);
+    compare(file, verdict);
+    if (verdict->rule->metric != METRIC_SPREAD)
+        trust_check(file, verdict);
+    return true;
+}
+
+/* ---- one file ---- */
+
+static bool rules_judge(struct check_file *file, struct subject *subject, const struct check_plan *plan) {
+    file->verdicts = calloc((size_t)plan->n_rules + 1, sizeof *file->verdicts);
+    for (uint32_t i = 0; file->verdicts != NULL && i < plan->n_rules; i++) {
+        if (!check_rule_applies(&plan->rules[i], file))
+            continue;
+        struct check_verdict *verdict = &file->verdicts[file->n_verdicts];
+        verdict->rule = &plan->rules[i].rule;
+        if (!rule_judge(subject, file, plan, verdict))
+            return false;
+        file->n_verdicts++;
+    }
+    return file->verdicts != NULL;
+}
+
+static bool subject_judge(struct check_file *file, struct subject *subject, const struct check_plan *plan,
+                          uint32_t device) {
+    if (!timeline_init(&subject->timeline, &subject->recording->trace, device, &subject->arena) ||
+        !growth_find(&subject->growth, &subject->timeline, &subject->arena) ||
+        !verdicts_init(&subject->verdicts, &subject->timeline, &subject->arena))
+        return false;
+    figures_find(file, subject, plan->skip_steps);
+    if (!groups_at(&subject->timeline, subject->peak_moment, GROUP_BY_SITE, &subject->arena, &subject->groups,
+                   &subject->n_groups))
+        return false;
+    categories_sum(subject, subject->peak_moment, file->category);
+    return sites_keep(file, subject) && rules_judge(file, subject, plan);
+}
+
+static void unreadable(struct check_file *file, const char *reason) {
+    file->status = CHECK_UNREADABLE;
+    snprintf(file->reason, sizeof file->reason, "%s", reason);
+}
+
+static void recording_judge(struct check_file *file, const struct recording *recording, uint32_t device,
+                            const struct check_plan *plan) {
+    struct subject subject = {.recording = recording};
+    recording_scratch(recording, &subject.arena);
+    if (!subject_judge(file, &subject, plan, device)) {
+        recording_print_no_memory(recording, subject.arena.limit_hit);
+        unreadable(file, "there is not enough memory");
+    }
+    arena_release(&subject.arena);
+}
+
+static void recording_open_and_judge(struct check_file *file, struct recording *recording,
+                                     const struct check_plan *plan, const struct settings *settings,
+                                     int *code) {
+    uint32_t device;
+    if (!recording_read(recording, settings))
+        unreadable(file, "it cannot be read");
+    else if (recording_choose_device(recording, settings, &device, code))
+        recording_judge(file, recording, device, plan);
+    else
+        unreadable(file, *code == EXIT_CODE_USAGE ? "it does not have this device"
+                                                  : "it has neither events nor segments");
+}
+
+bool check_file_judge(struct check_file *file, const char *path, const struct check_plan *plan,
+                      const struct settings *settings) {
+    struct settings own = *settings;
+    struct recording recording;
+    const char *slash = strrchr(path, '/');
+    int code = EXIT_CODE_DONE;
+    own.input = path;
+    file->path = path;
+    file->name = strdup(strcmp(path, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : path);
+    if (!recording_open(&recording, &own)) {
+        unreadable(file, "it cannot be opened");
+        return true;
+    }
+    recording_open_and_judge(file, &recording, plan, &own, &code);
+    recording_release(&recording);
+    return code != EXIT_CODE_USAGE;
+}
+
+void check_file_settle(struct check_file *file) {
+    for (uint32_t i = 0; file->status != CHECK_UNREADABLE && i < file->n_verdicts; i++) {
+        enum check_status status = file->verdicts[i].status;
+        file->status = status == CHECK_BROKEN || file->status == CHECK_HELD ? status : file->status;
+        if (status == CHECK_BROKEN)
+            break;
+    }
+}
+
+void check_file_release(struct check_file *file) {
+    for (uint32_t i = 0; i < file->n_sites; i++)
+        free(file->sites[i].file);
+    free(file->sites);
+    free(file->verdicts);
+    free(file->name);
+}
+
+/* ---- all files ---- */
+
+void check_spread_judge(struct check_file *files, uint32_t n_files) {
+    uint64_t least = UINT64_MAX, most = 0;
+    uint32_t n = 0, doubtful = 0;
+    for (uint32_t i = 0; i < n_files; i++) {
+        if (files[i].status == CHECK_UNREADABLE)
+            continue;
+        least = files[i].peak < least ? files[i].peak : least;
+        most = files[i].peak > most ? files[i].peak : most;
+        doubtful += !files[i].trusted;
+        n++;
+    }
+    for (uint32_t i = 0; i < n_files; i++)
+        for (uint32_t k = 0; k < files[i].n_verdicts; k++) {
+            struct check_verdict *verdict = &files[i].verdicts[k];
+            if (verdict->rule->metric != METRIC_SPREAD)
+                continue;
+            verdict->has_actual = n >= 2;
+            verdict->actual = n >= 2 ? share_of(most - least, most) : 0;
+            if (n < 2 || n < n_files || doubtful != 0)
+                doubt(verdict, n < 2         ? "a spread needs two recordings"
+                               : n < n_files ? "not every recording could be read"
+                                             : "not every recording is complete");
+            else
+                compare(&files[i], verdict);
+        }
+}

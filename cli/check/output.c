@@ -1,0 +1,359 @@
+/* What was checked, for people, for GitHub, for whatever reads JUnit's XML, and for programs. */
+#include "base/format.h"
+#include "base/json_writer.h"
+#include "base/utf8.h"
+#include "cli/check/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *status_name(enum check_status status) {
+    static const char *const names[] = {"held", "broken", "untrusted", "unreadable"};
+    return names[status];
+}
+
+static const char *reason_of(const struct check_verdict *verdict) {
+    return verdict->reason[0] != '\0' ? verdict->reason : "held";
+}
+
+const struct check_site *check_grown_site(const struct check_file *file, const struct check_plan *plan) {
+    const struct check_site *best = NULL;
+    uint64_t most = 0;
+    bool known = plan->known != NULL && baseline_knows(plan, file);
+    for (uint32_t i = 0; i < file->n_sites; i++) {
+        uint64_t before = known ? baseline_site(plan, file, file->sites[i].name) : 0;
+        uint64_t grown = file->sites[i].bytes > before ? file->sites[i].bytes - before : 0;
+        if (grown > most && file->sites[i].line != 0) {
+            most = grown;
+            best = &file->sites[i];
+        }
+    }
+    return best;
+}
+
+/* The site that a broken rule points at: for a rule on sites or on the peak the grown one. */
+static const struct check_site *site_of(const struct check_file *file, const struct check_plan *plan) {
+    return check_grown_site(file, plan);
+}
+
+/* "76.2 GiB", "3", "9.52 %", "complete" */
+static void figure_add(struct buffer *out, const struct check_verdict *verdict, bool known, uint64_t figure) {
+    enum metric metric = verdict->rule->metric;
+    if (!known)
+        buffer_add_text(out, "not known");
+    else if (metric == METRIC_TRUST)
+        buffer_add_text(out, figure != 0 ? "complete" : "not complete");
+    else if (rule_is_share(verdict->rule))
+        buffer_printf(out, "%u.%02u %%", (unsigned)(figure / 10000), (unsigned)(figure / 100 % 100));
+    else if (metric == METRIC_OOM || metric == METRIC_FINDING)
+        buffer_add_text(out, format_count(figure).text);
+    else
+        buffer_add_text(out, format_bytes(figure).text);
+}
+
+/* ---- text ---- */
+
+/* A control character of a name must not reach a terminal. */
+static void plain_add(struct buffer *out, const char *text) {
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            buffer_printf(out, "\\x%02X", (unsigned char)*text);
+        else
+            buffer_add(out, text, 1);
+}
+
+static uint64_t baseline_peak(const struct check_plan *plan, const struct check_file *file,
+                              enum metric metric, bool *known) {
+    struct rule rule = {.metric = metric};
+    uint64_t bytes = 0;
+    *known = plan->known != NULL && baseline_figure(plan, file, &rule, &bytes);
+    return bytes;
+}
+
+static void drift_add(struct buffer *out, const struct check_plan *plan, const struct check_file *file,
+                      const char *name, enum metric metric, uint64_t now) {
+    bool known;
+    uint64_t before = baseline_peak(plan, file, metric, &known);
+    if (known && before != now)
+        buffer_printf(out, "    %s %s, %s against the baseline\n", name, format_bytes(now).text,
+                      format_bytes_change((int64_t)(now - before)).text);
+}
+
+static void file_text(struct buffer *out, const struct check_file *file, const struct check_plan *plan) {
+    if (file->path[strspn(file->path, " \t")] == ':')
+        buffer_add_text(out, "./"); /* a line of GitHub's that begins with :: is a command */
+    plain_add(out, file->path);
+    if (file->status == CHECK_UNREADABLE) {
+        buffer_printf(out, ": %s\n", file->reason);
+        return;
+    }
+    buffer_printf(out, ": %s\n", status_name(file->status));
+    for (uint32_t i = 0; i < file->n_verdicts; i++) {
+        const struct check_verdict *verdict = &file->verdicts[i];
+        buffer_printf(out, "  %-9s ", status_name(verdict->status));
+        plain_add(out, verdict->rule->text);
+        buffer_add_text(out, "  (");
+        figure_add(out, verdict, verdict->has_actual, verdict->actual);
+        buffer_add_text(out, ")");
+        if (verdict->reason[0] != '\0')
+            buffer_printf(out, ": %s", verdict->reason);
+        buffer_add_text(out, "\n");
+    }
+    const struct check_site *site = site_of(file, plan);
+    if (file->status == CHECK_BROKEN && site != NULL) {
+        buffer_add_text(out, "    largest or most grown at the peak: ");
+        plain_add(out, site->name);
+        buffer_printf(out, ", %s\n", format_bytes(site->bytes).text);
+    }
+    drift_add(out, plan, file, "peak", METRIC_PEAK, file->peak);
+    drift_add(out, plan, file, "reserved", METRIC_RESERVED, file->reserved);
+    drift_add(out, plan, file, "end", METRIC_END, file->end);
+}
+
+/* ---- GitHub's workflow commands ---- */
+
+/* Data of a command: %, CR and LF are escaped; in a property : and , too. */
+static void command_add(struct buffer *out, const char *text, bool property) {
+    for (; *text != '\0'; text++) {
+        bool special =
+            *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
+        if (special)
+            buffer_printf(out, "%%%02X", (unsigned char)*text);
+        else
+            buffer_add(out, text, 1);
+    }
+}
+
+/* GitHub knows files by their path in the repository. */
+static const char *workspace_path(const char *path) {
+    const char *workspace = getenv("GITHUB_WORKSPACE");
+    size_t length = workspace != NULL ? strlen(workspace) : 0;
+    while (length > 0 && workspace[length - 1] == '/')
+        length--;
+    return length != 0 && strncmp(path, workspace, length) == 0 && path[length] == '/' ? path + length + 1
+                                                                                       : path;
+}
+
+static void error_begin(struct buffer *out, const struct check_site *site, const char *title) {
+    buffer_add_text(out, "::error ");
+    if (site != NULL && site->file[0] != '\0') {
+        buffer_add_text(out, "file=");
+        command_add(out, workspace_path(site->file), true);
+        buffer_printf(out, ",line=%" PRIu32 ",", site->line);
+    }
+    buffer_add_text(out, "title=");
+    command_add(out, title, true);
+    buffer_add_text(out, "::");
+}
+
+static void file_github(struct buffer *out, const struct check_file *file, const struct check_plan *plan) {
+    if (file->status == CHECK_UNREADABLE) {
+        error_begin(out, NULL, "strata check");
+        command_add(out, file->path, false);
+        buffer_add_text(out, ": ");
+        command_add(out, file->reason, false);
+        buffer_add_text(out, "\n");
+    }
+    for (uint32_t i = 0; i < file->n_verdicts; i++) {
+        const struct check_verdict *verdict = &file->verdicts[i];
+        if (verdict->status == CHECK_HELD)
+            continue;
+        error_begin(out, verdict->status == CHECK_BROKEN ? site_of(file, plan) : NULL, verdict->rule->text);
+        command_add(out, file->name, false);
+        buffer_printf(out, ": %s: ", status_name(verdict->status));
+        command_add(out, verdict->reason, false);
+        buffer_add_text(out, "\n");
+    }
+}
+
+/* ---- a summary in Markdown ---- */
+
+/* As code, so that nothing of a name is markup. */
+static void code_add(struct buffer *out, const char *text) {
+    buffer_add_text(out, "`");
+    for (; *text != '\0'; text++)
+        if (*text == '`' || *text == '|' || (unsigned char)*text < 0x20)
+            buffer_add_text(out, "\xef\xbf\xbd");
+        else
+            buffer_add(out, text, 1);
+    buffer_add_text(out, "`");
+}
+
+void check_write_summary(struct buffer *out, const struct check_file *files, uint32_t n_files) {
+    buffer_add_text(out,
+                    "### strata check\n\n| File | Rule | Status | Actual | Why |\n|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < n_files; i++) {
+        const struct check_file *file = &files[i];
+        if (file->status == CHECK_UNREADABLE) {
+            buffer_add_text(out, "| ");
+            code_add(out, file->name);
+            buffer_printf(out, " | | %s | | %s |\n", status_name(file->status), file->reason);
+        }
+        for (uint32_t k = 0; k < file->n_verdicts; k++) {
+            const struct check_verdict *verdict = &file->verdicts[k];
+            buffer_add_text(out, "| ");
+            code_add(out, file->name);
+            buffer_add_text(out, " | ");
+            code_add(out, verdict->rule->text);
+            buffer_printf(out, " | %s | ", status_name(verdict->status));
+            figure_add(out, verdict, verdict->has_actual, verdict->actual);
+            buffer_printf(out, " | %s |\n", verdict->reason);
+        }
+    }
+    buffer_add_text(out, "\n");
+}
+
+/* ---- JUnit ---- */
+
+/* XML 1.0 has no other control characters than these three. */
+static void xml_add(struct buffer *out, const char *text) {
+    size_t nbytes = strlen(text);
+    for (size_t at = 0; at < nbytes;) {
+        char bytes[4];
+        uint32_t code = utf8_next(text, nbytes, &at);
+        if (code == '<' || code == '>' || code == '&' || code == '"' || code == '\'' || code == '\n' ||
+            code == '\t')
+            buffer_printf(out, "&#%u;", (unsigned)code);
+        else if (code < 0x20 || code == 0x7f || code == 0xfffe || code == 0xffff)
+            buffer_add_text(out, "\xef\xbf\xbd");
+        else
+            buffer_add(out, bytes, utf8_put(code, bytes));
+    }
+}
+
+static void case_begin(struct buffer *out, const struct check_file *file, const char *name) {
+    buffer_add_text(out, "    <testcase classname=\"strata.");
+    xml_add(out, file->name);
+    buffer_add_text(out, "\" name=\"");
+    xml_add(out, name);
+    buffer_add_text(out, "\" time=\"0\"");
+}
+
+static void case_end(struct buffer *out, const char *element, const char *type, const char *message) {
+    buffer_printf(out, ">\n      <%s type=\"%s\" message=\"", element, type);
+    xml_add(out, message);
+    buffer_add_text(out, "\">");
+    xml_add(out, message);
+    buffer_printf(out, "</%s>\n    </testcase>\n", element);
+}
+
+static void verdict_junit(struct buffer *out, const struct check_file *file,
+                          const struct check_verdict *verdict) {
+    case_begin(out, file, verdict->rule->text);
+    if (verdict->status == CHECK_HELD)
+        buffer_add_text(out, "/>\n");
+    else
+        case_end(out, verdict->status == CHECK_BROKEN ? "failure" : "error", status_name(verdict->status),
+                 reason_of(verdict));
+}
+
+struct counts {
+    uint32_t tests, failures, errors;
+};
+
+static struct counts file_counts(const struct check_file *file) {
+    struct counts counts = {.tests = file->n_verdicts};
+    for (uint32_t i = 0; i < file->n_verdicts; i++) {
+        counts.failures += file->verdicts[i].status == CHECK_BROKEN;
+        counts.errors += file->verdicts[i].status == CHECK_UNTRUSTED;
+    }
+    counts.tests += file->status == CHECK_UNREADABLE;
+    counts.errors += file->status == CHECK_UNREADABLE;
+    return counts;
+}
+
+static void file_junit(struct buffer *out, const struct check_file *file) {
+    struct counts counts = file_counts(file);
+    buffer_add_text(out, "  <testsuite name=\"");
+    xml_add(out, file->path);
+    buffer_printf(out, "\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"0\" time=\"0\">\n",
+                  counts.tests, counts.failures, counts.errors);
+    if (file->status == CHECK_UNREADABLE) {
+        case_begin(out, file, "read");
+        case_end(out, "error", "unreadable", file->reason);
+    }
+    for (uint32_t i = 0; i < file->n_verdicts; i++)
+        verdict_junit(out, file, &file->verdicts[i]);
+    buffer_add_text(out, "  </testsuite>\n");
+}
+
+static void junit_write(struct buffer *out, const struct check_file *files, uint32_t n_files) {
+    struct counts all = {0};
+    for (uint32_t i = 0; i < n_files; i++) {
+        struct counts counts = file_counts(&files[i]);
+        all = (struct counts){all.tests + counts.tests, all.failures + counts.failures,
+                              all.errors + counts.errors};
+    }
+    buffer_printf(
+        out,
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"strata check\" tests=\"%u\" "
+        "failures=\"%u\" errors=\"%u\" time=\"0\">\n",
+        all.tests, all.failures, all.errors);
+    for (uint32_t i = 0; i < n_files; i++)
+        file_junit(out, &files[i]);
+    buffer_add_text(out, "</testsuites>\n");
+}
+
+/* ---- JSON ---- */
+
+static void figure_json(struct json_writer *json, const char *name, const struct check_verdict *verdict,
+                        bool known, uint64_t figure) {
+    if (!known)
+        json_null(json, name);
+    else if (verdict->rule->metric == METRIC_TRUST)
+        json_text(json, name, figure != 0 ? "complete" : "not complete");
+    else if (rule_is_share(verdict->rule))
+        json_share(json, name, figure, 10000); /* in per cent */
+    else
+        json_u64(json, name, figure);
+}
+
+static void verdict_json(struct json_writer *json, const struct check_verdict *verdict) {
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "rule", verdict->rule->text);
+    figure_json(json, "actual", verdict, verdict->has_actual, verdict->actual);
+    figure_json(json, "limit", verdict, verdict->has_limit, verdict->limit);
+    json_text(json, "status", status_name(verdict->status));
+    json_text(json, "reason", verdict->reason[0] != '\0' ? verdict->reason : NULL);
+    json_end(json);
+}
+
+static void json_write(struct buffer *out, const struct check_file *files, uint32_t n_files,
+                       const struct check_plan *plan) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    json_array(&json, "files", JSON_LINES);
+    for (uint32_t i = 0; i < n_files; i++) {
+        const struct check_site *site = site_of(&files[i], plan);
+        json_object(&json, NULL, JSON_LINES);
+        json_text(&json, "file", files[i].path);
+        json_text(&json, "status", status_name(files[i].status));
+        json_text(&json, "reason", files[i].reason[0] != '\0' ? files[i].reason : NULL);
+        json_text(&json, "site", site != NULL ? site->name : NULL);
+        json_array(&json, "rules", JSON_LINES);
+        for (uint32_t k = 0; k < files[i].n_verdicts; k++)
+            verdict_json(&json, &files[i].verdicts[k]);
+        json_end(&json);
+        json_end(&json);
+    }
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
+}
+
+void check_write(struct buffer *out, enum check_format format, const struct check_file *files,
+                 uint32_t n_files, const struct check_plan *plan) {
+    switch (format) {
+    case CHECK_JUNIT: junit_write(out, files, n_files); return;
+    case CHECK_JSON: json_write(out, files, n_files, plan); return;
+    case CHECK_TEXT:
+    case CHECK_GITHUB: break;
+    }
+    for (uint32_t i = 0; i < n_files; i++) {
+        file_text(out, &files[i], plan);
+        if (format == CHECK_GITHUB)
+            file_github(out, &files[i], plan);
+    }
+}

@@ -1,0 +1,166 @@
+/* What is to be checked: rules of the command line, strata.json, and the baseline. */
+#include "cli/check/check.h"
+#include "cli/exit_code.h"
+#include "cli/json_file.h"
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CONFIG_MEMORY_NBYTES = 64 << 20, RULES_MOST = 10000 };
+
+/* ---- rules ---- */
+
+static bool rule_add(struct check_plan *plan, const char *text, const char *pattern, const char *where) {
+    char wrong[200];
+    if (plan->n_rules == plan->capacity) {
+        uint32_t capacity = plan->capacity * 2 + 16;
+        struct check_rule *rules = realloc(plan->rules, capacity * sizeof *rules);
+        if (rules == NULL || capacity > RULES_MOST * 2) {
+            terminal_error(where, "%s",
+                           rules == NULL ? "no memory" : "has more rules than the 10,000 allowed");
+            plan->rules = rules != NULL ? rules : plan->rules;
+            return false;
+        }
+        plan->rules = rules;
+        plan->capacity = capacity;
+    }
+    struct check_rule *rule = &plan->rules[plan->n_rules];
+    rule->pattern = pattern;
+    if (!rule_parse(&rule->rule, text, wrong, sizeof wrong)) {
+        terminal_error(where, "the rule \"%.200s\" %s", text, wrong);
+        return false;
+    }
+    plan->n_rules++;
+    return true;
+}
+
+bool check_rule_applies(const struct check_rule *rule, const struct check_file *file) {
+    return rule->pattern == NULL || fnmatch(rule->pattern, file->name, 0) == 0 ||
+           fnmatch(rule->pattern, file->path, 0) == 0;
+}
+
+/* ---- strata.json ---- */
+
+static bool config_wrong(const char *path, const char *what) {
+    terminal_error(path, "%s", what);
+    return false;
+}
+
+static bool config_rules(struct check_plan *plan, const cJSON *list, const char *pattern, const char *path) {
+    const cJSON *item;
+    if (!cJSON_IsArray(list))
+        return config_wrong(path, "\"rules\" and what stands behind a pattern of files are lists of rules");
+    cJSON_ArrayForEach(item, list) {
+        if (!cJSON_IsString(item))
+            return config_wrong(path, "a rule is a text, such as \"peak < 75GiB\"");
+        if (!rule_add(plan, item->valuestring, pattern, path))
+            return false;
+    }
+    return true;
+}
+
+static bool config_files(struct check_plan *plan, const cJSON *files, const char *path) {
+    const cJSON *item;
+    if (!cJSON_IsObject(files))
+        return config_wrong(path, "\"files\" is an object of patterns, each with a list of rules");
+    cJSON_ArrayForEach(item, files) if (!config_rules(plan, item, item->string, path)) return false;
+    return true;
+}
+
+static bool config_member(struct check_plan *plan, const cJSON *item, const char *path) {
+    if (strcmp(item->string, "rules") == 0)
+        return config_rules(plan, item, NULL, path);
+    if (strcmp(item->string, "files") == 0)
+        return config_files(plan, item, path);
+    if (strcmp(item->string, "baseline") == 0) {
+        plan->baseline = plan->baseline != NULL ? plan->baseline : item->valuestring;
+        return cJSON_IsString(item) || config_wrong(path, "\"baseline\" is the path of a file");
+    }
+    if (strcmp(item->string, "skip_steps") == 0) {
+        double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
+        plan->skip_steps =
+            plan->skip_steps == 0 && number >= 0 && number < 1e9 ? (uint64_t)number : plan->skip_steps;
+        return (number >= 0 && number < 1e9) || config_wrong(path, "\"skip_steps\" is a number of steps");
+    }
+    terminal_error(path, "\"%.60s\" is none of rules, files, baseline and skip_steps", item->string);
+    return false;
+}
+
+static bool config_read(struct check_plan *plan, const char *path) {
+    const cJSON *item;
+    plan->config = json_file_read(path, CONFIG_MEMORY_NBYTES);
+    if (!cJSON_IsObject(plan->config))
+        return config_wrong(path, "is not a file with a JSON object of rules");
+    cJSON_ArrayForEach(item, plan->config) if (!config_member(plan, item, path)) return false;
+    return true;
+}
+
+/* ---- baseline ---- */
+
+static bool needs_baseline(const struct check_plan *plan) {
+    for (uint32_t i = 0; i < plan->n_rules; i++)
+        if (plan->rules[i].rule.value == VALUE_BASELINE)
+            return true;
+    return false;
+}
+
+static bool in_ci(void) {
+    const char *ci = getenv("CI");
+    return ci != NULL && strcmp(ci, "true") == 0;
+}
+
+static bool usage(const char *what) {
+    terminal_error(NULL, "check: %s", what);
+    return false;
+}
+
+static bool plan_is_sound(const struct check_plan *plan) {
+    if (plan->update && plan->baseline == NULL)
+        return usage("--update-baseline needs --baseline FILE");
+    if (plan->update && in_ci())
+        return usage("--update-baseline is refused where CI=true: a baseline is made by people and reviewed");
+    if (plan->n_rules == 0 && !plan->update)
+        return usage("there is no rule; --rule \"peak < 75GiB\", --config strata.json or --update-baseline");
+    if (needs_baseline(plan) && plan->baseline == NULL)
+        return usage("a rule speaks of the baseline; --baseline FILE names it");
+    return true;
+}
+
+static int baseline_read(struct check_plan *plan) {
+    if (plan->baseline == NULL)
+        return EXIT_CODE_DONE;
+    plan->known = json_file_read(plan->baseline, CONFIG_MEMORY_NBYTES);
+    const cJSON *schema = cJSON_GetObjectItemCaseSensitive(plan->known, "schema");
+    if (cJSON_IsObject(plan->known) && cJSON_IsNumber(schema) && schema->valuedouble == 1 &&
+        cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(plan->known, "files")))
+        return EXIT_CODE_DONE;
+    if (plan->update && plan->known == NULL && access(plan->baseline, F_OK) != 0)
+        return EXIT_CODE_DONE; /* the first one */
+    terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)");
+    return EXIT_CODE_FAILED;
+}
+
+int check_plan_make(struct check_plan *plan, const struct settings *settings) {
+    *plan = (struct check_plan){.baseline = settings->baseline,
+                                .skip_steps = settings->skip_steps,
+                                .update = settings->update_baseline};
+    for (uint32_t i = 0; i < settings->n_rules; i++)
+        if (!rule_add(plan, settings->check_rules[i], NULL, NULL))
+            return EXIT_CODE_USAGE;
+    if (settings->config != NULL && !config_read(plan, settings->config))
+        return EXIT_CODE_USAGE;
+    if (!plan_is_sound(plan))
+        return EXIT_CODE_USAGE;
+    return baseline_read(plan);
+}
+
+void check_plan_release(struct check_plan *plan) {
+    free(plan->rules);
+    cJSON_Delete(plan->config);
+    cJSON_Delete(plan->known);
+}

@@ -1,0 +1,73 @@
+/*
+ * A limit: "metric [at MOMENT] OP VALUE [per step]", one grammar for --rule and for strata.json.
+ *
+ *     peak < 75GiB                       reserved <= baseline + 2% + 64MiB      growth = 0 per step
+ *     category.activation < 30GiB        site:attention.py* at end < 4GiB       gap < 10%
+ *     oom = none    trust = complete     finding.leak = none                    ranks.spread < 5%
+ */
+#ifndef STRATA_CLI_CHECK_RULE_H
+#define STRATA_CLI_CHECK_RULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum metric {
+    METRIC_PEAK,
+    METRIC_RESERVED,
+    METRIC_END,
+    METRIC_GROWTH, /* bytes per step */
+    METRIC_GAP,    /* reserved and not in use, at the reserved peak */
+    METRIC_OOM,    /* how many */
+    METRIC_TRUST,
+    METRIC_CATEGORY,
+    METRIC_SITE,
+    METRIC_FINDING, /* how many */
+    METRIC_SPREAD,  /* of the files' peaks, of the largest */
+    METRICS
+};
+
+enum comparing { LESS, LESS_OR_EQUAL, EQUAL, GREATER_OR_EQUAL, GREATER };
+
+enum rule_value { VALUE_NUMBER, VALUE_SHARE, VALUE_NONE, VALUE_COMPLETE, VALUE_BASELINE };
+
+enum rule_moment {
+    RULE_AT_DEFAULT,
+    RULE_AT_PEAK,
+    RULE_AT_END,
+    RULE_AT_OOM,
+    RULE_AT_FORWARD,
+    RULE_AT_BACKWARD,
+    RULE_AT_OPTIMIZER,
+    RULE_AT_EVENT
+};
+
+enum { RULE_NAME_NBYTES = 200 };
+
+struct rule {
+    const char *text; /* as given */
+    enum metric metric;
+    char name[RULE_NAME_NBYTES]; /* of a category or a finding, the pattern of sites */
+    enum rule_moment moment;
+    uint64_t event; /* RULE_AT_EVENT */
+    enum comparing op;
+    enum rule_value value;
+    uint64_t number; /* bytes or a count; of a share parts in a million; of a baseline what may be added */
+    uint64_t more;   /* of a baseline: parts in a million that may be added */
+};
+
+/* Reads a rule; `text` must outlive it. False: `wrong` says why, in a phrase that stands behind the rule. */
+bool rule_parse(struct rule *rule, const char *text, char *wrong, size_t capacity);
+
+/* Is the metric a share in a million? Bytes or a count otherwise. */
+static inline bool rule_is_share(const struct rule *rule) {
+    return rule->value == VALUE_SHARE;
+}
+
+/* actual OP limit */
+bool rule_holds(enum comparing op, uint64_t actual, uint64_t limit);
+
+/* base + parts + number, which does not pass 2^64. */
+uint64_t rule_baseline_limit(const struct rule *rule, uint64_t base);
+
+#endif

@@ -1,0 +1,140 @@
+#include "cli/check/check.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- exit code: 2 before 1 before 3 before 0 ---- */
+
+static int worse(int a, int b) {
+    static const int order[] = {EXIT_CODE_USAGE, EXIT_CODE_FAILED, EXIT_CODE_BROKEN};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return EXIT_CODE_DONE;
+}
+
+static int file_code(const struct check_file *file) {
+    return file->status == CHECK_UNREADABLE ? EXIT_CODE_FAILED
+           : file->status == CHECK_HELD     ? EXIT_CODE_DONE
+                                            : EXIT_CODE_BROKEN;
+}
+
+/* ---- outputs ---- */
+
+static bool print(const struct buffer *out) {
+    if (!out->failed && fwrite(out->bytes, 1, out->nbytes, stdout) == out->nbytes && fflush(stdout) == 0)
+        return true;
+    if (errno != EPIPE)
+        terminal_error("standard output", "cannot write: %s", out->failed ? "no memory" : strerror(errno));
+    return false;
+}
+
+/* GitHub names a file that every step appends to. */
+static bool summary_append(const struct check_file *files, uint32_t n_files) {
+    const char *path = getenv("GITHUB_STEP_SUMMARY");
+    struct buffer out = {0};
+    if (path == NULL || *path == '\0')
+        return true;
+    check_write_summary(&out, files, n_files);
+    FILE *file = fopen(path, "ae");
+    bool done = !out.failed && file != NULL && fwrite(out.bytes, 1, out.nbytes, file) == out.nbytes;
+    done = (file == NULL || fclose(file) == 0) && done;
+    if (!done)
+        terminal_error(path, "cannot append the summary: %s", strerror(errno));
+    buffer_release(&out);
+    return done;
+}
+
+static bool results_write(const struct check_file *files, uint32_t n_files, const struct check_plan *plan,
+                          const struct settings *settings) {
+    struct buffer out = {0};
+    check_write(&out, (enum check_format)settings->check_format, files, n_files, plan);
+    bool done = print(&out);
+    buffer_release(&out);
+    if (settings->check_format == CHECK_GITHUB)
+        done = summary_append(files, n_files) && done;
+    return done;
+}
+
+static bool baseline_replace(const struct check_file *files, uint32_t n_files, const char *path) {
+    struct buffer out = {0};
+    char *name = strdup(path);
+    struct output output = {.path = name, .shown = name, .force = true};
+    baseline_write(&out, files, n_files);
+    bool done = name != NULL && !out.failed && output_write(&output, out.bytes, out.nbytes);
+    if (name == NULL || out.failed)
+        terminal_error(path, "no memory");
+    for (uint32_t i = 0; done && i < n_files; i++)
+        if (files[i].status != CHECK_UNREADABLE && !files[i].trusted)
+            terminal_note(files[i].path, "is in the baseline although it is not complete (%s)",
+                          files[i].doubt);
+    free(name);
+    buffer_release(&out);
+    return done;
+}
+
+/* ---- all of it ---- */
+
+static int files_judge(struct check_file *files, const struct check_plan *plan,
+                       const struct settings *settings) {
+    int code = EXIT_CODE_DONE;
+    for (uint32_t i = 0; i < settings->n_inputs; i++)
+        if (!check_file_judge(&files[i], settings->inputs[i], plan, settings))
+            code = EXIT_CODE_USAGE;
+    check_spread_judge(files, settings->n_inputs);
+    for (uint32_t i = 0; i < settings->n_inputs; i++) {
+        check_file_settle(&files[i]);
+        code = worse(code, file_code(&files[i]));
+    }
+    return code;
+}
+
+static int check_all(const struct check_plan *plan, const struct settings *settings) {
+    struct check_file *files = calloc(settings->n_inputs, sizeof *files);
+    if (files == NULL) {
+        terminal_error(NULL, "no memory");
+        return EXIT_CODE_FAILED;
+    }
+    int code = files_judge(files, plan, settings);
+    if (!results_write(files, settings->n_inputs, plan, settings))
+        code = worse(code, EXIT_CODE_FAILED);
+    bool readable = false;
+    for (uint32_t i = 0; i < settings->n_inputs; i++)
+        readable |= files[i].status != CHECK_UNREADABLE;
+    if (plan->update && readable && !baseline_replace(files, settings->n_inputs, plan->baseline))
+        code = worse(code, EXIT_CODE_FAILED);
+    for (uint32_t i = 0; i < settings->n_inputs; i++)
+        check_file_release(&files[i]);
+    free(files);
+    return code;
+}
+
+static int check_run(const struct settings *settings) {
+    struct check_plan plan;
+    int code = check_plan_make(&plan, settings);
+    if (code == EXIT_CODE_DONE)
+        code = check_all(&plan, settings);
+    check_plan_release(&plan);
+    return code;
+}
+
+const struct verb verb_check = {
+    .name = "check",
+    .bit = VERB_CHECK,
+    .summary = "limits for pipelines: exit 3 when one is broken",
+    .operands = "SNAPSHOT...",
+    .about = "Holds recordings against rules, such as peak < 75GiB or finding.leak = none, and against a "
+             "baseline.\n"
+             "What cannot be trusted never passes. docs/ci.md has examples for pipelines.\n",
+    .examples = "  strata check --rule 'peak < 75GiB' --rule 'oom = none' snapshot.pickle\n"
+                "  strata check --config strata.json --format github dumps/*.pickle\n"
+                "  strata check --baseline strata.baseline.json --rule 'peak <= baseline + 2%' run.pickle\n"
+                "  strata check --baseline strata.baseline.json --update-baseline run.pickle\n",
+    .run = check_run,
+};

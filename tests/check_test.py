@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+"""strata check: every rule broken and held, exit codes in their order, baselines, and formats that others parse.
+
+    STRATA=path/to/strata check_test.py
+"""
+
+import collections
+import json
+import os
+import pathlib
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+sys.dont_write_bytecode = True
+import replay  # noqa: E402
+
+STRATA = os.environ.get("STRATA", "strata")
+SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
+TRAIN, OOM, OVERFLOW = SAMPLES / "train.pickle", SAMPLES / "oom.pickle", SAMPLES / "overflow.pickle"
+LEAK, GRADIENTS, HOSTILE = (SAMPLES / f"{name}.pickle" for name in ("leak_two_per_layer", "leak_zero_grad", "hostile_names"))
+
+
+def run(*words, **environment):
+    plain = {name: value for name, value in os.environ.items() if name not in ("CI", "GITHUB_STEP_SUMMARY", "GITHUB_WORKSPACE")}
+    return subprocess.run([STRATA, "check", *map(str, words)], capture_output=True, timeout=120, env=plain | environment)
+
+
+def rules(*texts):
+    return [word for text in texts for word in ("--rule", text)]
+
+
+def judged(path, *texts, options=()):
+    """The verdicts on one file, and the exit code."""
+    done = run("--format", "json", *rules(*texts), *options, path)
+    (file,) = json.loads(done.stdout)["files"]
+    return file["rules"], file["status"], done.returncode
+
+
+def plain(path):
+    """Figures of the first device as a plain replay has them."""
+    device = replay.read_devices(path)[0]
+    peak = device.curve.index(max(device.curve))
+    sites = collections.Counter()
+    for life in device.lives:
+        if life.alive(peak):
+            own = [f for f in life.frames if f["filename"].endswith(".py") and "/torch/" not in f["filename"]]
+            if own:
+                sites[f"{own[0]['filename'].rsplit('/', 1)[-1]}:{own[0]['line']}"] += life.size
+    return {"peak": max(device.curve), "end": device.curve[-1], "reserved": max(device.reserved), "sites": sites}
+
+
+class Rules(unittest.TestCase):
+    def one(self, path, text, status, code=None):
+        (verdict,), whole, exit_code = judged(path, text)
+        self.assertEqual((text, status, status), (verdict["rule"], verdict["status"], whole), verdict)
+        self.assertEqual(0 if status == "held" else 3, exit_code, text)
+        self.assertEqual(status == "held", verdict["reason"] is None)
+        return verdict
+
+    def test_each_is_held_and_broken(self):
+        for path, held, broken in (
+            (TRAIN, "peak < 8GiB", "peak < 7GiB"), (TRAIN, "reserved <= 9GiB", "reserved<=8GiB"),
+            (TRAIN, "end > 1GiB", "end >= 2GiB"), (TRAIN, "gap < 50%", "gap < 10%"), (TRAIN, "gap < 3GiB", "gap < 2G"),
+            (TRAIN, "growth = 0 per step", "growth > 0 per step"), (TRAIN, "oom = none", "oom > 0"),
+            (TRAIN, "trust = complete", "oom = 1"), (TRAIN, "category.activation < 5GiB", "category.activation < 1GiB"),
+            (TRAIN, "site:attention.py* < 4GiB", "site:attention.py:53 < 1GiB"), (TRAIN, "finding.leak = none", "end = 0"),
+            (TRAIN, "category.parameter at end > 100MiB", "category.parameter at end < 100MiB"),
+            (TRAIN, "gradients at forward = 0", "gradients at forward > 0"),
+            (TRAIN, "site:main.py* at 100 > 0", "site:main.py* at 100 = 0"),
+        ):
+            self.one(path, held, "held")
+            self.one(path, broken, "broken")
+
+    def test_what_they_are_for(self):
+        self.one(OOM, "oom = none", "broken")
+        self.one(OOM, "finding.out_of_memory = none", "broken")
+        self.one(LEAK, "growth = 0 per step", "broken")
+        self.one(LEAK, "finding.leak = none", "broken")
+        self.one(GRADIENTS, "gradients at forward = 0", "broken")
+        self.one(OVERFLOW, "trust = complete", "broken")
+
+    def test_figures_are_the_replays(self):
+        for path in (TRAIN, OOM, GRADIENTS):
+            wanted = plain(path)
+            for metric in ("peak", "end", "reserved"):
+                exact = wanted[metric]
+                self.assertEqual(exact, self.one(path, f"{metric} = {exact}", "held")["actual"])
+                self.one(path, f"{metric} < {exact}", "broken")
+                self.one(path, f"{metric} <= {exact}", "held")
+                self.one(path, f"{metric} > {exact}", "broken")
+                self.one(path, f"{metric} >= {exact}", "held")
+            for site, exact in wanted["sites"].most_common(3):
+                self.assertEqual(exact, self.one(path, f"site:{site} = {exact}", "held")["actual"])
+
+    def test_what_cannot_be_trusted_never_passes(self):
+        for text in ("peak < 80GiB", "oom = none", "growth = 0 per step", "finding.leak = none", "category.activation < 80GiB",
+                     "site:* < 80GiB", "peak > 0", "reserved < 80GiB"):
+            self.one(OVERFLOW, text, "untrusted")
+        self.one(OVERFLOW, "peak < 1GiB", "broken")  # what is seen is too much already
+        self.one(OVERFLOW, "end < 80GiB", "held")  # known from the final blocks
+        with tempfile.TemporaryDirectory() as folder:
+            cut = pathlib.Path(folder, "cut.pickle")
+            cut.write_bytes(TRAIN.read_bytes()[:-2000])
+            done = run(*rules("peak < 80GiB"), cut)
+            self.assertIn(done.returncode, (1, 3))
+        self.one(SAMPLES / "one_event.pickle", "growth = 0 per step", "untrusted")
+
+    def test_skipped_steps(self):
+        (whole,), _, _ = judged(TRAIN, "peak > 0")
+        (later,), status, _ = judged(TRAIN, "peak > 0", options=("--skip-steps", "2"))
+        self.assertEqual("held", status)
+        self.assertLessEqual(later["actual"], whole["actual"])
+        (none,), _, code = judged(TRAIN, "peak < 80GiB", options=("--skip-steps", "99"))
+        self.assertEqual(("untrusted", 3), (none["status"], code))
+
+    def test_spread(self):
+        done = run("--format", "json", *rules("ranks.spread < 5%", "ranks.spread < 50%"), TRAIN, OOM)
+        a, b = plain(TRAIN)["peak"], plain(OOM)["peak"]
+        spread = (max(a, b) - min(a, b)) / max(a, b) * 100
+        for file in json.loads(done.stdout)["files"]:
+            self.assertEqual(["broken", "held"], [each["status"] for each in file["rules"]])
+            self.assertAlmostEqual(spread, file["rules"][0]["actual"], places=3)
+        self.one(TRAIN, "ranks.spread < 50%", "untrusted")
+
+
+class Codes(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.at = pathlib.Path(folder.name)
+        self.none = self.at / "none.pickle"
+        self.none.write_bytes(pickle.dumps({"segments": [], "device_traces": [[]]}))
+
+    def test_order(self):
+        for code, words in ((0, rules("peak < 80GiB")), (3, rules("peak < 1GiB")), (1, rules("peak < 1GiB") + [self.at / "missing"]),
+                            (1, rules("peak < 80GiB") + [self.none]), (2, rules("peak < 1GiB", "peek < 1") + [self.at / "missing"]),
+                            (2, ["--format", "xml", *rules("peak < 1GiB")]), (2, [])):
+            self.assertEqual(code, run(*words, TRAIN).returncode, words)
+
+    def test_rules_that_are_none(self):
+        for text in ("", "peak", "peak <", "peak < x", "peak < 10%", "peak 3", "< 3", "peek < 3", "peak < 3 per step", "peak < 3 GiB x",
+                     "peak at end < 3", "oom = complete", "trust = none", "trust < complete", "peak = none", "oom < none", "gap < none",
+                     "category. < 3", "category.weights < 3", "finding.x = none", "site: < 3", "ranks.spread < 3GiB", "growth = 0 per turn",
+                     "site:x at noon < 3", "peak <= baseline + 2", "peak < -1", "peak << 1", "peak <= baseline + 2% + 3%"):
+            if text == "peak <= baseline + 2":
+                continue  # two bytes are a size
+            done = run("--rule", text, "--baseline", self.at / "b", TRAIN)
+            self.assertEqual((2, b""), (done.returncode, done.stdout), text)
+
+    def test_every_file_is_judged(self):
+        done = run("--format", "json", *rules("peak < 80GiB"), self.at / "missing", self.none, TRAIN)
+        self.assertEqual(1, done.returncode)
+        self.assertEqual(["unreadable", "unreadable", "held"], [each["status"] for each in json.loads(done.stdout)["files"]])
+
+    def test_config(self):
+        config = self.at / "strata.json"
+        config.write_text(json.dumps({"rules": ["oom = none"], "files": {"train*": ["peak < 8GiB"], "oom*": ["peak < 1GiB"]}}))
+        files = json.loads(run("--config", config, "--format", "json", TRAIN, OOM).stdout)["files"]
+        self.assertEqual([["oom = none", "peak < 8GiB"], ["oom = none", "peak < 1GiB"]], [[r["rule"] for r in f["rules"]] for f in files])
+        for wrong in ("{", "[]", '{"rule": []}', '{"rules": [3]}', '{"rules": ["peak"]}', '{"skip_steps": -1, "rules": ["peak < 1"]}'):
+            config.write_text(wrong)
+            self.assertEqual(2, run("--config", config, TRAIN).returncode, wrong)
+
+
+class Baselines(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.at = pathlib.Path(folder.name, "strata.baseline.json")
+
+    def update(self, *paths, **environment):
+        return run("--baseline", self.at, "--update-baseline", *paths, **environment)
+
+    def test_it_is_small_and_the_same_again(self):
+        self.assertEqual(0, self.update(TRAIN, OOM).returncode)
+        first = self.at.read_bytes()
+        self.assertEqual(0, self.update(OOM, TRAIN).returncode)
+        self.assertEqual(first, self.at.read_bytes())
+        self.assertLess(len(first), 8000)
+        self.assertNotIn(b"/home/", first)
+        own, wanted = json.loads(first)["files"]["train.pickle"], plain(TRAIN)
+        self.assertEqual((wanted["peak"], wanted["end"], wanted["reserved"]), (own["peak"], own["end"], own["reserved"]))
+        self.assertEqual(wanted["sites"], {name: bytes_ for name, bytes_ in own["sites"].items() if ".py:" in name})
+
+    def test_rules(self):
+        self.update(TRAIN)
+        peak = plain(TRAIN)["peak"]
+        for text, limit, path in (("peak <= baseline", peak, TRAIN), ("peak <= baseline + 2%", peak + peak * 2 // 100, TRAIN),
+                                  ("peak <= baseline + 64MiB", peak + (64 << 20), TRAIN),
+                                  ("peak <= baseline + 2% + 64MiB", peak + peak * 2 // 100 + (64 << 20), OOM)):
+            (verdict,), status, _ = judged(path, text, options=("--baseline", self.at))
+            self.assertEqual(("held", limit), (status, verdict["limit"]))
+        (verdict,), _, code = judged(TRAIN, "peak < baseline", options=("--baseline", self.at))
+        self.assertEqual(("broken", 3), (verdict["status"], code))
+        for text in ("site:attention.py* <= baseline", "category.activation <= baseline", "reserved <= baseline", "gap <= baseline",
+                     "end <= baseline", "growth <= baseline per step", "oom <= baseline"):
+            self.assertEqual("held", judged(TRAIN, text, options=("--baseline", self.at))[1], text)
+
+    def test_what_it_does_not_have(self):
+        self.update(TRAIN, OOM)
+        (verdict,), _, code = judged(GRADIENTS, "peak <= baseline", options=("--baseline", self.at))
+        self.assertEqual(("untrusted", None, 3), (verdict["status"], verdict["limit"], code))
+
+    def test_refusals(self):
+        self.assertEqual(2, self.update(TRAIN, CI="true").returncode)
+        self.assertFalse(self.at.exists())
+        self.assertEqual(2, run("--update-baseline", TRAIN).returncode)
+        self.assertEqual(1, run("--baseline", self.at, *rules("peak <= baseline"), TRAIN).returncode)
+        self.at.write_text("{}")
+        self.assertEqual(1, run("--baseline", self.at, *rules("peak <= baseline"), TRAIN).returncode)
+
+    def test_drift_is_shown(self):
+        self.update(TRAIN)
+        text = run("--baseline", self.at, *rules("peak < 80GiB"), OOM).stdout.decode()
+        self.assertRegex(text, r"peak 6\.5 GiB, -\d.* against the baseline")
+
+
+class Formats(unittest.TestCase):
+    TEXTS = ("peak < 7GiB", "oom = none", "category.activation < 1GiB")
+
+    def test_junit(self):
+        """The shape that readers of JUnit's XML agree on."""
+        done = run("--format", "junit", *rules(*self.TEXTS), TRAIN, OVERFLOW, HOSTILE, "/missing")
+        root = xml.etree.ElementTree.fromstring(done.stdout)
+        self.assertEqual("testsuites", root.tag)
+        totals = collections.Counter()
+        for suite in root:
+            self.assertEqual("testsuite", suite.tag)
+            cases = list(suite)
+            for case in cases:
+                self.assertEqual("testcase", case.tag)
+                self.assertTrue(case.get("name") and case.get("classname").startswith("strata."))
+                self.assertIn([child.tag for child in case], ([], ["failure"], ["error"]))
+                self.assertTrue(all(child.get("type") and child.get("message") for child in case))
+            counted = {"tests": len(cases), "failures": sum(c.find("failure") is not None for c in cases),
+                       "errors": sum(c.find("error") is not None for c in cases), "skipped": 0}
+            self.assertEqual(counted, {name: int(suite.get(name)) for name in counted})
+            totals.update(counted)
+        self.assertEqual([totals[n] for n in ("tests", "failures", "errors")], [int(root.get(n)) for n in ("tests", "failures", "errors")])
+
+    def test_github(self):
+        """::error file={name},line={line},title={title}::{message}, values escaped."""
+        with tempfile.TemporaryDirectory() as folder:
+            summary = pathlib.Path(folder, "summary.md")
+            summary.write_text("before\n")
+            done = run("--format", "github", *rules(*self.TEXTS), TRAIN, GITHUB_STEP_SUMMARY=str(summary), GITHUB_WORKSPACE="/home/user/train")
+            commands = [line for line in done.stdout.decode().splitlines() if line.startswith("::")]
+            self.assertEqual(2, len(commands))
+            for line in commands:
+                found = re.fullmatch(r"::error file=([^:,]+),line=(\d+),title=([^:,]*)::(.+)", line)
+                self.assertTrue(found, line)
+                self.assertEqual("model/loss.py", found[1])
+            text = summary.read_text()
+            self.assertTrue(text.startswith("before\n### strata check\n"))
+            self.assertIn("| `train.pickle` | `peak < 7GiB` | broken | 7.3 GiB |", text)
+
+    def test_hostile_names(self):
+        for form in ("text", "github", "junit", "json"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "a%b,c:d\n::error title=x::<&\"'`|.pickle")
+                path.write_bytes(HOSTILE.read_bytes())
+                done = run("--format", form, *rules("peak < 1"), path)
+                self.assertEqual(3, done.returncode)
+                if form == "junit":
+                    xml.etree.ElementTree.fromstring(done.stdout)
+                if form == "json":
+                    self.assertEqual(str(path), json.loads(done.stdout)["files"][0]["file"])
+                if form == "github":
+                    for line in done.stdout.decode().splitlines():
+                        self.assertFalse(line.startswith("::error title=x"), line)
+
+
+if __name__ == "__main__":
+    unittest.main()
