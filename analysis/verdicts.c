@@ -58,5 +58,6 @@ bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, s
         return false;
     verdicts->judged = judged_of(verdicts);
     return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
-           spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);
+           spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena) &&
+           findings_find(verdicts, arena);
 }

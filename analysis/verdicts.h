@@ -12,6 +12,7 @@
 #define STRATA_ANALYSIS_VERDICTS_H
 
 #include "analysis/category.h"
+#include "analysis/finding.h"
 #include "analysis/spans.h"
 
 enum growth_judged { GROWTH_JUDGED, GROWTH_TOO_SHORT, GROWTH_NO_STACKS };
@@ -30,10 +31,14 @@ struct verdicts {
     uint8_t *category, *reason; /* [lives.count] enum category, enum category_reason */
     struct spans steps, phases;
     struct judged judged;
+    struct findings findings;
 };
 
 /* O(lives log lives + stacks + annotations + length of all names). False: no memory. */
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
+
+/* The last part of verdicts_init: all kinds of findings. False: no memory. */
+bool findings_find(struct verdicts *verdicts, struct arena *arena);
 
 /* "annotations": the source of the steps as JSON has it. */
 const char *turns_source_name(enum turns_source source);

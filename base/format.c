@@ -1,17 +1,32 @@
 #include "base/format.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include "base/words.h"
+
+static struct words words_of(struct figure *figure) {
+    return (struct words){figure->text, sizeof figure->text, 0};
+}
 
 /* `whole`.`tenths` and a unit; the decimal only where it says something. */
 static struct figure figure_of_tenths(uint64_t tenths, bool exact, const char *unit) {
     struct figure figure;
-    if (exact)
-        snprintf(figure.text, sizeof figure.text, "%" PRIu64 " %s", tenths / 10, unit);
-    else
-        snprintf(figure.text, sizeof figure.text, "%" PRIu64 ".%u %s", tenths / 10, (unsigned)(tenths % 10),
-                 unit);
+    struct words words = words_of(&figure);
+    words_number(&words, tenths / 10);
+    if (!exact) {
+        words_say(&words, ".");
+        words_number(&words, tenths % 10);
+    }
+    words_say(&words, " ");
+    words_say(&words, unit);
+    words_end(&words);
+    return figure;
+}
+
+static struct figure figure_of_two(const char *first, const char *second) {
+    struct figure figure;
+    struct words words = words_of(&figure);
+    words_say(&words, first);
+    words_say(&words, second);
+    words_end(&words);
     return figure;
 }
 
@@ -32,18 +47,17 @@ struct figure format_bytes(uint64_t bytes) {
 
 struct figure format_bytes_change(int64_t bytes) {
     uint64_t magnitude = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
-    struct figure plain = format_bytes(magnitude), figure;
-    snprintf(figure.text, sizeof figure.text, "%s%.38s", bytes < 0 ? "-" : bytes > 0 ? "+" : "", plain.text);
-    return figure;
+    return figure_of_two(bytes < 0 ? "-" : bytes > 0 ? "+" : "", format_bytes(magnitude).text);
 }
 
 struct figure format_count(uint64_t count) {
     char digits[24];
+    struct words plain = {digits, sizeof digits, 0};
     struct figure figure;
-    int n = snprintf(digits, sizeof digits, "%" PRIu64, count);
     char *to = figure.text;
-    for (int i = 0; i < n; i++) {
-        if (i > 0 && (n - i) % 3 == 0)
+    words_number(&plain, count);
+    for (uint32_t i = 0; i < plain.nbytes; i++) {
+        if (i > 0 && (plain.nbytes - i) % 3 == 0)
             *to++ = ',';
         *to++ = digits[i];
     }
@@ -54,11 +68,17 @@ struct figure format_count(uint64_t count) {
 static struct figure figure_of_pair(uint64_t first, const char *first_unit, uint64_t second,
                                     const char *second_unit) {
     struct figure figure;
-    if (second == 0)
-        snprintf(figure.text, sizeof figure.text, "%.26s %s", format_count(first).text, first_unit);
-    else
-        snprintf(figure.text, sizeof figure.text, "%.24s %s %u %s", format_count(first).text, first_unit,
-                 (unsigned)second, second_unit);
+    struct words words = words_of(&figure);
+    words_add_count(&words, first);
+    words_say(&words, " ");
+    words_say(&words, first_unit);
+    if (second != 0) {
+        words_say(&words, " ");
+        words_number(&words, second);
+        words_say(&words, " ");
+        words_say(&words, second_unit);
+    }
+    words_end(&words);
     return figure;
 }
 
@@ -90,13 +110,10 @@ static struct figure format_positive_duration(uint64_t us) {
 struct figure format_duration(int64_t us) {
     if (us >= 0)
         return format_positive_duration((uint64_t)us);
-    struct figure plain = format_positive_duration(0 - (uint64_t)us), figure;
-    snprintf(figure.text, sizeof figure.text, "-%.38s", plain.text);
-    return figure;
+    return figure_of_two("-", format_positive_duration(0 - (uint64_t)us).text);
 }
 
 struct figure format_share(uint64_t part, uint64_t whole) {
-    struct figure figure;
     const char *sign = "";
     /* Halving both keeps the product within 64 bits; a share needs far fewer digits than are lost. */
     uint64_t p = part, w = whole;
@@ -112,6 +129,5 @@ struct figure format_share(uint64_t part, uint64_t whole) {
         sign = ">";
         percent = 99;
     }
-    snprintf(figure.text, sizeof figure.text, "%s%.26s %%", sign, format_count(percent).text);
-    return figure;
+    return figure_of_two(sign, figure_of_two(format_count(percent).text, " %").text);
 }

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/sort.h"
+#include "base/words.h"
 #include "layout/place.h"
 
 /*
@@ -305,89 +306,26 @@ bool frames_same(const struct trace *trace, uint32_t *same, struct arena *arena)
     return done;
 }
 
-/* Text that is cut at its capacity and counts what it would have been. */
-struct writer {
-    char *text;
-    uint32_t capacity, nbytes;
-};
-
-static void write_byte(struct writer *writer, char byte) {
-    if (writer->nbytes + 1 < writer->capacity)
-        writer->text[writer->nbytes] = byte;
-    writer->nbytes++;
-}
-
-/* A NUL would end the text: U+FFFD stands for it. */
-static void write_text(struct writer *writer, struct text text) {
-    for (uint32_t i = 0; i < text.nbytes; i++) {
-        if (text.at[i] != 0) {
-            write_byte(writer, (char)text.at[i]);
-            continue;
-        }
-        for (const char *byte = "\xef\xbf\xbd"; *byte != '\0'; byte++)
-            write_byte(writer, *byte);
-    }
-}
-
-static void write_word(struct writer *writer, const char *word) {
-    write_text(writer, (struct text){(const uint8_t *)word, word_length(word)});
-}
-
 /* Without what makes names of C++ long. What is nothing but template arguments stays. */
-static void write_native(struct writer *writer, struct text name) {
+static void write_native(struct words *words, struct text name) {
     struct text own = native_name(name), stretch;
-    uint32_t before = writer->nbytes;
+    uint32_t before = words->nbytes;
     for (uint32_t at = 0; (stretch = native_stretch(own, &at)).nbytes != 0;)
-        write_text(writer, stretch);
-    if (writer->nbytes == before)
-        write_text(writer, name);
-}
-
-static void write_number(struct writer *writer, uint32_t number) {
-    uint8_t digits[10];
-    uint32_t first = sizeof digits;
-    do {
-        digits[--first] = (uint8_t)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    write_text(writer, (struct text){digits + first, (uint32_t)sizeof digits - first});
-}
-
-/* Bytes of the character that `lead` begins; 1 for what begins none. */
-static uint32_t character_nbytes(uint8_t lead) {
-    return lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-}
-
-/* Terminates; where the text was cut, removes the beginning of a character whose end is missing. */
-static uint32_t write_end(struct writer *writer) {
-    if (writer->capacity == 0)
-        return writer->nbytes;
-    uint32_t end = writer->nbytes;
-    if (end >= writer->capacity) {
-        end = writer->capacity - 1;
-        for (uint32_t back = 1; back <= 3 && back <= end; back++) {
-            uint8_t byte = (uint8_t)writer->text[end - back];
-            if ((byte & 0xc0) == 0x80)
-                continue;
-            if (character_nbytes(byte) > back)
-                end -= back;
-            break;
-        }
-    }
-    writer->text[end] = '\0';
-    return writer->nbytes;
+        words_add(words, stretch);
+    if (words->nbytes == before)
+        words_add(words, name);
 }
 
 uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity) {
-    struct writer writer = {text, capacity, 0};
+    struct words words = {text, capacity, 0};
     struct place place;
     if (frame == 0) {
-        write_word(&writer, "(no stack recorded)");
-        return write_end(&writer);
+        words_say(&words, "(no stack recorded)");
+        return words_end(&words);
     }
     if (place_of_frame(trace, frame, &place)) {
-        write_text(&writer, trace_text(trace, trace->frames.frame[frame].name));
-        return write_end(&writer);
+        words_add(&words, trace_text(trace, trace->frames.frame[frame].name));
+        return words_end(&words);
     }
     struct text file = text_base_name(place.file);
     bool native = !file_is_python(place.file),
@@ -395,19 +333,19 @@ uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32
     if (native && place.line == 0 && place.name.nbytes != 0) /* the bare name of a file adds nothing */
         has_file = false;
     if (has_file) {
-        write_text(&writer, file);
+        words_add(&words, file);
         if (place.line != 0) {
-            write_word(&writer, ":");
-            write_number(&writer, place.line);
+            words_say(&words, ":");
+            words_number(&words, place.line);
         }
     }
     if (has_file && place.name.nbytes != 0)
-        write_word(&writer, " ");
+        words_say(&words, " ");
     if (native)
-        write_native(&writer, place.name);
+        write_native(&words, place.name);
     else
-        write_text(&writer, place.name);
-    if (writer.nbytes == 0)
-        write_word(&writer, "(unknown)");
-    return write_end(&writer);
+        words_add(&words, place.name);
+    if (words.nbytes == 0)
+        words_say(&words, "(unknown)");
+    return words_end(&words);
 }

@@ -1,4 +1,5 @@
 /* What Strata concludes, as JSON: categories, steps, phases, what was judged. */
+#include "layout/site.h"
 #include "render/report/report_json.h"
 
 #include <inttypes.h>
@@ -74,9 +75,63 @@ static void add_spans(struct json_writer *json, const char *name, const struct r
     json_end(json);
 }
 
+static void add_site(struct json_writer *json, const struct report_device *report,
+                     const struct finding *finding) {
+    char text[1024];
+    if (finding->site == 0) {
+        json_null(json, "site");
+        return;
+    }
+    uint32_t length = site_text(report->trace, finding->site, text, sizeof text);
+    json_string(json, "site", text, length < sizeof text ? length : strlen(text));
+}
+
+static void add_per(struct json_writer *json, const struct finding *finding) {
+    const char *unit = finding_unit_name((enum finding_unit)finding->unit);
+    if (unit == NULL) {
+        json_null(json, "per");
+        return;
+    }
+    json_object(json, "per", JSON_COMPACT);
+    json_text(json, "unit", unit);
+    json_u64(json, "bytes", finding->per_bytes);
+    json_u64(json, "n", finding->per_n);
+    json_end(json);
+}
+
+static void add_finding(struct json_writer *json, const struct report_device *report,
+                        const struct finding *finding) {
+    const struct verdicts *verdicts = &report->verdicts;
+    char text[FINDING_TEXT_NBYTES];
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "kind", finding_kind_name((enum finding_kind)finding->kind));
+    json_text(json, "severity", finding_severity_name((enum finding_severity)finding->severity));
+    json_text(json, "confidence", finding_confidence_name((enum finding_confidence)finding->confidence));
+    finding_title(verdicts, finding, text, sizeof text);
+    json_text(json, "title", text);
+    finding_detail(verdicts, finding, text, sizeof text);
+    json_text(json, "detail", text);
+    add_site(json, report, finding);
+    json_u64(json, "bytes", finding->bytes);
+    json_u64(json, "count", finding->count);
+    add_per(json, finding);
+    if (finding->saves_known)
+        json_u64(json, "saves_peak_bytes", finding->saves);
+    else
+        json_null(json, "saves_peak_bytes");
+    json_i64(json, "from_event", report_event(finding->from_moment));
+    json_i64(json, "to_event", report_event(finding->to_moment));
+    json_i64(json, "at_event", report_event(finding->at_moment));
+    finding_view(verdicts, finding, text, sizeof text);
+    json_text(json, "view", text);
+    json_end(json);
+}
+
 void report_json_verdicts(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     json_array(json, "findings", JSON_LINES);
+    for (uint32_t i = 0; i < verdicts->findings.count; i++)
+        add_finding(json, report, &verdicts->findings.finding[i]);
     json_end(json);
     json_object(json, "judged", JSON_COMPACT);
     json_u64(json, "steps", verdicts->judged.steps);

@@ -1,0 +1,110 @@
+/* What the files of findings share: finding_*.c each find one kind and say its sentences, findings.c has them in one
+ * table. Private to these. */
+#ifndef STRATA_ANALYSIS_FINDER_H
+#define STRATA_ANALYSIS_FINDER_H
+
+#include "analysis/verdicts.h"
+
+enum {
+    FINDINGS_OF_KIND = 32, /* more sites than these are not told one by one */
+    SAVINGS_OF_KIND =
+        8 /* and the saving of so many, the largest, is computed: each is a pass over all moments */
+};
+
+struct finder {
+    const struct verdicts *verdicts;
+    const struct timeline *timeline;
+    const struct lives *lives;
+    struct arena *arena;
+    uint32_t n_stacks;
+    uint32_t *key;      /* [n_stacks] inner keys (inner_keys.h) */
+    uint32_t *start;    /* [n_stacks + 1] into `order`, by key */
+    uint32_t *order;    /* recorded lives by key, then rising */
+    uint64_t *removed;  /* [n_moments + 1] differences, all zero between uses */
+    uint8_t *blamed;    /* [frames.count] sites that a leak or a growing buffer was found at */
+    uint32_t made;      /* moment of the last recorded birth: what is alive after it is there at the end */
+    bool has_optimizer; /* seen by stacks or annotations */
+    struct finding *finding;
+    uint32_t count, capacity;
+    bool failed; /* no memory; nothing more is added */
+};
+
+/* Adds a finding. */
+void finder_add(struct finder *finder, const struct finding *finding);
+
+/* Takes bytes out of the curve in [from, to), then asks what that saves; asking puts everything back. O(1), O(moments). */
+void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes);
+uint64_t finder_saves(struct finder *finder);
+
+/* Counts a life where it is alive at the finding's at_moment. */
+static inline void finding_count(struct finding *finding, const struct lives *lives, uint32_t life) {
+    if (lives->birth[life] > finding->at_moment || lives->death[life] <= finding->at_moment)
+        return;
+    finding->bytes += lives->size[life];
+    finding->count += life_allocations(lives, life);
+}
+
+/* Is part at least so many hundredths of whole? No product is too large. */
+static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {
+    return part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
+}
+
+/* High from 10 % of the peak that is saved, medium from 3 %. */
+enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak);
+
+/* By turns that show it: 2 possible, 3 likely, more certain. */
+enum finding_confidence confidence_of_turns(uint32_t turns);
+
+/* Turn of a recorded life; UINT32_MAX: none. O(log turns). */
+uint32_t finder_turn(const struct finder *finder, uint32_t life);
+
+static inline uint32_t finder_site(const struct finder *finder, uint32_t life) {
+    return finder->timeline->site[finder->lives->stack[life]];
+}
+
+static inline enum finding_unit finder_unit(const struct finder *finder) {
+    return finder->verdicts->turns.source >= TURNS_BACKWARD ? UNIT_TURN : UNIT_STEP;
+}
+
+/* What a finding's sentences are made of. */
+struct telling {
+    const struct verdicts *verdicts;
+    const struct finding *finding;
+    struct words *words;
+};
+
+void tell(struct telling *telling, const char *text);
+void tell_bytes(struct telling *telling, uint64_t bytes);
+void tell_things(struct telling *telling, uint64_t count, const char *thing);
+void tell_share(struct telling *telling, uint64_t part, uint64_t whole);
+/* The finding's site; "n call sites" where there are several is the caller's. */
+void tell_site(struct telling *telling);
+/* "step" or "turn". */
+const char *telling_unit(const struct telling *telling);
+/* " Without it the peak would be 3.2 GiB lower (12 %)." */
+void tell_saving(struct telling *telling, const char *without);
+/* "after event 18,204" */
+void tell_moment(struct telling *telling, uint32_t moment);
+
+/* One of each per kind; false only without memory. */
+#define FINDING_FILE(name)                      \
+    void name##_find(struct finder *finder);    \
+    void name##_title(struct telling *telling); \
+    void name##_detail(struct telling *telling);
+
+FINDING_FILE(out_of_memory)
+FINDING_FILE(leak)
+FINDING_FILE(growing_buffer)
+FINDING_FILE(gradients_kept)
+FINDING_FILE(held_over)
+FINDING_FILE(kept_per_layer)
+FINDING_FILE(fragmentation)
+FINDING_FILE(retry_flush)
+FINDING_FILE(cache_churn)
+FINDING_FILE(private_pool_held)
+FINDING_FILE(stops_at_peak)
+FINDING_FILE(starts_late)
+
+#undef FINDING_FILE
+
+#endif

@@ -1,0 +1,253 @@
+/*
+ * Gradients that are alive when a forward begins: a zero_grad that is missing, comes too late, or is left out on purpose.
+ *
+ * What the peak would be without them is exact where the turn's backward makes what takes their place: in a run that
+ * sets gradients to None, that very allocation would have been kept.
+ *
+ *     kept gradient   |-------F--------B..........       F: the forward begins, B: backward makes the j-th of the same
+ *     the new one                      |---|             stack and size, which is added to the kept one and goes
+ *     taken out               |============|
+ *
+ * figure: [0] most bytes that were kept at once, [1] allocations of these, [2] forwards that began with some, [3] 1 where
+ * the saving is a lower bound.
+ */
+#include "analysis/finder.h"
+
+#include "base/sort.h"
+
+enum { PAIRS_MOST = 8 << 20 /* gradients times turns that are followed one by one */ };
+
+struct gradients {
+    uint32_t *alive; /* lives of gradients that are not yet gone, rising */
+    uint32_t n_alive;
+    struct sort_row *old, *new, *spare; /* of one turn, by size and stack */
+    uint8_t *counted;                   /* [lives.count - preexisting] is in a forward's sum */
+    uint64_t n_pairs;
+    bool at_least;
+};
+
+/* First allocation of a turn that forward() makes, else the first of the forward side; turn.end: none. */
+static uint32_t forward_of(const struct finder *finder, const struct turn *turn) {
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
+    uint32_t side = turn->end;
+    for (uint32_t k = turn->first; k < turn->end; k++) {
+        if (letter[k] == PHASE_FORWARD)
+            return k;
+        if (side == turn->end && side_of_letter(letter[k]) == SIDE_FORWARD)
+            side = k;
+    }
+    return side;
+}
+
+/* Moment of the first allocation of backward behind the forward in its turn; the turn's end where there is none. */
+static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
+    for (uint32_t k = forward; k < turn->end; k++)
+        if (letter[k] == PHASE_BACKWARD)
+            return finder->lives->birth[finder->lives->preexisting + k];
+    return turn->end_moment;
+}
+
+/* By stack, then size, then life. */
+static void rows_sort(const struct lives *lives, struct sort_row *rows, struct sort_row *spare,
+                      uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        rows[i].key = lives->size[rows[i].value];
+    sort_rows(rows, spare, count);
+    for (uint32_t i = 0; i < count; i++)
+        rows[i].key = lives->stack[rows[i].value];
+    sort_rows(rows, spare, count);
+}
+
+static int rows_compare(const struct lives *lives, const struct sort_row *a, const struct sort_row *b) {
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    uint64_t x = lives->size[a->value], y = lives->size[b->value];
+    return x < y ? -1 : x > y;
+}
+
+/* Takes the kept gradients out from the forward until what takes their place goes. */
+static void turn_remove(struct finder *finder, struct gradients *own, const struct turn *turn,
+                        uint32_t forward) {
+    const struct lives *lives = finder->lives;
+    uint32_t from = lives->birth[lives->preexisting + forward], backward = backward_of(finder, turn, forward);
+    uint32_t n_old = 0, n_new = 0, at = 0;
+    for (uint32_t i = 0; i < own->n_alive; i++)
+        own->old[n_old++].value = own->alive[i];
+    for (uint32_t k = forward; k < turn->end; k++)
+        if (finder->verdicts->runs.letter[lives->preexisting + k] == PHASE_BACKWARD)
+            own->new[n_new++].value = lives->preexisting + k;
+    rows_sort(lives, own->old, own->spare, n_old);
+    rows_sort(lives, own->new, own->spare, n_new);
+    for (uint32_t i = 0; i < n_old; i++) {
+        uint32_t life = own->old[i].value, to = lives->death[life];
+        while (at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) < 0)
+            at++;
+        bool replaced = at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) == 0;
+        if (to > backward && replaced) {
+            uint32_t place = lives->death[own->new[at].value];
+            to = place < to ? place : to;
+        } else if (to > backward) {
+            to = backward;
+            own->at_least = true;
+        }
+        at += replaced;
+        finder_remove(finder, from, to, lives->size[life]);
+    }
+}
+
+/* What is alive when a turn's forward begins. */
+static void turn_measure(struct finder *finder, struct gradients *own, const struct turn *turn,
+                         uint32_t forward, struct finding *finding) {
+    const struct lives *lives = finder->lives;
+    uint32_t birth = lives->birth[lives->preexisting + forward], n = 0;
+    uint64_t bytes = 0, count = 0;
+    for (uint32_t i = 0; i < own->n_alive; i++) {
+        uint32_t life = own->alive[i];
+        if (lives->death[life] <= birth)
+            continue;
+        own->alive[n++] = life;
+        bytes += lives->size[life];
+        count += life_allocations(lives, life);
+        own->counted[life - lives->preexisting] = 1;
+    }
+    own->n_alive = n;
+    if (n == 0)
+        return;
+    finding->figure[2]++;
+    finding->per_bytes += bytes;
+    if (bytes > finding->figure[0]) {
+        finding->figure[0] = bytes;
+        finding->figure[1] = count;
+        finding->site = finder_site(finder, own->alive[0]);
+        finding->stack = lives->stack[own->alive[0]];
+    }
+    finding->from_moment = finding->from_moment == UINT32_MAX ? birth : finding->from_moment;
+    finding->to_moment = turn->end_moment - 1;
+    own->n_pairs += n + (turn->end - turn->first);
+    if (own->n_pairs <= PAIRS_MOST)
+        turn_remove(finder, own, turn, forward);
+    else
+        own->at_least = true;
+}
+
+static void gradients_add(struct finder *finder, struct gradients *own, const struct turn *turn) {
+    for (uint32_t k = turn->first; k < turn->end; k++) {
+        uint32_t life = finder->lives->preexisting + k;
+        if (finder->verdicts->category[life] == CATEGORY_GRADIENT &&
+            finder->verdicts->runs.letter[life] == PHASE_BACKWARD)
+            own->alive[own->n_alive++] = life;
+    }
+}
+
+static bool gradients_init(struct gradients *own, struct finder *finder) {
+    uint32_t n = finder->lives->count - finder->lives->preexisting;
+    uint32_t n_backward = 0;
+    for (uint32_t i = finder->lives->preexisting; i < finder->lives->count; i++)
+        n_backward += finder->verdicts->runs.letter[i] == PHASE_BACKWARD;
+    *own = (struct gradients){.alive = arena_column(finder->arena, n_backward, sizeof *own->alive),
+                              .old = arena_column(finder->arena, n_backward, sizeof *own->old),
+                              .new = arena_column(finder->arena, n_backward, sizeof *own->new),
+                              .spare = arena_column(finder->arena, n_backward, sizeof *own->spare),
+                              .counted = arena_column(finder->arena, n, 1)};
+    if (own->alive == NULL || own->old == NULL || own->new == NULL || own->spare == NULL ||
+        own->counted == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        own->counted[i] = 0;
+    return true;
+}
+
+static void gradients_drop(struct gradients *own, struct finder *finder) {
+    ARENA_DROP(finder->arena, own->counted);
+    ARENA_DROP(finder->arena, own->spare);
+    ARENA_DROP(finder->arena, own->new);
+    ARENA_DROP(finder->arena, own->old);
+    ARENA_DROP(finder->arena, own->alive);
+}
+
+/* Where no optimizer is seen, gradients that are freed now and then, or few forwards, look like accumulation. */
+static void gradients_weigh(struct finder *finder, const struct gradients *own, struct finding *finding) {
+    const struct turns *turns = &finder->verdicts->turns;
+    uint32_t freed = 0, n = finder->lives->count - finder->lives->preexisting;
+    finding->severity = (uint8_t)severity_of_saving(finding->saves, finder->timeline->peak_bytes);
+    finding->confidence = CONFIDENCE_CERTAIN;
+    if (finder->has_optimizer && turns->source != TURNS_BACKWARD)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        freed += own->counted[i] && finder->lives->request[finder->lives->preexisting + i] <= finder->made;
+    bool unsure = freed > 0 || finding->figure[2] + 1 < 3;
+    finding->confidence = unsure ? CONFIDENCE_POSSIBLE : CONFIDENCE_LIKELY;
+    finding->variant = 1;
+    if (unsure)
+        finding->severity = SEVERITY_LOW;
+    else if (finding->severity == SEVERITY_HIGH)
+        finding->severity = SEVERITY_MEDIUM;
+}
+
+static void gradients_report(struct finder *finder, struct gradients *own, struct finding *finding) {
+    const struct lives *lives = finder->lives;
+    finding->saves = finder_saves(finder);
+    if (finding->figure[2] == 0 || finding->figure[0] < finder->timeline->peak_bytes / 1000)
+        return;
+    for (uint32_t i = lives->preexisting; i < lives->count; i++)
+        if (own->counted[i - lives->preexisting])
+            finding_count(finding, lives, i);
+    finding->saves_known = true;
+    finding->figure[3] = own->at_least;
+    finding->per_n = (uint32_t)finding->figure[2];
+    finding->per_bytes /= finding->per_n;
+    gradients_weigh(finder, own, finding);
+    finder_add(finder, finding);
+}
+
+void gradients_kept_find(struct finder *finder) {
+    const struct turns *turns = &finder->verdicts->turns;
+    bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
+    struct gradients own;
+    if (turns->count < 2 || turns->source == TURNS_REPETITION ||
+        (finder->verdicts->runs.stacks == STACKS_NATIVE && !annotated))
+        return;
+    struct finding finding = {.kind = FINDING_GRADIENTS_KEPT,
+                              .unit = (uint8_t)finder_unit(finder),
+                              .from_moment = UINT32_MAX,
+                              .at_moment = finder->timeline->peak_moment};
+    if (!gradients_init(&own, finder))
+        finder->failed = true;
+    else
+        for (uint32_t i = 0; i < turns->count; i++) {
+            uint32_t forward = forward_of(finder, &turns->turn[i]);
+            if (i > 0 && forward < turns->turn[i].end)
+                turn_measure(finder, &own, &turns->turn[i], forward, &finding);
+            gradients_add(finder, &own, &turns->turn[i]);
+        }
+    if (!finder->failed)
+        gradients_report(finder, &own, &finding);
+    gradients_drop(&own, finder);
+}
+
+/* ---- sentences ---- */
+
+void gradients_kept_title(struct telling *telling) {
+    tell_bytes(telling, telling->finding->figure[0]);
+    tell(telling, " of gradients are alive when the next forward begins");
+}
+
+void gradients_kept_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_things(telling, finding->figure[1], "gradient");
+    tell(telling, finding->figure[1] == 1 ? " is" : " are");
+    tell(telling, " there when a forward begins, in ");
+    tell_things(telling, finding->figure[2], telling_unit(telling));
+    tell(telling, "; ");
+    tell_bytes(telling, finding->bytes);
+    tell(telling, " of them lie in the peak.");
+    tell_saving(telling, finding->figure[3] && finding->saves != 0
+                             ? "Set to None before the forward, at the least"
+                             : "Set to None before the forward,");
+    tell(telling,
+         finding->variant == 0
+             ? " zero_grad(set_to_none=True) behind the optimizer's step frees them in time; if they are "
+               "accumulated on purpose, this is its price."
+             : " No optimizer is seen: if gradients are accumulated on purpose, this is its price.");
+}

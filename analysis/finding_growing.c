@@ -1,0 +1,231 @@
+/*
+ * A growing buffer: an allocation is replaced by a larger one, and that again, as where torch.cat extends a cache.
+ *
+ *     first   |--------|
+ *     next          |----------|          made while the one before is alive, which goes soon after
+ *     next                   |------------|
+ *
+ * figure: [0] links of the longest chain, [1] bytes of the first, [2] of the last, [3] chains of the stack.
+ */
+#include "analysis/finder.h"
+
+#include "base/sort.h"
+
+enum {
+    SOON = 8, /* allocations within which the one before goes */
+    APART = 3,
+    LINKS_LEAST = 3,
+    LINKS_EVEN = 4 /* up to so many, lengths that rise by chance look the same */
+};
+
+/* A life that takes the place of another, or has its place taken. By rising life. */
+struct link {
+    uint32_t life, next; /* next: index of the link that takes its place; UINT32_MAX: none */
+    uint32_t before;     /* index; UINT32_MAX: none */
+    uint32_t length;     /* links up to here */
+};
+
+/* The life of the same stack that takes this one's place; UINT32_MAX: none does. */
+static uint32_t successor_of(const struct finder *finder, uint32_t life) {
+    const struct lives *lives = finder->lives;
+    const struct phase_runs *runs = &finder->verdicts->runs;
+    if (lives->death[life] >= finder->timeline->n_moments)
+        return UINT32_MAX;
+    uint32_t end = lives->preexisting + allocation_from(runs, finder->timeline, lives->death[life]);
+    uint32_t from = end > life + SOON ? end - SOON : life + 1;
+    for (uint32_t i = end; i-- > from;)
+        if (lives->stack[i] == lives->stack[life] && lives->size[i] > lives->size[life] && i - life >= APART)
+            return i;
+    return UINT32_MAX;
+}
+
+/* Pairs (life, successor), by life. NULL: no memory, or none. */
+static struct sort_row *pairs_find(struct finder *finder, uint64_t least, uint32_t *count) {
+    const struct lives *lives = finder->lives;
+    struct sort_row *rows = NULL;
+    uint32_t capacity = 0;
+    *count = 0;
+    for (uint32_t i = lives->preexisting; i < lives->count; i++) {
+        uint32_t next =
+            lives->stack[i] != 0 && lives->size[i] >= least ? successor_of(finder, i) : UINT32_MAX;
+        if (next == UINT32_MAX)
+            continue;
+        if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
+            finder->failed = true;
+            break;
+        }
+        rows[(*count)++] = (struct sort_row){i, next};
+    }
+    return rows;
+}
+
+static uint32_t link_at(const struct link *links, uint32_t count, uint32_t life) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (links[middle].life < life)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Links of all lives in pairs; the longest chain to each. NULL: no memory. */
+static struct link *links_make(struct finder *finder, const struct sort_row *pairs, uint32_t n_pairs,
+                               uint32_t *count) {
+    uint32_t n = n_pairs * 2;
+    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
+                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    struct link *links = arena_column(finder->arena, n, sizeof *links);
+    *count = 0;
+    if (rows == NULL || spare == NULL || links == NULL) {
+        finder->failed = true;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n_pairs; i++) {
+        rows[2 * i] = (struct sort_row){pairs[i].key, 0};
+        rows[2 * i + 1] = (struct sort_row){pairs[i].value, 0};
+    }
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || rows[i].key != rows[i - 1].key)
+            links[(*count)++] = (struct link){(uint32_t)rows[i].key, UINT32_MAX, UINT32_MAX, 1};
+    for (uint32_t i = 0; i < n_pairs; i++) {
+        uint32_t from = link_at(links, *count, (uint32_t)pairs[i].key),
+                 to = link_at(links, *count, pairs[i].value);
+        links[from].next = to;
+        if (links[from].length + 1 > links[to].length) {
+            links[to].length = links[from].length + 1;
+            links[to].before = from;
+        }
+    }
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, rows);
+    return links;
+}
+
+/* A chain that ends at a link grows: by enough, and few links by steps that are alike. */
+static bool chain_grows(const struct finder *finder, const struct link *links, uint32_t last) {
+    const uint64_t *size = finder->lives->size;
+    uint64_t least = UINT64_MAX, most = 0, end = size[links[last].life];
+    uint32_t at = last;
+    if (links[last].next != UINT32_MAX || links[last].length < LINKS_LEAST)
+        return false;
+    for (; links[at].before != UINT32_MAX; at = links[at].before) {
+        uint64_t step = size[links[at].life] - size[links[links[at].before].life];
+        least = step < least ? step : least;
+        most = step > most ? step : most;
+    }
+    bool even = most / 2 <= least;
+    return end / 3 >= size[links[at].life] / 2 && (even || links[last].length > LINKS_EVEN);
+}
+
+/* The chains of one stack: rows [from, to) are their last links. */
+static void stack_judge(struct finder *finder, const struct link *links, const struct sort_row *rows,
+                        uint32_t from, uint32_t to) {
+    const struct lives *lives = finder->lives;
+    uint32_t key = finder->key[rows[from].key], n_links = 0, last_of_stack = 0, n_of_stack = 0,
+             longest = from;
+    struct finding finding = {.kind = FINDING_GROWING_BUFFER,
+                              .stack = (uint32_t)rows[from].key,
+                              .site = finder->timeline->site[rows[from].key],
+                              .n_sites = 1,
+                              .saves_known = true,
+                              .at_moment = finder->timeline->peak_moment,
+                              .from_moment = UINT32_MAX,
+                              .figure = {[3] = to - from}};
+    uint64_t last_bytes = 0, peak = finder->timeline->peak_bytes;
+    bool ends_last = false;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++)
+        if (lives->stack[finder->order[at]] == finding.stack) {
+            last_of_stack = finder->order[at];
+            n_of_stack++;
+        }
+    for (uint32_t i = from; i < to; i++) {
+        const struct link *last = &links[rows[i].value];
+        n_links += last->length;
+        last_bytes += lives->size[last->life];
+        ends_last |= last->life == last_of_stack;
+        longest = last->length > links[rows[longest].value].length ? i : longest;
+    }
+    if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || last_bytes < (1u << 20) ||
+        last_bytes < peak / 1000)
+        return;
+    for (uint32_t i = from; i < to; i++)
+        for (uint32_t at = rows[i].value; at != UINT32_MAX; at = links[at].before) {
+            uint32_t life = links[at].life;
+            finding_count(&finding, lives, life);
+            finder_remove(finder, lives->birth[life], lives->death[life], lives->size[life]);
+            finding.from_moment =
+                lives->birth[life] < finding.from_moment ? lives->birth[life] : finding.from_moment;
+            finding.to_moment =
+                lives->birth[life] > finding.to_moment ? lives->birth[life] : finding.to_moment;
+            finding.figure[1] = i == longest ? lives->size[life] : finding.figure[1];
+        }
+    finding.figure[0] = links[rows[longest].value].length;
+    finding.figure[2] = lives->size[links[rows[longest].value].life];
+    finding.saves = finder_saves(finder);
+    bool few = finding.figure[0] <= LINKS_LEAST;
+    finding.severity = is_percent(last_bytes, peak, 10)  ? (few ? SEVERITY_MEDIUM : SEVERITY_HIGH)
+                       : is_percent(last_bytes, peak, 3) ? SEVERITY_MEDIUM
+                                                         : SEVERITY_LOW;
+    finding.confidence =
+        (uint8_t)confidence_of_turns((uint32_t)(finding.figure[0] < 5 ? finding.figure[0] : 5));
+    finder->blamed[finding.site] = 1;
+    finder_add(finder, &finding);
+}
+
+void growing_buffer_find(struct finder *finder) {
+    uint64_t least = finder->timeline->peak_bytes / 100000;
+    uint32_t n_pairs, n_links, n_rows = 0, n_judged = 0;
+    struct sort_row *pairs = pairs_find(finder, least < 512 ? 512 : least, &n_pairs);
+    if (pairs == NULL || finder->failed)
+        return;
+    struct link *links = links_make(finder, pairs, n_pairs, &n_links);
+    struct sort_row *rows = arena_column(finder->arena, n_links, sizeof *rows),
+                    *spare = arena_column(finder->arena, n_links, sizeof *spare);
+    finder->failed |= rows == NULL || spare == NULL;
+    for (uint32_t i = 0; !finder->failed && i < n_links; i++)
+        if (chain_grows(finder, links, i))
+            rows[n_rows++] = (struct sort_row){finder->lives->stack[links[i].life], i};
+    if (!finder->failed && n_rows > 0)
+        sort_rows(rows, spare, n_rows);
+    for (uint32_t from = 0, to; !finder->failed && from < n_rows && n_judged < FINDINGS_OF_KIND;
+         from = to, n_judged++) {
+        for (to = from; to < n_rows && rows[to].key == rows[from].key; to++)
+            continue;
+        stack_judge(finder, links, rows, from, to);
+    }
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, links);
+    ARENA_DROP(finder->arena, pairs);
+}
+
+/* ---- sentences ---- */
+
+void growing_buffer_title(struct telling *telling) {
+    tell_site(telling);
+    tell(telling, " is replaced by a larger one again and again, now ");
+    tell_bytes(telling, telling->finding->figure[2]);
+}
+
+void growing_buffer_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "From ");
+    tell_bytes(telling, finding->figure[1]);
+    tell(telling, " to ");
+    tell_bytes(telling, finding->figure[2]);
+    tell(telling, " in ");
+    tell_things(telling, finding->figure[0] - 1, "replacement");
+    if (finding->figure[3] > 1) {
+        tell(telling, ", and as many in ");
+        tell_things(telling, finding->figure[3] - 1, "other buffer");
+        tell(telling, " of this line");
+    }
+    tell(telling, ". Each is made while the one before is still there, so both count for a moment; memory "
+                  "set aside once, "
+                  "of the final size, would not.");
+    tell_saving(telling, "Without it");
+}

@@ -1,0 +1,233 @@
+/*
+ * Held over: what a turn made is still alive when the next one begins and makes the same again, so that both lie in
+ * memory: an output, a loss with its graph, a logits buffer.
+ *
+ *     turn k      |---- result -----------|
+ *     turn k + 1                 |---- result ------------|
+ *                                ^ begins
+ *
+ * figure: [0] pairs of turns that show it, [1] pairs, [2] bytes of it that are older than the recording.
+ */
+#include "analysis/finder.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+
+/* A key's pairs of turns. */
+struct held {
+    uint64_t bytes;    /* in all pairs */
+    uint32_t n_pairs;  /* that show it */
+    uint32_t n_turns;  /* that make it */
+    uint32_t n_beyond; /* lives that outlive the next turn too */
+    uint32_t n_lives;
+    uint32_t last_life;
+};
+
+/* Moment before which turn `turn` has made nothing; UINT32_MAX: there is no such turn. */
+static uint32_t begin_of(const struct finder *finder, uint32_t turn) {
+    const struct turns *turns = &finder->verdicts->turns;
+    if (turn >= turns->count || turns->turn[turn].first >= turns->turn[turn].end)
+        return UINT32_MAX;
+    return finder->lives->birth[finder->lives->preexisting + turns->turn[turn].first];
+}
+
+static bool is_candidate(const struct finder *finder, uint32_t life) {
+    uint8_t category = finder->verdicts->category[life];
+    return side_of_letter(finder->verdicts->runs.letter[life]) == SIDE_FORWARD &&
+           category != CATEGORY_PARAMETER && category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE &&
+           !finder->blamed[finder_site(finder, life)];
+}
+
+/* Is the life alive when the turn behind its own begins? `*beyond`: when the one behind that does, too. */
+static bool is_held(const struct finder *finder, uint32_t life, uint32_t turn, bool *beyond) {
+    const struct turns *turns = &finder->verdicts->turns;
+    uint32_t begin = begin_of(finder, turn + 1), let_go = finder->lives->request[life];
+    if (begin == UINT32_MAX || let_go <= begin)
+        return false;
+    *beyond = let_go > turns->turn[turn + 1].end_moment ||
+              (let_go == turns->turn[turn + 1].end_moment && let_go == finder->timeline->n_moments);
+    return true;
+}
+
+/* All lives of a key that are held, into the sums and, with `remove`, out of the curve. */
+static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyond, bool remove,
+                            struct finding *finding) {
+    const struct lives *lives = finder->lives;
+    struct held held = {0};
+    uint32_t last_turn = UINT32_MAX, last_pair = UINT32_MAX;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
+        uint32_t life = finder->order[at], turn = finder_turn(finder, life);
+        bool beyond = false;
+        if (turn == UINT32_MAX || !is_candidate(finder, life))
+            continue;
+        held.n_turns += turn != last_turn;
+        last_turn = turn;
+        if (!is_held(finder, life, turn, &beyond))
+            continue;
+        held.n_lives++;
+        held.n_beyond += beyond;
+        if (beyond && !with_beyond)
+            continue;
+        held.n_pairs += turn != last_pair;
+        last_pair = turn;
+        held.bytes += lives->size[life];
+        held.last_life = life;
+        if (finding != NULL)
+            finding_count(finding, lives, life);
+        if (remove)
+            finder_remove(finder, begin_of(finder, turn + 1), lives->death[life], lives->size[life]);
+    }
+    return held;
+}
+
+/* Seen in half of the pairs, and made again in the turn behind. What outlives that turn too is counted where it usually
+ * does not, or where two turns are all there are. */
+static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, bool *with_beyond) {
+    uint32_t n_turns = finder->verdicts->turns.count;
+    *held = key_walk(finder, key, true, false, NULL);
+    *with_beyond = n_turns == 2 || held->n_beyond * 2 < held->n_lives;
+    if (held->n_lives == 0)
+        return false;
+    if (!*with_beyond)
+        *held = key_walk(finder, key, false, false, NULL);
+    return held->n_pairs > 0 && held->n_pairs * 2 >= n_turns - 1 && held->n_turns >= 2 &&
+           held->n_turns * 2 >= n_turns;
+}
+
+/* What was there before the recording and goes in the first turn is the turn's before, where it is about as much. */
+static void older_add(struct finder *finder, struct finding *finding, uint64_t per_turn) {
+    const struct lives *lives = finder->lives;
+    const struct turn *first = &finder->verdicts->turns.turn[0];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->preexisting; i++)
+        if (lives->death[i] > first->begin_moment && lives->death[i] <= first->end_moment &&
+            lives->death[i] < finder->timeline->n_moments)
+            bytes += lives->size[i];
+    if (bytes < per_turn / 2 || bytes > per_turn + per_turn / 10)
+        return;
+    finding->figure[2] = bytes;
+    for (uint32_t i = 0; i < lives->preexisting; i++)
+        if (lives->death[i] > first->begin_moment && lives->death[i] <= first->end_moment &&
+            lives->death[i] < finder->timeline->n_moments) {
+            finding_count(finding, lives, i);
+            finder_remove(finder, first->begin_moment, lives->death[i], lives->size[i]);
+        }
+}
+
+/* Keys that are held, with the bytes of each as key of the row. NULL: no memory. */
+static struct sort_row *held_keys(struct finder *finder, uint32_t *count) {
+    struct sort_row *rows = NULL;
+    uint32_t capacity = 0;
+    *count = 0;
+    for (uint32_t key = 0; key < finder->n_stacks; key++) {
+        struct held held;
+        bool with_beyond;
+        if (finder->start[key + 1] - finder->start[key] < 2 || !key_is_held(finder, key, &held, &with_beyond))
+            continue;
+        if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
+            finder->failed = true;
+            break;
+        }
+        rows[(*count)++] = (struct sort_row){(uint64_t)held.bytes << 1 | with_beyond, key};
+    }
+    return rows;
+}
+
+/* The largest site, and how many there are. */
+static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32_t count,
+                      struct finding *finding) {
+    struct sort_row *sites = arena_column(finder->arena, count, sizeof *sites),
+                    *spare = arena_column(finder->arena, count, sizeof *spare);
+    uint64_t largest = 0;
+    if (sites == NULL || spare == NULL) {
+        finder->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        sites[i] = (struct sort_row){finder_site(finder, finder->order[finder->start[rows[i].value]]), i};
+    sort_rows(sites, spare, count);
+    for (uint32_t from = 0, to; from < count; from = to) {
+        uint64_t bytes = 0;
+        for (to = from; to < count && sites[to].key == sites[from].key; to++)
+            bytes += rows[sites[to].value].key >> 1;
+        finding->n_sites++;
+        if (bytes <= largest)
+            continue;
+        largest = bytes;
+        finding->site = (uint32_t)sites[from].key;
+        finding->stack = finder->lives->stack[finder->order[finder->start[rows[sites[from].value].value]]];
+    }
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, sites);
+}
+
+void held_over_find(struct finder *finder) {
+    const struct turns *turns = &finder->verdicts->turns;
+    uint64_t bytes = 0, peak = finder->timeline->peak_bytes;
+    uint32_t count, most = 0;
+    if (turns->count < 2)
+        return;
+    struct sort_row *rows = held_keys(finder, &count);
+    struct finding finding = {.kind = FINDING_HELD_OVER,
+                              .unit = (uint8_t)finder_unit(finder),
+                              .saves_known = true,
+                              .at_moment = finder->timeline->peak_moment,
+                              .from_moment = turns->turn[0].begin_moment,
+                              .to_moment = turns->turn[turns->count - 1].end_moment - 1};
+    for (uint32_t i = 0; rows != NULL && i < count; i++) {
+        struct held held = key_walk(finder, rows[i].value, rows[i].key & 1, true, &finding);
+        bytes += held.bytes;
+        most = held.n_pairs > most ? held.n_pairs : most;
+    }
+    if (rows == NULL || finder->failed)
+        return;
+    finding.per_n = most;
+    finding.per_bytes = bytes / most;
+    older_add(finder, &finding, finding.per_bytes);
+    finding.figure[0] = most;
+    finding.figure[1] = turns->count - 1;
+    finding.saves = finder_saves(finder);
+    sites_sum(finder, rows, count, &finding);
+    finding.confidence = (uint8_t)confidence_of_turns(most + 1);
+    finding.severity = is_percent(finding.saves, peak, 10) ? SEVERITY_MEDIUM : SEVERITY_LOW;
+    if (finding.per_bytes >= peak / 1000 && finding.per_bytes >= 1024)
+        finder_add(finder, &finding);
+    ARENA_DROP(finder->arena, rows);
+}
+
+/* ---- sentences ---- */
+
+void held_over_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_site(telling);
+    if (finding->n_sites > 1) {
+        tell(telling, " and ");
+        tell_things(telling, finding->n_sites - 1, "other call site");
+    }
+    tell(telling, finding->n_sites > 1 ? ": " : ": the ");
+    tell_bytes(telling, finding->per_bytes);
+    tell(telling, " of one ");
+    tell(telling, telling_unit(telling));
+    tell(telling, finding->n_sites > 1 ? " are still held while the next is made"
+                                       : " are still held while the next is made");
+}
+
+void held_over_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "In ");
+    words_add_count(telling->words, finding->figure[0]);
+    tell(telling, " of ");
+    words_add_count(telling->words, finding->figure[1]);
+    tell(telling, finding->figure[1] == 1 ? " pair of " : " pairs of ");
+    tell(telling, telling_unit(telling));
+    tell(telling, "s the one before's result is alive while the next is made; ");
+    tell_bytes(telling, finding->bytes);
+    tell(telling, " of it lie in the peak");
+    if (finding->figure[2] != 0) {
+        tell(telling, ", ");
+        tell_bytes(telling, finding->figure[2]);
+        tell(telling, " of what is held are older than the recording");
+    }
+    tell(telling, ".");
+    tell_saving(telling, "If the next one does not need it, and it is dropped first,");
+}

@@ -1,0 +1,304 @@
+/*
+ * A leak: a call site keeps something for good in turn after turn. A weight that stays, a state that is made once and a
+ * queue that holds the last few are none.
+ *
+ * figure: [0] kept bytes, [1] kept allocations, [2] turns that could be judged. variant: enum leak_variant.
+ */
+#include "analysis/finder.h"
+
+#include "base/sort.h"
+
+enum leak_variant { LEAK_OF_SITE, LEAK_OF_GRAPH /* everything that the turns make is kept */ };
+enum { GRAPH_KEYS = 8 };
+
+/* What of a key's allocations stays. */
+struct kept {
+    uint32_t first_turn, last_turn, n_turns; /* that keep one */
+    uint32_t last_life;
+    uint64_t bytes;
+};
+
+static bool is_kept(const struct finder *finder, uint32_t life) {
+    return finder->lives->request[life] > finder->made;
+}
+
+/* Turns whose end was seen: what is alive in an open one says nothing. */
+static uint32_t turns_judged(const struct finder *finder) {
+    const struct turns *turns = &finder->verdicts->turns;
+    return turns->count - (turns->count > 0 && !turns->closed);
+}
+
+/* The key's turns one after the other, each with how many of its allocations stay. */
+struct turn_walk {
+    const struct finder *finder;
+    uint32_t at, end; /* into finder->order */
+    uint32_t turn, n_kept, last_kept;
+    uint64_t kept_bytes;
+};
+
+static bool turn_walk_next(struct turn_walk *walk) {
+    const struct finder *finder = walk->finder;
+    uint32_t n_turns = turns_judged(finder), turn = UINT32_MAX;
+    walk->n_kept = 0;
+    walk->kept_bytes = 0;
+    for (; walk->at < walk->end; walk->at++) {
+        uint32_t life = finder->order[walk->at], own = finder_turn(finder, life);
+        if (own >= n_turns)
+            continue;
+        if (turn == UINT32_MAX)
+            turn = own;
+        if (own != turn)
+            break;
+        if (is_kept(finder, life)) {
+            walk->n_kept++;
+            walk->kept_bytes += finder->lives->size[life];
+            walk->last_kept = life;
+        }
+    }
+    walk->turn = turn;
+    return turn != UINT32_MAX;
+}
+
+/* False: it does not leak, for the reasons of verdicts that docs/report.md states. */
+static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
+    struct turn_walk walk = {.finder = finder, .at = finder->start[key], .end = finder->start[key + 1]};
+    uint32_t n_made = 0, longest = 0;
+    bool freed_before = false;
+    *kept = (struct kept){0};
+    while (turn_walk_next(&walk)) {
+        if (walk.n_kept == 0) {
+            freed_before |= kept->n_turns == 0;
+            n_made += kept->n_turns > 0;
+            continue;
+        }
+        if (kept->n_turns == 0)
+            kept->first_turn = walk.turn;
+        else if (walk.turn - kept->last_turn > longest)
+            longest = walk.turn - kept->last_turn;
+        kept->last_turn = walk.turn;
+        kept->last_life = walk.last_kept;
+        kept->bytes += walk.kept_bytes;
+        kept->n_turns++;
+        n_made++;
+    }
+    if (kept->n_turns < 2 || freed_before || (uint64_t)kept->n_turns * 10 < (uint64_t)n_made * 8)
+        return false;
+    uint64_t span = kept->last_turn - kept->first_turn, n = kept->n_turns - 1;
+    if (longest * n > 3 * span + n)
+        return false;
+    const struct turns *turns = &finder->verdicts->turns;
+    uint64_t begin = turns->turn[0].begin_moment, end = turns->turn[turns->count - 1].end_moment;
+    return (uint64_t)finder->lives->birth[kept->last_life] * 2 >= begin + end;
+}
+
+/* In repetition only the forward side tells turns. */
+static bool key_may_leak(const struct finder *finder, uint32_t key) {
+    uint32_t from = finder->start[key];
+    if (from == finder->start[key + 1])
+        return false;
+    return finder->verdicts->turns.source != TURNS_REPETITION ||
+           side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
+}
+
+/* Keys that leak, by site. NULL: no memory. */
+static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
+    struct kept kept;
+    uint32_t capacity = 0;
+    struct sort_row *rows = NULL;
+    *count = 0;
+    for (uint32_t key = 0; key < finder->n_stacks; key++) {
+        if (!key_may_leak(finder, key) || !key_leaks(finder, key, &kept))
+            continue;
+        if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
+            finder->failed = true;
+            return NULL;
+        }
+        rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_life), key};
+    }
+    struct sort_row *spare = arena_column(finder->arena, *count, sizeof *spare);
+    finder->failed |= spare == NULL;
+    if (spare != NULL && *count > 0)
+        sort_rows(rows, spare, *count);
+    ARENA_DROP(finder->arena, spare);
+    return rows;
+}
+
+/* Every kept life of some keys goes at the end of the turn that made it. */
+static void kept_remove(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
+            uint32_t life = finder->order[at], turn = finder_turn(finder, life);
+            if (turn < turns_judged(finder) && is_kept(finder, life))
+                finder_remove(finder, finder->verdicts->turns.turn[turn].end_moment,
+                              finder->lives->death[life], finder->lives->size[life]);
+        }
+}
+
+static void kept_measure(struct finder *finder, const struct sort_row *rows, uint32_t count,
+                         struct finding *finding) {
+    const struct lives *lives = finder->lives;
+    uint64_t largest = 0;
+    uint32_t first = UINT32_MAX, last = 0, turns = 0;
+    struct kept kept;
+    for (uint32_t i = 0; i < count; i++) {
+        key_leaks(finder, rows[i].value, &kept);
+        first = kept.first_turn < first ? kept.first_turn : first;
+        last = kept.last_turn > last ? kept.last_turn : last;
+        turns = kept.n_turns > turns ? kept.n_turns : turns;
+        if (kept.bytes >= largest) {
+            largest = kept.bytes;
+            finding->stack = lives->stack[kept.last_life];
+        }
+        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
+            uint32_t life = finder->order[at];
+            if (finder_turn(finder, life) >= turns_judged(finder) || !is_kept(finder, life))
+                continue;
+            finding->figure[0] += lives->size[life];
+            finding->figure[1] += life_allocations(lives, life);
+            finding_count(finding, lives, life);
+        }
+    }
+    finding->per_n = turns;
+    finding->per_bytes = finding->figure[0] / turns;
+    finding->from_moment = finder->verdicts->turns.turn[first].begin_moment;
+    finding->to_moment = finder->verdicts->turns.turn[last].end_moment - 1;
+}
+
+/* A leak that is small after ten turns ends a run of two thousand. */
+static enum finding_severity severity_of_leak(const struct finding *finding, uint64_t peak) {
+    uint64_t kept = finding->figure[0];
+    if (finding->per_n <= 2)
+        return is_percent(kept, peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
+    if (is_percent(kept, peak, 5) || is_percent(finding->per_bytes, peak, 1))
+        return SEVERITY_HIGH;
+    return is_percent(kept, peak, 1) || finding->per_bytes >= peak / 10000 ? SEVERITY_MEDIUM : SEVERITY_LOW;
+}
+
+static struct finding leak_of(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    struct finding finding = {.kind = FINDING_LEAK,
+                              .unit = (uint8_t)finder_unit(finder),
+                              .site = (uint32_t)rows[0].key,
+                              .n_sites = 1,
+                              .at_moment = finder->timeline->peak_moment,
+                              .figure = {[2] = turns_judged(finder)}};
+    kept_measure(finder, rows, count, &finding);
+    finding.confidence = (uint8_t)confidence_of_turns(finding.per_n);
+    finding.severity = (uint8_t)severity_of_leak(&finding, finder->timeline->peak_bytes);
+    return finding;
+}
+
+/* Does what the keys keep hold over half of all that is made? */
+static bool keeps_everything(const struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    uint64_t all = 0, kept = 0;
+    if (finder->verdicts->turns.source != TURNS_REPETITION || count < GRAPH_KEYS)
+        return false;
+    for (uint32_t i = finder->lives->preexisting; i < finder->lives->count; i++)
+        all += finder->lives->size[i];
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++)
+            kept += is_kept(finder, finder->order[at]) ? finder->lives->size[finder->order[at]] : 0;
+    return kept > all / 2;
+}
+
+/* The largest sites, whose savings are computed. */
+static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    struct sort_row group[FINDINGS_OF_KIND], spare[FINDINGS_OF_KIND];
+    struct finding found[FINDINGS_OF_KIND];
+    uint32_t first[FINDINGS_OF_KIND], length[FINDINGS_OF_KIND], n = 0;
+    for (uint32_t from = 0, to; from < count; from = to) {
+        for (to = from; to < count && rows[to].key == rows[from].key; to++)
+            finder->blamed[rows[to].key] = 1;
+        struct finding own = leak_of(finder, rows + from, to - from);
+        uint32_t at = n;
+        if (n == FINDINGS_OF_KIND) {
+            at = 0;
+            for (uint32_t i = 1; i < n; i++)
+                at = found[i].figure[0] < found[at].figure[0] ? i : at;
+            if (found[at].figure[0] >= own.figure[0])
+                continue;
+        } else
+            n++;
+        found[at] = own;
+        first[at] = from;
+        length[at] = to - from;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        group[i] = (struct sort_row){~found[i].figure[0], i};
+    sort_rows(group, spare, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t own = group[i].value;
+        if (i < SAVINGS_OF_KIND) {
+            kept_remove(finder, rows + first[own], length[own]);
+            found[own].saves = finder_saves(finder);
+            found[own].saves_known = true;
+        }
+        finder_add(finder, &found[own]);
+    }
+}
+
+void leak_find(struct finder *finder) {
+    if (finder->verdicts->judged.growth != GROWTH_JUDGED || turns_judged(finder) < 2)
+        return;
+    uint32_t count;
+    struct sort_row *rows = leaks_by_site(finder, &count);
+    if (rows == NULL || finder->failed)
+        return;
+    if (keeps_everything(finder, rows, count)) {
+        struct finding whole = leak_of(finder, rows, count);
+        whole.variant = LEAK_OF_GRAPH;
+        whole.severity = SEVERITY_INFO;
+        finder_add(finder, &whole);
+        for (uint32_t i = 0; i < count; i++)
+            finder->blamed[rows[i].key] = 1;
+    } else
+        leaks_of_sites(finder, rows, count);
+    ARENA_DROP(finder->arena, rows);
+}
+
+/* ---- sentences ---- */
+
+void leak_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    if (finding->variant == LEAK_OF_GRAPH) {
+        tell(telling, "everything that these ");
+        tell(telling, telling_unit(telling));
+        tell(telling, "s make is kept, ");
+        tell_bytes(telling, finding->per_bytes);
+        tell(telling, " in each");
+        return;
+    }
+    tell_site(telling);
+    tell(telling, " keeps ");
+    tell_bytes(telling, finding->per_bytes);
+    if (finding->per_n == finding->figure[2]) {
+        tell(telling, " more in every ");
+        tell(telling, telling_unit(telling));
+        return;
+    }
+    tell(telling, " more in each of ");
+    tell_things(telling, finding->per_n, telling_unit(telling));
+}
+
+void leak_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_things(telling, finding->figure[1], "allocation");
+    tell(telling, finding->figure[1] == 1 ? " of " : " with ");
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, ", made in ");
+    words_add_count(telling->words, finding->per_n);
+    tell(telling, " of ");
+    tell_things(telling, finding->figure[2], telling_unit(telling));
+    tell(telling, finding->figure[1] == 1 ? ", is" : ", are");
+    tell(telling, " there at the end of the recording; ");
+    tell_bytes(telling, finding->bytes);
+    tell(telling, " of it lie in the peak.");
+    if (finding->variant == LEAK_OF_GRAPH) {
+        tell(telling, " That is how one graph over several layers or turns looks before its backward: if "
+                      "these turns are "
+                      "layers, it is no leak.");
+        return;
+    }
+    tell_saving(telling, "Without it");
+    if (finding->per_n == 2)
+        tell(telling, " Two are the least that shows it: a third would tell it from a double buffer.");
+}

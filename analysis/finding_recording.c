@@ -1,0 +1,130 @@
+/*
+ * What the recording itself says: it ran out of memory, it stops at its highest moment, it began late.
+ */
+#include "analysis/finder.h"
+
+/* ---- out_of_memory: figure [0] asked for, [1] free on the device, [2] reserved, [3] events ---- */
+
+void out_of_memory_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    const struct device_trace *device = timeline->device;
+    if (device->n_ooms == 0)
+        return;
+    const struct oom_event *last = &device->ooms[device->n_ooms - 1];
+    uint32_t moment = last->event + 1;
+    struct finding finding = {
+        .kind = FINDING_OUT_OF_MEMORY,
+        .severity = SEVERITY_HIGH,
+        .confidence = CONFIDENCE_CERTAIN,
+        .site = timeline->site[last->stack],
+        .stack = last->stack,
+        .n_sites = last->stack != 0,
+        .from_moment = device->ooms[0].event + 1,
+        .to_moment = moment,
+        .at_moment = moment,
+        .figure = {last->size, last->device_free, timeline_reserved_at(timeline, moment), device->n_ooms}};
+    finding.bytes = timeline->live[moment];
+    finding.count = timeline_alive_at(timeline, moment, NULL, 0);
+    finder_add(finder, &finding);
+}
+
+void out_of_memory_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "out of memory: ");
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, " asked for, ");
+    tell_bytes(telling, finding->figure[1]);
+    tell(telling, " free on the device");
+}
+
+void out_of_memory_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    if (finding->site != 0) {
+        tell(telling, "Asked for by ");
+        tell_site(telling);
+        tell(telling, ". ");
+    }
+    tell_bytes(telling, finding->bytes);
+    tell(telling, " were in use");
+    if (finding->figure[2] >= finding->bytes && finding->figure[2] != 0) {
+        tell(telling, ", ");
+        tell_bytes(telling, finding->figure[2]);
+        tell(telling, " reserved");
+    }
+    tell(telling, ".");
+    if (finding->figure[3] > 1) {
+        tell(telling, " It is the last of ");
+        tell_things(telling, finding->figure[3], "such event");
+        tell(telling, ".");
+    }
+}
+
+/* ---- stops_at_peak: figure [0] start, [1] end ---- */
+
+enum { EVENTS_LEAST = 50 };
+
+void stops_at_peak_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    uint64_t start = timeline->start_bytes, peak = timeline->peak_bytes, least = peak;
+    if (timeline->device->n_events < EVENTS_LEAST || peak - start <= start / 100)
+        return;
+    for (uint32_t m = timeline->peak_moment; m < timeline->n_moments; m++)
+        least = timeline->live[m] < least ? timeline->live[m] : least;
+    if (peak - least > (peak - start) / 10)
+        return;
+    struct finding finding = {.kind = FINDING_STOPS_AT_PEAK,
+                              .severity = SEVERITY_INFO,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .bytes = peak,
+                              .count = timeline->live_at_peak,
+                              .from_moment = timeline->peak_moment,
+                              .to_moment = timeline->n_moments - 1,
+                              .at_moment = timeline->peak_moment,
+                              .figure = {start, timeline->end_bytes}};
+    finder_add(finder, &finding);
+}
+
+void stops_at_peak_title(struct telling *telling) {
+    (void)telling->finding;
+    tell(telling, "the recording ends at its highest moment");
+}
+
+void stops_at_peak_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "From ");
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, " at the beginning memory rises to ");
+    tell_bytes(telling, finding->bytes);
+    tell(telling,
+         " and never falls by a tenth of that again: what came after the recording may have been higher. "
+         "Dump after a step is complete, or in an out-of-memory observer.");
+}
+
+/* ---- starts_late: figure [0] bytes older than the recording in the peak ---- */
+
+void starts_late_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    struct finding finding = {.kind = FINDING_STARTS_LATE,
+                              .severity = SEVERITY_INFO,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .at_moment = timeline->peak_moment,
+                              .to_moment = timeline->n_moments - 1};
+    for (uint32_t i = 0; i < finder->lives->preexisting; i++)
+        finding_count(&finding, finder->lives, i);
+    finding.figure[0] = finding.bytes;
+    if (timeline->device->n_events > 0 && is_percent(finding.bytes, timeline->peak_bytes, 25))
+        finder_add(finder, &finding);
+}
+
+void starts_late_title(struct telling *telling) {
+    tell_share(telling, telling->finding->figure[0], telling->verdicts->timeline->peak_bytes);
+    tell(telling, " of the peak are older than the recording");
+}
+
+void starts_late_detail(struct telling *telling) {
+    tell_bytes(telling, telling->finding->figure[0]);
+    tell(telling, " in ");
+    tell_things(telling, telling->finding->count, "allocation");
+    tell(telling, " were there before the first event, so where they come from is not known. Put "
+                  "torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.");
+}

@@ -1,0 +1,285 @@
+/* All kinds of findings in one table, and what their files share. */
+#include "analysis/finder.h"
+
+#include "analysis/inner_keys.h"
+#include "analysis/marks.h"
+#include "base/bytes.h"
+#include "base/sort.h"
+#include "layout/site.h"
+
+/* A new kind is its file, its line here and its name in enum finding_kind. Leaks and growing buffers come first: what
+ * they blame is blamed once. */
+#define KIND(name) \
+    { #name, name##_find, name##_title, name##_detail }
+static const struct kind {
+    const char *name;
+    void (*find)(struct finder *finder);
+    void (*title)(struct telling *telling);
+    void (*detail)(struct telling *telling);
+} kinds[FINDING_KINDS] = {
+    [FINDING_OUT_OF_MEMORY] = KIND(out_of_memory),   [FINDING_LEAK] = KIND(leak),
+    [FINDING_GROWING_BUFFER] = KIND(growing_buffer), [FINDING_GRADIENTS_KEPT] = KIND(gradients_kept),
+    [FINDING_HELD_OVER] = KIND(held_over),           [FINDING_KEPT_PER_LAYER] = KIND(kept_per_layer),
+    [FINDING_FRAGMENTATION] = KIND(fragmentation),   [FINDING_RETRY_FLUSH] = KIND(retry_flush),
+    [FINDING_CACHE_CHURN] = KIND(cache_churn),       [FINDING_PRIVATE_POOL_HELD] = KIND(private_pool_held),
+    [FINDING_STOPS_AT_PEAK] = KIND(stops_at_peak),   [FINDING_STARTS_LATE] = KIND(starts_late),
+};
+
+const char *finding_kind_name(enum finding_kind kind) {
+    return kinds[kind].name;
+}
+
+const char *finding_severity_name(enum finding_severity severity) {
+    static const char *const names[] = {"info", "low", "medium", "high"};
+    return names[severity];
+}
+
+const char *finding_confidence_name(enum finding_confidence confidence) {
+    static const char *const names[] = {"possible", "likely", "certain"};
+    return names[confidence];
+}
+
+const char *finding_unit_name(enum finding_unit unit) {
+    static const char *const names[] = {NULL, "step", "turn", "layer"};
+    return names[unit];
+}
+
+enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak) {
+    return is_percent(saves, peak, 10)  ? SEVERITY_HIGH
+           : is_percent(saves, peak, 3) ? SEVERITY_MEDIUM
+                                        : SEVERITY_LOW;
+}
+
+enum finding_confidence confidence_of_turns(uint32_t turns) {
+    return turns >= 4 ? CONFIDENCE_CERTAIN : turns == 3 ? CONFIDENCE_LIKELY : CONFIDENCE_POSSIBLE;
+}
+
+uint32_t finder_turn(const struct finder *finder, uint32_t life) {
+    return turns_at(&finder->verdicts->turns, life - finder->lives->preexisting);
+}
+
+/* ---- adding ---- */
+
+void finder_add(struct finder *finder, const struct finding *finding) {
+    if (finder->failed)
+        return;
+    if (!ARENA_GROW(finder->arena, finder->finding, finder->capacity, (uint64_t)finder->count + 1))
+        finder->failed = true;
+    else
+        finder->finding[finder->count++] = *finding;
+}
+
+void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes) {
+    uint32_t n = finder->timeline->n_moments;
+    to = to < n ? to : n;
+    if (from >= to)
+        return;
+    finder->removed[from] += bytes;
+    finder->removed[to] -= bytes;
+}
+
+uint64_t finder_saves(struct finder *finder) {
+    const uint64_t *live = finder->timeline->live;
+    uint64_t removed = 0, highest = 0;
+    for (uint32_t m = 0; m < finder->timeline->n_moments; m++) {
+        removed += finder->removed[m];
+        uint64_t left = live[m] - removed;
+        highest = left > highest ? left : highest;
+    }
+    bytes_zero(finder->removed, ((size_t)finder->timeline->n_moments + 1) * sizeof *finder->removed);
+    uint64_t peak = finder->timeline->peak_bytes;
+    return peak > highest ? peak - highest : 0;
+}
+
+/* ---- what is found in ---- */
+
+static void order_fill(struct finder *finder) {
+    const struct lives *lives = finder->lives;
+    uint32_t *start = finder->start;
+    bytes_zero(start, ((size_t)finder->n_stacks + 2) * sizeof *start);
+    for (uint32_t i = lives->preexisting; i < lives->count; i++)
+        start[finder->key[lives->stack[i]] + 2]++;
+    for (uint32_t k = 0; k < finder->n_stacks; k++)
+        start[k + 2] += start[k + 1];
+    for (uint32_t i = lives->preexisting; i < lives->count; i++)
+        finder->order[start[finder->key[lives->stack[i]] + 1]++] = i;
+}
+
+static bool optimizer_is_seen(const struct verdicts *verdicts) {
+    struct mark_walk walk = {.word = "Optimizer.step#"};
+    for (uint32_t i = 0; i < verdicts->runs.count; i++)
+        if (verdicts->runs.run[i].side == SIDE_OPTIMIZER)
+            return true;
+    return marks_next(&walk, verdicts->timeline);
+}
+
+static bool finder_init(struct finder *finder, const struct verdicts *verdicts, struct arena *arena) {
+    const struct timeline *timeline = verdicts->timeline;
+    const struct lives *lives = &timeline->device->lives;
+    const struct trace *trace = timeline->trace;
+    uint32_t n_recorded = lives->count - lives->preexisting;
+    size_t n_removed = (size_t)timeline->n_moments + 1;
+    *finder =
+        (struct finder){.verdicts = verdicts,
+                        .timeline = timeline,
+                        .lives = lives,
+                        .arena = arena,
+                        .n_stacks = trace->stacks.count,
+                        .key = arena_column(arena, trace->stacks.count, sizeof(uint32_t)),
+                        .start = arena_column(arena, (uint64_t)trace->stacks.count + 2, sizeof(uint32_t)),
+                        .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
+                        .removed = arena_column(arena, n_removed, sizeof(uint64_t)),
+                        .blamed = arena_column(arena, trace->frames.count, 1),
+                        .made = n_recorded > 0 ? lives->birth[lives->count - 1] : 0,
+                        .has_optimizer = optimizer_is_seen(verdicts)};
+    if (finder->key == NULL || finder->start == NULL || finder->order == NULL || finder->removed == NULL ||
+        finder->blamed == NULL || !inner_keys_find(trace, verdicts->runs.stack_bits, finder->key, arena))
+        return false;
+    bytes_zero(finder->removed, n_removed * sizeof *finder->removed);
+    bytes_zero(finder->blamed, trace->frames.count);
+    order_fill(finder);
+    return true;
+}
+
+/* ---- order ---- */
+
+/* By falling severity, then falling bytes, then as they were found: two stable sorts, the lesser key first. */
+static bool findings_sort(struct finder *finder, struct findings *findings) {
+    uint32_t n = finder->count;
+    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
+                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    findings->finding = arena_column(finder->arena, n, sizeof *findings->finding);
+    if (rows == NULL || spare == NULL || findings->finding == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct sort_row){~finder->finding[i].bytes, i};
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i].key = (uint64_t)(SEVERITY_HIGH - finder->finding[rows[i].value].severity);
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        findings->finding[i] = finder->finding[rows[i].value];
+    findings->count = n;
+    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, finder->finding);
+    return true;
+}
+
+bool findings_find(struct verdicts *verdicts, struct arena *arena) {
+    struct finder finder;
+    if (!finder_init(&finder, verdicts, arena))
+        return false;
+    for (uint32_t i = 0; i < FINDING_KINDS && !finder.failed; i++)
+        kinds[i].find(&finder);
+    bool done = !finder.failed && findings_sort(&finder, &verdicts->findings);
+    ARENA_DROP(arena, finder.blamed);
+    ARENA_DROP(arena, finder.removed);
+    ARENA_DROP(arena, finder.order);
+    ARENA_DROP(arena, finder.start);
+    ARENA_DROP(arena, finder.key);
+    return done;
+}
+
+/* ---- telling ---- */
+
+void tell(struct telling *telling, const char *text) {
+    words_say(telling->words, text);
+}
+
+void tell_bytes(struct telling *telling, uint64_t bytes) {
+    words_add_bytes(telling->words, bytes);
+}
+
+void tell_things(struct telling *telling, uint64_t count, const char *thing) {
+    words_add_things(telling->words, count, thing);
+}
+
+void tell_share(struct telling *telling, uint64_t part, uint64_t whole) {
+    tell(telling, format_share(part, whole).text);
+}
+
+void tell_site(struct telling *telling) {
+    char text[512];
+    uint32_t length =
+        site_text(telling->verdicts->timeline->trace, telling->finding->site, text, sizeof text);
+    words_say(telling->words, text);
+    if (length >= sizeof text)
+        words_say(telling->words, "\xe2\x80\xa6");
+}
+
+const char *telling_unit(const struct telling *telling) {
+    const char *name = finding_unit_name((enum finding_unit)telling->finding->unit);
+    return name != NULL ? name : turns_unit(&telling->verdicts->turns);
+}
+
+void tell_moment(struct telling *telling, uint32_t moment) {
+    if (moment == 0) {
+        tell(telling, "before the first event");
+        return;
+    }
+    tell(telling, "after event ");
+    words_add_count(telling->words, moment - 1);
+}
+
+void tell_saving(struct telling *telling, const char *without) {
+    const struct finding *finding = telling->finding;
+    uint64_t peak = telling->verdicts->timeline->peak_bytes;
+    if (!finding->saves_known)
+        return;
+    tell(telling, " ");
+    tell(telling, without);
+    if (finding->saves == 0) {
+        tell(telling, " the peak would not fall: something else is as high.");
+        return;
+    }
+    bool little = !is_percent(finding->saves, peak, 1);
+    tell(telling, little ? " the peak would be only " : " the peak would be ");
+    tell_bytes(telling, finding->saves);
+    tell(telling, " lower");
+    if (!little) {
+        tell(telling, " (");
+        tell_share(telling, finding->saves, peak);
+        tell(telling, " of it)");
+    }
+    tell(telling, ".");
+}
+
+uint32_t finding_title(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                       uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    struct telling telling = {verdicts, finding, &words};
+    kinds[finding->kind].title(&telling);
+    return words_end(&words);
+}
+
+uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                        uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    struct telling telling = {verdicts, finding, &words};
+    kinds[finding->kind].detail(&telling);
+    return words_end(&words);
+}
+
+static void view_number(struct words *words, const char *name, int64_t number) {
+    words_say(words, name);
+    if (number < 0)
+        words_say(words, "-");
+    words_number(words, (uint64_t)(number < 0 ? -number : number));
+}
+
+uint32_t finding_view(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                      uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    const struct timeline *timeline = verdicts->timeline;
+    bool whole = finding->from_moment <= 1 && finding->to_moment + 1 >= timeline->n_moments;
+    view_number(&words, "#device=", timeline->device->ordinal);
+    view_number(&words, "&at=", (int64_t)finding->at_moment - 1);
+    if (finding->site != 0)
+        view_number(&words, "&focus=site_", finding->site);
+    if (!whole && finding->to_moment > finding->from_moment) {
+        view_number(&words, "&range=", finding->from_moment > 0 ? (int64_t)finding->from_moment - 1 : 0);
+        view_number(&words, "_", finding->to_moment);
+    }
+    return words_end(&words);
+}

@@ -1,0 +1,46 @@
+/*
+ * Text that is put together piece by piece into room that the caller has: sentences, names of places. No C library. What
+ * does not fit is counted and left out, so that a caller can ask for the length first.
+ */
+#ifndef STRATA_BASE_WORDS_H
+#define STRATA_BASE_WORDS_H
+
+#include "base/format.h"
+#include "base/text.h"
+
+/* Starts as {text, capacity, 0}. */
+struct words {
+    char *text;
+    uint32_t capacity, nbytes; /* nbytes: what has been added, room or not */
+};
+
+/* Bytes as they are, a NUL as U+FFFD. */
+void words_add(struct words *words, struct text text);
+
+/* A constant of ours, or a figure's text. */
+void words_say(struct words *words, const char *text);
+
+/* Digits without separators. */
+void words_number(struct words *words, uint64_t number);
+
+/* Terminates, and where the text was cut, takes the beginning of a character away whose end is missing. Returns the full
+ * length. */
+uint32_t words_end(struct words *words);
+
+static inline void words_add_bytes(struct words *words, uint64_t bytes) {
+    words_say(words, format_bytes(bytes).text);
+}
+
+static inline void words_add_count(struct words *words, uint64_t count) {
+    words_say(words, format_count(count).text);
+}
+
+/* "1 step", "18,204 steps". */
+static inline void words_add_things(struct words *words, uint64_t count, const char *thing) {
+    words_add_count(words, count);
+    words_say(words, " ");
+    words_say(words, thing);
+    words_say(words, count == 1 ? "" : "s");
+}
+
+#endif
