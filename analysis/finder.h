@@ -58,6 +58,9 @@ enum finding_confidence confidence_of_turns(uint32_t turns);
 /* Turn of a recorded life; UINT32_MAX: none. O(log turns). */
 uint32_t finder_turn(const struct finder *finder, uint32_t life);
 
+/* First allocation of a turn that forward() makes, else the first of the forward side; turn->end: none. O(turn). */
+uint32_t finder_forward(const struct finder *finder, const struct turn *turn);
+
 static inline uint32_t finder_site(const struct finder *finder, uint32_t life) {
     return finder->timeline->site[finder->lives->stack[life]];
 }

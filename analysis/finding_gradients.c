@@ -26,19 +26,6 @@ struct gradients {
     bool at_least;
 };
 
-/* First allocation of a turn that forward() makes, else the first of the forward side; turn.end: none. */
-static uint32_t forward_of(const struct finder *finder, const struct turn *turn) {
-    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
-    uint32_t side = turn->end;
-    for (uint32_t k = turn->first; k < turn->end; k++) {
-        if (letter[k] == PHASE_FORWARD)
-            return k;
-        if (side == turn->end && side_of_letter(letter[k]) == SIDE_FORWARD)
-            side = k;
-    }
-    return side;
-}
-
 /* Moment of the first allocation of backward behind the forward in its turn; the turn's end where there is none. */
 static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
     const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
@@ -216,7 +203,7 @@ void gradients_kept_find(struct finder *finder) {
         finder->failed = true;
     else
         for (uint32_t i = 0; i < turns->count; i++) {
-            uint32_t forward = forward_of(finder, &turns->turn[i]);
+            uint32_t forward = finder_forward(finder, &turns->turn[i]);
             if (i > 0 && forward < turns->turn[i].end)
                 turn_measure(finder, &own, &turns->turn[i], forward, &finding);
             gradients_add(finder, &own, &turns->turn[i]);

@@ -9,7 +9,10 @@
 #include "base/sort.h"
 
 enum leak_variant { LEAK_OF_SITE, LEAK_OF_GRAPH /* everything that the turns make is kept */ };
-enum { GRAPH_KEYS = 8 };
+enum {
+    GRAPH_KEYS = 8,
+    BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are looked at */
+};
 
 /* What of a key's allocations stays. */
 struct kept {
@@ -123,14 +126,32 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     return rows;
 }
 
-/* Every kept life of some keys goes at the end of the turn that made it. */
+/* When a program that does not keep a life would let it go: at the end of its turn. Where turns end with the optimizer
+ * or with backward, what comes behind it is the next turn's, but belongs to the one before as long as it is no batch. */
+static uint32_t end_of_use(const struct finder *finder, uint32_t life) {
+    const struct turns *turns = &finder->verdicts->turns;
+    const struct turn *turn = &turns->turn[finder_turn(finder, life)];
+    bool ends_early = turns->source != TURNS_PROFILER_STEP && turns->source != TURNS_REPETITION;
+    if (!ends_early || finder->verdicts->runs.letter[life] != PHASE_HOST ||
+        finder->verdicts->category[life] == CATEGORY_INPUT)
+        return turn->end_moment;
+    uint32_t allocation = life - finder->lives->preexisting;
+    if (allocation - turn->first > BEGIN_MOST)
+        return turn->end_moment;
+    for (uint32_t k = turn->first; k < allocation; k++)
+        if (finder->verdicts->runs.letter[finder->lives->preexisting + k] != PHASE_HOST)
+            return turn->end_moment;
+    return finder->lives->birth[life] + 1;
+}
+
+/* Every kept life of some keys goes when its use ends. */
 static void kept_remove(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
-            uint32_t life = finder->order[at], turn = finder_turn(finder, life);
-            if (turn < turns_judged(finder) && is_kept(finder, life))
-                finder_remove(finder, finder->verdicts->turns.turn[turn].end_moment,
-                              finder->lives->death[life], finder->lives->size[life]);
+            uint32_t life = finder->order[at];
+            if (finder_turn(finder, life) < turns_judged(finder) && is_kept(finder, life))
+                finder_remove(finder, end_of_use(finder, life), finder->lives->death[life],
+                              finder->lives->size[life]);
         }
 }
 

@@ -58,6 +58,18 @@ uint32_t finder_turn(const struct finder *finder, uint32_t life) {
     return turns_at(&finder->verdicts->turns, life - finder->lives->preexisting);
 }
 
+uint32_t finder_forward(const struct finder *finder, const struct turn *turn) {
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
+    uint32_t side = turn->end;
+    for (uint32_t k = turn->first; k < turn->end; k++) {
+        if (letter[k] == PHASE_FORWARD)
+            return k;
+        if (side == turn->end && side_of_letter(letter[k]) == SIDE_FORWARD)
+            side = k;
+    }
+    return side;
+}
+
 /* ---- adding ---- */
 
 void finder_add(struct finder *finder, const struct finding *finding) {

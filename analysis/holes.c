@@ -63,8 +63,8 @@ static uint64_t group_key(const struct segment *segment) {
 /* The segments' indices by the key of their group. NULL: no memory. */
 static struct sort_row *segments_sorted(const struct device_trace *device, struct arena *arena) {
     uint64_t n = device->n_segments == 0 ? 1 : device->n_segments;
-    struct sort_row *rows = arena_alloc(arena, n * sizeof *rows),
-                    *spare = arena_alloc(arena, n * sizeof *spare);
+    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
+                    *spare = arena_column(arena, n, sizeof *spare);
     if (rows == NULL || spare == NULL)
         return NULL;
     for (uint32_t i = 0; i < device->n_segments; i++)
@@ -173,10 +173,10 @@ static uint32_t first_event_since(const struct device_trace *device, uint32_t mo
 static bool pieces_init(struct pieces *pieces, uint64_t n_ranges, struct arena *arena,
                         struct sort_row **rows) {
     uint64_t n = n_ranges * 2 + 2;
-    *pieces = (struct pieces){.edge = arena_alloc(arena, n * sizeof *pieces->edge),
-                              .owner = arena_alloc(arena, n * sizeof *pieces->owner),
-                              .next = arena_alloc(arena, n * sizeof *pieces->next)};
-    *rows = arena_alloc(arena, n * 2 * sizeof **rows); /* the second half is the sort's */
+    *pieces = (struct pieces){.edge = arena_column(arena, n, sizeof *pieces->edge),
+                              .owner = arena_column(arena, n, sizeof *pieces->owner),
+                              .next = arena_column(arena, n, sizeof *pieces->next)};
+    *rows = arena_column(arena, n * 2, sizeof **rows); /* the second half is the sort's */
     return pieces->edge != NULL && pieces->owner != NULL && pieces->next != NULL && *rows != NULL &&
            n <= UINT32_MAX;
 }
