@@ -90,10 +90,10 @@ void tell_saving(struct telling *telling, const char *without);
 void tell_moment(struct telling *telling, uint32_t moment);
 
 /* One of each per kind; false only without memory. */
-#define FINDING_FILE(name)                      \
-    void name##_find(struct finder *finder);    \
-    void name##_title(struct telling *telling); \
-    void name##_detail(struct telling *telling);
+#define FINDING_FILE(name)                                \
+    void finding_##name##_find(struct finder *finder);    \
+    void finding_##name##_title(struct telling *telling); \
+    void finding_##name##_detail(struct telling *telling);
 
 FINDING_FILE(out_of_memory)
 FINDING_FILE(leak)

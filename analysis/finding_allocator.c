@@ -20,7 +20,7 @@ static bool releases_of(struct finder *finder, struct releases *releases) {
 /* ---- retry_flush: figure [0] flushes, [1] bytes given back in all, [2] bytes of the largest, [3] out-of-memory events
  * behind one ---- */
 
-void retry_flush_find(struct finder *finder) {
+void finding_retry_flush_find(struct finder *finder) {
     struct releases releases;
     struct finding finding = {
         .kind = FINDING_RETRY_FLUSH, .confidence = CONFIDENCE_CERTAIN, .from_moment = UINT32_MAX};
@@ -49,14 +49,14 @@ void retry_flush_find(struct finder *finder) {
         finder_add(finder, &finding);
 }
 
-void retry_flush_title(struct telling *telling) {
+void finding_retry_flush_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "nearly out of memory: ");
     tell_bytes(telling, finding->figure[2]);
     tell(telling, " of cached memory were given back to serve one request");
 }
 
-void retry_flush_detail(struct telling *telling) {
+void finding_retry_flush_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "The device had no memory left, so the allocator gave back what it had cached, ");
     tell_things(telling, finding->figure[0], "time");
@@ -87,7 +87,7 @@ static uint64_t taken_again(const struct device_trace *device, const struct rele
     return bytes < group->bytes ? bytes : group->bytes;
 }
 
-void cache_churn_find(struct finder *finder) {
+void finding_cache_churn_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
     struct releases releases;
     struct finding finding = {
@@ -115,7 +115,7 @@ void cache_churn_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
-void cache_churn_title(struct telling *telling) {
+void finding_cache_churn_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "the cache is emptied ");
     tell_things(telling, finding->figure[0], "time");
@@ -124,7 +124,7 @@ void cache_churn_title(struct telling *telling) {
     tell(telling, " of it is asked for again");
 }
 
-void cache_churn_detail(struct telling *telling) {
+void finding_cache_churn_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_bytes(telling, finding->figure[1]);
     tell(telling, " were given back to the driver and ");
@@ -141,7 +141,7 @@ void cache_churn_detail(struct telling *telling) {
 /* ---- private_pool_held: figure [0] free bytes in private pools, [1] reserved by them, [2] pools, [3] reserved in all,
  * at the end ---- */
 
-void private_pool_held_find(struct finder *finder) {
+void finding_private_pool_held_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
     struct holes_summary holes;
     struct finding finding = {.kind = FINDING_PRIVATE_POOL_HELD,
@@ -171,12 +171,12 @@ void private_pool_held_find(struct finder *finder) {
         finder_add(finder, &finding);
 }
 
-void private_pool_held_title(struct telling *telling) {
+void finding_private_pool_held_title(struct telling *telling) {
     tell_bytes(telling, telling->finding->figure[0]);
     tell(telling, " are unused in private pools, which nothing else can use");
 }
 
-void private_pool_held_detail(struct telling *telling) {
+void finding_private_pool_held_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_things(telling, finding->figure[2], "private pool");
     tell(telling,
@@ -211,7 +211,7 @@ static bool fragmented_failure(const struct finder *finder, struct finding *find
     return false;
 }
 
-void fragmentation_find(struct finder *finder) {
+void finding_fragmentation_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     const struct device_trace *device = timeline->device;
     struct finding finding = {
@@ -233,7 +233,7 @@ void fragmentation_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
-void fragmentation_title(struct telling *telling) {
+void finding_fragmentation_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_bytes(telling, finding->figure[0]);
     tell(telling, " are reserved and not in use");
@@ -244,7 +244,7 @@ void fragmentation_title(struct telling *telling) {
     }
 }
 
-void fragmentation_detail(struct telling *telling) {
+void finding_fragmentation_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     const struct timeline *timeline = telling->verdicts->timeline;
     if (finding->variant == 1) {

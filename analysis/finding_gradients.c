@@ -188,7 +188,7 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
     finder_add(finder, finding);
 }
 
-void gradients_kept_find(struct finder *finder) {
+void finding_gradients_kept_find(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
     struct gradients own;
@@ -215,12 +215,12 @@ void gradients_kept_find(struct finder *finder) {
 
 /* ---- sentences ---- */
 
-void gradients_kept_title(struct telling *telling) {
+void finding_gradients_kept_title(struct telling *telling) {
     tell_bytes(telling, telling->finding->figure[0]);
     tell(telling, " of gradients are alive when the next forward begins");
 }
 
-void gradients_kept_detail(struct telling *telling) {
+void finding_gradients_kept_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_things(telling, finding->figure[1], "gradient");
     tell(telling, finding->figure[1] == 1 ? " is" : " are");

@@ -176,7 +176,7 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
     finder_add(finder, &finding);
 }
 
-void growing_buffer_find(struct finder *finder) {
+void finding_growing_buffer_find(struct finder *finder) {
     uint64_t least = finder->timeline->peak_bytes / 100000;
     uint32_t n_pairs, n_links, n_rows = 0, n_judged = 0;
     struct sort_row *pairs = pairs_find(finder, least < 512 ? 512 : least, &n_pairs);
@@ -205,13 +205,13 @@ void growing_buffer_find(struct finder *finder) {
 
 /* ---- sentences ---- */
 
-void growing_buffer_title(struct telling *telling) {
+void finding_growing_buffer_title(struct telling *telling) {
     tell_site(telling);
     tell(telling, " is replaced by a larger one again and again, now ");
     tell_bytes(telling, telling->finding->figure[2]);
 }
 
-void growing_buffer_detail(struct telling *telling) {
+void finding_growing_buffer_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "From ");
     tell_bytes(telling, finding->figure[1]);

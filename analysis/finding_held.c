@@ -161,7 +161,7 @@ static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32
     ARENA_DROP(finder->arena, sites);
 }
 
-void held_over_find(struct finder *finder) {
+void finding_held_over_find(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     uint64_t bytes = 0, peak = finder->timeline->peak_bytes;
     uint32_t count, most = 0;
@@ -197,7 +197,7 @@ void held_over_find(struct finder *finder) {
 
 /* ---- sentences ---- */
 
-void held_over_title(struct telling *telling) {
+void finding_held_over_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_site(telling);
     if (finding->n_sites > 1) {
@@ -212,7 +212,7 @@ void held_over_title(struct telling *telling) {
                                        : " are still held while the next is made");
 }
 
-void held_over_detail(struct telling *telling) {
+void finding_held_over_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "In ");
     words_add_count(telling->words, finding->figure[0]);

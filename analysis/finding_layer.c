@@ -213,7 +213,7 @@ static void layers_report(struct finder *finder, struct layer_search *search, st
     }
 }
 
-void kept_per_layer_find(struct finder *finder) {
+void finding_kept_per_layer_find(struct finder *finder) {
     const struct phase_runs *runs = &finder->verdicts->runs;
     struct finding findings[FINDINGS_OF_KIND];
     size_t n_frames = finder->timeline->trace->frames.count;
@@ -238,7 +238,7 @@ void kept_per_layer_find(struct finder *finder) {
 
 /* ---- sentences ---- */
 
-void kept_per_layer_title(struct telling *telling) {
+void finding_kept_per_layer_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_site(telling);
     tell(telling, ": ");
@@ -250,7 +250,7 @@ void kept_per_layer_title(struct telling *telling) {
     tell(telling, ")");
 }
 
-void kept_per_layer_detail(struct telling *telling) {
+void finding_kept_per_layer_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "Backward uses up what other lines of this forward made; these stay");
     tell(telling,

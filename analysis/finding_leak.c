@@ -257,7 +257,7 @@ static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, u
     }
 }
 
-void leak_find(struct finder *finder) {
+void finding_leak_find(struct finder *finder) {
     if (finder->verdicts->judged.growth != GROWTH_JUDGED || turns_judged(finder) < 2)
         return;
     uint32_t count;
@@ -278,7 +278,7 @@ void leak_find(struct finder *finder) {
 
 /* ---- sentences ---- */
 
-void leak_title(struct telling *telling) {
+void finding_leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == LEAK_OF_GRAPH) {
         tell(telling, "everything that these ");
@@ -300,7 +300,7 @@ void leak_title(struct telling *telling) {
     tell_things(telling, finding->per_n, telling_unit(telling));
 }
 
-void leak_detail(struct telling *telling) {
+void finding_leak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_things(telling, finding->figure[1], "allocation");
     tell(telling, finding->figure[1] == 1 ? " of " : " with ");

@@ -5,7 +5,7 @@
 
 /* ---- out_of_memory: figure [0] asked for, [1] free on the device, [2] reserved, [3] events ---- */
 
-void out_of_memory_find(struct finder *finder) {
+void finding_out_of_memory_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     const struct device_trace *device = timeline->device;
     if (device->n_ooms == 0)
@@ -28,7 +28,7 @@ void out_of_memory_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
-void out_of_memory_title(struct telling *telling) {
+void finding_out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "out of memory: ");
     tell_bytes(telling, finding->figure[0]);
@@ -37,7 +37,7 @@ void out_of_memory_title(struct telling *telling) {
     tell(telling, " free on the device");
 }
 
-void out_of_memory_detail(struct telling *telling) {
+void finding_out_of_memory_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->site != 0) {
         tell(telling, "Asked for by ");
@@ -63,7 +63,7 @@ void out_of_memory_detail(struct telling *telling) {
 
 enum { EVENTS_LEAST = 50 };
 
-void stops_at_peak_find(struct finder *finder) {
+void finding_stops_at_peak_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     uint64_t start = timeline->start_bytes, peak = timeline->peak_bytes, least = peak;
     if (timeline->device->n_events < EVENTS_LEAST || peak - start <= start / 100)
@@ -84,12 +84,12 @@ void stops_at_peak_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
-void stops_at_peak_title(struct telling *telling) {
+void finding_stops_at_peak_title(struct telling *telling) {
     (void)telling->finding;
     tell(telling, "the recording ends at its highest moment");
 }
 
-void stops_at_peak_detail(struct telling *telling) {
+void finding_stops_at_peak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "From ");
     tell_bytes(telling, finding->figure[0]);
@@ -102,7 +102,7 @@ void stops_at_peak_detail(struct telling *telling) {
 
 /* ---- starts_late: figure [0] bytes older than the recording in the peak ---- */
 
-void starts_late_find(struct finder *finder) {
+void finding_starts_late_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
     struct finding finding = {.kind = FINDING_STARTS_LATE,
                               .severity = SEVERITY_INFO,
@@ -116,12 +116,12 @@ void starts_late_find(struct finder *finder) {
         finder_add(finder, &finding);
 }
 
-void starts_late_title(struct telling *telling) {
+void finding_starts_late_title(struct telling *telling) {
     tell_share(telling, telling->finding->figure[0], telling->verdicts->timeline->peak_bytes);
     tell(telling, " of the peak are older than the recording");
 }
 
-void starts_late_detail(struct telling *telling) {
+void finding_starts_late_detail(struct telling *telling) {
     tell_bytes(telling, telling->finding->figure[0]);
     tell(telling, " in ");
     tell_things(telling, telling->finding->count, "allocation");

@@ -10,7 +10,7 @@
 /* A new kind is its file, its line here and its name in enum finding_kind. Leaks and growing buffers come first: what
  * they blame is blamed once. */
 #define KIND(name) \
-    { #name, name##_find, name##_title, name##_detail }
+    { #name, finding_##name##_find, finding_##name##_title, finding_##name##_detail }
 static const struct kind {
     const char *name;
     void (*find)(struct finder *finder);
