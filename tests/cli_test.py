@@ -179,6 +179,10 @@ class Usage(Case):
             self.expect(2, verb, says=r"no snapshot was given")
 
     def test_mistyped_verb(self):
+        (self.path / "known.pickle").write_bytes((SAMPLES / "one_event.pickle").read_bytes())
+        self.expect(0, "trace_plot", "-q", "known.pickle", "-o", "known.html")
+        self.expect(0, "html", "-q", "known.pickle", "-o", "same.html")
+        self.assertEqual((self.path / "known.html").read_bytes(), (self.path / "same.html").read_bytes())
         self.expect(2, "repotr", "x.pickle", says=r'"repotr" is neither a verb nor a file; did you mean "report"\?')
         self.expect(2, "htm", says=r'did you mean "html"')
         result = self.expect(2, "zebra", says=r'"zebra" is neither')

@@ -66,11 +66,15 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
                       size_t capacity) {
     const struct compare_site *site = &diff->comparison.site[cause->row];
     bool longer = cause->bytes > 0;
-    snprintf(text, capacity,
-             "%s %s %s: an allocation lives for about %s events, %s before; %s %s alive here, %s before",
-             where, cause->n_sites == 1 ? "is" : "are", longer ? "kept longer" : "freed earlier",
-             format_count(cause->to).text, format_count(cause->from).text, format_count(site->b.count).text,
-             site->b.count == 1 ? "is" : "are", format_count(site->a.count).text);
+    char lives[160] = "";
+    /* The middle lifetime may tell the opposite: where gradients add up, the few that stay do not move it. */
+    if (longer ? cause->to > cause->from : cause->to < cause->from)
+        snprintf(lives, sizeof lives, " an allocation lives for about %s events, %s before;",
+                 format_count(cause->to).text, format_count(cause->from).text);
+    snprintf(text, capacity, "%s %s %s:%s %s %s alive here, %s before", where,
+             cause->n_sites == 1 ? "is" : "are", longer ? "kept longer" : "freed earlier", lives,
+             format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
+             format_count(site->a.count).text);
 }
 
 static void moved_text(const struct diff *diff, const struct cause *cause, const char *site, char *text,
