@@ -340,7 +340,7 @@ static uint32_t growing_find(struct allocator *a, uint16_t list, uint64_t wanted
         if (room_from(a, index, wanted))
             return index;
     }
-    return reservation_new(a, list, wanted);
+    return wanted <= RESERVATION ? reservation_new(a, list, wanted) : 0;
 }
 
 /* A block of at least `wanted` bytes of a reservation, in no list; 0: the driver has not as much. */

@@ -138,8 +138,9 @@ static bool annotations_add(struct span_list *list, const struct turns *turns) {
 bool spans_of_phases(struct spans *spans, const struct phase_runs *runs, const struct turns *turns,
                      const struct timeline *timeline, struct arena *arena) {
     struct span_list list = {.spans = spans, .timeline = timeline, .arena = arena};
-    struct cutter cutter = {
-        .runs = runs, .turns = turns, .birth = timeline->device->lives.birth + runs->first_life};
+    struct cutter cutter = {.runs = runs, .turns = turns};
+    if (runs->count != 0) /* a device without allocations has no column */
+        cutter.birth = timeline->device->lives.birth + runs->first_life;
     *spans = (struct spans){0};
     for (uint32_t i = 0; i < runs->count && runs->stacks != STACKS_NONE; i++)
         run_add(&list, &cutter, &runs->run[i]);

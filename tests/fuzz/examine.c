@@ -2,10 +2,10 @@
 
 #include "layout/groups.h"
 #include "layout/scene.h"
-#include "parser/read.h"
 #include "render/raster/raster.h"
 #include "render/report/report.h"
 #include "render/words/diagnostics.h"
+#include "tests/fuzz/recipe.h"
 #include "trace/payload.h"
 
 #include <cjson/cJSON.h>
@@ -26,13 +26,14 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-#define CHECK(condition)                                                                         \
-    do {                                                                                         \
-        if (!(condition)) {                                                                      \
-            (void)fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-            abort();                                                                             \
-        }                                                                                        \
-    } while (0)
+#define CHECK EXAMINE_CHECK
+
+void examine_check(bool holds, const char *condition, const char *file, int line) {
+    if (holds)
+        return;
+    (void)fprintf(stderr, "%s:%d: does not hold: %s\n", file, line, condition);
+    abort();
+}
 
 static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
     (void)context;
@@ -427,6 +428,19 @@ static bool read_in_blocks(struct trace *trace, const uint8_t *bytes, size_t nby
     if (!done)
         CHECK(read_code_name(error->code)[0] != '\0' && error->message[0] != '\0');
     return done && diagnostics_say(trace);
+}
+
+bool examine_read(struct trace *trace, const uint8_t *bytes, size_t nbytes, struct read_error *error) {
+    return read_in_blocks(trace, bytes, nbytes, SIZE_MAX, error);
+}
+
+bool examine_read_recipe(struct trace *trace, const uint8_t *bytes, size_t nbytes) {
+    size_t made_nbytes;
+    struct read_error error;
+    uint8_t *made = recipe_make(bytes, nbytes, &made_nbytes);
+    bool done = examine_read(trace, made, made_nbytes, &error);
+    free(made);
+    return done;
 }
 
 void examine_recording(const uint8_t *bytes, size_t nbytes) {

@@ -5,7 +5,7 @@
 #ifndef STRATA_TESTS_FUZZ_EXAMINE_H
 #define STRATA_TESTS_FUZZ_EXAMINE_H
 
-#include "trace/trace.h"
+#include "parser/read.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +19,17 @@ extern const struct arena_host fuzz_host;
 /* Reads a recording of any kind, in one block and again in small ones, which must give the same answer, and examines
  * what was read. */
 void examine_recording(const uint8_t *bytes, size_t nbytes);
+
+/* Reads a recording that a recipe makes (tests/fuzz/recipe.h). False: nothing to look at. The trace is to be released in
+ * any case. */
+bool examine_read_recipe(struct trace *trace, const uint8_t *bytes, size_t nbytes);
+
+/* Aborts and says so where something does not hold. */
+#define EXAMINE_CHECK(condition) examine_check((condition), #condition, __FILE__, __LINE__)
+void examine_check(bool holds, const char *condition, const char *file, int line);
+
+/* Reads a recording in one block. False: `error` is set. The trace is to be released in any case. */
+bool examine_read(struct trace *trace, const uint8_t *bytes, size_t nbytes, struct read_error *error);
 
 /* Reads a payload, however its pieces were broken, and examines what was read. */
 void examine_payload(const uint8_t *bytes, size_t nbytes);

@@ -1,0 +1,20 @@
+/*
+ * A snapshot made by a recipe: whatever the bytes, the result is a well-formed pickle of a memory snapshot, and what
+ * happens in it is anything: sizes around 2^31, 2^32, 2^62 and 2^64, times that run backwards, addresses that wrap, frees
+ * of what never was. So a fuzzer that mutates the recipe gets behind the reader each time.
+ *
+ *     a byte: how many devices and what else there is | records of up to RECIPE_STEP_NBYTES bytes, an event each
+ */
+#ifndef STRATA_TESTS_FUZZ_RECIPE_H
+#define STRATA_TESTS_FUZZ_RECIPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Returns a pickle of `*made_nbytes` bytes, to be freed. */
+uint8_t *recipe_make(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
+
+/* The next number of an input, taken from its front; 0 at its end. */
+uint8_t recipe_u8(const uint8_t **bytes, size_t *nbytes);
+
+#endif

@@ -1,0 +1,54 @@
+/* The page of a recipe, redacted or not, merged below a size or not, and read again: a page that was made can be read, and
+ * says the same where nothing was merged. */
+#include "cli/redact.h"
+#include "render/page/html.h"
+#include "tests/fuzz/examine.h"
+#include "tests/fuzz/recipe.h"
+#include "tests/fuzz/target.h"
+
+#include <string.h>
+
+/* Only what the page keeps in any case. */
+static void same_check(const struct trace *a, const struct trace *b) {
+    EXAMINE_CHECK(a->n_devices == b->n_devices);
+    for (uint32_t i = 0; i < a->n_devices; i++) {
+        const struct device_trace *x = &a->devices[i], *y = &b->devices[i];
+        EXAMINE_CHECK(x->n_events == y->n_events && x->lives.count == y->lives.count);
+        EXAMINE_CHECK(x->lives.count == 0 ||
+                      memcmp(x->lives.size, y->lives.size, x->lives.count * sizeof *x->lives.size) == 0);
+        EXAMINE_CHECK(x->lives.count == 0 ||
+                      memcmp(x->lives.death, y->lives.death, x->lives.count * sizeof *x->lives.death) == 0);
+    }
+}
+
+static void read_back(const struct buffer *page, const struct trace *trace, bool merged) {
+    struct trace back;
+    struct read_error error;
+    if (!examine_read(&back, page->bytes, page->nbytes, &error))
+        EXAMINE_CHECK(error.code == READ_NO_MEMORY);
+    else if (!merged)
+        same_check(trace, &back);
+    trace_release(&back);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
+    uint8_t choice = recipe_u8(&bytes, &nbytes), size = recipe_u8(&bytes, &nbytes);
+    struct html_options options = {.file = "input", .fingerprint = "xxh128:", .theme = "auto", .threads = 1};
+    struct html_outcome outcome;
+    struct trace trace;
+    if (choice & 1) /* the page without a recording has some 200 KB */
+        options.max_nbytes = 150000 + size * 1000U;
+    if (examine_read_recipe(&trace, bytes, nbytes) && (!(choice & 2) || trace_redact(&trace))) {
+        struct buffer page = {.host = arena_share(&trace.arena)};
+        enum html_result result = html_render(&page, &trace, &options, &outcome);
+        if (result == HTML_DONE) {
+            EXAMINE_CHECK(options.max_nbytes == 0 || page.nbytes <= options.max_nbytes);
+            read_back(&page, &trace, outcome.n_merged != 0 || outcome.n_hidden != 0);
+        } else {
+            EXAMINE_CHECK(result == HTML_TOO_LARGE || trace.arena.limit_hit);
+        }
+        buffer_release(&page);
+    }
+    trace_release(&trace);
+    return 0;
+}

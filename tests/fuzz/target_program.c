@@ -1,0 +1,80 @@
+/*
+ * The command line, and everything behind it:
+ *
+ *     words, one per line | "%%\n" | text of the files "rules" and "config" | "%%\n" | the snapshot "in", or a recipe for it
+ *
+ * A snapshot that begins with the byte 1 is made by the recipe behind it. Nothing outside of the folder can be named:
+ * words lose what a path would need for that.
+ */
+#include "tests/fuzz/program.h"
+#include "tests/fuzz/recipe.h"
+#include "tests/fuzz/target.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WORDS = 24, WORDS_NBYTES = 2000 };
+
+struct part {
+    const uint8_t *at;
+    size_t nbytes;
+};
+
+/* What stands before the next "%%\n"; `rest` moves behind that. */
+static struct part part_take(struct part *rest) {
+    const uint8_t *mark = rest->nbytes != 0 ? memmem(rest->at, rest->nbytes, "%%\n", 3) : NULL;
+    struct part part = *rest;
+    if (mark != NULL)
+        part.nbytes = (size_t)(mark - rest->at);
+    size_t used = mark != NULL ? part.nbytes + 3 : part.nbytes;
+    *rest = (struct part){rest->at + used, rest->nbytes - used};
+    return part;
+}
+
+/* A word cannot leave the folder, wait for the standard input, or start processes. */
+static void word_tame(char *word) {
+    for (char *c = word; *c != '\0'; c++)
+        if (*c == '/' || (c[0] == '.' && c[1] == '.'))
+            *c = '_';
+    if (strcmp(word, "batch") == 0)
+        memcpy(word, "check", 5);
+}
+
+static int words_split(char *text, char **words) {
+    static char name[] = "strata";
+    int n = 0;
+    words[n++] = name;
+    for (char *word = strtok(text, "\n"); word != NULL && n < MOST_WORDS; word = strtok(NULL, "\n")) {
+        word_tame(word);
+        words[n++] = word;
+    }
+    words[n] = NULL;
+    return n;
+}
+
+static void snapshot_write(struct part part) {
+    if (part.nbytes == 0 || part.at[0] != 1) {
+        program_write("in", part.at, part.nbytes);
+        return;
+    }
+    size_t made_nbytes;
+    uint8_t *made = recipe_make(part.at + 1, part.nbytes - 1, &made_nbytes);
+    program_write("in", made, made_nbytes);
+    free(made);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
+    char text[WORDS_NBYTES + 1], *words[MOST_WORDS + 1];
+    struct part rest = {bytes, nbytes}, line = part_take(&rest), rules = part_take(&rest);
+    if (line.nbytes > WORDS_NBYTES || memchr(line.at, '\0', line.nbytes) != NULL)
+        return -1;
+    memcpy(text, line.at, line.nbytes);
+    text[line.nbytes] = '\0';
+    program_enter();
+    program_write("rules", rules.at, rules.nbytes);
+    snapshot_write(rest);
+    program_run(words_split(text, words), words);
+    program_leave();
+    return 0;
+}
