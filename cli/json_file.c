@@ -1,6 +1,8 @@
 #include "cli/json_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,26 +13,32 @@ static const off_t nbytes_most = 64 << 20;
 
 /* ---- a tree in bounded memory: two bytes of text can make a node of a hundred ---- */
 
-enum { HEAD_NBYTES = 16 }; /* keeps the alignment of malloc */
-
 static size_t memory_left;
 
 static void *tree_alloc(size_t nbytes) {
-    size_t whole = nbytes + HEAD_NBYTES;
-    size_t *head = whole > nbytes && whole <= memory_left ? malloc(whole) : NULL;
-    if (head == NULL)
+    if (nbytes > memory_left) {
+        errno = E2BIG;
         return NULL;
-    memory_left -= whole;
-    *head = whole;
-    return (char *)head + HEAD_NBYTES;
+    }
+    void *block = malloc(nbytes);
+    if (block != NULL)
+        memory_left -= malloc_usable_size(block) < memory_left ? malloc_usable_size(block) : memory_left;
+    return block;
 }
 
 static void tree_free(void *block) {
-    if (block == NULL)
-        return;
-    size_t *head = (void *)((char *)block - HEAD_NBYTES);
-    memory_left += *head;
-    free(head);
+    memory_left += malloc_usable_size(block);
+    free(block);
+}
+
+/* Others use cJSON too: the limit holds while this parses, and what it made is plain memory. */
+static cJSON *parse_within(const char *text, size_t nbytes, size_t memory_nbytes) {
+    memory_left = memory_nbytes;
+    cJSON_InitHooks(&(cJSON_Hooks){tree_alloc, tree_free});
+    errno = 0;
+    cJSON *document = cJSON_ParseWithLength(text, nbytes);
+    cJSON_InitHooks(NULL);
+    return document;
 }
 
 /* ---- reading ---- */
@@ -52,12 +60,12 @@ cJSON *json_file_read(const char *path, size_t memory_nbytes) {
     bool plain = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= nbytes_most;
     size_t nbytes = plain ? (size_t)status.st_size : 0;
     char *text = plain ? malloc(nbytes + 1) : NULL;
-    if (text != NULL && read_all(fd, text, nbytes)) {
-        memory_left = memory_nbytes;
-        cJSON_InitHooks(&(cJSON_Hooks){tree_alloc, tree_free});
-        document = cJSON_ParseWithLength(text, nbytes);
-    }
+    errno = plain && text == NULL ? ENOMEM : 0;
+    if (text != NULL && read_all(fd, text, nbytes))
+        document = parse_within(text, nbytes, memory_nbytes);
+    int error = errno;
     free(text);
     close(fd);
+    errno = error;
     return document;
 }

@@ -193,8 +193,20 @@ static bool write_all(int fd, const void *bytes, size_t nbytes) {
     return true;
 }
 
-static bool write_and_close(int fd, const void *bytes, size_t nbytes) {
-    bool written = write_all(fd, bytes, nbytes);
+/* What is not for keeping (a pipe, some network file systems) says EINVAL or ENOTSUP: nothing is lost by that. */
+static bool sync_to_disk(int fd) {
+    while (fsync(fd) != 0) {
+        if (errno == EINVAL || errno == ENOTSUP || errno == ENOSYS || errno == EROFS)
+            return true;
+        if (errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
+/* `keep`: what is written is on the disk before this returns. */
+static bool write_and_close(int fd, const void *bytes, size_t nbytes, bool keep) {
+    bool written = write_all(fd, bytes, nbytes) && (!keep || sync_to_disk(fd));
     int error = errno;
     if (close(fd) != 0 && written)
         return false; /* network file systems say only here that the disk is full */
@@ -213,7 +225,7 @@ static bool output_write_in_place(const struct output *output, const void *bytes
     bool standard = strcmp(output->path, "-") == 0;
     int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
                       : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd >= 0 && write_and_close(fd, bytes, nbytes))
+    if (fd >= 0 && write_and_close(fd, bytes, nbytes, false))
         return true;
     if (errno == EPIPE)
         leave_quietly();
@@ -276,6 +288,30 @@ static bool temporary_commit(const char *path, bool force) {
     return rename_keeping_old(doomed_path, path);
 }
 
+/* To make its names last: a power failure would otherwise leave the old ones, or none. Below 0: errno; EACCES: it may be
+ * written but not read, so nothing can be done. */
+static int directory_open(const char *path) {
+    char directory[PATH_MAX];
+    int length = snprintf(directory, sizeof directory, "%.*s", (int)directory_length(path), path);
+    if (length < 0 || (size_t)length >= sizeof directory)
+        return -1;
+    return open(length == 0 ? "." : directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static bool directory_sync_and_close(int fd) {
+    bool done = fd < 0 || sync_to_disk(fd);
+    int error = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return done;
+}
+
+bool output_keep_names(const char *path) {
+    int fd = directory_open(path);
+    return (fd >= 0 || errno == EACCES) && directory_sync_and_close(fd);
+}
+
 /* The signals are blocked only where a file is there under a name that is not yet, or no longer, the doomed
  * one. */
 static bool temporary_write(const struct output *output, const void *bytes, size_t nbytes) {
@@ -285,7 +321,10 @@ static bool temporary_write(const struct output *output, const void *bytes, size
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (fd < 0)
         return false;
-    bool done = write_and_close(fd, bytes, nbytes);
+    bool done = write_and_close(fd, bytes, nbytes, true);
+    int directory =
+        done ? directory_open(output->path) : -1; /* so that little can fail once the name is there */
+    done = done && (directory >= 0 || errno == EACCES);
     signals_block(&before);
     done = done && temporary_commit(output->path, output->force);
     int error = errno;
@@ -293,8 +332,10 @@ static bool temporary_write(const struct output *output, const void *bytes, size
         unlink(doomed_path);
     doomed_path[0] = '\0';
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    bool kept = directory_sync_and_close(directory);
+    error = done ? errno : error;
     errno = error;
-    return done;
+    return done && kept;
 }
 
 bool output_write(const struct output *output, const void *bytes, size_t nbytes) {

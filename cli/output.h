@@ -35,8 +35,12 @@ void output_catch_signals(void);
  */
 bool output_choose(struct output *output, const struct output_request *request, const struct input *input);
 
-/* Writes the whole result. False: printed (but not for a closed pipe), and no trace of it is left. */
+/* Writes the whole result; a file's bytes and its name are on the disk when it returns. False: printed (but not for a
+ * closed pipe), and no trace of it is left, unless the disk fails behind the name's back. */
 bool output_write(const struct output *output, const void *bytes, size_t nbytes);
+
+/* Waits until what was renamed in the directory of `path` is on the disk. False: errno. */
+bool output_keep_names(const char *path);
 
 void output_release(struct output *output);
 

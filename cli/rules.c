@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum field { FIELD_FILE, FIELD_FUNCTION, FIELD_METADATA, FIELD_COUNT };
 
@@ -24,6 +25,8 @@ struct rule_list {
     const char *path;
     struct rule *rule;
     uint32_t count;
+    char *text;  /* for what an expression is held against: as long as the longest string */
+    bool failed; /* no memory while matching */
 };
 
 /* ---- reading ---- */
@@ -69,8 +72,11 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
                           category);
     if (rule.field == FIELD_COUNT)
         return rule_wrong(list, number, "no field (file, function, metadata)", field);
-    if (*expression == '\0' || regcomp(&rule.expression, expression, REG_EXTENDED | REG_NOSUB) != 0)
-        return rule_wrong(list, number, "no regular expression", expression);
+    int wrong =
+        *expression == '\0' ? REG_BADPAT : regcomp(&rule.expression, expression, REG_EXTENDED | REG_NOSUB);
+    if (wrong != 0)
+        return rule_wrong(list, number, wrong == REG_ESPACE ? "no memory" : "no regular expression",
+                          expression);
     if (list->count == RULES_MAX) {
         regfree(&rule.expression);
         return rule_wrong(list, number, "one rule more than the 1,000 allowed", expression);
@@ -92,25 +98,37 @@ static bool rules_parse(struct rule_list *list, FILE *file) {
     return done;
 }
 
+/* A pipe will do (`--rules <(...)`), a directory opens and then has no lines. */
 static bool rules_read(struct rule_list *list) {
-    FILE *file = fopen(list->path, "r");
+    FILE *file = fopen(list->path, "re");
     list->rule = calloc(RULES_MAX, sizeof *list->rule);
-    bool done = false;
-    if (file == NULL || list->rule == NULL)
+    bool opened = file != NULL && list->rule != NULL, done = opened && rules_parse(list, file);
+    if (!opened || (done && ferror(file))) {
         terminal_error(list->path, "cannot read: %s", strerror(errno));
-    else
-        done = rules_parse(list, file);
+        done = false;
+    }
     if (file != NULL)
         fclose(file);
     return done;
+}
+
+/* The workers of a batch read the file again: what can be read only once is refused. */
+static bool file_is_plain(FILE *file) {
+    struct stat status;
+    if (fstat(fileno(file), &status) != 0)
+        return false;
+    errno = S_ISDIR(status.st_mode) ? EISDIR : ESPIPE;
+    return S_ISREG(status.st_mode);
 }
 
 /* False: no memory, or the file cannot be read; errno says which. */
 static bool file_fingerprint(FILE *file, char text[FINGERPRINT_CHARACTERS + 1]) {
     struct fingerprint *fingerprint = fingerprint_new();
     unsigned char block[LINE_NBYTES];
-    if (fingerprint == NULL)
+    if (fingerprint == NULL || !file_is_plain(file)) {
+        fingerprint_free(fingerprint);
         return false;
+    }
     for (size_t n; (n = fread(block, 1, sizeof block, file)) != 0;)
         fingerprint_add(fingerprint, block, n);
     fingerprint_text(fingerprint, text);
@@ -135,45 +153,53 @@ static void rules_release(struct rule_list *list) {
     for (uint32_t i = 0; i < list->count; i++)
         regfree(&list->rule[i].expression);
     free(list->rule);
+    free(list->text);
 }
 
 /* ---- matching ---- */
 
-static bool string_meets(const struct rule *rule, const struct trace *trace, uint32_t id) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, id, &nbytes);
-    char *text = malloc((size_t)nbytes + 1);
-    if (text == NULL)
-        return false;
-    memcpy(text, bytes, nbytes);
-    text[nbytes] = '\0';
-    bool met = regexec(&rule->expression, text, 0, NULL, 0) == 0;
-    free(text);
-    return met;
+static bool text_alloc(struct rule_list *list, const struct trace *trace) {
+    uint32_t longest = 0, nbytes;
+    for (uint32_t i = 0; i < trace->strings.count; i++) {
+        trace_string(trace, i, &nbytes);
+        longest = nbytes > longest ? nbytes : longest;
+    }
+    list->text = malloc((size_t)longest + 1);
+    return list->text != NULL;
 }
 
-static uint32_t first_rule_of_frame(const struct rule_list *list, const struct trace *trace,
+static bool string_meets(struct rule_list *list, const struct rule *rule, const struct trace *trace,
+                         uint32_t id) {
+    uint32_t nbytes;
+    const uint8_t *bytes = trace_string(trace, id, &nbytes);
+    memcpy(list->text, bytes, nbytes);
+    list->text[nbytes] = '\0';
+    int answer = regexec(&rule->expression, list->text, 0, NULL, 0);
+    list->failed |= answer == REG_ESPACE;
+    return answer == 0;
+}
+
+static uint32_t first_rule_of_frame(struct rule_list *list, const struct trace *trace,
                                     const struct frame *frame) {
     for (uint32_t i = 0; i < list->count; i++) {
         const struct rule *rule = &list->rule[i];
         if (rule->field != FIELD_METADATA &&
-            string_meets(rule, trace, rule->field == FIELD_FILE ? frame->file : frame->name))
+            string_meets(list, rule, trace, rule->field == FIELD_FILE ? frame->file : frame->name))
             return i;
     }
     return UINT32_MAX;
 }
 
-static uint32_t first_rule_of_context(const struct rule_list *list, const struct trace *trace,
-                                      uint32_t context) {
+static uint32_t first_rule_of_context(struct rule_list *list, const struct trace *trace, uint32_t context) {
     uint32_t metadata = trace->contexts.context[context].user_metadata;
     for (uint32_t i = 0; i < list->count && metadata != 0; i++)
-        if (list->rule[i].field == FIELD_METADATA && string_meets(&list->rule[i], trace, metadata))
+        if (list->rule[i].field == FIELD_METADATA && string_meets(list, &list->rule[i], trace, metadata))
             return i;
     return UINT32_MAX;
 }
 
 /* The first rule of a stack is its innermost frame's or its parent's, whichever comes first. */
-static bool stacks_match(const struct rule_list *list, const struct trace *trace, uint32_t *of_stack) {
+static bool stacks_match(struct rule_list *list, const struct trace *trace, uint32_t *of_stack) {
     uint32_t *of_frame = malloc(((size_t)trace->frames.count + 1) * sizeof *of_frame);
     if (of_frame == NULL)
         return false;
@@ -200,7 +226,7 @@ struct verdict {
     uint32_t name[CATEGORY_COUNT]; /* strings; 0: not yet added */
 };
 
-static bool verdict_find(struct verdict *verdict, const struct rule_list *list, const struct trace *trace) {
+static bool verdict_find(struct verdict *verdict, struct rule_list *list, const struct trace *trace) {
     size_t n = trace->contexts.count;
     *verdict =
         (struct verdict){.of_stack = malloc((trace->stacks.count + (size_t)1) * sizeof *verdict->of_stack),
@@ -254,9 +280,9 @@ static bool lives_note(struct verdict *verdict, const struct rule_list *list, st
     return true;
 }
 
-static bool rules_note(const struct rule_list *list, struct trace *trace) {
-    struct verdict verdict;
-    bool done = verdict_find(&verdict, list, trace);
+static bool rules_note(struct rule_list *list, struct trace *trace) {
+    struct verdict verdict = {0};
+    bool done = text_alloc(list, trace) && verdict_find(&verdict, list, trace) && !list->failed;
     for (uint32_t i = 0; done && i < trace->n_devices; i++)
         done = lives_note(&verdict, list, trace, &trace->devices[i].lives);
     verdict_release(&verdict);

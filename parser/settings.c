@@ -15,6 +15,7 @@ struct spent {
     size_t nbytes; /* of strings */
 };
 
+/* NULL: no memory. */
 static cJSON *json_of(struct snapshot *snapshot, const struct value *value, int depth, struct spent *spent);
 
 static cJSON *json_of_string(const struct snapshot *snapshot, uint32_t id, struct spent *spent) {
@@ -45,29 +46,36 @@ static cJSON *json_of_float(const struct value *value) {
     return cJSON_CreateNumber(number);
 }
 
-static void item_add(struct snapshot *snapshot, cJSON *parent, const struct node_item *item, cJSON *child,
+/* Takes over `child`, which may be NULL. False: no memory. */
+static bool item_add(struct snapshot *snapshot, cJSON *parent, const struct node_item *item, cJSON *child,
                      struct spent *spent) {
-    if (item->key.tag == VALUE_NONE) {
-        cJSON_AddItemToArray(parent, child);
-        return;
+    bool in_list = item->key.tag == VALUE_NONE, added = false;
+    cJSON *key = item->key.tag == VALUE_STRING ? json_of_string(snapshot, (uint32_t)item->key.bits, spent)
+                                               : cJSON_CreateNull();
+    if (child != NULL && key != NULL && in_list)
+        added = cJSON_AddItemToArray(parent, child);
+    else if (child != NULL && key != NULL) {
+        const char *name = cJSON_IsString(key) ? key->valuestring : "?";
+        cJSON_DeleteItemFromObjectCaseSensitive(parent, name);
+        added = cJSON_AddItemToObject(parent, name, child);
     }
-    cJSON *key =
-        item->key.tag == VALUE_STRING ? json_of_string(snapshot, (uint32_t)item->key.bits, spent) : NULL;
-    const char *name = key != NULL && cJSON_IsString(key) ? key->valuestring : "?";
-    cJSON_DeleteItemFromObjectCaseSensitive(parent, name);
-    cJSON_AddItemToObject(parent, name, child);
+    if (!added)
+        cJSON_Delete(child);
     cJSON_Delete(key);
+    return added;
 }
 
 static cJSON *json_of_node(struct snapshot *snapshot, const struct value *value, int depth,
                            struct spent *spent) {
     cJSON *json = value->tag == VALUE_DICT ? cJSON_CreateObject() : cJSON_CreateArray();
-    uint32_t at = snapshot->nodes.row[value->bits].first;
+    uint32_t at = json != NULL ? snapshot->nodes.row[value->bits].first : 0;
     for (; at != 0 && ++spent->n_items <= MAX_ITEMS; at = snapshot->items.row[at - 1].next) {
         const struct node_item *item = &snapshot->items.row[at - 1];
         cJSON *child = json_of(snapshot, &item->value, depth + 1, spent);
-        if (child != NULL)
-            item_add(snapshot, json, item, child, spent);
+        if (!item_add(snapshot, json, item, child, spent)) {
+            cJSON_Delete(json);
+            return NULL;
+        }
     }
     return json;
 }

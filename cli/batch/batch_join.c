@@ -109,8 +109,13 @@ bool join_batch(struct index *index, struct batch *batch) {
         struct sidecar sidecar;
         if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED) {
             index_refuse(index, file);
-        } else if (sidecar_read(&sidecar, batch->directory, file->name, &batch->arena)) {
+            continue;
+        }
+        enum sidecar_result result = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena);
+        if (result == SIDECAR_READ) {
             index->rows[index->n_rows++] = sidecar.row;
+        } else if (result == SIDECAR_NO_MEMORY) {
+            done = false;
         } else {
             file->state = BATCH_FAILED;
             file->reason = "its sidecar has gone or cannot be read";
@@ -138,6 +143,7 @@ struct join {
     uint32_t n_rows, rows_capacity;
     struct shard_record *records;
     uint32_t n_records, records_capacity;
+    bool lacks_sidecars;  /* there is one that cannot be read */
     uint32_t n_older;     /* sidecars of older versions of Strata, */
     struct sidecar older; /* the first of them */
 };
@@ -146,27 +152,35 @@ static int text_compare(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Names in a directory with this ending, without it, sorted. Returns how many; `*names` is in the arena. */
-static uint32_t directory_names(struct batch *batch, const char *path, const char *ending, char ***names) {
+/* Names in a directory with this ending, without it, sorted; `*names` is in the arena. A directory that is not there has
+ * none. False: no memory, or it cannot be read. */
+static bool directory_names(struct batch *batch, const char *path, const char *ending, char ***names,
+                            uint32_t *n_names) {
     uint32_t count = 0, capacity = 0;
+    bool done = true;
     size_t n = strlen(ending);
     DIR *directory = opendir(path);
     char **column = NULL;
-    for (struct dirent *entry; directory != NULL && (entry = readdir(directory)) != NULL;) {
+    if (directory == NULL)
+        done = errno == ENOENT || errno == ENOTDIR;
+    errno = 0;
+    for (struct dirent *entry; directory != NULL && done && (entry = readdir(directory)) != NULL; errno = 0) {
         size_t length = strlen(entry->d_name);
-        if (length <= n || strcmp(entry->d_name + length - n, ending) != 0 ||
-            !ARENA_GROW(&batch->arena, column, capacity, (uint64_t)count + 1))
+        if (length <= n || strcmp(entry->d_name + length - n, ending) != 0)
             continue;
         char *name = batch_text(batch, "%.*s", (int)(length - n), entry->d_name);
-        if (name != NULL)
+        done = name != NULL && ARENA_GROW(&batch->arena, column, capacity, (uint64_t)count + 1);
+        if (done)
             column[count++] = name;
     }
+    done = done && errno == 0;
     if (directory != NULL)
         closedir(directory);
-    *names = column;
     if (count != 0)
-        qsort(*names, count, sizeof **names, text_compare);
-    return count;
+        qsort(column, count, sizeof *column, text_compare);
+    *names = column;
+    *n_names = count;
+    return done;
 }
 
 static struct batch_file *join_add(struct join *join, const char *input, int64_t rank, int64_t step) {
@@ -192,7 +206,15 @@ static bool version_is_older(const char *version) {
 
 static bool join_sidecar(struct join *join, const char *name) {
     struct sidecar sidecar;
-    if (!sidecar_read(&sidecar, join->batch->directory, name, &join->batch->arena)) {
+    enum sidecar_result result = sidecar_read(&sidecar, join->batch->directory, name, &join->batch->arena);
+    if (result == SIDECAR_NO_MEMORY)
+        return false;
+    if (result == SIDECAR_UNREADABLE) {
+        terminal_error(name, "its sidecar cannot be read; passed over");
+        join->lacks_sidecars = true;
+        return true;
+    }
+    if (result == SIDECAR_NONE) {
         terminal_error(name, "is not a sidecar of this version of Strata; passed over");
         return true;
     }
@@ -262,7 +284,9 @@ static bool join_record(struct join *join, const char *name) {
     const struct arena *arena = &join->batch->arena;
     char *path = batch_text(join->batch, "%s/shards/%s.json", join->batch->directory, name);
     cJSON *document = path != NULL ? json_file_read(path, arena->limit_nbytes - arena->used_nbytes) : NULL;
-    bool done = path != NULL && (document == NULL || join_record_document(join, document));
+    bool done = path != NULL && (document != NULL ? join_record_document(join, document) : errno != ENOMEM);
+    if (document == NULL && done && errno != 0 && errno != ENOENT && errno != ENXIO && errno != E2BIG)
+        join->lacks_sidecars = true;
     cJSON_Delete(document);
     return done;
 }
@@ -418,12 +442,12 @@ static bool join_entries(struct join *join) {
 static bool join_read(struct join *join) {
     struct batch *batch = join->batch;
     char **names;
-    bool done = true;
-    uint32_t count = directory_names(batch, batch->directory, ".strata.json", &names);
+    uint32_t count;
+    bool done = directory_names(batch, batch->directory, ".strata.json", &names, &count);
     for (uint32_t i = 0; done && i < count; i++)
         done = join_sidecar(join, names[i]);
     char *shards = batch_text(batch, "%s/shards", batch->directory);
-    count = shards != NULL ? directory_names(batch, shards, ".json", &names) : 0;
+    done = done && shards != NULL && directory_names(batch, shards, ".json", &names, &count);
     for (uint32_t i = 0; done && i < count; i++)
         done = join_record(join, names[i]);
     return done && index_reserve(join->index, batch->count + 2 * join->n_records + 1);
@@ -433,7 +457,7 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
     *index = (struct index){.arena = &batch->arena, .version = STRATA_VERSION};
     struct join join = {.index = index, .batch = batch};
     bool done = join_read(&join);
-    *complete = done && join_notes(&join);
+    *complete = done && join_notes(&join) && !join.lacks_sidecars;
     done = done && join_entries(&join);
     if (!done)
         terminal_error(NULL, "no memory for the index");

@@ -9,6 +9,7 @@
 #include "render/json_text.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,9 +187,8 @@ static void read_figures(struct index_row *row, const cJSON *device) {
 
 static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *arena) {
     const cJSON *sample;
-    int count = cJSON_GetArraySize(curve);
     row->samples = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *row->samples);
-    if (row->samples == NULL || count > INDEX_SAMPLES)
+    if (row->samples == NULL)
         return false;
     /* None is above the peak, since the index draws them on a scale that ends there. */
     cJSON_ArrayForEach(sample, curve) {
@@ -217,15 +217,17 @@ static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *
     return true;
 }
 
-/* The reader's sentence about a file that is cut short. NULL: it is whole. */
-static const char *read_truncation(const cJSON *document, struct arena *arena) {
+/* The reader's sentence about a file that is cut short. False: no memory. */
+static bool read_truncation(struct index_row *row, const cJSON *document, struct arena *arena) {
     const cJSON *diagnostic;
     cJSON_ArrayForEach(diagnostic, cJSON_GetObjectItemCaseSensitive(document, "diagnostics")) {
         const char *code = string_of(diagnostic, "code");
-        if (code != NULL && strcmp(code, "truncated") == 0)
-            return text_keep(arena, string_of(diagnostic, "message"));
+        if (code != NULL && strcmp(code, "truncated") == 0) {
+            row->truncation = text_keep(arena, string_of(diagnostic, "message"));
+            return row->truncation != NULL;
+        }
     }
-    return NULL;
+    return true;
 }
 
 /* Names become links and file names here, whoever wrote the sidecar. */
@@ -234,15 +236,15 @@ static bool name_is_plain(const char *name) {
     return name[0] != '\0' && name[0] != '.' && name[strspn(name, plain)] == '\0';
 }
 
-static bool read_document(struct sidecar *sidecar, const cJSON *document, const char *name,
-                          struct arena *arena) {
+static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *document, const char *name,
+                                         struct arena *arena) {
     const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
     const char *input = string_of(batch, "input"), *mtime = string_of(batch, "mtime_ns");
     int64_t ordinal = signed_of(batch, "device", INT64_MIN);
     const cJSON *figures = device_of(document, ordinal), *extra = device_of(batch, ordinal);
     if (number_of(document, "schema") != 1 || input == NULL || mtime == NULL || figures == NULL ||
-        extra == NULL)
-        return false;
+        extra == NULL || cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(extra, "curve")) > INDEX_SAMPLES)
+        return SIDECAR_NONE;
     struct index_row *row = &sidecar->row;
     row->input = text_keep(arena, input);
     row->name = text_keep(arena, name);
@@ -256,24 +258,37 @@ static bool read_document(struct sidecar *sidecar, const cJSON *document, const 
     sidecar->flags = text_keep(arena, string_of(batch, "flags"));
     sidecar->rules_fingerprint = text_keep(arena, string_of(batch, "rules_fingerprint"));
     sidecar->version = text_keep(arena, string_of(batch, "version"));
-    row->truncation = read_truncation(document, arena);
     read_figures(row, figures);
-    return row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
-           sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
-           read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
-           read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena);
+    bool kept = row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
+                sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
+                read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
+                read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena) &&
+                read_truncation(row, document, arena);
+    return kept ? SIDECAR_READ : SIDECAR_NO_MEMORY;
 }
 
-bool sidecar_read(struct sidecar *sidecar, const char *directory, const char *name, struct arena *arena) {
+/* A loop of links, a socket or a tree of gigabytes is nobody's sidecar. */
+static enum sidecar_result result_of_errno(int error) {
+    if (error == ENOMEM)
+        return SIDECAR_NO_MEMORY;
+    bool none = error == 0 || error == ENOENT || error == ELOOP || error == ENXIO || error == E2BIG;
+    return none ? SIDECAR_NONE : SIDECAR_UNREADABLE;
+}
+
+enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory, const char *name,
+                                 struct arena *arena) {
     *sidecar = (struct sidecar){0};
     char *path;
-    if (!name_is_plain(name) || asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
-        return false;
+    if (!name_is_plain(name))
+        return SIDECAR_NONE;
+    if (asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
+        return SIDECAR_NO_MEMORY;
     cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes);
-    bool done = document != NULL && read_document(sidecar, document, name, arena);
+    enum sidecar_result result =
+        document != NULL ? read_document(sidecar, document, name, arena) : result_of_errno(errno);
     cJSON_Delete(document);
     free(path);
-    return done;
+    return result;
 }
 
 static bool output_exists(const struct batch *batch, const struct batch_file *file, const char *ending) {
@@ -289,7 +304,7 @@ bool sidecar_is_current(const struct batch *batch, const struct batch_file *file
     struct sidecar sidecar;
     struct arena arena;
     arena_init(&arena, batch->arena.host, batch->arena.limit_nbytes);
-    bool current = sidecar_read(&sidecar, batch->directory, file->name, &arena) &&
+    bool current = sidecar_read(&sidecar, batch->directory, file->name, &arena) == SIDECAR_READ &&
                    strcmp(sidecar.row.input, file->input) == 0 && sidecar.row.input_nbytes == file->nbytes &&
                    sidecar.mtime_ns == file->mtime_ns && sidecar.row.rank == file->rank &&
                    sidecar.row.step == file->step && strcmp(sidecar.flags, batch->settings->flags) == 0 &&

@@ -21,9 +21,16 @@ struct sidecar {
     const char *flags, *rules_fingerprint, *version; /* "": none */
 };
 
-/* Reads DIRECTORY/NAME.strata.json; strings go into `arena`. False: not there, or not of a batch; nothing is
- * printed. */
-bool sidecar_read(struct sidecar *sidecar, const char *directory, const char *name, struct arena *arena);
+enum sidecar_result {
+    SIDECAR_READ,
+    SIDECAR_NONE,       /* not there, or not of a batch */
+    SIDECAR_UNREADABLE, /* there, and the system does not let it be read */
+    SIDECAR_NO_MEMORY
+};
+
+/* Reads DIRECTORY/NAME.strata.json; strings go into `arena`. Nothing is printed. */
+enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory, const char *name,
+                                 struct arena *arena);
 
 /* Whether the file's outputs are there and were made of it, as it is now, with these options. */
 bool sidecar_is_current(const struct batch *batch, const struct batch_file *file);

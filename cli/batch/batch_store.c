@@ -141,15 +141,18 @@ static void staged_path(const struct store *store, const struct batch_file *file
         *path = NULL;
 }
 
+/* The names of the others are on the disk before that of the sidecar, which vouches for them. */
 const char *store_commit(const struct store *store, struct batch *batch, const struct batch_file *file) {
     const char *reason = NULL;
     for (size_t i = batch->settings->png ? 0 : 1; reason == NULL && i < N_ENDINGS; i++) {
         char *from;
         const char *to = batch_text(batch, "%s/%s%s", batch->directory, file->name, endings[i]);
+        bool last = i == N_ENDINGS - 1;
         staged_path(store, file, endings[i], &from);
         if (from == NULL || to == NULL)
             reason = "no memory";
-        else if (rename(from, to) != 0)
+        else if ((last && !output_keep_names(to)) || rename(from, to) != 0 ||
+                 (last && !output_keep_names(to)))
             reason = batch_text(batch, "cannot write %s: %s", to, strerror(errno));
         free(from);
     }

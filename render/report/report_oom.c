@@ -6,6 +6,7 @@
 #include "layout/site.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct known_settings {
     uint64_t split_bytes;
     enum known collects; /* garbage_collection_threshold */
     double threshold;
+    bool no_memory; /* to read them */
 };
 
 /* What is needed of every event, computed once. */
@@ -99,7 +101,9 @@ static struct known_settings allocator_of(const struct trace *trace, const struc
     struct known_settings allocator = {0};
     uint32_t nbytes;
     const uint8_t *text = trace_string(trace, trace->settings, &nbytes);
+    errno = 0;
     cJSON *settings = cJSON_ParseWithLength((const char *)text, nbytes);
+    allocator.no_memory = settings == NULL && errno == ENOMEM;
     const cJSON *flag = cJSON_GetObjectItemCaseSensitive(settings, "expandable_segments");
     const cJSON *threshold = cJSON_GetObjectItemCaseSensitive(settings, "garbage_collection_threshold");
     allocator.expandable = cJSON_IsBool(flag) ? (cJSON_IsTrue(flag) ? ON : OFF) : conf_expandable(settings);
@@ -161,7 +165,7 @@ bool report_ooms_prepare(struct report_device *report) {
         ground->risen_bytes += report->growth.sites[i].risen_bytes;
         ground->slope_bytes += report->growth.sites[i].slope_bytes;
     }
-    return true;
+    return !ground->allocator.no_memory;
 }
 
 /* ---- words ---- */

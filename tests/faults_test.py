@@ -1,0 +1,454 @@
+#!/usr/bin/env python3
+"""What the program does when the system lets it down: memory, calls and disks that fail, files that are none, two runs at
+once, and ends at any moment. It answers 0 only with the bytes of a good run; otherwise it says what was wrong, and leaves
+neither a partial file nor a temporary one.
+
+Environment: STRATA, path of the program; FAULTS, path of the library that makes calls fail (faults/faults.c);
+FAULTS_ALL=1 lets every single allocation of every case fail (a quarter of an hour) instead of some 60 of each.
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import pickle
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+FAULTS = os.environ.get("FAULTS", str(pathlib.Path(STRATA).parent / "tests" / "libfaults.so"))
+SAMPLES = ROOT / "samples"
+TIMEOUT_S = 60
+POINTS = 60
+RULES = "optimizer_state file optim\nactivation function ^forward$\nparameter metadata weights\n"
+
+
+def small():
+    """A snapshot that has something of everything and is quick to read."""
+    frames = [{"name": "forward", "filename": "/home/user/train.py", "line": 41},
+              {"name": "void at::native<lambda at /home/user/k.cu>()", "filename": "/home/user/k.cu", "line": 7}]
+    trace = []
+    for i in range(12):
+        trace.append({"action": "alloc", "addr": (i + 1) << 21, "size": 1000 + i, "stream": i % 2, "time_us": i, "frames": frames,
+                      "user_metadata": "weights", "compile_context": "0/1"})
+        if i % 3 == 0:
+            trace.append({"action": "free_requested", "addr": (i + 1) << 21, "size": 1000 + i, "stream": 0, "time_us": i,
+                          "frames": frames[:1]})
+            trace.append({"action": "free_completed", "addr": (i + 1) << 21, "size": 1000 + i, "stream": 0, "time_us": i,
+                          "frames": []})
+    trace.append({"action": "oom", "addr": 0, "size": 1 << 30, "device_free": 5, "stream": 0, "time_us": 99, "frames": frames})
+    block = {"address": 12 << 21, "size": 2048, "requested_size": 1011, "state": "active_allocated", "frames": frames}
+    segment = {"device": 0, "address": 12 << 21, "total_size": 1 << 21, "allocated_size": 2048, "active_size": 2048,
+               "requested_size": 1011, "stream": 1, "segment_type": "small", "segment_pool_id": (0, 0),
+               "blocks": [block, {"address": (12 << 21) + 2048, "size": (1 << 21) - 2048, "requested_size": 0,
+                                  "state": "inactive", "frames": []}]}
+    settings = {"expandable_segments": True, "PYTORCH_CUDA_ALLOC_CONF": "a:b", "list": [1, 2.5, None, {"x": "y"}]}
+    notes = [{"name": name, "stage": stage, "time_us": at, "device": 0}
+             for name, stage, at in (("step", "START", 1), ("step", "END", 8))]
+    return {"segments": [segment], "device_traces": [trace], "allocator_settings": settings, "external_annotations": notes}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="strata-faults-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        (self.folder / "in").mkdir()
+        data = pickle.dumps(small(), protocol=4)
+        for name, content in (("s.pickle", data), ("s.pickle.gz", gzip.compress(data)), ("rules", RULES.encode()),
+                              ("s.json", json.dumps(small()).encode())):
+            (self.folder / "in" / name).write_bytes(content)
+
+    def strata(self, *arguments, fault="", log=None, **options):
+        environment = {**os.environ, "LC_ALL": "C"}
+        if fault or log:
+            environment.update(LD_PRELOAD=FAULTS, FAULT=fault)
+        if log:
+            environment["FAULT_LOG"] = str(log)
+        return subprocess.run([STRATA, *map(str, arguments)], capture_output=True, timeout=TIMEOUT_S, cwd=self.folder,
+                              env=environment, **options)
+
+    def calls(self, *arguments):
+        """The calls of a good run, in order, and how often each kind was made."""
+        log = self.folder / "log"
+        log.unlink(missing_ok=True)
+        done = self.strata(*arguments, log=log)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line.rsplit(" ", 1) for line in log.read_text().splitlines()]
+        log.unlink()
+        totals = {name[6:]: int(number) for name, number in lines if name.startswith("total ")}
+        return [name for name, _ in lines if not name.startswith("total ")], totals
+
+    def outputs(self, folder="out"):
+        """Every file below `folder`, hidden ones too."""
+        path = self.folder / folder
+        return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if not file.is_dir()}
+
+    def empty(self, folder="out"):
+        shutil.rmtree(self.folder / folder, ignore_errors=True)
+        (self.folder / folder).mkdir()
+
+
+def points(total):
+    if os.environ.get("FAULTS_ALL") or total <= POINTS:
+        return range(1, total + 1)
+    return sorted(random.Random(total).sample(range(1, total + 1), POINTS))
+
+
+VERBS = {
+    "report": ["report", "in/s.pickle", "-o", "out/x"],
+    "markdown, filter": ["report", "--markdown", "in/s.pickle", "-o", "out/x", "--hide-internal"],
+    "json of gzip": ["report", "--json", "--top=0", "in/s.pickle.gz", "-o", "out/x"],
+    "report of json": ["report", "in/s.json", "-o", "out/x", "--group=stack"],
+    "report of page": ["report", "--json", "in/page.html", "-o", "out/x"],
+    "png": ["png", "in/s.pickle", "-o", "out/x", "--width=320", "--height=240", "--rules=in/rules"],
+    "html": ["html", "in/s.pickle", "-o", "out/x", "--redact", "--title=x"],
+}
+
+
+class Sweep(Case):
+    def setUp(self):
+        super().setUp()
+        self.empty()
+        done = self.strata("html", "in/s.pickle", "-o", "in/page.html")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def check(self, words, fault, good):
+        self.empty()
+        done = self.strata(*words, fault=fault)
+        got = self.outputs()
+        self.assertIn(done.returncode, (0, 1), (fault, done.stderr))
+        if done.returncode == 0:
+            self.assertEqual(got, good, f"{fault}: success, and other content")
+        else:
+            self.assertEqual(got, {}, f"{fault}: failure, and files")
+            self.assertRegex(done.stderr, rb"^strata: ", fault)
+        return done.returncode
+
+    def sweep(self, kind, how=""):
+        failed = 0
+        for name, words in VERBS.items():
+            self.empty()
+            _, totals = self.calls(*words)
+            good = self.outputs()
+            self.assertEqual(list(good), ["x"])
+            with self.subTest(verb=name, kind=kind, how=how):
+                for nth in points(totals[kind]):
+                    failed += self.check(words, f"{kind}:{nth}{how}", good)
+        return failed
+
+    def test_memory(self):
+        self.assertGreater(self.sweep("malloc"), 100)
+
+    def test_memory_from_then_on(self):
+        self.assertGreater(self.sweep("malloc", ":on"), 100)
+
+    def test_writes(self):
+        for how in (":28", ":5", ":122"):  # ENOSPC, EIO, EDQUOT
+            self.assertEqual(self.sweep("write", how), len(VERBS))
+        self.assertEqual(self.sweep("write", ":short"), 0)
+        self.assertEqual(self.sweep("write", ":4"), 0)  # EINTR: again
+
+    def test_reads(self):
+        self.assertGreaterEqual(self.sweep("read"), len(VERBS))
+        self.assertEqual(self.sweep("read", ":short"), 0)
+        self.assertEqual(self.sweep("read", ":4"), 0)
+
+    def test_fsync(self):
+        self.sweep_names("fsync", ":5")
+        self.assertEqual(self.sweep("fsync", ":22"), 0)  # EINVAL: there is nothing to keep
+
+    def sweep_names(self, kind, how):
+        """The same, where the file may be there whole although the answer is a failure: its name was not kept."""
+        for name, words in VERBS.items():
+            self.empty()
+            _, totals = self.calls(*words)
+            good = self.outputs()
+            for nth in range(1, totals[kind] + 1):
+                with self.subTest(verb=name, nth=nth):
+                    self.empty()
+                    done = self.strata(*words, fault=f"{kind}:{nth}{how}")
+                    self.assertEqual(done.returncode, 1, done.stderr)
+                    self.assertIn(self.outputs(), ({}, good) if nth > 1 else ({},))
+
+    def test_close_rename_open(self):
+        self.sweep("close")
+        self.assertEqual(self.sweep("rename"), len(VERBS))
+        self.assertGreaterEqual(self.sweep("fstat"), len(VERBS))
+
+    def test_open(self):
+        self.sweep_open()
+
+    def sweep_open(self):
+        for name, words in VERBS.items():
+            self.empty()
+            _, totals = self.calls(*words)
+            good = self.outputs()
+            for nth in range(1, totals["open"] + 1):
+                with self.subTest(verb=name, nth=nth):
+                    self.empty()
+                    done = self.strata(*words, fault=f"open:{nth}:24")
+                    self.assertIn(done.returncode, (0, 1))
+                    self.assertIn(self.outputs(), ({}, good) if done.returncode else (good,))
+
+    def test_threads(self):
+        self.sweep("thread")
+
+    def test_the_order_of_calls(self):
+        """Bytes are on the disk before the name is, and the name before success is told."""
+        for words in VERBS.values():
+            self.empty()
+            calls, _ = self.calls(*words)
+            rename = calls.index("rename")
+            self.assertIn("fsync", calls[calls.index("write"):rename])
+            self.assertIn("fsync", calls[rename:])
+
+
+class Batch(Case):
+    """The same for many files: each worker has its own calls, which fail at the same place in all of them."""
+
+    words = ["batch", "in", "-o", "out", "-j1", "--png"]
+
+    def setUp(self):
+        super().setUp()
+        for name in ("rules", "s.json", "s.pickle.gz"):
+            (self.folder / "in" / name).unlink()
+        shutil.copy(SAMPLES / "one_event.pickle", self.folder / "in" / "rank1.pickle")
+        self.empty()
+        self.totals = self.calls(*self.words)[1]
+        self.good = self.outputs()
+        self.assertEqual(len(self.good), 9, list(self.good))
+
+    def check(self, fault):
+        self.empty()
+        done = self.strata(*self.words, fault=fault)
+        got = self.outputs()
+        self.assertIn(done.returncode, (0, 1, 4), (fault, done.stderr))
+        hidden = [name for name in got if name.startswith(".")]
+        if done.returncode == 0:
+            self.assertEqual(got, self.good, f"{fault}: success, and other content")
+            return 0
+        self.assertRegex(done.stderr, rb"strata: ", fault)
+        self.assertEqual(hidden, [], fault)
+        for name, content in got.items():
+            if name in self.good and not name.startswith(("index", "summary", "shards")):
+                self.assertEqual(content, self.good[name], f"{fault}: {name}")
+        if done.returncode == 4:
+            summary = json.loads(got["summary.json"])
+            self.assertTrue(summary["failed"], fault)
+            for row in summary["rows"]:
+                for output in ("page", "png", "sidecar"):
+                    self.assertIn(row[output], got, fault)
+        return 1
+
+    def test_memory(self):
+        failed = sum(self.check(f"malloc:{nth}{how}") for how in ("", ":on") for nth in points(2 * self.totals["malloc"])[::4])
+        self.assertGreater(failed, 8)
+
+    def test_calls(self):
+        for kind in ("write", "fsync", "rename", "open", "mkdir", "fork", "thread", "close", "read"):
+            for nth in range(1, 12):
+                self.check(f"{kind}:{nth}:28")
+
+    def test_index(self):
+        words = ["batch", "--index", "out"]
+        _, totals = self.calls(*words)
+        for kind in ("malloc", "write", "fsync", "rename", "open"):
+            for nth in points(totals[kind])[::1 if kind != "malloc" else 3]:
+                done = self.strata(*words, fault=f"{kind}:{nth}:28")
+                with self.subTest(kind=kind, nth=nth):
+                    self.assertIn(done.returncode, (0, 1, 4), done.stderr)
+                    got = self.outputs()
+                    self.assertEqual(set(got), set(self.good))
+                    if done.returncode == 0:
+                        self.assertEqual(got, self.good)
+
+
+class Places(Case):
+    """What is no file, wherever a file is named."""
+
+    def setUp(self):
+        super().setUp()
+        self.empty()
+        os.mkfifo(self.folder / "pipe")
+        (self.folder / "loop").symlink_to("loop")
+        (self.folder / "nowhere").symlink_to("out/there")
+        (self.folder / "full").symlink_to("/dev/full")
+
+    def refused(self, *words, code=1):
+        done = self.strata(*words)
+        self.assertEqual(done.returncode, code, (words, done.stderr))
+        self.assertRegex(done.stderr, rb"^strata: ")
+        return done.stderr
+
+    def test_inputs(self):
+        for verb in ("report", "png", "html"):
+            for name in ("in", "loop", "nowhere", "/dev/null", "in/s.pickle/x", "", "x" * 5000):
+                self.refused(verb, name, "-o", "out/x")
+            self.assertEqual(self.outputs(), {})
+            writer = subprocess.Popen(["sh", "-c", "cat in/s.pickle > pipe"], cwd=self.folder)
+            self.assertEqual(self.strata(verb, "pipe", "-o", "out/x").returncode, 0)
+            writer.wait()
+            (self.folder / "out" / "x").unlink()
+
+    def test_rules(self):
+        for verb in ("report", "png", "html"):
+            for name in ("in", "loop", "nowhere", "out/none"):
+                self.refused(verb, "in/s.pickle", "--rules", name, "-o", "out/x")
+            writer = subprocess.Popen(["sh", "-c", "cat in/rules > pipe"], cwd=self.folder)
+            self.assertEqual(self.strata(verb, "in/s.pickle", "--rules", "pipe", "-o", "out/x").returncode, 0)
+            writer.wait()
+            (self.folder / "out" / "x").unlink()
+            self.assertEqual(self.strata(verb, "in/s.pickle", "--rules", "/dev/null", "-o", "out/x").returncode, 0)
+            (self.folder / "out" / "x").unlink()
+        writer = subprocess.Popen(["sh", "-c", "cat in/rules > pipe"], cwd=self.folder)
+        for name in ("in", "pipe"):
+            self.assertIn(b"cannot read", self.refused("batch", "in/s.pickle", "-o", "b", "--rules", name))
+        writer.kill()
+        writer.wait()
+
+    def test_outputs(self):
+        for verb in ("report", "png", "html"):
+            for name in ("loop", "full", "/dev/full", "in/s.pickle/x", "out/none/x", "out/" + "x" * 300):
+                self.refused(verb, "in/s.pickle", "-o", name)
+            self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "/dev/null").returncode, 0)
+            reader = subprocess.Popen(["cat", "pipe"], cwd=self.folder, stdout=subprocess.PIPE)
+            self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "pipe").returncode, 0)
+            self.assertGreater(len(reader.communicate()[0]), 500)
+            self.assertEqual(self.outputs(), {})
+            self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "out").returncode, 0)
+            self.assertEqual(len(self.outputs()), 1)
+            self.empty()
+
+    def test_links_are_followed_and_kept(self):
+        (self.folder / "out" / "real").write_text("old")
+        (self.folder / "link").symlink_to("out/real")
+        self.refused("html", "in/s.pickle", "-o", "link")
+        self.assertEqual(self.strata("html", "in/s.pickle", "-f", "-o", "link").returncode, 0)
+        self.assertTrue((self.folder / "link").is_symlink())
+        self.assertIn(b"<html", (self.folder / "out" / "real").read_bytes()[:2000])
+
+    def test_batch(self):
+        (self.folder / "dumps").mkdir()
+        shutil.copy(self.folder / "in" / "s.pickle", self.folder / "dumps" / "rank0.pickle")
+        os.mkfifo(self.folder / "dumps" / "rank1.pickle")
+        (self.folder / "dumps" / "rank2.pickle").symlink_to("/dev/zero")
+        (self.folder / "dumps" / "rank3.pickle").symlink_to("rank3.pickle")
+        (self.folder / "dumps" / "rank4.pickle").mkdir()
+        done = self.strata("batch", "dumps", "-o", "b")
+        self.assertIn(done.returncode, (0, 4), done.stderr)
+        self.assertEqual([row["rank"] for row in json.loads((self.folder / "b" / "summary.json").read_text())["rows"]], [0])
+        for where in ("in/s.pickle", "pipe", "loop", "/dev/full", "in/s.pickle/x"):
+            self.refused("batch", "dumps/rank0.pickle", "-o", where)
+        for where in ("in/s.pickle", "loop", "out/none", "/dev/null"):
+            self.refused("batch", "--index", where)
+
+    def test_full_disk(self):
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+        for verb in ("report", "png", "html"):
+            done = self.strata(verb, "in/s.pickle", "-o", "out/x", *(["--json"] if verb == "report" else []), preexec_fn=limited)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(b"cannot write: File too large", done.stderr)
+            self.assertEqual(self.outputs(), {})
+
+
+class Together(Case):
+    def test_runs_on_one_output(self):
+        self.empty()
+        good = self.strata("html", "in/s.pickle", "-o", "-").stdout
+        for force in (True, False):
+            runs = [subprocess.Popen([STRATA, "html", "in/s.pickle", "-o", "out/x", *(["-f"] if force else [])],
+                                     cwd=self.folder, stderr=subprocess.PIPE) for _ in range(6)]
+            told = [(run.communicate()[1], run.returncode) for run in runs]
+            codes = sorted(code for _, code in told)
+            self.assertEqual(codes, [0] * 6 if force else [0] + [1] * 5, told)
+            self.assertEqual(self.outputs(), {"x": good})
+            self.empty()
+
+    def test_batches_on_one_directory(self):
+        runs = [subprocess.Popen([STRATA, "batch", "in/s.pickle", "in/s.json", "-o", "out"], cwd=self.folder,
+                                 stderr=subprocess.PIPE) for _ in range(4)]
+        told = [(run.communicate()[1], run.returncode) for run in runs]
+        self.assertIn(0, [code for _, code in told], told)
+        for text, code in told:
+            self.assertIn(code, (0, 1), text)
+            if code:
+                self.assertIn(b"another strata batch is writing", text)
+        together = self.outputs()
+        shutil.rmtree(self.folder / "out")
+        self.strata("batch", "in/s.pickle", "in/s.json", "-o", "out")
+        self.assertEqual(together, self.outputs())
+
+
+class Ends(Case):
+    """Killed at any moment."""
+
+    def setUp(self):
+        super().setUp()
+        self.sample = SAMPLES / "train.pickle"
+
+    def killed(self, words, number, after_s):
+        run = subprocess.Popen([STRATA, *map(str, words)], cwd=self.folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        time.sleep(after_s)
+        run.send_signal(number)
+        run.communicate()
+        return run.returncode
+
+    def test_one_file(self):
+        self.empty()
+        generator = random.Random(3)
+        for verb in ("html", "png", "report"):
+            good = self.strata(verb, self.sample, "-o", "-").stdout
+            begun = time.monotonic()
+            self.strata(verb, self.sample, "-o", "/dev/null")
+            whole = time.monotonic() - begun
+            for i in range(24):
+                number = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[i % 3]
+                code = self.killed([verb, self.sample, "-o", "out/x"], number, generator.random() * whole * 1.3)
+                got = self.outputs()
+                self.assertEqual(got.pop("x", good), good)
+                if code == 0:
+                    self.assertTrue((self.folder / "out" / "x").exists())
+                if number != signal.SIGKILL:
+                    self.assertIn(code, (0, 128 + number, -number))
+                    self.assertEqual(got, {}, "a temporary file was left")
+                self.empty()
+
+    def test_batch_and_what_resumes_it(self):
+        words = ["batch", "dumps", "-o", "out", "--png", "-j2"]
+        (self.folder / "dumps").mkdir()
+        for rank in range(6):
+            shutil.copy(SAMPLES / "streams.pickle", self.folder / "dumps" / f"rank{rank}.pickle")
+        begun = time.monotonic()
+        self.assertEqual(self.strata(*words).returncode, 0)
+        whole, good = time.monotonic() - begun, self.outputs()
+        generator = random.Random(5)
+        for i in range(9):
+            self.empty()
+            self.killed(words, (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[i % 3], generator.random() * whole)
+            for name, content in self.outputs().items():
+                if not name.startswith("."):
+                    self.assertEqual(content, good[name], name)
+            done = self.strata(*words, "--resume")
+            while b"another strata batch is writing" in done.stderr:  # a killed one's workers, which are ending
+                time.sleep(0.05)
+                done = self.strata(*words, "--resume")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.outputs(), good)
+
+
+if __name__ == "__main__":
+    if not pathlib.Path(FAULTS).exists():
+        print(f"skipped: {FAULTS} is not there")
+        sys.exit(0)
+    unittest.main()
