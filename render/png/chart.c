@@ -177,29 +177,27 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
     return error;
 }
 
-/* What the style needs besides the options. False: no memory. */
-static bool style_fill(struct raster_style *style, struct chart_input *input, struct arena *scratch) {
-    const struct timeline *timeline = input->timeline;
+static void style_fill(struct raster_style *style, const struct chart_input *input) {
     const struct chart_options *options = input->options;
-    uint8_t *category = arena_column(scratch, timeline->device->lives.count, sizeof *category);
-    if (category == NULL || !categories_find(timeline, category, scratch))
-        return false;
-    input->category = category;
-    *style = (struct raster_style){.dark = options->dark,
-                                   .color_by = options->color_by,
-                                   .capacity_bytes = options->capacity_bytes,
-                                   .reserved = true,
-                                   .category = options->color_by == COLOR_BY_CATEGORY ? category : NULL,
-                                   .scale = options->scale};
-    return true;
+    *style = (struct raster_style){
+        .dark = options->dark,
+        .color_by = options->color_by,
+        .capacity_bytes = options->capacity_bytes,
+        .reserved = true,
+        .category = options->color_by == COLOR_BY_CATEGORY ? input->verdicts->category : NULL,
+        .scale = options->scale};
 }
 
 /* `style` is the caller's, so that it lives as long as `input`. */
 static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
                                           struct raster_style *style, struct arena *scratch) {
     struct group *groups;
-    if (!style_fill(style, input, scratch) ||
-        !chart_groups_find(input, style, scratch, &groups, &input->n_groups))
+    struct verdicts verdicts;
+    if (!verdicts_init(&verdicts, input->timeline, scratch))
+        return CHART_NO_MEMORY;
+    input->verdicts = &verdicts;
+    style_fill(style, input);
+    if (!chart_groups_find(input, style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
     input->style = style;

@@ -22,12 +22,14 @@
 #ifndef STRATA_RENDER_PNG_CHART_LAYOUT_H
 #define STRATA_RENDER_PNG_CHART_LAYOUT_H
 
+#include "analysis/verdicts.h"
 #include "layout/groups.h"
 #include "render/png/canvas.h"
 #include "render/png/chart.h"
 
 struct chart_colors {
     uint32_t background, text, quiet, line, alarm, note;
+    uint32_t live;            /* the part of a bar that is in use */
     uint32_t hole, hole_soft; /* reserved memory that is not in use, and its ground */
     uint32_t phase[2];        /* neighbours alternate */
 };
@@ -74,8 +76,8 @@ struct chart_input {
     const struct raster_style *style; /* of the plot; not read by the layout */
     const struct group *groups;       /* of `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
-    uint32_t moment;         /* the legend's */
-    const uint8_t *category; /* enum category of every life; NULL: not asked for */
+    uint32_t moment;                 /* the legend's */
+    const struct verdicts *verdicts; /* of the timeline; NULL: nothing is concluded */
 };
 
 /* What is drawn and listed: the recording, or what the filter leaves of it. */

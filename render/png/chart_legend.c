@@ -406,12 +406,19 @@ static void key_put(struct chart_maker *maker, const struct key *key, struct rec
 void chart_legend_put(struct chart_maker *maker, struct rect area) {
     struct key keys[KEYS_MAX];
     uint32_t n_keys = keys_of(maker, keys);
+    /* A legend below the plot has no room for sentences. */
+    int32_t most = area.height > 24 * maker->em ? area.height / 2 : 0;
+    int32_t findings = chart_findings_height(maker, area.width, most);
+    chart_findings_put(maker, (struct rect){area.x, area.y, area.width, findings});
+    area.y += findings;
+    area.height -= findings;
     int32_t header = header_put(maker, area), row = legend_row_height(maker);
     int32_t keys_top = area.y + area.height - (keys_height(maker, n_keys) - maker->em / 2);
     struct rect table = {area.x, area.y + header, area.width,
                          area.height - header - keys_height(maker, n_keys)};
-    int32_t side = chart_side_height(maker, area.width), rows = (LEGEND_ROWS_MIN + 1) * row + maker->em;
-    if (side != 0 && table.height >= rows + side) {
+    int32_t rows = (LEGEND_ROWS_MIN + 1) * row + maker->em;
+    int32_t side = chart_side_fit(maker, area.width, table.height - rows);
+    if (side != 0) {
         int32_t wanted = ((int32_t)legend_rows_wanted(maker) + 1) * row + maker->em;
         table.height = wanted + side < table.height ? wanted : table.height - side;
         chart_side_put(maker, (struct rect){area.x, table.y + table.height, area.width, side});

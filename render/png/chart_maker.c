@@ -127,11 +127,31 @@ void chart_put_paragraph(struct chart_maker *maker, struct rect area, struct fon
                        lines[i]);
 }
 
+/* Ends a line with an ellipsis, at the cost of as many words as it takes. */
+static void chart_line_cut(const struct chart_maker *maker, char line[LINE_NBYTES], int32_t width,
+                           struct font_style style) {
+    static const char more[] = " \xe2\x80\xa6";
+    size_t end = strlen(line);
+    do {
+        end = end < LINE_NBYTES - sizeof more ? end : LINE_NBYTES - sizeof more;
+        memcpy(line + end, more, sizeof more);
+        if (chart_text_width(maker, style, line) <= width)
+            return;
+        while (end > 0 && line[end - 1] != ' ')
+            end--;
+        while (end > 0 && line[end - 1] == ' ')
+            end--;
+    } while (end > 0);
+}
+
 void chart_put_lines(struct chart_maker *maker, struct rect area, struct font_style style, uint32_t color,
                      const char *text) {
     char lines[LINES_MAX][LINE_NBYTES];
     int32_t height = chart_line(style);
-    int32_t n = chart_break_text(maker, text, area.width, style, area.height / height, lines);
+    int32_t all = chart_break_text(maker, text, area.width, style, LINES_MAX, lines);
+    int32_t n = area.height / height < all ? area.height / height : all;
+    if (n < all && n > 0)
+        chart_line_cut(maker, lines[n - 1], area.width, style);
     for (int32_t i = 0; i < n; i++)
         chart_put_text(maker, (struct rect){area.x, area.y + i * height, area.width, height}, CHART_LEFT,
                        style, color, lines[i]);

@@ -111,14 +111,19 @@ void chart_unused_put(struct chart_maker *maker, struct rect area);
 /* The moment at a place of the axis. */
 uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
 
+/* chart_findings.c: the most urgent findings, as many as fit into `most`. */
+int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, int32_t most);
+void chart_findings_put(struct chart_maker *maker, struct rect area);
+
 /* chart_also.c: call sites that the picture shows and the legend does not. The first finds them; false: no memory. */
 bool chart_also_find(struct chart_maker *maker);
 int32_t chart_also_height(const struct chart_maker *maker);
 void chart_also_put(struct chart_maker *maker, struct rect area);
 
-/* chart_side.c: categories and settings below the legend. The first looks them up; false: no memory. */
+/* chart_side.c: categories, settings and call sites below the legend. The first looks them up; false: no memory. The
+ * second says what height the parts take that fit into `room`. */
 bool chart_side_find(struct chart_maker *maker);
-int32_t chart_side_height(struct chart_maker *maker, int32_t width);
+int32_t chart_side_fit(struct chart_maker *maker, int32_t width, int32_t room);
 void chart_side_put(struct chart_maker *maker, struct rect area);
 
 /* chart_legend.c: top call sites and the key to lines and patterns. */

@@ -26,7 +26,7 @@ static uint64_t sum_of(const struct chart_maker *maker, enum category category) 
 bool chart_side_find(struct chart_maker *maker) {
     const struct chart_input *in = maker->in;
     const struct lives *lives = &in->timeline->device->lives;
-    if (in->category == NULL)
+    if (in->verdicts == NULL)
         return true;
     uint32_t n = timeline_alive_at(in->timeline, in->moment, NULL, 0);
     uint32_t *alive = arena_column(&maker->out->arena, n, sizeof *alive);
@@ -36,7 +36,7 @@ bool chart_side_find(struct chart_maker *maker) {
     for (uint32_t i = 0; i < n; i++) {
         if (!filter_keeps(chart_keep(in), alive[i]))
             continue;
-        maker->category_bytes[in->category[alive[i]]] += lives->size[alive[i]];
+        maker->category_bytes[in->verdicts->category[alive[i]]] += lives->size[alive[i]];
         maker->categories_inferred |=
             in->timeline->trace->contexts.context[lives->context[alive[i]]].category == 0;
     }
@@ -147,9 +147,28 @@ static int32_t settings_height(const struct chart_maker *maker, int32_t width) {
                : heading_height(maker) + chart_paragraph_height(maker, width, maker->small, text) + maker->em;
 }
 
-int32_t chart_side_height(struct chart_maker *maker, int32_t width) {
-    return chart_also_height(maker) + (categories_are_shown(maker) ? categories_height(maker, width) : 0) +
-           settings_height(maker, width);
+/* Parts of the side from the one that is kept longest where room is short. */
+enum side_part { SIDE_BY_CATEGORY, SIDE_ALSO, SIDE_SETTINGS, SIDE_PARTS };
+
+static int32_t part_height(struct chart_maker *maker, enum side_part part, int32_t width) {
+    switch (part) {
+    case SIDE_BY_CATEGORY: return categories_are_shown(maker) ? categories_height(maker, width) : 0;
+    case SIDE_ALSO: return chart_also_height(maker);
+    case SIDE_SETTINGS: return settings_height(maker, width);
+    case SIDE_PARTS: break;
+    }
+    return 0;
+}
+
+int32_t chart_side_fit(struct chart_maker *maker, int32_t width, int32_t room) {
+    int32_t height = 0;
+    for (uint32_t part = 0; part < SIDE_PARTS; part++) {
+        int32_t own = part_height(maker, (enum side_part)part, width);
+        if (height + own > room)
+            break;
+        height += own;
+    }
+    return height;
 }
 
 static void heading_put(struct chart_maker *maker, struct rect area, const char *text) {
@@ -166,19 +185,40 @@ static void categories_put(struct chart_maker *maker, struct rect area) {
     names_place(maker, area, ranked, n, true);
 }
 
-void chart_side_put(struct chart_maker *maker, struct rect area) {
+static void settings_put(struct chart_maker *maker, struct rect area) {
     char text[ALLOCATOR_SETTINGS_TEXT];
-    chart_also_put(maker, area);
-    area.y += chart_also_height(maker);
-    if (categories_are_shown(maker)) {
-        categories_put(maker, area);
-        area.y += categories_height(maker, area.width);
-    }
     settings_text(maker, text);
-    if (text[0] == '\0')
-        return;
     heading_put(maker, area, "Allocator");
     area.y += heading_height(maker);
     area.height = chart_paragraph_height(maker, area.width, maker->small, text);
     chart_put_lines(maker, area, maker->small, maker->out->colors.text, text);
+}
+
+static void part_put(struct chart_maker *maker, enum side_part part, struct rect area) {
+    switch (part) {
+    case SIDE_BY_CATEGORY: categories_put(maker, area); break;
+    case SIDE_ALSO: chart_also_put(maker, area); break;
+    case SIDE_SETTINGS: settings_put(maker, area); break;
+    case SIDE_PARTS: break;
+    }
+}
+
+/* Colours that the legend lacks stand next to it. */
+void chart_side_put(struct chart_maker *maker, struct rect area) {
+    static const enum side_part order[SIDE_PARTS] = {SIDE_ALSO, SIDE_BY_CATEGORY, SIDE_SETTINGS};
+    int32_t left = area.height;
+    bool shown[SIDE_PARTS] = {false};
+    for (uint32_t part = 0; part < SIDE_PARTS; part++) {
+        int32_t own = part_height(maker, (enum side_part)part, area.width);
+        if (own > left)
+            break;
+        shown[part] = own != 0;
+        left -= own;
+    }
+    for (uint32_t i = 0; i < SIDE_PARTS; i++) {
+        if (!shown[order[i]])
+            continue;
+        part_put(maker, order[i], area);
+        area.y += part_height(maker, order[i], area.width);
+    }
 }

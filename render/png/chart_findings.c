@@ -1,0 +1,180 @@
+/*
+ * What follows from the recording, above the legend: the most urgent findings, each with its title and the beginning of
+ * its sentences. Where memory ran out, a bar shows what the device's memory was taken by.
+ *
+ *     | Out of memory: 1.5 GiB asked for, 384 MiB free     bold, in the colour of its urgency
+ *     | [live ==============|holes////|free]
+ *     | The request came from loss.py:19 ...               two or three lines
+ */
+#include "render/png/chart_maker.h"
+
+#include "base/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { FINDINGS_SHOWN = 3, DETAIL_LINES = 3, TITLE_LINES = 3, BAR_PARTS = 3 };
+
+/* What is only told about the recording itself has its place in the notes and in the report. */
+static bool finding_is_shown(const struct finding *finding) {
+    return finding->severity != SEVERITY_INFO && finding->confidence != CONFIDENCE_POSSIBLE;
+}
+
+static uint32_t findings_ranked(const struct chart_maker *maker,
+                                const struct finding *shown[FINDINGS_SHOWN]) {
+    uint32_t n = 0;
+    if (maker->in->verdicts == NULL)
+        return 0;
+    const struct findings *findings = &maker->in->verdicts->findings;
+    for (uint32_t i = 0; i < findings->count && n < FINDINGS_SHOWN; i++)
+        if (finding_is_shown(&findings->finding[i]))
+            shown[n++] = &findings->finding[i];
+    return n;
+}
+
+static int32_t indent_of(const struct chart_maker *maker) {
+    return maker->em * 3 / 4;
+}
+
+/* The height of at most `most` lines. */
+static int32_t lines_height(const struct chart_maker *maker, int32_t width, struct font_style style,
+                            const char *text, int32_t most) {
+    int32_t height = chart_paragraph_height(maker, width, style, text), line = chart_line(style);
+    return height < most * line ? height : most * line;
+}
+
+static void title_of(const struct chart_maker *maker, const struct finding *finding,
+                     char text[FINDING_TEXT_NBYTES]) {
+    finding_title(maker->in->verdicts, finding, text, FINDING_TEXT_NBYTES);
+    /* A title that begins with a word begins with a capital; one that begins with a place in the code stays as it is. */
+    size_t word = strcspn(text, " :.");
+    if (text[0] >= 'a' && text[0] <= 'z' && text[word] == ' ')
+        text[0] = (char)(text[0] - 'a' + 'A');
+}
+
+static int32_t bar_height(const struct chart_maker *maker, const struct finding *finding) {
+    return finding->kind == FINDING_OUT_OF_MEMORY ? maker->em + chart_line(maker->small) + maker->em / 2 : 0;
+}
+
+static int32_t finding_height(const struct chart_maker *maker, const struct finding *finding, int32_t width) {
+    char text[FINDING_TEXT_NBYTES];
+    int32_t room = width - indent_of(maker);
+    title_of(maker, finding, text);
+    int32_t height = lines_height(maker, room, maker->bold, text, TITLE_LINES) + bar_height(maker, finding);
+    finding_detail(maker->in->verdicts, finding, text, sizeof text);
+    return height + lines_height(maker, room, maker->small, text, DETAIL_LINES) + maker->em;
+}
+
+int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, int32_t most) {
+    const struct finding *shown[FINDINGS_SHOWN];
+    int32_t height = 0;
+    for (uint32_t i = 0, n = findings_ranked(maker, shown); i < n; i++) {
+        int32_t own = finding_height(maker, shown[i], width);
+        if (height + own > most)
+            break;
+        height += own;
+    }
+    return height;
+}
+
+/* ---- the bar ---- */
+
+struct bar_part {
+    enum chart_box_kind kind;
+    uint32_t color;
+    uint64_t bytes;
+    const char *name;
+};
+
+static void bar_parts(const struct chart_maker *maker, const struct oom_event *oom,
+                      struct bar_part parts[BAR_PARTS]) {
+    const struct timeline *timeline = maker->in->timeline;
+    uint64_t live = timeline->live[oom->event + 1], reserved = timeline_reserved_at(timeline, oom->event + 1);
+    uint64_t unused = reserved > live ? reserved - live : 0;
+    parts[0] = (struct bar_part){CHART_FILL, maker->out->colors.live, live, "live"};
+    parts[1] = (struct bar_part){CHART_FILL, maker->out->colors.hole, unused, "unused"};
+    parts[2] = (struct bar_part){CHART_FILL, maker->out->colors.line, oom->device_free, "free"};
+}
+
+/* A share of `width`, exact to a pixel for every pair of 64-bit figures. */
+static int32_t bar_width(uint64_t part, uint64_t whole, int32_t width) {
+    while (whole >> 40 != 0) {
+        whole >>= 1;
+        part >>= 1;
+    }
+    return whole == 0 ? 0 : (int32_t)(part * (uint64_t)width / whole);
+}
+
+static void bar_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
+    const struct oom_event *oom =
+        timeline_oom_in(maker->in->timeline, finding->at_moment, finding->at_moment + 1);
+    struct bar_part parts[BAR_PARTS];
+    uint64_t whole = 0;
+    if (oom == NULL)
+        return;
+    bar_parts(maker, oom, parts);
+    for (uint32_t i = 0; i < BAR_PARTS; i++)
+        whole = parts[i].bytes > UINT64_MAX - whole ? UINT64_MAX : whole + parts[i].bytes;
+    int32_t x = area.x, names = area.x, side = maker->em * 7 / 8, line = chart_line(maker->small);
+    for (uint32_t i = 0; i < BAR_PARTS; i++) {
+        char text[64];
+        int32_t width = bar_width(parts[i].bytes, whole, area.width);
+        if (width > maker->scale)
+            chart_put(maker, CHART_FILL, (struct rect){x, area.y, width - maker->scale, maker->em},
+                      parts[i].color);
+        x += width;
+        snprintf(text, sizeof text, "%s %s", parts[i].name, format_bytes(parts[i].bytes).text);
+        int32_t text_width = chart_text_width(maker, maker->small, text),
+                y = area.y + maker->em + maker->em / 4;
+        if (names + side + text_width > area.x + area.width)
+            break;
+        chart_put(maker, CHART_SWATCH, (struct rect){names, y + (line - side) / 2, side, side},
+                  parts[i].color);
+        chart_put_text(maker, (struct rect){names + side + maker->em / 4, y, text_width, 0}, CHART_LEFT,
+                       maker->small, maker->out->colors.quiet, text);
+        names += side + text_width + maker->em;
+    }
+}
+
+/* ---- all of it ---- */
+
+/* Red is for what ran out and for what leaks. */
+static uint32_t finding_color(const struct chart_maker *maker, const struct finding *finding) {
+    bool alarm = finding->severity == SEVERITY_HIGH &&
+                 (finding->kind == FINDING_OUT_OF_MEMORY || finding->kind == FINDING_LEAK);
+    return alarm                                  ? maker->out->colors.alarm
+           : finding->severity >= SEVERITY_MEDIUM ? maker->out->colors.note
+                                                  : maker->out->colors.quiet;
+}
+
+/* Returns the y below. */
+static int32_t finding_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
+    char text[FINDING_TEXT_NBYTES];
+    int32_t indent = indent_of(maker), y = area.y, width = area.width - indent, below = area.y;
+    title_of(maker, finding, text);
+    int32_t height = lines_height(maker, width, maker->bold, text, TITLE_LINES);
+    chart_put_lines(maker, (struct rect){area.x + indent, y, width, height}, maker->bold,
+                    maker->out->colors.text, text);
+    y += height;
+    if (bar_height(maker, finding) != 0)
+        bar_put(maker, finding, (struct rect){area.x + indent, y, width, 0});
+    y += bar_height(maker, finding);
+    finding_detail(maker->in->verdicts, finding, text, sizeof text);
+    height = lines_height(maker, width, maker->small, text, DETAIL_LINES);
+    chart_put_lines(maker, (struct rect){area.x + indent, y, width, height}, maker->small,
+                    maker->out->colors.quiet, text);
+    below = y + height;
+    chart_put(maker, CHART_FILL, (struct rect){area.x, area.y, maker->em / 4, below - area.y},
+              finding_color(maker, finding));
+    return below + maker->em;
+}
+
+void chart_findings_put(struct chart_maker *maker, struct rect area) {
+    const struct finding *shown[FINDINGS_SHOWN];
+    int32_t bottom = area.y + area.height;
+    for (uint32_t i = 0, n = findings_ranked(maker, shown); i < n; i++) {
+        if (area.y + finding_height(maker, shown[i], area.width) > bottom)
+            break;
+        area.y = finding_put(maker, shown[i], area);
+    }
+}
