@@ -33,8 +33,6 @@ static void note_merged(const struct recording *recording, const struct html_out
 
 /* The filter as the page's address has it: words, encoded as the value of a query. */
 static int filter_text(char *text, size_t capacity, const char *words) {
-    if (strcmp(words, "own:yes") == 0)
-        return snprintf(text, capacity, "&filter=own%%3Dtrue"); /* as the page's own form writes it */
     int n = snprintf(text, capacity, "&filter=");
     for (; *words != '\0'; words++) {
         bool plain = isalnum((unsigned char)*words) || strchr("-_.~", *words) != NULL;

@@ -1,8 +1,8 @@
 // The device that is shown, and the state's form in the address.
-import { filterOfText, filterToText, setFilter } from "./filter.js";
+import { filterOfText, filterWords, setFilter } from "./filter.js";
 import {
-    change, COLORINGS, EVERYTHING, fitWindow, invalidate, meta, session, setBytes, setWindow, state, THEMES, view,
-    wholeRange,
+    change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, meta, session, setBytes, setWindow, state,
+    THEMES, view, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
 
@@ -46,7 +46,7 @@ export function hashOfState() {
     if (state.search) hash.set("search", state.search);
     if (state.colorBy !== defaultColoring()) hash.set("color", state.colorBy);
     if (state.groupBy !== "site") hash.set("group", state.groupBy);
-    const filter = filterToText(state.filter);
+    const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
     if (state.range && state.rangeOf !== "born") hash.set("of", state.rangeOf);
     if (state.internals) hash.set("internals", "1");
@@ -75,10 +75,12 @@ function defaultColoring() {
 
 /** @param {string | null} text @returns {Focus | null} */
 function focusOfText(text) {
-    const [by, id] = (text ?? "").split("_");
-    const most = by === "stack" ? session.facts.stacks : session.facts.frames;
+    const [name, id] = (text ?? "").split("_");
+    const by = FOCUS_KINDS.find((kind) => kind === name);
+    const { stacks, frames } = session.facts;
+    const most = by === "stack" ? stacks : by === "category" || by === "stream" || by === "pool" ? 65536 : frames;
     const number = boundedInteger(id ?? null, 0, most);
-    return number !== null && (by === "site" || by === "stack") ? { by, id: number } : null;
+    return by && number !== null ? { by, id: number } : null;
 }
 
 /** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
@@ -111,5 +113,5 @@ export function readHash(text) {
 
 /** Another address in the same page. */
 export function followAddress() {
-    if (location.hash !== hashWritten) readHash(location.hash);
+    if (location.hash !== hashOfState()) readHash(location.hash);
 }

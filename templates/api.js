@@ -12,8 +12,9 @@ export const LIFE_REOPENED = 4;
 export const LIFE_UNMATCHED_END = 8;
 export const WHOLE_FILE = -2147483648;
 export const DRAW_DARK = 1;
-export const DRAW_FADED = 2;
+export const DRAW_FOUND = 2;
 export const DRAW_RESERVED = 4;
+export const BY_FRAME = 6;
 
 /** Fields of each record, in their order. */
 export const RECORDS = {
@@ -55,9 +56,12 @@ picked: [ "allocation", "event", ],
 outline: [ "first", "count", "edges", ],
 group: [ "bytes", "count", "site", "stack", ],
 sum: [ "allocations", "bytes", ],
-bounds: [ "least_bytes", "most_bytes", "least_age", "most_age", "age_in_us", "stream",
-"pool", "at_peak", "at_end", "own", ],
 kept: [ "allocations", "peak_bytes", "highest", ],
+parsed: [ "words", "regexes", "wrong", "from", "until", "what", "nbytes",
+],
+regex: [ "text", "nbytes", "sensitive", "frames", "strings",
+],
+found: [ "allocations", "bytes", "before", ],
 sums: [ "groups", "bytes", "count", "event", ],
 sums_row: [ "bytes", "count", "key", "stack", ],
 pair: [ "a", "b", ],
@@ -68,6 +72,11 @@ segment: [ "address_high", "address_low", "bytes", "stream", "pool", "flags",
 "first_block", "blocks", ],
 block: [ "address_high", "address_low", "bytes", "requested_bytes", "state", "allocation",
 "guessed", ],
+judged: [ "turns", "steps", "phases", "growth", "findings", ],
+step: [ "from", "to",
+"peak_event", "begin_bytes", "peak_bytes", "end_bytes", "name", ],
+finding: [ "site", "stack", "per_bytes", "per_n", "bytes", "count", "saves_peak_bytes",
+"from_event", "to_event", "at_event", ],
 };
 
 /** The record that a call of a session fills; null: it returns a number. */
@@ -129,18 +138,20 @@ curve: null,
 groups: null,
 range_groups: null,
 group: "group",
-stack_mask: null,
-context_mask: null,
-matches: "sum",
-next_match: null,
 site_sum: "sum",
-bounds: null,
-filter: null,
-filter_off: null,
-kept: "kept",
 key_color: null,
 key_from: null,
 key_bytes: null,
+words: null,
+parse: "parsed",
+regex: "regex",
+select: null,
+filter_off: null,
+kept: "kept",
+matches: "found",
+next_match: null,
+light: null,
+light_off: null,
 sums: "sums",
 sums_row: "sums_row",
 group_name: "text",
@@ -151,4 +162,10 @@ node: "node",
 blocks: "held",
 segment: "segment",
 block: "block",
+judged: "judged",
+step: "step",
+steps_from: "text",
+growth_judged: "text",
+finding: "finding",
+finding_text: "text",
 };

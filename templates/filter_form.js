@@ -1,6 +1,6 @@
 // The form of the filter, and the strip that says what it leaves.
 import { poolName, streamText } from "./describe.js";
-import { ageOfText, emptyFilter, filterIsEmpty, keptSentence, keptText, setFilter, sizeOfText } from "./filter.js";
+import { emptyFilter, filterIsEmpty, keptSentence, keptText, setFilter } from "./filter.js";
 import { kept, state, view } from "./state.js";
 import { element, formatCount, make, setText } from "./text.js";
 
@@ -51,8 +51,7 @@ export function drawFilter() {
     for (const name of /** @type {const} */ (["leastBytes", "mostBytes", "leastAge", "mostAge"])) {
         const input = filterUi[name];
         if (document.activeElement !== input) input.value = filter[name];
-        const wrong = name.endsWith("Bytes") ? Number.isNaN(sizeOfText(filter[name])) : Number.isNaN(ageOfText(filter[name])?.value);
-        input.setAttribute("aria-invalid", String(wrong));
+        input.setAttribute("aria-invalid", String(kept.error !== "" && filter[name] !== ""));
     }
     filterUi.stream.value = String(filter.stream);
     filterUi.pool.value = String(filter.pool);
@@ -63,7 +62,7 @@ export function drawFilter() {
     filterUi.strip.hidden = !kept.active;
     setText(filterUi.open, kept.active ? `Filter: ${formatCount(kept.allocations)}` : "Filter");
     if (!active) setText(filterUi.count, "");
-    else if (!kept.active) setText(filterUi.count, "Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.");
+    else if (!kept.active) setText(filterUi.count, kept.error ? `${kept.error}. Sizes are like 20 MiB, lifetimes like 500 (events) or 2 ms.` : "");
     else setText(filterUi.count, `${keptText()} at the peak`);
     if (kept.active) setText(filterUi.stripText, keptSentence());
 }

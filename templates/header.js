@@ -4,7 +4,7 @@ import { plot } from "./canvas.js";
 import { drawFilter } from "./filter_form.js";
 import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
-import { search, searchResult } from "./search.js";
+import { placeOfMatch, search, updateSearch } from "./search.js";
 import { capacityBytes, isDark, kept, meta, momentText, session, state, view } from "./state.js";
 import {
     addFact, deviceName, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText,
@@ -93,15 +93,17 @@ export function openTrust() {
 
 function drawSearch() {
     const searching = state.search !== "";
+    updateSearch();
+    const { result, error, running } = search;
     if (document.activeElement !== ui.search && ui.search.value !== state.search) ui.search.value = state.search;
-    const result = searchResult();
-    element("search-next", HTMLButtonElement).hidden = !searching || result.allocations === 0;
-    element("search-previous", HTMLButtonElement).hidden = !searching || result.allocations === 0;
-    ui.search.setAttribute("aria-invalid", String(searching && search.error !== ""));
-    const text = searching && search.error ? search.error : `${formatPlural(result.allocations, "allocation")} \u00b7 ${formatBytes(result.bytesAtPeak)} at the peak`;
+    for (const id of ["search-next", "search-previous"]) element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
+    ui.search.setAttribute("aria-invalid", String(error !== ""));
+    const place = placeOfMatch();
+    const count = place ? `${formatCount(place)} of ${formatPlural(result.allocations, "allocation")}` : formatPlural(result.allocations, "allocation");
+    const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)} at the peak`;
     setText(ui.found, searching ? text : "");
-    ui.found.title = searching ? search.error || formatExactBytes(result.bytesAtPeak) : "";
-    ui.found.classList.toggle("found-wrong", searching && search.error !== "");
+    ui.found.title = searching ? error || formatExactBytes(result.bytesAtPeak) : "";
+    ui.found.classList.toggle("found-wrong", error !== "");
 }
 
 /** What the file says about where it comes from. */

@@ -37,9 +37,12 @@ interface record_picked { allocation: number; event: number; }
 interface record_outline { first: number; count: number; edges: number; }
 interface record_group { bytes: number; count: number; site: number; stack: number; }
 interface record_sum { allocations: number; bytes: number; }
-interface record_bounds { least_bytes: number; most_bytes: number; least_age: number; most_age: number; age_in_us: number; stream: number;
-pool: number; at_peak: number; at_end: number; own: number; }
 interface record_kept { allocations: number; peak_bytes: number; highest: number; }
+interface record_parsed { words: number; regexes: number; wrong: number; from: number; until: number; what: number; nbytes: number;
+}
+interface record_regex { text: number; nbytes: number; sensitive: number; frames: number; strings: number;
+}
+interface record_found { allocations: number; bytes: number; before: number; }
 interface record_sums { groups: number; bytes: number; count: number; event: number; }
 interface record_sums_row { bytes: number; count: number; key: number; stack: number; }
 interface record_pair { a: number; b: number; }
@@ -50,6 +53,11 @@ interface record_segment { address_high: number; address_low: number; bytes: num
 first_block: number; blocks: number; }
 interface record_block { address_high: number; address_low: number; bytes: number; requested_bytes: number; state: number; allocation: number;
 guessed: number; }
+interface record_judged { turns: number; steps: number; phases: number; growth: number; findings: number; }
+interface record_step { from: number; to: number;
+peak_event: number; begin_bytes: number; peak_bytes: number; end_bytes: number; name: number; }
+interface record_finding { site: number; stack: number; per_bytes: number; per_n: number; bytes: number; count: number; saves_peak_bytes: number;
+from_event: number; to_event: number; at_event: number; }
 interface ModuleCalls {
 session_new(): number;
 view_new(session: number, device: number): number;
@@ -110,18 +118,20 @@ curve(axis: number, from: number, to: number, width: number, kept: number): numb
 groups(event: number, by: number): number;
 range_groups(from: number, to: number, what: number, by: number): number;
 group(index: number): record_group;
-stack_mask(): number;
-context_mask(): number;
-matches(): record_sum;
-next_match(allocation: number, step: number): number;
 site_sum(site: number, event: number): record_sum;
-bounds(): number;
-filter(): number;
-filter_off(): number;
-kept(): record_kept;
 key_color(by: number, key: number, dark: number): number;
 key_from(by: number, key: number): number;
 key_bytes(by: number, key: number, event: number): number;
+words(slot: number, nbytes: number): number;
+parse(slot: number): record_parsed;
+regex(slot: number, nth: number): record_regex;
+select(slot: number): number;
+filter_off(): number;
+kept(): record_kept;
+matches(until: number): record_found;
+next_match(allocation: number, step: number): number;
+light(by: number, key: number): number;
+light_off(): number;
 sums(slot: number, what: number, from: number, to: number, by: number): record_sums;
 sums_row(slot: number, index: number): record_sums_row;
 group_name(by: number, key: number): record_text;
@@ -132,4 +142,10 @@ node(index: number): record_node;
 blocks(event: number): record_held;
 segment(index: number): record_segment;
 block(index: number): record_block;
+judged(): record_judged;
+step(index: number): record_step;
+steps_from(): record_text;
+growth_judged(): record_text;
+finding(index: number): record_finding;
+finding_text(index: number, which: number): record_text;
 }

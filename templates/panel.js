@@ -7,6 +7,7 @@ import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js"
 import { keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { rangeEvents } from "./overlay.js";
+import { addressText } from "./questions.js";
 import { makeStack, stackAsText } from "./stack.js";
 import {
     change, COLORINGS, heldMoment, invalidate, isDark, LIST, momentText, printing, select, session, state,
@@ -220,7 +221,7 @@ function lifeFacts(allocation) {
     addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
     addFact(facts, "During", phasesOfEvent(birth).map(phaseText).join(" \u203a "));
     if (pool !== 0) addFact(facts, "Pool", poolText(pool).replace(/^pool /, ""));
-    if (count === 1) addFact(facts, "Address", view.address(allocation));
+    if (count === 1) addFact(facts, "Address", addressText(allocation));
     addFact(facts, "Compiled in", session.string(context.compile));
     addFact(facts, "Metadata", session.string(context.metadata));
     addFact(facts, "Category", category || `${session.categoryNames()[allocation.category]} (inferred)`);
@@ -310,7 +311,7 @@ export function drawDetail() {
 function pinnedText() {
     if (state.selected === null) return session.siteText(pinnedSite());
     const allocation = view.c.allocation(state.selected);
-    return `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ${lifetimeText(allocation)}, ${view.address(allocation)}`;
+    return `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ${lifetimeText(allocation)}, ${addressText(allocation)}`;
 }
 
 async function copyPinned() {

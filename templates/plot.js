@@ -1,14 +1,14 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
 // canvases of their own, so hovering never draws the stack again.
-import { DRAW_DARK, DRAW_FADED, DRAW_RESERVED } from "./api.js";
+import { DRAW_DARK, DRAW_FOUND, DRAW_RESERVED } from "./api.js";
 import {
     AXIS_HEIGHT, context2d, GUTTER, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
 import { drawMarkerLines, placeMarkers, visibleMarkers } from "./markers.js";
-import { applySearchMask, search } from "./search.js";
+import { search, updateSearch } from "./search.js";
 import {
-    axisNumber, capacityBytes, COLORINGS, eventOfAxis, isDark, session, state, topBytes, view,
+    axisNumber, capacityBytes, COLORINGS, eventOfAxis, FOCUS_KINDS, isDark, session, state, topBytes, view,
 } from "./state.js";
 import { BYTE_UNITS, decimalsOf, formatBytes, formatCount } from "./text.js";
 
@@ -35,33 +35,27 @@ export function layoutPlot() {
 
 /* ---- the stack ---- */
 
-/** True if something is highlighted, so that the rest fades. */
-function markMask() {
-    if (!state.focus) return applySearchMask();
-    const key = `${state.focus.by}_${state.focus.id}`;
-    if (search.focus === key && !search.applied) return true;
-    search.focus = key;
-    search.applied = false;
-    const { stacks: mask, contexts } = view.masks();
-    contexts.fill(0);
-    const { by, id } = state.focus;
-    if (by === "stack") {
-        mask.fill(0);
-        mask[id] = 1;
-        return true;
-    }
-    const sites = view.sitesOfStacks();
-    for (let i = 0; i < mask.length; i++) mask[i] = sites[i] === id ? 1 : 0;
-    return true;
+/** What the view's highlight is of. */
+const lit = { asked: "" };
+
+/** Brings the view's highlight up to the state. */
+function lightFocus() {
+    const asked = JSON.stringify([state.device, state.focus]);
+    if (lit.asked === asked) return;
+    lit.asked = asked;
+    if (state.focus) view.c.light(FOCUS_KINDS.indexOf(state.focus.by), state.focus.id);
+    else view.c.light_off();
 }
 
 export function drawTimeline() {
     const begin = performance.now();
     const { width, height } = plot.timeline;
-    const faded = markMask();
+    updateSearch();
+    lightFocus();
+    const found = !state.focus && search.ready ? DRAW_FOUND : 0;
     const { image, drawn, merged } = view.draw({
         axis: axisNumber(), from: state.from, to: state.to, width, height, bottom_bytes: state.bottom, top_bytes: topBytes(),
-        flags: (isDark() ? DRAW_DARK : 0) | (faded ? DRAW_FADED : 0) | DRAW_RESERVED,
+        flags: (isDark() ? DRAW_DARK : 0) | found | DRAW_RESERVED,
         color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(),
     });
     context2d(plot.timeline).putImageData(image, 0, 0);

@@ -7,7 +7,8 @@ import { ui } from "./header.js";
 import { lane } from "./lane.js";
 import { pickAt, rangeEvents } from "./overlay.js";
 import { insidePlot } from "./pointer.js";
-import { setSearch } from "./search.js";
+import { askBlocks, askDifferences, askFindings, askSums, askTree, listSums, treeObject } from "./questions.js";
+import { search, setSearch } from "./search.js";
 import {
     axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, select, session, setAxis, setWindow, state, view,
 } from "./state.js";
@@ -68,7 +69,7 @@ function currentView() {
 }
 
 /** @param {Parameters<PageApi["setView"]>[0]} wanted */
-function changeView(wanted) {
+async function changeView(wanted) {
     if (wanted.device !== undefined) {
         const index = session.deviceIndex(wanted.device);
         if (index < 0) throw new RangeError(`There is no device ${wanted.device}.`);
@@ -91,6 +92,8 @@ function changeView(wanted) {
             throw new RangeError(`There is no allocation ${wanted.selected}.`);
         select(wanted.selected);
     }
+    flush();
+    await Promise.all([search.done, kept.done]);
     flush();
     return currentView();
 }
@@ -139,12 +142,26 @@ export function makeApi(ready) {
             flush();
             return lane.marks.map(({ name, row, from, to }) => ({ name, row, from, to }));
         },
-        search: (text) => {
-            const result = setSearch(text);
+        search: async (text) => {
+            setSearch(text);
             ui.search.value = text;
             flush();
-            return { ...result };
+            await search.done;
+            return { ...search.result };
         },
+        findings: () => askFindings(view),
+        groups: ({ at = "peak", by = "site" } = {}) => listSums(askSums(view, 3, { at }, by)),
+        tree: (question = {}) => {
+            const { direction = "callees" } = question;
+            const about = question.from !== undefined && question.to !== undefined ? { from: question.from, to: question.to, what: question.what } : { at: question.at ?? "peak" };
+            return treeObject(view, askTree(view, about, direction));
+        },
+        compare: ({ a, b, by = "site" }) => {
+            const { a: sumsA, b: sumsB, count, row } = askDifferences(view, a, b, by);
+            const rows = Array.from({ length: count }, (_, i) => row(i)).map(({ name, a: bytesA, b: bytesB, delta }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: delta }));
+            return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
+        },
+        blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
         stats: () => {
             flush();
             return {

@@ -196,31 +196,12 @@ export class View {
         return this.sites;
     }
 
-    /** u8 of every stack and of every context: what matches or is highlighted. */
-    masks() {
-        const { stacks, contexts } = this.session.facts;
-        return { stacks: this.session.bytes(this.c.stack_mask(), stacks), contexts: this.session.bytes(this.c.context_mask(), contexts) };
-    }
-
-    /** Address as people write it. @param {record_allocation} allocation */
-    address(allocation) {
-        const { address_high: high, address_low: low } = allocation;
-        return high ? `0x${high.toString(16)}${low.toString(16).padStart(8, "0")}` : `0x${low.toString(16)}`;
-    }
-
     /** Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums. @param {record_request} request */
     draw(request) {
         writeRecord(this.module, this.c.request(), RECORDS.request, /** @type {Record<string, number>} */ (/** @type {unknown} */ (request)));
         const { pixels, drawn, merged } = this.c.draw();
         const { width, height } = request;
         return { image: new ImageData(new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4), width, height), drawn, merged };
-    }
-
-    /** @param {record_bounds} bounds */
-    filter(bounds) {
-        writeRecord(this.module, this.c.bounds(), RECORDS.bounds, /** @type {Record<string, number>} */ (/** @type {unknown} */ (bounds)));
-        if (this.c.filter() !== 0) throw new Error("There is not enough memory in this tab for the filter.");
-        return this.c.kept();
     }
 
     /** What is under a pixel of the last drawing. @param {number} column @param {number} row */

@@ -34,7 +34,10 @@ const MIN_WINDOW_US = 2;
 
 const MIN_WINDOW_BYTES = 4096;
 
-/** @typedef {{by: "site" | "stack", id: number}} Focus what is highlighted: a call site (frame) or a stack */
+/** What can be highlighted, as the module counts them (enum compare_by, BY_FRAME). @type {Focus["by"][]} */
+export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool", "frame"];
+
+/** @typedef {{by: "site" | "stack" | "file" | "category" | "stream" | "pool" | "frame", id: number}} Focus what is highlighted: an id of its kind, of a file a frame in it */
 
 export const state = {
     /** Index of the device. */
@@ -61,7 +64,9 @@ export const state = {
     /** What the list says about the selected range. @type {"born" | "freed" | "peak"} */
     rangeOf: "born",
     /** @type {PageFilter} */
-    filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false },
+    filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false, words: "" },
+    /** Counts what the filter has left so far: a change draws what it leaves. */
+    filtered: 0,
     /** Internal phases are shown in the lane. */
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
@@ -88,7 +93,8 @@ const SHOWN_BY = {
     focus: TIMELINE | OVERLAY | LIST | DETAIL,
     moment: OVERLAY | LIST | DETAIL,
     rangeOf: LIST,
-    filter: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP,
+    filter: HEADER,
+    filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP,
     internals: TIMELINE | OVERLAY | MINIMAP,
     range: OVERLAY | LIST,
 };
@@ -346,6 +352,10 @@ export const kept = {
     bytesAtPeak: 0,
     /** Counts the filters so far: what was summed up under an older one is out of date. */
     version: 0,
+    /** What is wrong with the words. */
+    error: "",
+    /** Resolves when the filter is done. @type {Promise<void>} */
+    done: Promise.resolve(),
     /** Top of the y axis, where what is left would fill less than a third of the whole run's; 0: that one. */
     top: 0,
 };

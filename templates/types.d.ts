@@ -23,6 +23,8 @@ interface PageFilter {
     atEnd: boolean;
     /** Made by a line of the user's own code. */
     own: boolean;
+    /** Further words of the grammar: "attention category:gradient /conv\\d/". */
+    words: string;
 }
 
 /** The window and what is shown in it, as scripts see it. Events count from 0; -1 is before the first. */
@@ -76,16 +78,52 @@ interface SearchResult {
     bytesAtPeak: number;
 }
 
+/** A finding as `strata report --json` has it. */
+interface PageFinding {
+    kind: string;
+    severity: string;
+    confidence: string;
+    title: string;
+    detail: string;
+    site: string | null;
+    bytes: number;
+    count: number;
+    per: { unit: string; bytes: number; n: number } | null;
+    saves_peak_bytes: number | null;
+    from_event: number;
+    to_event: number;
+    at_event: number;
+    view: string;
+}
+
+interface PageGroup {
+    name: string;
+    bytes: number;
+    count: number;
+}
+
+interface PageTree extends PageGroup {
+    children: PageTree[];
+}
+
+/** Alive after an event, or of the events [from, to): what is "peak" (the default), "allocated", "freed", "kept" or "through". */
+type PageAbout = { at: number | "peak" } | { from: number; to: number; what?: string };
+
 interface PageApi {
     ready: Promise<void>;
     devices(): { device: number; events: number; allocations: number }[];
     summary(): object;
     view(): PageView;
-    setView(change: Partial<Omit<PageView, "filter">> & { filter?: Partial<PageFilter> }): PageView;
+    setView(change: Partial<Omit<PageView, "filter">> & { filter?: Partial<PageFilter> }): Promise<PageView>;
     pick(x: number, y: number): PagePick | null;
     allocation(index: number): PageAllocation;
     phases(): PagePhase[];
-    search(text: string): SearchResult;
+    search(text: string): Promise<SearchResult>;
+    findings(): PageFinding[];
+    groups(question?: { at?: number | "peak"; by?: string }): PageGroup[];
+    tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" }): PageTree;
+    compare(question: { a: PageAbout; b: PageAbout; by?: string }): { a_bytes: number; b_bytes: number; rows: { name: string; a_bytes: number; b_bytes: number; delta_bytes: number }[] };
+    blocks(question?: { at?: number | "peak" }): { segments: object[]; blocks: object[] };
     stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number; kept: number; draws: number };
 }
 

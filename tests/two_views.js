@@ -2,6 +2,7 @@
 // them live side by side in one module.
 import { loadModule, loadSession } from "../templates/load.js";
 import { View } from "../templates/session.js";
+import { Matcher, selectWords } from "../templates/words.js";
 
 /** Draws a view into a canvas of its own. @param {View} view @param {{from: number, to: number, color: number}} window */
 function draw(view, { from, to, color }) {
@@ -33,8 +34,8 @@ async function together() {
     const second = await loadSession(module, carried("second"), quiet);
     const views = [new View(first, 0), new View(first, 1), new View(first, 0), new View(second, 0)];
     // One has a filter, another window and other colours; none of it may show in the others.
-    const bounds = { least_bytes: 1 << 20, most_bytes: Infinity, least_age: 0, most_age: Infinity, age_in_us: 0, stream: -1, pool: -1, at_peak: 0, at_end: 0, own: 0 };
-    const kept = views[2].filter(bounds);
+    await selectWords(views[2], new Matcher(first), 0, "size:>1MiB /./", () => true, () => {});
+    const kept = views[2].c.kept();
     draw(views[2], { from: 10, to: 90, color: 5 });
     const hashes = [0, 3, 1, 0].map((i) => draw(views[i], whole(views[i])));
     views[0].groups(views[0].facts.peak_event, "site");

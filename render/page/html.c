@@ -42,7 +42,7 @@ static void fill_title(struct buffer *out, const void *context) {
 static void fill_policy(struct buffer *out, const void *context) {
     static const struct template_asset *const scripts[] = {&boot, &program};
     (void)context;
-    template_add_policy(out, scripts, 2, &style, " 'wasm-unsafe-eval'");
+    template_add_policy(out, scripts, 2, &style, " 'wasm-unsafe-eval'; worker-src blob:");
 }
 
 static void fill_style(struct buffer *out, const void *context) {

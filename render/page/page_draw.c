@@ -49,13 +49,13 @@ static struct raster_style style_of(struct page_view *view) {
     const struct record_request *request = &view->request;
     uint32_t flags = small_of(request->flags), color_by = small_of(request->color_by);
     struct raster_style style = {.dark = (flags & DRAW_DARK) != 0,
-                                 .faded = (flags & DRAW_FADED) != 0,
                                  .reserved = (flags & DRAW_RESERVED) != 0,
                                  .color_by =
                                      color_by <= COLOR_BY_CATEGORY ? (enum color_by)color_by : COLOR_BY_SITE,
                                  .capacity_bytes = bytes_of(request->capacity_bytes),
-                                 .stack_mask = view->stack_mask,
-                                 .context_mask = view->context_mask};
+                                 .lit = (flags & DRAW_FOUND) != 0 ? view->queries[PAGE_SEARCH].selection.keep
+                                        : view->is_lit            ? view->lit
+                                                                  : NULL};
     if (style.color_by == COLOR_BY_CATEGORY)
         style.category = session_categories(view->session, view_now(view));
     return style;
@@ -120,39 +120,6 @@ f64 view_event_of_x(struct page_view *view, f64 x) {
 
 /* ---- curves ---- */
 
-/* First column that shows `moment` or a later one. */
-static uint32_t column_at(const uint32_t *moments, uint32_t width, uint32_t moment) {
-    uint32_t low = 0, high = width;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (moments[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Adds up what the filter leaves: changes at columns first, then their running sum. */
-static void curve_of_kept(const struct page_view *view, const uint32_t *moments, double *curve,
-                          uint32_t width) {
-    const struct lives *lives = view_lives(view);
-    for (uint32_t column = 0; column < width; column++)
-        curve[column] = 0;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (!life_is_kept(view, i))
-            continue;
-        uint32_t start = column_at(moments, width, lives->birth[i]);
-        uint32_t end = column_at(moments, width, lives->death[i]);
-        if (start < width)
-            curve[start] += (double)lives->size[i];
-        if (end < width)
-            curve[end] -= (double)lives->size[i];
-    }
-    for (uint32_t column = 1; column < width; column++)
-        curve[column] += curve[column - 1];
-}
-
 place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, u32 kept) {
     struct view window;
     uint32_t *moment = NULL, capacity = 0;
@@ -161,11 +128,9 @@ place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, 
         !ARENA_GROW(&view->arena, moment, capacity, width))
         return 0;
     view_moments(&window, view_timeline(view), moment);
-    if (kept != 0 && view->filtered)
-        curve_of_kept(view, moment, view->curve, width);
-    else
-        for (uint32_t column = 0; column < width; column++)
-            view->curve[column] = (double)view_timeline(view)->live[moment[column]];
+    const uint64_t *live = (kept != 0 ? view_shown(view) : view_timeline(view))->live;
+    for (uint32_t column = 0; column < width; column++)
+        view->curve[column] = (double)live[moment[column]];
     ARENA_DROP(&view->arena, moment);
     return (place)view->curve;
 }

@@ -160,3 +160,14 @@ int memcmp(const void *a, const void *b, size_t nbytes) {
             return x[i] < y[i] ? -1 : 1;
     return 0;
 }
+
+/* Products of 128 bits, of which checked products of 64 are made. */
+__int128 __multi3(__int128 a, __int128 b);
+__int128 __multi3(__int128 a, __int128 b) {
+    const uint64_t low = UINT32_MAX;
+    uint64_t x = (uint64_t)a, y = (uint64_t)b, high = x * (uint64_t)(b >> 64) + (uint64_t)(a >> 64) * y;
+    uint64_t ll = (x & low) * (y & low), lh = (x & low) * (y >> 32), hl = (x >> 32) * (y & low);
+    uint64_t middle = (ll >> 32) + (lh & low) + (hl & low);
+    high += (x >> 32) * (y >> 32) + (lh >> 32) + (hl >> 32) + (middle >> 32);
+    return (__int128)((unsigned __int128)high << 64 | (middle << 32 | (ll & low)));
+}

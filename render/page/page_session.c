@@ -170,20 +170,6 @@ struct page_device *session_device_built(struct page_session *session, uint32_t 
     return device;
 }
 
-const uint8_t *session_categories(struct page_session *session, struct page_device *device) {
-    if (device->category != NULL)
-        return device->category;
-    uint8_t *category = NULL;
-    uint32_t capacity = 0;
-    if (!ARENA_GROW(&session->arena, category, capacity, (uint64_t)device->timeline.device->lives.count + 1))
-        return NULL;
-    if (categories_find(&device->timeline, category, &session->arena))
-        device->category = category;
-    else
-        ARENA_DROP(&session->arena, category);
-    return device->category;
-}
-
 place session_device(struct page_session *session, u32 index) {
     if (index >= session->trace.n_devices)
         return 0;

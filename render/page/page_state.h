@@ -7,6 +7,8 @@
 #define STRATA_RENDER_PAGE_PAGE_STATE_H
 
 #include "analysis/compare.h"
+#include "analysis/selection.h"
+#include "analysis/verdicts.h"
 #include "layout/groups.h"
 #include "layout/phases.h"
 #include "layout/scene.h"
@@ -33,7 +35,7 @@ struct page_device {
     bool built;
     struct timeline timeline;
     struct phases phases;
-    uint8_t *category;        /* of each allocation, see session_categories; NULL: not asked for yet */
+    struct verdicts verdicts; /* its `timeline` NULL: not asked for yet */
     struct segments segments; /* its `device` NULL: not asked for yet */
 };
 
@@ -71,6 +73,12 @@ union page_record { /* the last one that a call has filled */
     struct record_group group;
     struct record_sum sum;
     struct record_kept kept;
+    struct record_parsed parsed;
+    struct record_regex regex;
+    struct record_found found;
+    struct record_judged judged;
+    struct record_step step;
+    struct record_finding finding;
     struct record_sums sums;
     struct record_sums_row sums_row;
     struct record_pair pair;
@@ -95,6 +103,21 @@ struct page_session {
     union page_record record;
 };
 
+/* A filter's words and what they mean: slot PAGE_FILTER takes out, slot PAGE_SEARCH finds. */
+enum { PAGE_FILTER, PAGE_SEARCH, PAGE_QUERIES };
+struct page_query {
+    struct arena arena;
+    char *text;
+    uint32_t nbytes;
+    bool ready; /* the words were understood */
+    struct filter_query parsed;
+    struct filter_regex *regexes; /* [n_regexes], whose bits JavaScript sets */
+    struct selection selection;   /* its `keep` NULL: not made */
+};
+
+/* Beyond enum compare_by: everything that goes through a frame. */
+enum { PAGE_BY_FRAME = COMPARE_BY_POOL + 1 };
+
 struct page_view {
     struct page_session *session;
     uint32_t index; /* of its device */
@@ -107,21 +130,22 @@ struct page_view {
     uint32_t n_pairs;
     struct tree tree;
     struct held held;
-    char name[1024]; /* of a group */
+    char name[4096]; /* of a group, or what a finding says */
     struct record_request request;
-    struct record_bounds bounds;
+    struct page_query queries[PAGE_QUERIES];
     struct group *groups;
     uint32_t n_groups;
-    uint8_t *rgba, *stack_mask, *context_mask; /* the masks: what matches a search, or is highlighted */
-    uint64_t *keep;                            /* bitmap of the allocations that the filter leaves */
-    bool filtered;
+    uint8_t *rgba;
+    const uint64_t *keep; /* bitmap of the allocations that the filter leaves */
+    uint64_t *lit;        /* bitmap of those that are highlighted, where is_lit */
+    bool filtered, is_lit;
     uint32_t *some; /* ids of allocations, while they are being grouped */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     double *curve;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
-    uint32_t keep_capacity, some_capacity, marks_capacity, spans_capacity, spans_of, rgba_capacity,
+    uint32_t lit_capacity, some_capacity, marks_capacity, spans_capacity, spans_of, rgba_capacity,
         curve_capacity, below_capacity, edges_capacity;
     union page_record record;
 };
@@ -129,7 +153,9 @@ struct page_view {
 /* The device with its timeline; NULL: there is none with this index, or no memory. */
 struct page_device *session_device_built(struct page_session *session, uint32_t index);
 
-/* Category of each allocation of a device that is built, inferred when they are first asked for. NULL: no memory. */
+/* What a device that is built means, and the category of each of its allocations, judged when they are first asked for.
+ * NULL: no memory. */
+const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
 
 static inline struct page_device *view_now(const struct page_view *view) {
@@ -138,6 +164,11 @@ static inline struct page_device *view_now(const struct page_view *view) {
 
 static inline const struct timeline *view_timeline(const struct page_view *view) {
     return &view_now(view)->timeline;
+}
+
+/* The same as if only what the filter leaves had been recorded. */
+static inline const struct timeline *view_shown(const struct page_view *view) {
+    return view->filtered ? &view->queries[PAGE_FILTER].selection.timeline : view_timeline(view);
 }
 
 static inline const struct lives *view_lives(const struct page_view *view) {
@@ -164,7 +195,7 @@ static inline uint64_t bytes_of(double bytes) {
 
 /* Does the filter leave it? */
 static inline bool life_is_kept(const struct page_view *view, uint32_t life) {
-    return !view->filtered || (view->keep[life / 64] >> life % 64 & 1) != 0;
+    return filter_keeps(view->filtered ? view->keep : NULL, life);
 }
 
 /* Fills the handle's record `kind` and returns its place. */

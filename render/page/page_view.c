@@ -11,6 +11,10 @@ static void view_forget(struct page_view *view) {
         arena_release(&view->sums[slot].arena);
         view->sums[slot].n_groups = 0;
     }
+    for (uint32_t slot = 0; slot < PAGE_QUERIES; slot++) {
+        arena_release(&view->queries[slot].arena);
+        view->queries[slot] = (struct page_query){.arena = view->queries[slot].arena};
+    }
     arena_release(&view->planting);
     arena_release(&view->pairing);
     arena_release(&view->holding);
@@ -20,7 +24,8 @@ static void view_forget(struct page_view *view) {
 
 static void view_show(struct page_view *view, uint32_t index) {
     view->index = index;
-    view->filtered = false;
+    view->filtered = view->is_lit = false;
+    view->keep = NULL;
     view_forget(view);
     scene_init(&view->scene, view_timeline(view), page_heap());
 }
@@ -43,13 +48,10 @@ place view_new(u32 session_place, u32 device) {
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
         arena_init(&view->sums[slot].arena, host, SIZE_MAX);
     raster_init(&view->raster, host);
-    view->stack_mask = arena_alloc(&view->arena, session->trace.stacks.count);
-    view->context_mask = arena_alloc(&view->arena, session->trace.contexts.count);
+    for (uint32_t slot = 0; slot < PAGE_QUERIES; slot++)
+        arena_init(&view->queries[slot].arena, host, SIZE_MAX);
     view_show(view, device);
-    if (view->stack_mask != NULL && view->context_mask != NULL)
-        return (place)view;
-    view_release(view);
-    return 0;
+    return (place)view;
 }
 
 void view_release(struct page_view *view) {

@@ -1,5 +1,7 @@
 #include "render/raster/raster.h"
 
+#include "layout/filter.h"
+
 #include "base/bytes.h"
 #include "layout/site.h"
 #include "layout/ticks.h"
@@ -347,11 +349,6 @@ static uint32_t key_color(const struct painter *painter, uint32_t life, bool odd
     return shade(painter, raster_key_color(style->color_by, key, style->dark), odd, old);
 }
 
-static bool life_matches(const struct raster_style *style, const struct lives *lives, uint32_t life) {
-    return style->stack_mask[lives->stack[life]] != 0 ||
-           (style->context_mask != NULL && style->context_mask[lives->context[life]] != 0);
-}
-
 /* What does not match is nearly gone. */
 static uint32_t life_color(struct painter *painter, uint32_t life) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
@@ -359,7 +356,7 @@ static uint32_t life_color(struct painter *painter, uint32_t life) {
     uint32_t rgb = painter->style->color_by == COLOR_BY_SITE
                        ? site_color(painter, lives->stack[life], odd, old)
                        : key_color(painter, life, odd, old);
-    if (painter->style->faded && !life_matches(painter->style, lives, life))
+    if (!filter_keeps(painter->style->lit, life))
         rgb = mix(rgb, painter->theme->ground, 205);
     return rgb;
 }

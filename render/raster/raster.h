@@ -22,11 +22,9 @@ enum color_by {
 struct raster_style {
     bool dark;
     enum color_by color_by;
-    uint64_t capacity_bytes;     /* a line there; 0: none */
-    bool reserved;               /* draw the line of reserved bytes */
-    bool faded;                  /* fade all but what `stack_mask` marks */
-    const uint8_t *stack_mask;   /* [stacks.count] non-zero: matches; only read when faded */
-    const uint8_t *context_mask; /* [contexts.count] the same for contexts; NULL: none matches */
+    uint64_t capacity_bytes; /* a line there; 0: none */
+    bool reserved;           /* draw the line of reserved bytes */
+    const uint64_t *lit;     /* bitmap of lives (layout/filter.h): all others fade; NULL: none does */
     const uint8_t
         *category;  /* [lives.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
     uint32_t scale; /* lines and patterns so many times larger; 0 is 1 */

@@ -1,0 +1,215 @@
+/* Which allocations are meant: what a filter leaves, what a search finds, what is highlighted. Words are those of
+ * layout/filter.h; the regular expressions among them are JavaScript's to match. */
+#include "analysis/compare.h"
+#include "base/bytes.h"
+#include "layout/site.h"
+#include "render/page/page_state.h"
+
+static struct page_query *query_at(struct page_view *view, uint32_t slot) {
+    return slot < PAGE_QUERIES ? &view->queries[slot] : NULL;
+}
+
+/* ---- words ---- */
+
+place view_words(struct page_view *view, u32 slot, u32 nbytes) {
+    struct page_query *query = query_at(view, slot);
+    if (query == NULL)
+        return 0;
+    arena_release(&query->arena);
+    *query = (struct page_query){.arena = query->arena};
+    query->nbytes = nbytes;
+    query->text = arena_alloc(&query->arena, (size_t)nbytes + 1);
+    return (place)query->text;
+}
+
+static uint64_t *bits_make(struct arena *arena, uint32_t count) {
+    uint64_t n_words = (uint64_t)count / 64 + 1;
+    uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
+    if (bits != NULL)
+        bytes_zero(bits, (size_t)n_words * sizeof *bits);
+    return bits;
+}
+
+static bool regexes_make(struct page_query *query, const struct trace *trace) {
+    uint32_t count = query->parsed.filter.n_regexes;
+    query->regexes = arena_alloc(&query->arena, ((size_t)count + 1) * sizeof *query->regexes);
+    for (uint32_t i = 0; query->regexes != NULL && i < count; i++) {
+        query->regexes[i] = (struct filter_regex){.frames = bits_make(&query->arena, trace->frames.count),
+                                                  .strings = bits_make(&query->arena, trace->strings.count)};
+        if (query->regexes[i].frames == NULL || query->regexes[i].strings == NULL)
+            return false;
+    }
+    query->parsed.regexes = query->regexes;
+    return query->regexes != NULL;
+}
+
+place view_parse(struct page_view *view, u32 slot) {
+    struct page_query *query = query_at(view, slot);
+    struct filter_error error = {.what = ""};
+    uint32_t nbytes = 0;
+    if (query == NULL || query->text == NULL)
+        return 0;
+    query->parsed.text = query->text;
+    bool good = filter_parse(&query->parsed.filter, query->text, query->nbytes, &error);
+    if (good && !regexes_make(query, &view->session->trace))
+        return 0;
+    while (!good && error.what[nbytes] != '\0')
+        nbytes++;
+    query->ready = good;
+    return FILL(view, parsed, query->parsed.filter.n_words, query->parsed.filter.n_regexes, !good, error.from,
+                error.until, (double)(place)error.what, nbytes);
+}
+
+place view_regex(struct page_view *view, u32 slot, u32 nth) {
+    struct page_query *query = query_at(view, slot);
+    if (query == NULL || !query->ready)
+        return 0;
+    for (uint32_t i = 0; i < query->parsed.filter.n_words; i++) {
+        const struct filter_word *word = &query->parsed.filter.word[i];
+        if (word->kind == FILTER_REGEX && word->nth_regex == nth)
+            return FILL(view, regex, (double)(place)word->text, word->nbytes, word->sensitive,
+                        (double)(place)query->regexes[nth].frames,
+                        (double)(place)query->regexes[nth].strings);
+    }
+    return 0;
+}
+
+/* ---- what they mean ---- */
+
+i32 view_select(struct page_view *view, u32 slot) {
+    struct page_query *query = query_at(view, slot);
+    if (query == NULL || !query->ready)
+        return PAYLOAD_BAD_VALUE;
+    if (!selection_make(&query->selection, view_timeline(view), &query->parsed, &query->arena))
+        return PAYLOAD_NO_MEMORY;
+    if (slot == PAGE_FILTER) {
+        view->filtered = true;
+        view->keep = query->selection.keep;
+        view->scene.keep = view->keep;
+    }
+    return PAYLOAD_OK;
+}
+
+void view_filter_off(struct page_view *view) {
+    view->filtered = false;
+    view->keep = NULL;
+    view->scene.keep = NULL;
+}
+
+place view_kept(struct page_view *view) {
+    const struct timeline *timeline = view_shown(view);
+    uint64_t count =
+        view->filtered ? view->queries[PAGE_FILTER].selection.allocations : view_lives(view)->count;
+    return FILL(view, kept, (double)count, (double)timeline->live[view_timeline(view)->peak_moment],
+                (double)timeline->peak_bytes);
+}
+
+/* ---- what a search finds ---- */
+
+static bool life_is_found(const struct page_view *view, uint32_t life) {
+    return filter_keeps(view->queries[PAGE_SEARCH].selection.keep, life) && life_is_kept(view, life);
+}
+
+f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
+    double count = view_lives(view)->count;
+    if (view->queries[PAGE_SEARCH].selection.keep == NULL)
+        return -1;
+    for (double tried = 0, at = allocation; tried < count; tried++) {
+        at += step;
+        at = at < 0 ? count - 1 : at >= count ? 0 : at;
+        if (life_is_found(view, (uint32_t)at))
+            return at;
+    }
+    return -1;
+}
+
+place view_matches(struct page_view *view, f64 until) {
+    const struct lives *lives = view_lives(view);
+    uint32_t peak = view_timeline(view)->peak_moment, count = 0, before = 0;
+    uint64_t bytes = 0;
+    if (view->queries[PAGE_SEARCH].selection.keep == NULL)
+        return FILL(view, found, 0, 0, 0);
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (!life_is_found(view, i))
+            continue;
+        count++;
+        before += i <= until;
+        bytes += lives->birth[i] <= peak && peak < lives->death[i] ? lives->size[i] : 0;
+    }
+    return FILL(view, found, count, (double)bytes, before);
+}
+
+/* ---- what is highlighted ---- */
+
+/* Does a stack go through a frame? Parents have smaller ids. */
+static uint8_t *stacks_through(const struct trace *trace, uint32_t frame, struct arena *arena) {
+    uint8_t *through = arena_column(arena, trace->stacks.count, 1);
+    for (uint32_t i = 0; through != NULL && i < trace->stacks.count; i++)
+        through[i] =
+            i != 0 && (trace->stacks.stack[i].frame == frame || through[trace->stacks.stack[i].parent]);
+    return through;
+}
+
+static uint32_t key_of(const struct page_view *view, const uint8_t *category, uint32_t by, uint32_t life) {
+    const struct lives *lives = view_lives(view);
+    switch (by) {
+    case COMPARE_BY_STACK: return lives->stack[life];
+    case COMPARE_BY_CATEGORY: return category[life];
+    case COMPARE_BY_STREAM: return lives->stream[life];
+    case COMPARE_BY_POOL: return lives->pool[life];
+    default: return view_timeline(view)->site[lives->stack[life]];
+    }
+}
+
+/* Files and call sites are told by name: one flag for each frame. */
+static uint8_t *frames_like(const struct trace *trace, uint32_t by, uint32_t key, struct arena *arena) {
+    uint8_t *same = arena_column(arena, trace->frames.count, 1);
+    struct site_key wanted = site_key_of(trace, key);
+    for (uint32_t i = 0; same != NULL && i < trace->frames.count; i++) {
+        struct site_key have = site_key_of(trace, i);
+        same[i] = have.file == wanted.file &&
+                  (by == COMPARE_BY_FILE || (have.function == wanted.function && have.line == wanted.line));
+    }
+    return same;
+}
+
+static bool bits_light(struct page_view *view, uint32_t by, uint32_t key, struct arena *arena) {
+    const struct lives *lives = view_lives(view);
+    const uint32_t *site = view_timeline(view)->site;
+    const uint8_t *category =
+        by == COMPARE_BY_CATEGORY ? session_categories(view->session, view_now(view)) : NULL;
+    bool named = by == COMPARE_BY_SITE || by == COMPARE_BY_FILE;
+    const uint8_t *like = by == PAGE_BY_FRAME ? stacks_through(&view->session->trace, key, arena)
+                          : named             ? frames_like(&view->session->trace, by, key, arena)
+                                              : NULL;
+    if ((like == NULL && (named || by == PAGE_BY_FRAME)) || (by == COMPARE_BY_CATEGORY && category == NULL))
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        bool lit = by == PAGE_BY_FRAME ? like[lives->stack[i]] != 0
+                   : named             ? like[site[lives->stack[i]]] != 0
+                                       : key_of(view, category, by, i) == key;
+        if (lit)
+            view->lit[i / 64] |= UINT64_C(1) << i % 64;
+    }
+    return true;
+}
+
+i32 view_light(struct page_view *view, u32 by, u32 key) {
+    uint32_t n_words = view_lives(view)->count / 64 + 1, most = view->session->trace.frames.count;
+    struct arena scratch;
+    view->is_lit = false;
+    if (by > PAGE_BY_FRAME ||
+        ((by == COMPARE_BY_SITE || by == COMPARE_BY_FILE || by == PAGE_BY_FRAME) && key >= most))
+        return PAYLOAD_BAD_VALUE;
+    if (!ARENA_GROW(&view->arena, view->lit, view->lit_capacity, n_words))
+        return PAYLOAD_NO_MEMORY;
+    bytes_zero(view->lit, (size_t)n_words * sizeof *view->lit);
+    arena_init(&scratch, view->arena.host, SIZE_MAX);
+    view->is_lit = bits_light(view, by, key, &scratch);
+    arena_release(&scratch);
+    return view->is_lit ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
+}
+
+void view_light_off(struct page_view *view) {
+    view->is_lit = false;
+}

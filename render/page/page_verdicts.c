@@ -1,0 +1,89 @@
+/* What the recording means, as analysis/ judges it once for every output: steps, categories, findings. */
+#include "render/page/page_state.h"
+
+const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device) {
+    if (device->verdicts.timeline == NULL &&
+        !verdicts_init(&device->verdicts, &device->timeline, &session->arena))
+        device->verdicts = (struct verdicts){0};
+    return device->verdicts.timeline == NULL ? NULL : &device->verdicts;
+}
+
+const uint8_t *session_categories(struct page_session *session, struct page_device *device) {
+    const struct verdicts *verdicts = session_verdicts(session, device);
+    return verdicts == NULL ? NULL : verdicts->category;
+}
+
+static const struct verdicts *verdicts_of(const struct page_view *view) {
+    return session_verdicts(view->session, view_now(view));
+}
+
+place view_judged(struct page_view *view) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    if (verdicts == NULL)
+        return 0;
+    return FILL(view, judged, verdicts->judged.steps, verdicts->steps.count, verdicts->judged.phases,
+                verdicts->judged.growth, verdicts->findings.count);
+}
+
+place view_step(struct page_view *view, u32 index) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    if (verdicts == NULL || index >= verdicts->steps.count)
+        return 0;
+    const struct span *span = &verdicts->steps.span[index];
+    return FILL(view, step, (double)span->from_moment - 1, (double)span->to_moment,
+                (double)span->peak_moment - 1, (double)span->begin_bytes, (double)span->peak_bytes,
+                (double)span->end_bytes, span->name);
+}
+
+static place text_fill(struct page_view *view, const char *text) {
+    uint32_t nbytes = 0;
+    while (text[nbytes] != '\0')
+        nbytes++;
+    return FILL(view, text, (double)(place)text, nbytes);
+}
+
+place view_steps_from(struct page_view *view) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    return verdicts == NULL ? 0 : text_fill(view, turns_source_name(verdicts->judged.steps_from));
+}
+
+place view_growth_judged(struct page_view *view) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    return verdicts == NULL ? 0 : text_fill(view, growth_judged_name(verdicts->judged.growth));
+}
+
+/* ---- findings ---- */
+
+static const struct finding *finding_at(const struct verdicts *verdicts, uint32_t index) {
+    return verdicts == NULL || index >= verdicts->findings.count ? NULL : &verdicts->findings.finding[index];
+}
+
+place view_finding(struct page_view *view, u32 index) {
+    const struct finding *finding = finding_at(verdicts_of(view), index);
+    if (finding == NULL)
+        return 0;
+    return FILL(view, finding, finding->site, finding->stack,
+                finding->unit == UNIT_NONE ? -1.0 : (double)finding->per_bytes, finding->per_n,
+                (double)finding->bytes, finding->count, finding->saves_known ? (double)finding->saves : -1.0,
+                (double)finding->from_moment - 1, (double)finding->to_moment - 1,
+                (double)finding->at_moment - 1);
+}
+
+/* Words of a finding, in the order of the list's comment. */
+place view_finding_text(struct page_view *view, u32 index, u32 which) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    const struct finding *finding = finding_at(verdicts, index);
+    if (finding == NULL)
+        return 0;
+    const char *unit = finding_unit_name((enum finding_unit)finding->unit);
+    switch (which) {
+    case 0: return text_fill(view, finding_kind_name((enum finding_kind)finding->kind));
+    case 1: return text_fill(view, finding_severity_name((enum finding_severity)finding->severity));
+    case 2: return text_fill(view, finding_confidence_name((enum finding_confidence)finding->confidence));
+    case 3: return text_fill(view, unit == NULL ? "" : unit);
+    case 4: finding_title(verdicts, finding, view->name, sizeof view->name); break;
+    case 5: finding_detail(verdicts, finding, view->name, sizeof view->name); break;
+    default: finding_view(verdicts, finding, view->name, sizeof view->name);
+    }
+    return text_fill(view, view->name);
+}

@@ -1,0 +1,140 @@
+// Questions that the module answers about a set of allocations: who holds them, through whom, and what differs.
+
+/** @typedef {import("./session.js").View} View */
+/** @typedef {{at: number | "peak"} | {from: number, to: number, what?: string}} About alive after an event, or what happened in the events [from, to) */
+/** @typedef {{bytes: number, count: number, key: number, stack: number}} SumRow */
+/** @typedef {{groups: number, bytes: number, count: number, event: number, by: number, row: (i: number) => SumRow, name: (i: number) => string}} Sums */
+
+/** As the module counts them (enum compare_by). */
+const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
+
+/** As the module counts them (enum extent_what); the first is a moment. */
+const WHATS = ["at", "peak", "allocated", "freed", "kept", "through"];
+
+/** What an `About` is in numbers. @param {View} view @param {About} about */
+function extentOf(view, about) {
+    if ("at" in about) {
+        const at = about.at === "peak" ? view.facts.peak_event : Number(about.at);
+        if (!Number.isInteger(at)) throw new RangeError(`There is no event ${about.at}.`);
+        return { what: 0, from: at, to: at + 1 };
+    }
+    const what = WHATS.indexOf(about.what ?? "peak");
+    if (what < 1) throw new RangeError(`"${about.what}" is not one of ${WHATS.slice(1).join(", ")}.`);
+    if (!(about.from < about.to)) throw new RangeError("A range goes from an event to a later one.");
+    return { what, from: about.from, to: about.to };
+}
+
+/** @param {string} by */
+function groupingOf(by) {
+    const index = GROUPINGS.indexOf(by);
+    if (index < 0) throw new RangeError(`"${by}" is not one of ${GROUPINGS.join(", ")}.`);
+    return index;
+}
+
+/** Groups by falling bytes, kept in a slot of the view (0 to 3) until it is asked for others. @param {View} view @param {number} slot @param {About} about @param {string} by @returns {Sums} */
+export function askSums(view, slot, about, by) {
+    const { what, from, to } = extentOf(view, about);
+    const grouping = groupingOf(by);
+    const sums = view.c.sums(slot, what, from, to, grouping);
+    const row = (/** @type {number} */ i) => view.c.sums_row(slot, i);
+    return { ...sums, by: grouping, row, name: (i) => groupName(view, grouping, row(i).key) };
+}
+
+/** @param {View} view @param {number} by @param {number} key */
+function groupName(view, by, key) {
+    return view.session.decode(view.c.group_name(by, key));
+}
+
+/** @param {Sums} sums */
+export function listSums(sums) {
+    return Array.from({ length: sums.groups }, (_, i) => {
+        const { bytes, count } = sums.row(i);
+        return { name: sums.name(i), bytes, count };
+    });
+}
+
+/** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
+
+/** A against B, by falling size of the difference. @param {View} view @param {About} a @param {About} b @param {string} by */
+export function askDifferences(view, a, b, by) {
+    const [sumsA, sumsB] = [askSums(view, 1, a, by), askSums(view, 2, b, by)];
+    const count = view.c.pairs(1, 2) >>> 0;
+    /** @param {number} i @returns {Difference} */
+    const row = (i) => {
+        const pair = view.c.pair(i);
+        const [rowA, rowB] = [pair.a < 0 ? null : sumsA.row(pair.a), pair.b < 0 ? null : sumsB.row(pair.b)];
+        const { key, stack } = /** @type {SumRow} */ (rowB ?? rowA);
+        const [bytesA, bytesB] = [rowA?.bytes ?? 0, rowB?.bytes ?? 0];
+        return { name: groupName(view, sumsA.by, key), key, stack, a: bytesA, b: bytesB, delta: bytesB - bytesA };
+    };
+    return { a: sumsA, b: sumsB, count, row };
+}
+
+/** Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root. @param {View} view @param {About} about @param {"callees" | "callers"} direction */
+export function askTree(view, about, direction) {
+    const { what, from, to } = extentOf(view, about);
+    if (direction !== "callees" && direction !== "callers") throw new RangeError(`"${direction}" is not one of callees, callers.`);
+    const count = view.c.tree(what, from, to, direction === "callers" ? 1 : 0) >>> 0;
+    if (count === 0) throw new Error("There is not enough memory in this tab for the tree.");
+    return count;
+}
+
+/** The whole tree as objects. @param {View} view @param {number} count @returns {PageTree} */
+export function treeObject(view, count) {
+    const nodes = Array.from({ length: count }, (_, i) => view.c.node(i));
+    /** @type {PageTree[]} */
+    const made = nodes.map(({ frame, bytes, count: allocations }, i) => ({ name: i === 0 ? "" : view.session.siteText(frame), bytes, count: allocations, children: [] }));
+    nodes.forEach(({ first_child, children }, i) => (made[i].children = made.slice(first_child, first_child + children)));
+    return made[0];
+}
+
+/** @param {{address_high: number, address_low: number}} record */
+export function addressText({ address_high: high, address_low: low }) {
+    return high ? `0x${high.toString(16)}${low.toString(16).padStart(8, "0")}` : `0x${low.toString(16)}`;
+}
+
+const BLOCK_STATES = ["free", "allocated", "waiting"];
+
+const SEGMENT_EXPANDABLE = 1;
+
+/** What the allocator holds after an event. @param {View} view @param {number | "peak"} at */
+export function askBlocks(view, at) {
+    const { from } = extentOf(view, { at });
+    const held = view.c.blocks(from);
+    const segments = Array.from({ length: held.segments }, (_, i) => {
+        const segment = view.c.segment(i);
+        return { address: addressText(segment), bytes: segment.bytes, stream: segment.stream, pool: segment.pool, expandable: (segment.flags & SEGMENT_EXPANDABLE) !== 0 };
+    });
+    const blocks = Array.from({ length: held.blocks }, (_, i) => {
+        const block = view.c.block(i);
+        const allocation = block.allocation < 0 ? null : block.allocation;
+        return { address: addressText(block), bytes: block.bytes, requested_bytes: block.requested_bytes, state: BLOCK_STATES[block.state] ?? "free", allocation };
+    });
+    return { segments, blocks };
+}
+
+/** @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number, end_bytes: number}} Step */
+
+/** The steps of the loop; none where none was found. @param {View} view @returns {Step[]} */
+function askSteps(view) {
+    return Array.from({ length: view.c.judged().steps }, (_, i) => {
+        const step = view.c.step(i);
+        const name = view.session.string(step.name);
+        return { ...step, name: /#(\d+)$/.exec(name)?.[0] ?? `#${i}` };
+    });
+}
+
+/** The report's findings, most urgent first. @param {View} view @returns {PageFinding[]} */
+export function askFindings(view) {
+    return Array.from({ length: view.c.judged().findings }, (_, i) => {
+        const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
+        const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event } = view.c.finding(i);
+        return {
+            kind: text(0), severity: text(1), confidence: text(2), title: text(4), detail: text(5),
+            site: site === 0 ? null : view.session.siteText(site), bytes, count,
+            per: per_bytes < 0 ? null : { unit: text(3), bytes: per_bytes, n: per_n },
+            saves_peak_bytes: saves_peak_bytes < 0 ? null : saves_peak_bytes,
+            from_event, to_event, at_event, view: text(6),
+        };
+    });
+}

@@ -1,0 +1,178 @@
+// Words of a search or a filter (layout/filter.h): the module understands them; regular expressions among them are matched
+// here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
+
+/** What an expression may take. */
+const PATIENCE_MS = 2000;
+
+/** @typedef {{frames: Uint8Array, strings: Uint8Array}} Hits one byte for each text */
+/** @typedef {import("./session.js").View} View */
+/** @typedef {import("./session.js").Session} Session */
+
+/** The worker's whole program; it sees nothing outside of itself. */
+function matchTexts() {
+    /** @type {{frames: string[], strings: string[]}} */
+    let texts = { frames: [], strings: [] };
+    self.onmessage = ({ data }) => {
+        if (data.texts) {
+            texts = data.texts;
+            return;
+        }
+        const expression = new RegExp(data.source, data.flags);
+        const test = (/** @type {string[]} */ list) => Uint8Array.from(list, (text) => (expression.test(text) ? 1 : 0));
+        self.postMessage({ frames: test(texts.frames), strings: test(texts.strings) });
+    };
+}
+
+export class Matcher {
+    /** @param {Session} session */
+    constructor(session) {
+        this.session = session;
+        /** @type {Worker | null} */
+        this.worker = null;
+        /** Ids of the strings that an allocation or a frame notes. @type {number[] | null} */
+        this.noted = null;
+        this.cancel = () => {};
+    }
+
+    /** Ids of what contexts and torch.fx say. */
+    notedStrings() {
+        if (this.noted) return this.noted;
+        const { c, facts } = this.session;
+        const ids = new Set();
+        for (let i = 1; i < facts.contexts; i++) {
+            const { compile, metadata, category } = c.context(i);
+            for (const id of [compile, metadata, category]) if (id !== 0) ids.add(id);
+        }
+        for (let i = 1; i < facts.frames; i++) {
+            const { fx } = c.frame(i);
+            if (fx === 0) continue;
+            const { op, name, target, original } = c.fx(fx);
+            for (const id of [op, name, target, original]) if (id !== 0) ids.add(id);
+        }
+        this.noted = [...ids];
+        return this.noted;
+    }
+
+    texts() {
+        const frames = Array.from({ length: this.session.facts.frames }, (_, id) => {
+            if (id === 0) return "";
+            const { file, line, name } = this.session.frame(id);
+            return `${file}${line ? `:${line}` : ""} ${name}`;
+        });
+        return { frames, strings: this.notedStrings().map((id) => this.session.string(id)) };
+    }
+
+    start() {
+        const url = URL.createObjectURL(new Blob([`(${matchTexts})()`], { type: "text/javascript" }));
+        const worker = new Worker(url);
+        URL.revokeObjectURL(url);
+        worker.postMessage({ texts: this.texts() });
+        return worker;
+    }
+
+    stop() {
+        this.worker?.terminate();
+        this.worker = null;
+    }
+
+    /** Which texts an expression meets; one that is asked for later takes the place of one that still runs. @param {string} source @param {string} flags @returns {Promise<Hits>} */
+    match(source, flags) {
+        this.cancel();
+        return new Promise((resolve, reject) => {
+            this.worker ??= this.start();
+            const { worker } = this;
+            const end = (/** @type {() => void} */ tell) => {
+                clearTimeout(timer);
+                this.cancel = () => {};
+                tell();
+            };
+            const give_up = (/** @type {string} */ why) => {
+                this.stop();
+                end(() => reject(new Error(why)));
+            };
+            const timer = setTimeout(() => give_up(`The expression takes longer than ${PATIENCE_MS / 1000} s on the names of this recording, so it was stopped. A simpler one, without a repeat inside of a repeat, is quick.`), PATIENCE_MS);
+            this.cancel = () => give_up("superseded");
+            worker.onmessage = ({ data }) => end(() => resolve(data));
+            worker.onerror = () => give_up("The expression cannot be matched in this browser.");
+            worker.postMessage({ source, flags });
+        });
+    }
+}
+
+/** Hands a text to the module. @param {View} view @param {number} slot @param {string} text */
+function writeWords(view, slot, text) {
+    const bytes = new TextEncoder().encode(text);
+    const place = view.c.words(slot, bytes.length) >>> 0;
+    if (place === 0) throw new Error("There is not enough memory in this tab.");
+    view.session.bytes(place, bytes.length).set(bytes);
+    return bytes;
+}
+
+/** What is wrong with the words, as a sentence; "": nothing. @param {View} view @param {number} slot @param {string} text */
+function wordsError(view, slot, text) {
+    const bytes = writeWords(view, slot, text);
+    const { wrong, from, until, what, nbytes } = view.c.parse(slot);
+    if (!wrong) return "";
+    const word = new TextDecoder().decode(bytes.slice(from, until));
+    return `\u201c${word}\u201d ${view.session.decode({ place: what, nbytes })}`;
+}
+
+/** The expressions of a slot, compiled, so that a wrong one is known at once. @param {View} view @param {number} slot @param {number} count */
+function expressionsOf(view, slot, count) {
+    return Array.from({ length: count }, (_, nth) => {
+        const { text, nbytes, sensitive } = view.c.regex(slot, nth);
+        const source = view.session.decode({ place: text, nbytes });
+        return { source, flags: new RegExp(source, sensitive ? "" : "i").flags };
+    });
+}
+
+/** @param {View} view @param {number} slot @param {number} nth @param {Hits} hits @param {number[]} noted */
+function writeHits(view, slot, nth, hits, noted) {
+    const { frames, strings } = view.c.regex(slot, nth);
+    const mark = (/** @type {number} */ place, /** @type {number} */ id) => {
+        view.session.bytes(place + (id >> 3), 1)[0] |= 1 << (id & 7);
+    };
+    hits.frames.forEach((hit, id) => hit && mark(frames, id));
+    hits.strings.forEach((hit, i) => hit && mark(strings, noted[i]));
+}
+
+/** @param {unknown} error */
+function reasonOf(error) {
+    const message = error instanceof Error ? error.message : String(error);
+    if (!(error instanceof SyntaxError)) return message;
+    // Browsers repeat the expression, which stands beside it.
+    const reason = message.replace(/^Invalid regular expression: (\/.*\/\w*: )?/s, "");
+    return `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
+}
+
+/** @param {View} view @param {number} slot */
+function selectSlot(view, slot) {
+    if (view.c.select(slot) !== 0) throw new Error("There is not enough memory in this tab for this.");
+}
+
+/**
+ * Finds what words mean: `done` is called with what is wrong ("": nothing) before this returns, where no expression is
+ * among them, and else when the worker has answered. Not at all, if other words came in between.
+ * @param {View} view @param {Matcher} matcher @param {number} slot @param {string} text @param {() => boolean} current @param {(error: string) => void} done
+ */
+export async function selectWords(view, matcher, slot, text, current, done) {
+    try {
+        const error = wordsError(view, slot, text);
+        const count = error ? 0 : view.c.parse(slot).regexes;
+        if (error || count === 0) {
+            if (!error) selectSlot(view, slot);
+            done(error);
+            return;
+        }
+        const expressions = expressionsOf(view, slot, count);
+        for (const [nth, { source, flags }] of expressions.entries()) {
+            const hits = await matcher.match(source, flags);
+            if (!current()) return;
+            writeHits(view, slot, nth, hits, matcher.notedStrings());
+        }
+        selectSlot(view, slot);
+        done("");
+    } catch (error) {
+        if (current()) done(reasonOf(error));
+    }
+}
