@@ -218,7 +218,7 @@ class Usage(Case):
     def test_a_page_opens_with_the_view_that_was_asked_for(self):
         self.write("s.pickle", snapshot(events_of([1024] * 300)))
         for words, view in ((("--from=10", "--to=20"), "axis=events&window=10.000_20.000"), (("--at=peak",), "&at=299"),
-                            (("--hide-internal",), "&filter=own%3Dtrue"), (("--axis=time",), "&axis=time"), ((), None)):
+                            (("--hide-internal",), "&filter=own%3Ayes"), (("--axis=time",), "&axis=time"), ((), None)):
             self.expect(0, "html", "-fo", "x.html", *words, "s.pickle")
             payload = re.search(rb'id="payload">([^<]*)<', (self.path / "x.html").read_bytes()).group(1)
             found = b'"view":"' in self.unpacked(base64.b64decode(payload))
