@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/sort.h"
+#include "layout/site.h"
 
 enum {
     SHARED_LEAST = 3, /* so many sites that change by the same factor have one cause */
@@ -35,10 +36,20 @@ static bool sizes_differ(const struct site_profile *a, const struct site_profile
     return apart > (of_a >> 10);
 }
 
-/* What is made in a step; the whole run where steps are not known. */
+/* What is made once and stays, as parameters and their state, is not made in every step. */
+static bool is_for_good(const struct site_profile *profile) {
+    return profile->at_end * 2 >= profile->made;
+}
+
+static bool is_per_step(const struct site_profile *a, const struct site_profile *b,
+                        struct cause_steps steps) {
+    return steps.a != 0 && steps.b != 0 && !(is_for_good(a) && is_for_good(b));
+}
+
+/* What is made in a step, else in the whole run. */
 static bool rates_differ(const struct site_profile *a, const struct site_profile *b,
                          struct cause_steps steps) {
-    if (steps.a == 0 || steps.b == 0)
+    if (!is_per_step(a, b, steps))
         return a->made != b->made;
     /* One turn may lie half outside of a recording. */
     uint64_t left = a->made * steps.b, right = b->made * steps.a,
@@ -81,7 +92,7 @@ static bool is_moved(const struct compare_site *site) {
 
 static void figures_set(struct cause *cause, const struct compare_site *site, struct cause_steps steps) {
     const struct site_profile *a = &site->a, *b = &site->b;
-    cause->per_step = steps.a != 0 && steps.b != 0;
+    cause->per_step = is_per_step(a, b, steps);
     if (cause->kind == CAUSE_SIZE) {
         cause->from = mean_size(a);
         cause->to = mean_size(b);
@@ -258,4 +269,72 @@ bool causes_find(struct causes *causes, const struct comparison *comparison, str
     struct finding finding = {.causes = causes, .comparison = comparison, .steps = steps, .arena = arena};
     *causes = (struct causes){0};
     return rows_judge(&finding) && shared_join(&finding) && causes_sort(&finding) && moved_add(&finding);
+}
+
+/* ---- where allocations end ---- */
+
+enum { DEATHS_CAUSES = 16, DEATH_PLACES = DIES_NEVER + 1 };
+
+/* The phase of a step that holds a moment; NULL: none. Phases rise, annotations come last. */
+static const struct span *phase_at(const struct spans *phases, uint32_t moment) {
+    uint32_t low = 0, high = phases->count;
+    while (high > 0 && phases->span[high - 1].kind == SPAN_ANNOTATION)
+        high--;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (phases->span[middle].from_moment <= moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low != 0 && moment <= phases->span[low - 1].to_moment ? &phases->span[low - 1] : NULL;
+}
+
+static enum cause_death death_of(const struct compare_side *side, const struct spans *phases, uint32_t life) {
+    const struct lives *lives = &side->timeline->device->lives;
+    const struct span *birth = phase_at(phases, lives->birth[life]), *death;
+    if (lives->death[life] >= side->timeline->n_moments)
+        return DIES_NEVER;
+    death = phase_at(phases, lives->death[life]);
+    if (birth == NULL || death == NULL)
+        return DIES_UNKNOWN;
+    if (birth->step != death->step)
+        return DIES_LATER;
+    return death->kind == SPAN_FORWARD     ? DIES_IN_FORWARD
+           : death->kind == SPAN_BACKWARD  ? DIES_IN_BACKWARD
+           : death->kind == SPAN_OPTIMIZER ? DIES_IN_OPTIMIZER
+                                           : DIES_UNKNOWN;
+}
+
+static enum cause_death deaths_of(const struct compare_side *side, const struct spans *phases,
+                                  const uint32_t *same, uint32_t site) {
+    const struct lives *lives = &side->timeline->device->lives;
+    uint64_t count[DEATH_PLACES] = {0};
+    uint32_t most = DIES_UNKNOWN;
+    for (uint32_t i = lives->preexisting; i < lives->count; i++)
+        if (filter_keeps(side->keep, i) && same[side->timeline->site[lives->stack[i]]] == site)
+            count[death_of(side, phases, i)]++;
+    for (uint32_t i = 1; i < DEATH_PLACES; i++)
+        most = count[i] > count[most] ? i : most;
+    return (enum cause_death)most;
+}
+
+bool causes_find_deaths(struct causes *causes, const struct comparison *comparison,
+                        const struct compare_side *a, const struct spans *phases_a,
+                        const struct compare_side *b, const struct spans *phases_b, struct arena *arena) {
+    uint32_t *same_a = arena_column(arena, a->timeline->trace->frames.count, sizeof *same_a);
+    uint32_t *same_b = arena_column(arena, b->timeline->trace->frames.count, sizeof *same_b);
+    bool done = same_a != NULL && same_b != NULL && frames_same(a->timeline->trace, same_a, arena) &&
+                frames_same(b->timeline->trace, same_b, arena);
+    for (uint32_t i = 0, n = 0; done && i < causes->count && n < DEATHS_CAUSES; i++) {
+        struct cause *cause = &causes->cause[i];
+        if (cause->kind != CAUSE_KEPT)
+            continue;
+        cause->dies_a = (uint8_t)deaths_of(a, phases_a, same_a, comparison->site[cause->row].a.site);
+        cause->dies_b = (uint8_t)deaths_of(b, phases_b, same_b, comparison->site[cause->row].b.site);
+        n++;
+    }
+    ARENA_DROP(arena, same_b);
+    ARENA_DROP(arena, same_a);
+    return done;
 }

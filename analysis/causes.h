@@ -6,6 +6,7 @@
 #define STRATA_ANALYSIS_CAUSES_H
 
 #include "analysis/compare.h"
+#include "analysis/spans.h"
 
 enum cause_kind {
     CAUSE_NEW,    /* only B has the site */
@@ -27,8 +28,19 @@ struct cause {
     uint64_t from,
         to; /* SIZE: bytes of one allocation; OFTEN: allocations of a step, or of the run; OLDER: allocations;
                           KEPT: events that an allocation lives, the geometric mean */
-    bool per_step; /* OFTEN: both recordings have steps */
-    bool mean;     /* SIZE: they are of several sizes, and this is their mean */
+    bool per_step;          /* OFTEN: both recordings have steps */
+    bool mean;              /* SIZE: they are of several sizes, and this is their mean */
+    uint8_t dies_a, dies_b; /* KEPT: enum cause_death, where most of its allocations end */
+};
+
+/* Where in its own step an allocation ends. */
+enum cause_death {
+    DIES_UNKNOWN,
+    DIES_IN_FORWARD,
+    DIES_IN_BACKWARD,
+    DIES_IN_OPTIMIZER,
+    DIES_LATER,
+    DIES_NEVER
 };
 
 struct causes {
@@ -44,5 +56,11 @@ struct cause_steps {
 /* Of a comparison. Memory from `arena`. O(sites log sites). False: no memory. */
 bool causes_find(struct causes *causes, const struct comparison *comparison, struct cause_steps steps,
                  struct arena *arena);
+
+/* Finds where the allocations of the first causes of kind KEPT end (`dies_a`, `dies_b`), by the phases of each side.
+ * O(16 * (lives + frames)). False: no memory. */
+bool causes_find_deaths(struct causes *causes, const struct comparison *comparison,
+                        const struct compare_side *a, const struct spans *phases_a,
+                        const struct compare_side *b, const struct spans *phases_b, struct arena *arena);
 
 #endif

@@ -1,64 +1,59 @@
 #include "analysis/selection.h"
 
-#include "analysis/category.h"
-#include "analysis/steps.h"
-#include "layout/phases.h"
+#include "analysis/verdicts.h"
 
-static bool find_categories(struct filter_facts *facts, const struct timeline *timeline,
-                            struct arena *arena) {
+static void facts_of_categories(struct filter_facts *facts, const struct verdicts *verdicts) {
     static const char *names[CATEGORY_COUNT];
-    uint8_t *category = arena_column(arena, timeline->device->lives.count, 1);
     for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
         names[i] = category_name((enum category)i);
-    facts->category = category;
+    facts->category = verdicts->category;
     facts->category_names = names;
     facts->n_categories = CATEGORY_COUNT;
-    return category != NULL && categories_find(timeline, category, arena);
 }
 
-/* The moments of a phase: from the first one that begins at or after its start to the first at or after its end. */
-static uint32_t moment_from(const struct timeline *timeline, int64_t us) {
-    if (us == INT64_MAX)
-        return timeline->n_moments;
-    uint32_t moment = us <= 0 ? 0 : timeline_moment_at(timeline, us - 1) + 1;
-    return moment < timeline->n_moments ? moment : timeline->n_moments;
+static uint32_t text_nbytes(const char *text) {
+    uint32_t n = 0;
+    while (text[n] != '\0')
+        n++;
+    return n;
 }
 
-static bool find_phases(struct filter_facts *facts, const struct timeline *timeline, struct arena *arena) {
-    struct phases phases;
-    if (!phases_find(timeline, arena, &phases))
-        return false;
-    struct filter_span *spans = arena_column(arena, phases.count, sizeof *spans);
-    for (uint32_t i = 0; spans != NULL && i < phases.count; i++) {
-        const struct phase *phase = &phases.phase[i];
-        spans[i] = (struct filter_span){.from = moment_from(timeline, phase->start_us),
-                                        .until = moment_from(timeline, phase->end_us),
-                                        .number = -1};
-        spans[i].name = trace_string(timeline->trace, phase->name, &spans[i].nbytes);
-    }
-    facts->phases = spans;
-    facts->n_phases = phases.count;
-    return spans != NULL;
+/* Annotations by their own name, the others by that of their kind. */
+static struct filter_span filter_span_of(const struct verdicts *verdicts, const struct span *span) {
+    struct filter_span filtered = {.from = span->from_moment, .until = span->to_moment + 1, .number = -1};
+    const char *kind = span_kind_name((enum span_kind)span->kind);
+    filtered.name = (const uint8_t *)kind;
+    filtered.nbytes = text_nbytes(kind);
+    if (span->name != 0)
+        filtered.name = trace_string(verdicts->timeline->trace, span->name, &filtered.nbytes);
+    if (span->step != SPAN_NO_STEP)
+        filtered.number = turns_number(&verdicts->turns, span->step);
+    return filtered;
 }
 
-static bool find_steps(struct filter_facts *facts, const struct timeline *timeline, struct arena *arena) {
-    struct steps steps;
-    if (!steps_find(&steps, timeline, arena))
-        return false;
-    struct filter_span *spans = arena_column(arena, steps.count, sizeof *spans);
-    for (uint32_t i = 0; spans != NULL && i < steps.count; i++)
-        spans[i] = (struct filter_span){
-            .from = steps.begin[i], .until = steps.begin[i + 1], .number = steps.first_number + (int64_t)i};
-    facts->steps = spans;
-    facts->n_steps = steps.count;
-    return spans != NULL;
+static struct filter_span *filter_spans(const struct verdicts *verdicts, const struct spans *spans,
+                                        struct arena *arena) {
+    struct filter_span *filtered = arena_column(arena, spans->count, sizeof *filtered);
+    for (uint32_t i = 0; filtered != NULL && i < spans->count; i++)
+        filtered[i] = filter_span_of(verdicts, &spans->span[i]);
+    return filtered;
 }
 
+/* What Strata concludes of the recording, where a word asks for it. */
 static bool find_facts(struct filter_facts *facts, const struct timeline *timeline,
                        const struct filter *filter, struct arena *arena) {
-    return (!filter_has(filter, FILTER_CATEGORY) || find_categories(facts, timeline, arena)) &&
-           (!filter_has(filter, FILTER_PHASE) || find_phases(facts, timeline, arena)) &&
-           (!filter_has(filter, FILTER_STEP) || find_steps(facts, timeline, arena));
+    struct verdicts *verdicts = arena_alloc(arena, sizeof *verdicts);
+    if (!filter_has(filter, FILTER_CATEGORY) && !filter_has(filter, FILTER_PHASE) &&
+        !filter_has(filter, FILTER_STEP))
+        return true;
+    if (verdicts == NULL || !verdicts_init(verdicts, timeline, arena))
+        return false;
+    facts_of_categories(facts, verdicts);
+    facts->phases = filter_spans(verdicts, &verdicts->phases, arena);
+    facts->n_phases = verdicts->phases.count;
+    facts->steps = filter_spans(verdicts, &verdicts->steps, arena);
+    facts->n_steps = verdicts->steps.count;
+    return facts->phases != NULL && facts->steps != NULL;
 }
 
 bool selection_make(struct selection *selection, const struct timeline *whole,

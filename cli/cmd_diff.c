@@ -1,4 +1,3 @@
-#include "analysis/steps.h"
 #include "base/format.h"
 #include "base/json_writer.h"
 #include "cli/exit_code.h"
@@ -28,7 +27,7 @@ struct side {
     struct timeline timeline;
     struct filter_set filter;
     struct selection selection;
-    struct steps steps;
+    struct verdicts verdicts;
     uint32_t moment;
     char shown[512]; /* the file's name and the keys behind it */
 };
@@ -49,7 +48,7 @@ static int side_no_memory(const struct side *side) {
 static int side_compute(struct side *side, uint32_t device) {
     const struct recording *recording = &side->recording;
     if (!timeline_init(&side->timeline, &recording->trace, device, &side->scratch) ||
-        !steps_find(&side->steps, &side->timeline, &side->scratch))
+        !verdicts_init(&side->verdicts, &side->timeline, &side->scratch))
         return side_no_memory(side);
     if (!filter_set_make(&side->filter, recording, &side->settings, &side->scratch))
         return EXIT_CODE_FAILED;
@@ -88,19 +87,27 @@ static int side_open(struct side *side, const char *word, const struct settings 
     return side_compute(side, device);
 }
 
-static uint32_t step_peak(const struct side *side, uint32_t step) {
-    return timeline_peak_in(&side->timeline, side->steps.begin[step], side->steps.begin[step + 1]);
+static int64_t step_number(const struct side *side, uint32_t step) {
+    return turns_number(&side->verdicts.turns, side->verdicts.steps.span[step].step);
+}
+
+/* Index of the step with this number; the count: there is none. */
+static uint32_t step_find(const struct side *side, int64_t number) {
+    uint32_t step = 0;
+    while (step < side->verdicts.steps.count && step_number(side, step) != number)
+        step++;
+    return step;
 }
 
 static int step_missing(const struct side *side) {
-    const struct steps *steps = &side->steps;
-    if (steps->count == 0)
+    uint32_t count = side->verdicts.steps.count;
+    if (count == 0)
         terminal_error(side->recording.input.shown,
                        "has no steps: neither annotations nor a repetition show any");
     else
         terminal_error(side->recording.input.shown,
                        "has no step %" PRIu64 "; its steps are %" PRId64 " to %" PRId64, side->operand.step,
-                       steps->first_number, steps->first_number + steps->count - 1);
+                       step_number(side, 0), step_number(side, count - 1));
     return EXIT_CODE_USAGE;
 }
 
@@ -108,7 +115,7 @@ static int step_missing(const struct side *side) {
 static int side_moment(struct side *side) {
     const struct operand *operand = &side->operand;
     const char *reason = NULL;
-    int64_t step = (int64_t)operand->step - side->steps.first_number;
+    uint32_t step = step_find(side, (int64_t)operand->step);
     if (operand->at.base != POSITION_NONE &&
         !window_moment(&side->timeline, operand->at, &side->moment, &reason)) {
         terminal_error(side->recording.input.shown, "#at: %s", reason);
@@ -116,9 +123,9 @@ static int side_moment(struct side *side) {
     }
     if (!operand->has_step)
         return EXIT_CODE_DONE;
-    if (step < 0 || step >= side->steps.count)
+    if (step == side->verdicts.steps.count)
         return step_missing(side);
-    side->moment = step_peak(side, (uint32_t)step);
+    side->moment = side->verdicts.steps.span[step].peak_moment;
     return EXIT_CODE_DONE;
 }
 
@@ -130,16 +137,17 @@ static bool moment_is_given(const struct side *side) {
 
 /* The step of A that holds its peak (or the nearest), and the same of B, by number where both are numbered. */
 static bool align_steps(struct side *a, struct side *b) {
-    if (a->steps.count == 0 || b->steps.count == 0)
+    const struct spans *of_a = &a->verdicts.steps, *of_b = &b->verdicts.steps;
+    uint32_t step = 0;
+    if (of_a->count == 0 || of_b->count == 0)
         return false;
-    uint32_t step = steps_at(&a->steps, a->timeline.peak_moment);
-    if (step == UINT32_MAX)
-        step = a->timeline.peak_moment < a->steps.begin[0] ? 0 : a->steps.count - 1;
-    int64_t other = (int64_t)step + a->steps.first_number - b->steps.first_number;
-    if (other < 0 || other >= b->steps.count)
-        other = step < b->steps.count ? step : b->steps.count - 1;
-    a->moment = step_peak(a, step);
-    b->moment = step_peak(b, (uint32_t)other);
+    while (step + 1 < of_a->count && of_a->span[step].to_moment < a->timeline.peak_moment)
+        step++;
+    uint32_t other = step_find(b, step_number(a, step));
+    if (other == of_b->count)
+        other = step < of_b->count ? step : of_b->count - 1;
+    a->moment = of_a->span[step].peak_moment;
+    b->moment = of_b->span[other].peak_moment;
     return true;
 }
 
@@ -235,7 +243,7 @@ static struct diff_side diff_side_of(const struct side *side) {
                               .timeline = &side->timeline,
                               .keep = side->filter.query != NULL ? side->selection.keep : NULL,
                               .moment = side->moment,
-                              .n_steps = side->steps.count};
+                              .verdicts = &side->verdicts};
 }
 
 static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,

@@ -69,11 +69,11 @@ static uint64_t reserved_peak_from(const struct timeline *timeline, uint32_t fir
 
 static void figures_find(struct check_file *file, struct subject *subject, uint64_t skip_steps) {
     const struct timeline *timeline = &subject->timeline;
-    const struct steps *steps = &subject->growth.steps;
+    const struct spans *steps = &subject->verdicts.steps;
     uint32_t reserved_moment;
     file->steps = steps->count;
     file->has_start = skip_steps == 0 || skip_steps < steps->count;
-    subject->first = file->has_start && skip_steps != 0 ? steps->begin[skip_steps] : 0;
+    subject->first = file->has_start && skip_steps != 0 ? steps->span[skip_steps].from_moment : 0;
     subject->peak_moment = timeline_peak_in(timeline, subject->first, timeline->n_moments);
     file->peak = timeline->live[subject->peak_moment];
     file->end = timeline->end_bytes;
@@ -218,21 +218,30 @@ static bool part_measure(struct subject *subject, struct check_verdict *verdict)
     return bytes_at(subject, verdict->rule, moment, &verdict->actual);
 }
 
-/* What the analysis concludes; a kind that it does not judge never passes. */
-static void finding_measure(const struct subject *subject, const struct check_file *file,
-                            struct check_verdict *verdict) {
-    const char *kind = verdict->rule->name;
-    if (strcmp(kind, "out_of_memory") == 0) {
-        verdict->has_actual = true;
-        verdict->actual = file->ooms;
-    } else if (strcmp(kind, "leak") == 0 && file->has_growth) {
-        verdict->has_actual = true;
-        for (uint32_t i = 0; i < subject->growth.n_sites; i++)
-            verdict->actual +=
-                subject->growth.sites[i].kind == GROWTH_RISES && !subject->growth.sites[i].replaced;
-    } else {
-        doubt(verdict, "this is not judged for this recording");
+static bool finding_is_judged(const struct judged *judged, enum finding_kind kind) {
+    switch (kind) {
+    case FINDING_LEAK:
+    case FINDING_GROWING_BUFFER: return judged->growth == GROWTH_JUDGED;
+    case FINDING_HELD_OVER: return judged->steps >= 2;
+    case FINDING_GRADIENTS_KEPT:
+    case FINDING_KEPT_PER_LAYER: return judged->phases;
+    default: return true;
     }
+}
+
+/* What the analysis concludes; a kind that it could not judge, and of which nothing was found, never passes. */
+static void finding_measure(const struct subject *subject, struct check_verdict *verdict) {
+    const struct findings *findings = &subject->verdicts.findings;
+    uint32_t kind = 0;
+    while (kind < FINDING_KINDS &&
+           strcmp(finding_kind_name((enum finding_kind)kind), verdict->rule->name) != 0)
+        kind++;
+    for (uint32_t i = 0; i < findings->count; i++)
+        verdict->actual += findings->finding[i].kind == kind;
+    verdict->has_actual =
+        verdict->actual != 0 || finding_is_judged(&subject->verdicts.judged, (enum finding_kind)kind);
+    if (!verdict->has_actual)
+        doubt(verdict, "this cannot be judged: too few steps were recorded, or their phases were not found");
 }
 
 static uint64_t share_of(uint64_t part, uint64_t whole) {
@@ -261,7 +270,7 @@ static bool measure(struct subject *subject, const struct check_file *file, stru
     case METRIC_SITE: verdict->has_actual = false; return part_measure(subject, verdict);
     case METRIC_FINDING:
         verdict->has_actual = false;
-        finding_measure(subject, file, verdict);
+        finding_measure(subject, verdict);
         break;
     case METRIC_SPREAD:
     case METRICS: verdict->has_actual = false; break; /* known when all files are */

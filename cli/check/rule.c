@@ -1,6 +1,7 @@
 #include "cli/check/rule.h"
 
 #include "analysis/category.h"
+#include "analysis/finding.h"
 #include "base/units.h"
 
 #include <ctype.h>
@@ -11,13 +12,13 @@ enum { MILLION = 1000000 };
 
 /* ---- words ---- */
 
-struct words {
+struct rule_words {
     const char *at;
     char *wrong;
     size_t capacity;
 };
 
-static void skip_blanks(struct words *words) {
+static void skip_blanks(struct rule_words *words) {
     while (*words->at == ' ' || *words->at == '\t')
         words->at++;
 }
@@ -27,19 +28,19 @@ static bool is_operator(char byte) {
 }
 
 /* The next word, up to a blank or an operator; 0: there is none. */
-static size_t word_nbytes(const struct words *words) {
+static size_t word_nbytes(const struct rule_words *words) {
     size_t n = 0;
     while (words->at[n] != '\0' && words->at[n] != ' ' && words->at[n] != '\t' && !is_operator(words->at[n]))
         n++;
     return n;
 }
 
-static bool word_is(const struct words *words, size_t nbytes, const char *word) {
+static bool word_is(const struct rule_words *words, size_t nbytes, const char *word) {
     return strlen(word) == nbytes && memcmp(words->at, word, nbytes) == 0;
 }
 
 /* Takes `word` where it is next. */
-static bool word_take(struct words *words, const char *word) {
+static bool word_take(struct rule_words *words, const char *word) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);
     if (nbytes == 0 || !word_is(words, nbytes, word))
@@ -48,7 +49,7 @@ static bool word_take(struct words *words, const char *word) {
     return true;
 }
 
-static bool wrong(struct words *words, const char *what) {
+static bool wrong(struct rule_words *words, const char *what) {
     snprintf(words->wrong, words->capacity, "%s", what);
     return false;
 }
@@ -72,19 +73,15 @@ static bool metric_has_name(enum metric metric) {
 }
 
 static bool name_is_known(const struct rule *rule) {
-    static const char *const findings[] = {"out_of_memory",     "leak",          "growing_buffer",
-                                           "gradients_kept",    "held_over",     "kept_per_layer",
-                                           "fragmentation",     "retry_flush",   "cache_churn",
-                                           "private_pool_held", "stops_at_peak", "starts_late"};
     if (rule->metric == METRIC_CATEGORY)
         return category_by_name((const uint8_t *)rule->name, (uint32_t)strlen(rule->name)) != CATEGORY_COUNT;
-    for (size_t i = 0; rule->metric == METRIC_FINDING && i < sizeof findings / sizeof *findings; i++)
-        if (strcmp(rule->name, findings[i]) == 0)
+    for (uint32_t i = 0; rule->metric == METRIC_FINDING && i < FINDING_KINDS; i++)
+        if (strcmp(rule->name, finding_kind_name((enum finding_kind)i)) == 0)
             return true;
     return rule->metric == METRIC_SITE;
 }
 
-static bool name_read(struct words *words, struct rule *rule, size_t prefix, size_t nbytes) {
+static bool name_read(struct rule_words *words, struct rule *rule, size_t prefix, size_t nbytes) {
     if (nbytes == prefix || nbytes - prefix >= sizeof rule->name)
         return wrong(words,
                      nbytes == prefix ? "names nothing behind the metric" : "has a name that is too long");
@@ -96,7 +93,7 @@ static bool name_read(struct words *words, struct rule *rule, size_t prefix, siz
                                                         : "names a finding that there is not");
 }
 
-static bool metric_read(struct words *words, struct rule *rule) {
+static bool metric_read(struct rule_words *words, struct rule *rule) {
     skip_blanks(words);
     size_t nbytes = word_nbytes(words);
     if (word_take(words, "gradients")) { /* as people say it */
@@ -124,7 +121,7 @@ static bool metric_read(struct words *words, struct rule *rule) {
 
 /* ---- moment, operator ---- */
 
-static bool moment_read(struct words *words, struct rule *rule) {
+static bool moment_read(struct rule_words *words, struct rule *rule) {
     static const char *const names[] = {
         [RULE_AT_PEAK] = "peak",       [RULE_AT_END] = "end",           [RULE_AT_OOM] = "oom",
         [RULE_AT_FORWARD] = "forward", [RULE_AT_BACKWARD] = "backward", [RULE_AT_OPTIMIZER] = "optimizer"};
@@ -147,7 +144,7 @@ static bool moment_read(struct words *words, struct rule *rule) {
     return true;
 }
 
-static bool operator_read(struct words *words, struct rule *rule) {
+static bool operator_read(struct rule_words *words, struct rule *rule) {
     skip_blanks(words);
     char sign = *words->at;
     if (!is_operator(sign))
@@ -174,7 +171,7 @@ static bool share_read(const char *text, uint32_t nbytes, uint64_t *parts) {
 }
 
 /* The text up to a plus, " per step" or the end, without blanks around it. */
-static uint32_t value_nbytes(const struct words *words) {
+static uint32_t value_nbytes(const struct rule_words *words) {
     const char *plus = strchr(words->at, '+'), *per = strstr(words->at, " per ");
     size_t n = strlen(words->at);
     n = plus != NULL && (size_t)(plus - words->at) < n ? (size_t)(plus - words->at) : n;
@@ -185,7 +182,7 @@ static uint32_t value_nbytes(const struct words *words) {
 }
 
 /* "+ 2%", "+ 64MiB", each at most once. */
-static bool baseline_read(struct words *words, struct rule *rule) {
+static bool baseline_read(struct rule_words *words, struct rule *rule) {
     bool share = false, size = false;
     for (skip_blanks(words); *words->at == '+'; skip_blanks(words)) {
         words->at++;
@@ -209,7 +206,7 @@ static bool baseline_read(struct words *words, struct rule *rule) {
     return true;
 }
 
-static bool value_read(struct words *words, struct rule *rule) {
+static bool value_read(struct rule_words *words, struct rule *rule) {
     static const struct {
         const char *word;
         enum rule_value value;
@@ -233,7 +230,7 @@ static bool value_read(struct words *words, struct rule *rule) {
 }
 
 /* Which metrics go with which values. */
-static bool value_fits(struct words *words, const struct rule *rule) {
+static bool value_fits(struct rule_words *words, const struct rule *rule) {
     bool counted =
         rule->metric == METRIC_OOM || rule->metric == METRIC_FINDING || rule->metric == METRIC_GROWTH;
     if ((rule->metric == METRIC_TRUST) != (rule->value == VALUE_COMPLETE) ||
@@ -251,7 +248,7 @@ static bool value_fits(struct words *words, const struct rule *rule) {
     return true;
 }
 
-static bool end_read(struct words *words, struct rule *rule) {
+static bool end_read(struct rule_words *words, struct rule *rule) {
     if (word_take(words, "per")) {
         if (!word_take(words, "step"))
             return wrong(words, "says \"per\" without \"step\"");
@@ -263,7 +260,7 @@ static bool end_read(struct words *words, struct rule *rule) {
 }
 
 bool rule_parse(struct rule *rule, const char *text, char *wrong_text, size_t capacity) {
-    struct words words = {text, wrong_text, capacity};
+    struct rule_words words = {text, wrong_text, capacity};
     *rule = (struct rule){.text = text};
     return metric_read(&words, rule) && moment_read(&words, rule) && operator_read(&words, rule) &&
            value_read(&words, rule) && value_fits(&words, rule) && end_read(&words, rule);

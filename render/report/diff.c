@@ -9,19 +9,19 @@
 
 /* ---- figures ---- */
 
-static bool categories_add(struct diff *diff, const struct diff_side *side, bool is_b, struct arena *arena) {
+static void categories_add(struct diff *diff, const struct diff_side *side, bool is_b) {
     const struct lives *lives = &side->timeline->device->lives;
-    uint8_t *category = arena_column(arena, lives->count, sizeof *category);
-    bool done = category != NULL && categories_find(side->timeline, category, arena);
-    for (uint32_t i = 0; done && i < lives->count; i++) {
+    for (uint32_t i = 0; i < lives->count; i++) {
         if (lives->birth[i] > side->moment || lives->death[i] <= side->moment || !filter_keeps(side->keep, i))
             continue;
-        struct diff_sum *sum = &diff->category[category[i]];
+        struct diff_sum *sum = &diff->category[side->verdicts->category[i]];
         *(is_b ? &sum->b_bytes : &sum->a_bytes) += lives->size[i];
         *(is_b ? &sum->b_count : &sum->a_count) += life_allocations(lives, i);
     }
-    ARENA_DROP(arena, category);
-    return done;
+}
+
+static uint32_t n_steps(const struct diff_side *side) {
+    return side->verdicts->steps.count;
 }
 
 static struct compare_side compare_side_of(const struct diff_side *side) {
@@ -30,10 +30,13 @@ static struct compare_side compare_side_of(const struct diff_side *side) {
 
 bool diff_compute(struct diff *diff, struct arena *arena) {
     struct compare_side a = compare_side_of(&diff->a), b = compare_side_of(&diff->b);
-    struct cause_steps steps = {diff->a.n_steps, diff->b.n_steps};
+    struct cause_steps steps = {n_steps(&diff->a), n_steps(&diff->b)};
+    categories_add(diff, &diff->a, false);
+    categories_add(diff, &diff->b, true);
     return compare_sites(&diff->comparison, &a, &b, arena) &&
            causes_find(&diff->causes, &diff->comparison, steps, arena) &&
-           categories_add(diff, &diff->a, false, arena) && categories_add(diff, &diff->b, true, arena);
+           causes_find_deaths(&diff->causes, &diff->comparison, &a, &diff->a.verdicts->phases, &b,
+                              &diff->b.verdicts->phases, arena);
 }
 
 /* ---- JSON ---- */
@@ -232,8 +235,8 @@ static void figures_write(struct sheet *sheet, const struct diff *diff) {
     figure_row(sheet, "Reserved, not in use then", unused_at_peak(a), unused_at_peak(b));
     count_row(sheet, "Allocations", a->device->lives.count, b->device->lives.count);
     count_row(sheet, "Events", a->device->n_events, b->device->n_events);
-    if (diff->a.n_steps != 0 || diff->b.n_steps != 0)
-        count_row(sheet, "Steps", diff->a.n_steps, diff->b.n_steps);
+    if (n_steps(&diff->a) + n_steps(&diff->b) != 0)
+        count_row(sheet, "Steps", n_steps(&diff->a), n_steps(&diff->b));
     sheet_table_end(sheet);
 }
 

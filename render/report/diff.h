@@ -4,6 +4,7 @@
 
 #include "analysis/category.h"
 #include "analysis/causes.h"
+#include "analysis/verdicts.h"
 #include "base/buffer.h"
 #include "render/report/report.h"
 
@@ -14,7 +15,7 @@ struct diff_side {
     const struct timeline *timeline;
     const uint64_t *keep; /* what the filter leaves; NULL: everything */
     uint32_t moment;
-    uint32_t n_steps; /* 0: none were found */
+    const struct verdicts *verdicts;
 };
 
 struct diff_sum {

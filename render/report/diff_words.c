@@ -62,11 +62,35 @@ static void often_text(const struct cause *cause, const char *where, char *text,
              plural(cause->to), cause->per_step ? " a step" : "", format_count(cause->from).text);
 }
 
+static const char *death_name(uint8_t death) {
+    static const char *const names[] = {
+        "", "forward", "backward", "the optimizer's step", "a later step", "the end of the recording"};
+    return names[death];
+}
+
+/* "x is kept through backward; it was freed in forward before". */
+static void kept_by_phase_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
+    bool one = cause->n_sites == 1, later = cause->dies_a < cause->dies_b;
+    if (later)
+        snprintf(text, capacity, "%s %s kept %s %s; %s freed in %s before", where, one ? "is" : "are",
+                 cause->dies_b <= DIES_IN_OPTIMIZER ? "through" : "to", death_name(cause->dies_b),
+                 one ? "it was" : "they were", death_name(cause->dies_a));
+    else
+        snprintf(text, capacity, "%s %s freed in %s; %s kept %s %s before", where, one ? "is" : "are",
+                 death_name(cause->dies_b), one ? "it was" : "they were",
+                 cause->dies_a <= DIES_IN_OPTIMIZER ? "through" : "to", death_name(cause->dies_a));
+}
+
 static void kept_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
                       size_t capacity) {
     const struct compare_site *site = &diff->comparison.site[cause->row];
-    bool longer = cause->bytes > 0;
+    bool longer = cause->bytes > 0,
+         places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
     char lives[160] = "";
+    if (places && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
+        kept_by_phase_text(cause, where, text, capacity);
+        return;
+    }
     /* The middle lifetime may tell the opposite: where gradients add up, the few that stay do not move it. */
     if (longer ? cause->to > cause->from : cause->to < cause->from)
         snprintf(lives, sizeof lives, " an allocation lives for about %s events, %s before;",

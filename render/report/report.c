@@ -6,7 +6,7 @@ static void categories_sum(struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     uint32_t moment = report->timeline.peak_moment;
     for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > moment || lives->death[i] <= moment)
+        if (lives->birth[i] > moment || lives->death[i] <= moment || !filter_keeps(report->selection.keep, i))
             continue;
         report->category_at_peak[verdicts->category[i]].bytes += lives->size[i];
         report->category_at_peak[verdicts->category[i]].count += life_allocations(lives, i);

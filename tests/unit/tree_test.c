@@ -1,0 +1,180 @@
+/* Whose memory it is: extents, groups and the tree of callers and callees, against sums made by hand. */
+#include "recording.h"
+
+#include "analysis/compare.h"
+#include "layout/site.h"
+#include "layout/tree.h"
+
+#include <string.h>
+
+#define TORCH "/usr/lib/python3/site-packages/torch/"
+
+static struct timeline *program(struct recording *recording) {
+    uint32_t main_ = recording_stack(recording, 0, "/home/u/train.py", "main");
+    uint32_t call = recording_stack(recording, main_, TORCH "nn/modules/module.py", "_call_impl");
+    uint32_t block = recording_stack(recording, call, "/home/u/block.py", "forward");
+    uint32_t attention = recording_stack(recording, block, "/home/u/attention.py", "forward");
+    uint32_t inner = recording_stack(recording, attention, TORCH "functional.py", "softmax");
+    uint32_t alone = recording_stack(recording, 0, "", "torch::autograd::Engine::thread_main");
+    recording_life(recording, 0, STAYS, 100, 0);
+    recording_life(recording, 1, STAYS, 10, main_);
+    recording_life(recording, 2, 6, 20, block);
+    recording_life(recording, 3, 7, 40, attention);
+    recording_life(recording, 4, STAYS, 80, inner);
+    recording_life(recording, 5, STAYS, 160, alone);
+    return recording_settle(recording, 8);
+}
+
+static uint64_t sum_of(const struct timeline *timeline, struct extent extent, struct arena *arena) {
+    uint32_t *lives, n;
+    uint64_t bytes = 0;
+    assert_true(extent_lives(timeline, extent, NULL, arena, &lives, &n));
+    for (uint32_t i = 0; i < n; i++)
+        bytes += timeline->device->lives.size[lives[i]];
+    return bytes;
+}
+
+static void test_extents(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct timeline *timeline = program(recording);
+    const struct {
+        struct extent extent;
+        uint64_t bytes;
+    } cases[] = {
+        {{EXTENT_AT, 0, 0}, 100},       {{EXTENT_AT, 5, 0}, 410},      {{EXTENT_AT, 999, 0}, 350},
+        {{EXTENT_PEAK, 0, 9}, 410},     {{EXTENT_PEAK, 6, 9}, 390},    {{EXTENT_ALLOCATED, 0, 9}, 310},
+        {{EXTENT_ALLOCATED, 2, 4}, 60}, {{EXTENT_FREED, 0, 9}, 60},    {{EXTENT_FREED, 7, 8}, 40},
+        {{EXTENT_KEPT, 2, 7}, 280},     {{EXTENT_THROUGH, 3, 5}, 130}, {{EXTENT_THROUGH, 0, 9}, 100},
+        {{EXTENT_ALLOCATED, 7, 3}, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(sum_of(timeline, cases[i].extent, &recording->arena), cases[i].bytes);
+    recording_close(recording);
+}
+
+/* The path "a/b/c" of functions from the root; NULL: not there. */
+static const struct tree_node *node_at(const struct tree *tree, const struct trace *trace, const char *path) {
+    const struct tree_node *node = &tree->node[0];
+    while (*path != '\0') {
+        size_t length = strcspn(path, "/");
+        const struct tree_node *found = NULL;
+        for (uint32_t i = 0; i < node->n_children; i++) {
+            char text[200];
+            site_text(trace, tree->node[node->first_child + i].frame, text, sizeof text);
+            if (strncmp(text, path, length) == 0)
+                found = &tree->node[node->first_child + i];
+        }
+        if (found == NULL)
+            return NULL;
+        node = found;
+        path += length + (path[length] == '/');
+    }
+    return node;
+}
+
+static void node_check(const struct tree *tree, const struct trace *trace, const char *path, uint64_t bytes,
+                       uint64_t self_bytes) {
+    const struct tree_node *node = node_at(tree, trace, path);
+    assert_non_null(node);
+    assert_int_equal(node->bytes, bytes);
+    assert_int_equal(node->self_bytes, self_bytes);
+}
+
+static void tree_check(const struct tree *tree) {
+    for (uint32_t i = 0; i < tree->n_nodes; i++) {
+        const struct tree_node *node = &tree->node[i];
+        uint64_t bytes = node->self_bytes, count = node->self_count;
+        for (uint32_t k = 0; k < node->n_children; k++) {
+            const struct tree_node *child = &tree->node[node->first_child + k];
+            assert_int_equal(child->parent, i);
+            assert_true(k == 0 || child[-1].bytes >= child->bytes);
+            bytes += child->bytes;
+            count += child->count;
+        }
+        assert_int_equal(bytes, node->bytes);
+        assert_int_equal(count, node->count);
+    }
+}
+
+static void test_callees_and_callers(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct timeline *timeline = program(recording);
+    const struct trace *trace = timeline->trace;
+    uint32_t *lives, n;
+    struct tree tree;
+    assert_true(
+        extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena, &lives, &n));
+    assert_true(tree_make(&tree, timeline, lives, n, TREE_CALLEES, &recording->arena));
+    tree_check(&tree);
+    node_check(&tree, trace, "", 410, 0);
+    node_check(&tree, trace, "train.py", 150, 10);
+    node_check(&tree, trace, "train.py/block.py", 140, 20);
+    node_check(&tree, trace, "train.py/block.py/attention.py", 120, 120); /* softmax is folded */
+    node_check(&tree, trace, "torch::autograd", 160, 160);
+    node_check(&tree, trace, "(no stack", 100, 100);
+    assert_true(tree_make(&tree, timeline, lives, n, TREE_CALLERS, &recording->arena));
+    tree_check(&tree);
+    node_check(&tree, trace, "attention.py", 120, 0);
+    node_check(&tree, trace, "attention.py/block.py/train.py", 120, 120);
+    node_check(&tree, trace, "block.py/train.py", 20, 20);
+    node_check(&tree, trace, "train.py", 10, 10);
+    node_check(&tree, trace, "torch::autograd", 160, 160);
+    assert_true(tree_make(&tree, timeline, lives, 0, TREE_CALLERS, &recording->arena));
+    assert_int_equal(tree.n_nodes, 1);
+    recording_close(recording);
+}
+
+static void test_groups(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct timeline *timeline = program(recording);
+    uint32_t *lives, n, n_groups;
+    struct compare_group *groups;
+    char name[200];
+    assert_true(
+        extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena, &lives, &n));
+    assert_true(
+        compare_groups(timeline, lives, n, COMPARE_BY_FILE, NULL, &recording->arena, &groups, &n_groups));
+    assert_int_equal(n_groups, 5);
+    assert_int_equal(groups[0].bytes, 160);
+    compare_name(timeline, COMPARE_BY_FILE, groups[1].key, name, sizeof name);
+    assert_string_equal(name, "attention.py");
+    assert_int_equal(groups[1].bytes, 120);
+    assert_int_equal(groups[1].count, 2);
+    assert_true(
+        compare_groups(timeline, lives, n, COMPARE_BY_STREAM, NULL, &recording->arena, &groups, &n_groups));
+    assert_int_equal(n_groups, 1);
+    assert_int_equal(groups[0].bytes, 410);
+    recording_close(recording);
+}
+
+/* The same device against itself at another moment: every row is one site, and they sum up. */
+static void test_sites_of_two_moments(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct timeline *timeline = program(recording);
+    struct compare_side a = {.timeline = timeline, .moment = 2}, b = {.timeline = timeline, .moment = 5};
+    struct comparison comparison;
+    int64_t delta = 0;
+    assert_true(compare_sites(&comparison, &a, &b, &recording->arena));
+    assert_int_equal(comparison.a_bytes, 130);
+    assert_int_equal(comparison.b_bytes, 410);
+    for (uint32_t i = 0; i < comparison.n_sites; i++) {
+        assert_int_equal(comparison.site[i].match, SITE_SAME);
+        delta += compare_delta(comparison.site[i].a.bytes, comparison.site[i].b.bytes);
+    }
+    assert_int_equal(delta, 280);
+    assert_int_equal(comparison.site[0].change, CHANGE_NEW);
+    recording_close(recording);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_extents),
+        cmocka_unit_test(test_callees_and_callers),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_sites_of_two_moments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
