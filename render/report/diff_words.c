@@ -84,8 +84,7 @@ static void kept_by_phase_text(const struct cause *cause, const char *where, cha
 static void kept_text(const struct diff *diff, const struct cause *cause, const char *where, char *text,
                       size_t capacity) {
     const struct compare_site *site = &diff->comparison.site[cause->row];
-    bool longer = cause->bytes > 0,
-         places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
+    bool longer = cause->bytes > 0, places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
     char lives[160] = "";
     if (places && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
         kept_by_phase_text(cause, where, text, capacity);
