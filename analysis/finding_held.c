@@ -222,7 +222,7 @@ void finding_held_over_detail(struct telling *telling) {
     tell(telling, telling_unit(telling));
     tell(telling, "s the one before's result is alive while the next is made; ");
     tell_bytes(telling, finding->bytes);
-    tell(telling, " of it lie in the peak");
+    tell(telling, " of it is in the peak");
     if (finding->figure[2] != 0) {
         tell(telling, ", ");
         tell_bytes(telling, finding->figure[2]);

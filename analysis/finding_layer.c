@@ -261,7 +261,7 @@ void finding_kept_per_layer_detail(struct telling *telling) {
     tell_things(telling, finding->figure[4], "forward");
     tell(telling, "). ");
     tell_bytes(telling, finding->bytes);
-    tell(telling, " of it lie in the peak.");
+    tell(telling, " of it is in the peak.");
     tell_saving(telling, "Dropped behind backward,");
     if (finding->figure[3] < 3)
         tell(telling, " A cache made on first use looks the same: record more steps to tell.");

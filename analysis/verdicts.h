@@ -43,6 +43,10 @@ bool findings_find(struct verdicts *verdicts, struct arena *arena);
 /* "annotations": the source of the steps as JSON has it. */
 const char *turns_source_name(enum turns_source source);
 
+/* What was judged and what could not be, in sentences, into `text`, cut at capacity - 1 bytes and always terminated.
+ * Returns the full length. That nothing stays is said only where it would have been seen. */
+uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity);
+
 /* "too_short": as JSON has it. */
 const char *growth_judged_name(enum growth_judged growth);
 

@@ -30,8 +30,9 @@ static struct figure figure_of_two(const char *first, const char *second) {
     return figure;
 }
 
+static const char units[][4] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+
 struct figure format_bytes(uint64_t bytes) {
-    static const char units[][4] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     unsigned unit = 0;
     while (unit < 6 && bytes >> (10 * unit) >= 1024)
         unit++;
@@ -80,6 +81,39 @@ static struct figure figure_of_pair(uint64_t first, const char *first_unit, uint
     }
     words_end(&words);
     return figure;
+}
+
+unsigned format_unit(uint64_t most) {
+    unsigned unit = 0;
+    while (unit < 6 && most >> (10 * unit) >= 100 * 1024)
+        unit++;
+    return unit;
+}
+
+/* Rounded half up. */
+struct figure format_bytes_in(uint64_t bytes, unsigned unit) {
+    struct figure figure;
+    struct words words = words_of(&figure);
+    uint64_t one = UINT64_C(1) << (10 * unit), rest = bytes % one;
+    uint64_t tenths = (rest * 10 + one / 2) / one, whole = bytes / one + tenths / 10;
+    if (bytes != 0 && whole == 0 && tenths == 0)
+        words_say(&words, "<0.1");
+    else {
+        words_add_count(&words, whole);
+        if (unit > 0) {
+            words_say(&words, ".");
+            words_number(&words, tenths % 10);
+        }
+    }
+    words_say(&words, " ");
+    words_say(&words, units[unit]);
+    words_end(&words);
+    return figure;
+}
+
+struct figure format_change_in(int64_t bytes, unsigned unit) {
+    uint64_t magnitude = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
+    return figure_of_two(bytes < 0 ? "-" : bytes > 0 ? "+" : "", format_bytes_in(magnitude, unit).text);
 }
 
 /* Below a minute: three digits at most. Each step starts where the one before would round up to its next

@@ -21,6 +21,16 @@ struct figure format_bytes(uint64_t bytes);
 /* The same with a sign, for differences: "+1.5 GiB", "-512 B", "0 B". */
 struct figure format_bytes_change(int64_t bytes);
 
+/* A unit for the figures of one table, of which `most` is the largest: it has three digits or more before the point. 0:
+ * bytes, 1: KiB and so on. */
+unsigned format_unit(uint64_t most);
+
+/* In that unit, with one decimal and separators: "52,263.9 MiB"; bytes without. What is not nothing is at least "<0.1". */
+struct figure format_bytes_in(uint64_t bytes, unsigned unit);
+
+/* The same with a sign. */
+struct figure format_change_in(int64_t bytes, unsigned unit);
+
 /* "18,204" */
 struct figure format_count(uint64_t count);
 

@@ -961,7 +961,7 @@ class Report(Case):
         self.write("s.pickle", snapshot(events_of([1024, 99999])))
         text = self.expect(0, "report", "s.pickle").stdout.decode()
         markdown = self.expect(0, "report", "--markdown", "s.pickle").stdout.decode()
-        for heading in ("Summary", "At the peak", "Growth", "Fragmentation", "Trust"):
+        for heading in ("What to know", "Summary", "At the peak", "Steps and phases", "Fragmentation", "Trust"):
             self.assertRegex(text, rf"(?m)^{heading}$")
             self.assertRegex(markdown, rf"(?m)^#### {heading}$")
         figures = re.compile(r"[\d,]+ bytes|[\d.]+ [KMG]iB")

@@ -129,6 +129,7 @@ static void add_finding(struct json_writer *json, const struct report_device *re
 
 void report_json_verdicts(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
+    char text[FINDING_TEXT_NBYTES];
     json_array(json, "findings", JSON_LINES);
     for (uint32_t i = 0; i < verdicts->findings.count; i++)
         add_finding(json, report, &verdicts->findings.finding[i]);
@@ -138,6 +139,8 @@ void report_json_verdicts(struct json_writer *json, const struct report_device *
     json_text(json, "steps_from", turns_source_name(verdicts->judged.steps_from));
     json_bool(json, "phases", verdicts->judged.phases);
     json_text(json, "growth", growth_judged_name(verdicts->judged.growth));
+    verdicts_judged_text(verdicts, text, sizeof text);
+    json_text(json, "text", text);
     json_end(json);
     add_spans(json, "steps", report, &verdicts->steps);
     add_spans(json, "phases", report, &verdicts->phases);

@@ -161,9 +161,12 @@ bool report_ooms_prepare(struct report_device *report) {
     if (ground == NULL || !pending_find(ground, report))
         return false;
     ground->allocator = allocator_of(report->trace, report->device);
-    for (uint32_t i = 0; i < report->growth.n_rising; i++) {
-        ground->risen_bytes += report->growth.sites[i].risen_bytes;
-        ground->slope_bytes += report->growth.sites[i].slope_bytes;
+    for (uint32_t i = 0; i < report->verdicts.findings.count; i++) {
+        const struct finding *finding = &report->verdicts.findings.finding[i];
+        if (finding->kind != FINDING_LEAK || finding->severity == SEVERITY_INFO)
+            continue;
+        ground->risen_bytes += finding->figure[0];
+        ground->slope_bytes += finding->per_bytes;
     }
     return !ground->allocator.no_memory;
 }
@@ -388,9 +391,10 @@ static void advise_others(struct advisor *advisor) {
 static void advise_growth(struct advisor *advisor) {
     const struct report_oom_ground *ground = advisor->report->oom_ground;
     uint64_t risen = ground->risen_bytes;
-    if (advisor->report->growth.judged && is_part(risen, advisor->oom->live_bytes, 20) && risen != 0)
+    if (is_part(risen, advisor->oom->live_bytes, 20) && risen != 0)
         advise(advisor, "growth",
-               "What is carried over from step to step has risen by %s, %s more in every step: see Growth.",
+               "What is carried over from step to step has risen by %s, %s more in every step: see What to "
+               "know.",
                format_bytes(risen).text, format_bytes(ground->slope_bytes).text);
 }
 

@@ -1,5 +1,4 @@
 /* The report for people. One walk writes both forms, the sheet knows which. */
-#include "analysis/category.h"
 #include "base/format.h"
 #include "render/report/report_replay.h"
 #include "render/report/report_words.h"
@@ -143,24 +142,6 @@ static void stacks_write(struct sheet *sheet, const struct report_device *report
                  timeline->peak_bytes);
 }
 
-static void categories_write(struct sheet *sheet, const struct report_device *report) {
-    static const char *const headings[] = {"Bytes", "Share", "Count", "Category", NULL};
-    uint64_t peak = report->timeline.peak_bytes;
-    sheet_say(sheet, report->categories_inferred ? "By category, inferred from stacks and lifetimes:"
-                                                 : "By category:");
-    sheet_table(sheet, headings, "rrrl");
-    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
-        const struct category_sum *sum = &report->category_at_peak[i];
-        if (sum->count == 0)
-            continue;
-        sheet_cell(sheet, "%s", format_bytes(sum->bytes).text);
-        sheet_cell(sheet, "%s", format_share(sum->bytes, peak).text);
-        sheet_cell(sheet, "%s", format_count(sum->count).text);
-        sheet_cell(sheet, "%s", category_title((enum category)i));
-    }
-    sheet_table_end(sheet);
-}
-
 static void peak_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const char *thing = report->options->group == GROUP_BY_STACK ? "stack" : "call site";
@@ -185,7 +166,7 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
     words_groups(sheet, timeline, report->groups, report->n_shown, timeline->peak_bytes);
     rest_write(sheet, report, thing);
     stacks_write(sheet, report);
-    categories_write(sheet, report);
+    report_categories(sheet, report);
 }
 
 /* ---- before the recording ---- */
@@ -336,11 +317,12 @@ static bool device_write(void *context, const struct report_device *report) {
                   report->device->ordinal == ORDINAL_CPU
                       ? "CPU"
                       : sheet_format(&sheet, "Device %" PRId32, report->device->ordinal));
+    report_findings(&sheet, report);
     summary_write(&sheet, report);
     peak_write(&sheet, report);
     baseline_write(&sheet, report);
     report_ooms(&sheet, report);
-    report_growth(&sheet, report);
+    report_steps(&sheet, report);
     report_fragmentation(&sheet, report);
     trust_write(&sheet, report);
     return !out->failed;

@@ -63,9 +63,10 @@ const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing
 void words_groups(struct sheet *sheet, const struct timeline *timeline, const struct group *groups,
                   uint32_t count, uint64_t whole) {
     static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
+    unsigned unit = count > 0 ? format_unit(groups[0].bytes) : 0;
     sheet_table(sheet, headings, "rrrll");
     for (uint32_t i = 0; i < count; i++) {
-        sheet_cell(sheet, "%s", format_bytes(groups[i].bytes).text);
+        sheet_cell(sheet, "%s", format_bytes_in(groups[i].bytes, unit).text);
         sheet_cell(sheet, "%s", format_share(groups[i].bytes, whole).text);
         sheet_cell(sheet, "%s", format_count(groups[i].count).text);
         sheet_cell(sheet, "%s", words_site(sheet, timeline->trace, groups[i].site));

@@ -30,7 +30,9 @@ void words_holes(struct sheet *sheet, const struct device_trace *device, const s
 
 /* The sections that have files of their own. */
 void report_ooms(struct sheet *sheet, const struct report_device *report);
-void report_growth(struct sheet *sheet, const struct report_device *report);
+void report_findings(struct sheet *sheet, const struct report_device *report);
+void report_steps(struct sheet *sheet, const struct report_device *report);
+void report_categories(struct sheet *sheet, const struct report_device *report);
 void report_fragmentation(struct sheet *sheet, const struct report_device *report);
 
 #endif

@@ -1,0 +1,83 @@
+/* What was judged, in sentences: who is not judged is not reassured. */
+#include "analysis/verdicts.h"
+
+static uint32_t leaks_count(const struct verdicts *verdicts) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < verdicts->findings.count; i++) {
+        uint8_t kind = verdicts->findings.finding[i].kind;
+        n += kind == FINDING_LEAK || kind == FINDING_GROWING_BUFFER || kind == FINDING_HELD_OVER ||
+             kind == FINDING_GRADIENTS_KEPT;
+    }
+    return n;
+}
+
+static void say_stacks(struct words *words, const struct verdicts *verdicts) {
+    static const char *const texts[] = {
+        [STACKS_NONE] = "",
+        [STACKS_PYTHON] =
+            " Backward has no stack here (only Python frames were recorded): gradients and their temporaries "
+            "are told apart by what outlives backward, not by lines. Record with stacks='all' to see them.",
+        [STACKS_NATIVE] = " Only C++ frames were recorded: forward, optimizer and loading cannot be told "
+                          "apart, and what is "
+                          "never freed is 'other'. Record with stacks='all' to see them.",
+        [STACKS_MIXED] = "",
+    };
+    words_say(words, texts[verdicts->runs.stacks]);
+}
+
+static void say_source(struct words *words, const struct verdicts *verdicts) {
+    static const char *const texts[] = {
+        [TURNS_NONE] = "",
+        [TURNS_PROFILER_STEP] = ", by the annotations ProfilerStep#N",
+        [TURNS_OPTIMIZER_MARKS] = ", by the ends of the annotations Optimizer.step",
+        [TURNS_OPTIMIZER] = ", by what the optimizer allocates",
+        [TURNS_BACKWARD] = ", by backward passes; where gradients are accumulated, several make one step",
+        [TURNS_REPETITION] = ", by the allocations, which repeat themselves",
+    };
+    words_say(words, texts[verdicts->turns.source]);
+}
+
+static void say_too_short(struct words *words, const struct verdicts *verdicts) {
+    uint32_t n = verdicts->turns.count;
+    if (n == 0) {
+        words_say(words, verdicts->judged.phases
+                             ? "No turns of a loop were found: what stays from step to step cannot be seen."
+                             : "Neither a forward pass nor a loop was found: what stays from step to step "
+                               "cannot be seen.");
+        return;
+    }
+    words_add_things(words, n, turns_unit(&verdicts->turns));
+    words_say(words, n == 1 ? " was found" : " were found");
+    say_source(words, verdicts);
+    words_say(words, n == 1 ? ": what stays from step to step cannot be seen in one."
+                            : ": a leak would need a third to be told from a result that is held.");
+}
+
+static void say_judged(struct words *words, const struct verdicts *verdicts) {
+    uint32_t n = verdicts->turns.count;
+    words_add_things(words, n, turns_unit(&verdicts->turns));
+    words_say(words, " were compared");
+    say_source(words, verdicts);
+    if (leaks_count(verdicts) == 0)
+        words_say(words, ": no call site keeps more from one to the next");
+    words_say(words, ".");
+    if (!verdicts->turns.closed) {
+        words_say(
+            words,
+            " The last one is cut off by the end of the recording; what is alive because of that is not "
+            "counted.");
+    }
+}
+
+uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    switch (verdicts->judged.growth) {
+    case GROWTH_NO_STACKS:
+        words_say(&words, "No stacks were recorded: only amounts and times are known.");
+        break;
+    case GROWTH_TOO_SHORT: say_too_short(&words, verdicts); break;
+    case GROWTH_JUDGED: say_judged(&words, verdicts); break;
+    }
+    say_stacks(&words, verdicts);
+    return words_end(&words);
+}

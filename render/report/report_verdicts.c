@@ -1,0 +1,187 @@
+/* What Strata concludes, for people: findings first, then steps and phases, then what memory is for. */
+#include "base/format.h"
+#include "render/report/report_words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { FINDINGS_SHOWN = 12, SPANS_SHOWN = 12 };
+
+/* ---- findings ---- */
+
+/* A title begins a sentence; what is no name begins with a capital letter. */
+static const char *title_of(struct sheet *sheet, const struct verdicts *verdicts,
+                            const struct finding *finding) {
+    char text[FINDING_TEXT_NBYTES];
+    finding_title(verdicts, finding, text, sizeof text);
+    bool name = strstr(text, ".py") != NULL && strchr(text, ' ') > strstr(text, ".py");
+    if (!name && text[0] >= 'a' && text[0] <= 'z' && finding->kind != FINDING_LEAK)
+        text[0] = (char)(text[0] - 'a' + 'A');
+    return sheet_quote(sheet, text, strlen(text));
+}
+
+static const char *weight_of(struct sheet *sheet, const struct finding *finding) {
+    if (finding->severity == SEVERITY_INFO)
+        return "note";
+    const char *severity = finding_severity_name((enum finding_severity)finding->severity);
+    if (finding->confidence == CONFIDENCE_CERTAIN)
+        return severity;
+    return sheet_format(sheet, "%s, %s", severity,
+                        finding_confidence_name((enum finding_confidence)finding->confidence));
+}
+
+void report_findings(struct sheet *sheet, const struct report_device *report) {
+    const struct verdicts *verdicts = &report->verdicts;
+    char text[FINDING_TEXT_NBYTES];
+    if (report->device->n_events == 0)
+        return;
+    sheet_heading(sheet, 3, "What to know");
+    for (uint32_t i = 0; i < verdicts->findings.count && i < FINDINGS_SHOWN; i++) {
+        const struct finding *finding = &verdicts->findings.finding[i];
+        finding_detail(verdicts, finding, text, sizeof text);
+        sheet_point(sheet, "[%s] %s. %s", weight_of(sheet, finding), title_of(sheet, verdicts, finding),
+                    sheet_quote(sheet, text, strlen(text)));
+    }
+    if (verdicts->findings.count > FINDINGS_SHOWN)
+        sheet_say(sheet, "Not listed: %s; --json has them all.",
+                  words_counted(sheet, verdicts->findings.count - FINDINGS_SHOWN, "more finding"));
+    if (report->device->n_events < 2)
+        return;
+    verdicts_judged_text(verdicts, text, sizeof text);
+    sheet_say(sheet, "%s", text);
+}
+
+/* ---- steps and phases ---- */
+
+static const char *span_name(struct sheet *sheet, const struct report_device *report,
+                             const struct span *span) {
+    const struct turns *turns = &report->verdicts.turns;
+    if (span->kind == SPAN_STEP)
+        return sheet_format(sheet, "%s %" PRId64, turns_unit(turns), turns_number(turns, span->step));
+    if (span->kind != SPAN_ANNOTATION)
+        return span_kind_name((enum span_kind)span->kind);
+    struct text name = trace_text(report->trace, span->name);
+    return sheet_name(sheet, name.at, name.nbytes);
+}
+
+static void span_row(struct sheet *sheet, const struct report_device *report, const struct span *span,
+                     unsigned unit) {
+    sheet_cell(sheet, "%s", span_name(sheet, report, span));
+    sheet_cell(sheet, "%s to %s", format_count(span->from_moment - 1).text,
+               format_count(span->to_moment - 1).text);
+    sheet_cell(sheet, "%s", format_bytes_in(span->begin_bytes, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(span->peak_bytes, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(span->end_bytes, unit).text);
+    sheet_cell(sheet, "%s", format_change_in((int64_t)(span->end_bytes - span->begin_bytes), unit).text);
+}
+
+/* Of many, those at the beginning and at the end. */
+static void spans_table(struct sheet *sheet, const struct report_device *report, const char *heading,
+                        const struct span *spans, uint32_t count) {
+    const char *headings[] = {heading, "Events", "Begin", "Peak", "End", "Change", NULL};
+    uint32_t head = count > SPANS_SHOWN ? SPANS_SHOWN / 2 : count;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < count; i++)
+        most = spans[i].peak_bytes > most ? spans[i].peak_bytes : most;
+    sheet_table(sheet, headings, "llrrrr");
+    for (uint32_t i = 0; i < head; i++)
+        span_row(sheet, report, &spans[i], format_unit(most));
+    for (uint32_t i = head == count ? count : count - SPANS_SHOWN / 2; i < count; i++)
+        span_row(sheet, report, &spans[i], format_unit(most));
+    sheet_table_end(sheet);
+    if (head != count)
+        sheet_say(sheet, "Not listed: %s in the middle; --json has them all.",
+                  words_counted(sheet, count - SPANS_SHOWN, "more"));
+}
+
+/* The step whose peak is the highest; SPAN_NO_STEP: there are none. */
+static uint32_t highest_step(const struct spans *steps) {
+    uint32_t best = SPAN_NO_STEP;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < steps->count; i++)
+        if (steps->span[i].peak_bytes > most) {
+            most = steps->span[i].peak_bytes;
+            best = steps->span[i].step;
+        }
+    return best;
+}
+
+/* Phases of one step, which are side by side but for annotations. */
+static void phases_of_step(struct sheet *sheet, const struct report_device *report, uint32_t step) {
+    const struct spans *phases = &report->verdicts.phases;
+    uint32_t from = 0, to;
+    while (from < phases->count && phases->span[from].step != step)
+        from++;
+    for (to = from;
+         to < phases->count && phases->span[to].step == step && phases->span[to].kind != SPAN_ANNOTATION;
+         to++)
+        continue;
+    if (to - from < 2)
+        return;
+    if (report->verdicts.steps.count > 1)
+        sheet_say(sheet, "The phases of %s %" PRId64 ", the highest:", turns_unit(&report->verdicts.turns),
+                  turns_number(&report->verdicts.turns, step));
+    spans_table(sheet, report, "Phase", &phases->span[from], to - from);
+}
+
+void report_steps(struct sheet *sheet, const struct report_device *report) {
+    const struct spans *steps = &report->verdicts.steps, *phases = &report->verdicts.phases;
+    uint32_t step = highest_step(steps);
+    if (report->device->n_events < 2 || (steps->count == 0 && phases->count < 2))
+        return;
+    sheet_heading(sheet, 3, steps->count == 0 ? "Phases" : "Steps and phases");
+    if (steps->count > 0)
+        spans_table(sheet, report, "", steps->span, steps->count);
+    if (step != SPAN_NO_STEP)
+        phases_of_step(sheet, report, step);
+    else
+        spans_table(sheet, report, "", phases->span, phases->count);
+}
+
+/* ---- categories ---- */
+
+/* Those that are there, by falling bytes. Returns how many. */
+static uint32_t categories_sorted(const struct report_device *report, uint8_t order[CATEGORY_COUNT]) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        uint64_t bytes = report->category_at_peak[i].bytes;
+        if (report->category_at_peak[i].count == 0)
+            continue;
+        uint32_t at = n++;
+        for (; at > 0 && report->category_at_peak[order[at - 1]].bytes < bytes; at--)
+            order[at] = order[at - 1];
+        order[at] = (uint8_t)i;
+    }
+    return n;
+}
+
+/* "older than the recording, no stack was recorded" */
+static const char *reasons_of(struct sheet *sheet, const struct report_device *report) {
+    const char *text = "";
+    for (uint32_t r = 0; r < REASON_COUNT; r++)
+        if (report->reason_at_peak[r] != 0)
+            text = sheet_format(sheet, "%s%s%s", text, text[0] != '\0' ? ", " : "",
+                                category_reason_title((enum category_reason)r));
+    return text;
+}
+
+void report_categories(struct sheet *sheet, const struct report_device *report) {
+    static const char *const headings[] = {"Bytes", "Share", "Count", "Category", NULL};
+    uint64_t peak = report->timeline.peak_bytes;
+    uint8_t order[CATEGORY_COUNT];
+    uint32_t n = categories_sorted(report, order);
+    unsigned unit = n > 0 ? format_unit(report->category_at_peak[order[0]].bytes) : 0;
+    sheet_say(sheet, report->categories_inferred ? "By category, inferred from stacks and lifetimes:"
+                                                 : "By category:");
+    sheet_table(sheet, headings, "rrrl");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct category_sum *sum = &report->category_at_peak[order[i]];
+        const char *reasons = order[i] == CATEGORY_OTHER ? reasons_of(sheet, report) : "";
+        sheet_cell(sheet, "%s", format_bytes_in(sum->bytes, unit).text);
+        sheet_cell(sheet, "%s", format_share(sum->bytes, peak).text);
+        sheet_cell(sheet, "%s", format_count(sum->count).text);
+        sheet_cell(sheet, "%s%s%s", category_title((enum category)order[i]), reasons[0] != '\0' ? ": " : "",
+                   reasons);
+    }
+    sheet_table_end(sheet);
+}
