@@ -30,8 +30,11 @@ static int index_finish(struct index *index, const struct batch *batch, bool com
         return EXIT_CODE_FAILED;
     terminal_note(NULL, "\"%s/index.html\" compares %s recording%s", batch->directory,
                   format_count(index->n_rows).text, index->n_rows == 1 ? "" : "s");
-    for (uint32_t i = 0; i < index->n_findings && i < 5; i++)
-        terminal_note(NULL, "%s", index->rows[index->findings[i]].finding);
+    enum { SHOWN = 5 };
+    for (uint32_t i = 0; i < index->n_findings && i < SHOWN; i++)
+        terminal_note(NULL, "%s", index->findings[i].title);
+    if (index->n_findings > SHOWN)
+        terminal_note(NULL, "and %" PRIu32 " more in the index", index->n_findings - SHOWN);
     note_count(index->n_skipped, "skipped");
     note_count(index->n_failed, "failed");
     return complete && index->n_failed == 0 ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;

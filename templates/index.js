@@ -21,7 +21,7 @@ import {
  * @typedef {{input: string, reason: string}} Refusal
  * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, events: number,
  *   input_bytes: number, lowest_peak_bytes: number, median_peak_bytes: number, highest_peak_bytes: number}} Totals
- * @typedef {{version: string, totals: Totals, notes: string[], findings: string[], failed: Refusal[], skipped: Refusal[],
+ * @typedef {{version: string, totals: Totals, notes: string[], findings: {title: string, rows: number[]}[], failed: Refusal[], skipped: Refusal[],
  *   rows: Row[]}} Data
  * @typedef {"rank" | "step" | "peak" | "end" | "events" | "oom" | "file"} SortKey
  */
@@ -59,18 +59,8 @@ const state = {
 };
 
 function rankFindings() {
-    /** @type {Map<string, number[]>} */
-    const byText = new Map();
-    rows.forEach((row, i) => {
-        if (row.finding === null) return;
-        const same = byText.get(row.finding);
-        if (same) same.push(i);
-        else byText.set(row.finding, [i]);
-    });
-    return data.findings.flatMap((text) => {
-        const next = byText.get(text)?.shift();
-        return next === undefined ? [] : [next];
-    });
+    const seen = new Set(data.findings.flatMap((finding) => finding.rows));
+    return [...seen].filter((index) => rows[index].finding !== null);
 }
 
 /** @param {Row} row */

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_sidecar.h"
 
+#include "cli/batch/batch_profile.h"
 #include "cli/json_file.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
@@ -69,7 +70,7 @@ static bool add_device(struct buffer *out, const struct recording *recording, ui
         buffer_printf(out, "%s\n      {\"device\": %" PRId32 ", ", device != 0 ? "," : "",
                       recording->trace.devices[device].ordinal);
         add_curve(out, &timeline);
-        done = add_sites(out, &timeline, &arena);
+        done = add_sites(out, &timeline, &arena) && profile_add(out, &timeline, &arena);
         buffer_add_text(out, "}");
     }
     if (!done || out->failed)
@@ -102,6 +103,9 @@ static void add_origin(struct buffer *out, const struct recording *recording, co
     json_text_add(out, file->input);
     add_number(out, "rank", file->rank);
     add_number(out, "step", file->step);
+    add_number(out, "local_rank", file->local_rank);
+    add_text(out, "host", file->host != NULL ? file->host : "");
+    add_text(out, "group", file->group != NULL ? file->group : "");
     buffer_printf(out, ",\n    \"size\": %" PRIu64, (uint64_t)recording->input.status.st_size);
     buffer_printf(out, ",\n    \"mtime_ns\": \"%" PRId64 "\"", mtime_of(&recording->input.status));
     add_text(out, "flags", batch->settings->flags);
@@ -181,6 +185,7 @@ static void read_figures(struct index_row *row, const cJSON *device) {
     const cJSON *ooms = cJSON_GetObjectItemCaseSensitive(device, "oom");
     const cJSON *first = cJSON_GetArrayItem(ooms, 0);
     row->n_ooms = (uint32_t)cJSON_GetArraySize(ooms);
+    row->oom_event = number_of(first, "event");
     row->oom_requested_bytes = number_of(first, "requested_bytes");
     row->oom_free_bytes = number_of(first, "device_free_bytes");
 }
@@ -213,6 +218,32 @@ static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *
         if (site == NULL)
             return false;
         row->sites[row->n_sites++] = (struct index_site){site, number_from(bytes), number_from(number)};
+    }
+    return true;
+}
+
+/* Findings of the report, the first INDEX_NOTES. */
+static bool read_notes(struct index_row *row, const cJSON *findings, struct arena *arena) {
+    const cJSON *item;
+    row->notes = arena_alloc(arena, INDEX_NOTES * sizeof *row->notes);
+    if (row->notes == NULL)
+        return false;
+    cJSON_ArrayForEach(item, findings) {
+        if (row->n_notes == INDEX_NOTES)
+            break;
+        struct index_note note = {
+            .kind = text_keep(arena, string_of(item, "kind")),
+            .severity = text_keep(arena, string_of(item, "severity")),
+            .confidence = text_keep(arena, string_of(item, "confidence")),
+            .title = text_keep(arena, string_of(item, "title")),
+            .site = text_keep(arena, string_of(item, "site")),
+            .view = text_keep(arena, string_of(item, "view")),
+            .bytes = number_of(item, "bytes"),
+        };
+        if (note.kind == NULL || note.severity == NULL || note.confidence == NULL || note.title == NULL ||
+            note.site == NULL || note.view == NULL)
+            return false;
+        row->notes[row->n_notes++] = note;
     }
     return true;
 }
@@ -250,6 +281,10 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     row->name = text_keep(arena, name);
     row->rank = signed_of(batch, "rank", INDEX_UNKNOWN);
     row->step = signed_of(batch, "step", INDEX_UNKNOWN);
+    row->local_rank = signed_of(batch, "local_rank", INDEX_UNKNOWN);
+    row->host = text_keep(arena, string_of(batch, "host"));
+    row->group = text_keep(arena, string_of(batch, "group"));
+    row->recording_id = text_keep(arena, string_of(document, "recording_id"));
     row->device = ordinal;
     row->n_devices = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(document, "devices"));
     row->has_png = string_of(batch, "png") != NULL;
@@ -261,6 +296,8 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     read_figures(row, figures);
     bool kept = row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
                 sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
+                profile_read(row, extra, arena) &&
+                read_notes(row, cJSON_GetObjectItemCaseSensitive(figures, "findings"), arena) &&
                 read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
                 read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena) &&
                 read_truncation(row, document, arena);

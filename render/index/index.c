@@ -76,8 +76,17 @@ static void add_number(struct buffer *out, const char *name, int64_t number) {
         buffer_printf(out, "%" PRId64, number);
 }
 
+static void add_text_or_null(struct buffer *out, const char *name, const char *text) {
+    add_name(out, name);
+    if (text != NULL)
+        json_text_add(out, text);
+    else
+        buffer_add_text(out, "null");
+}
+
 static void add_odd(struct buffer *out, unsigned odd) {
-    static const char *const names[] = {"peak", "end", "events", "oom", "truncated"};
+    static const char *const names[] = {"peak",      "end",    "events", "oom",
+                                        "truncated", "growth", "line",   "steps"};
     const char *comma = "";
     buffer_add_text(out, ", \"odd\": [");
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -140,6 +149,12 @@ static void add_row_members(struct buffer *out, const struct index_row *row) {
     /* Rounded first: "-0.00" is not a number that anybody wants to see. */
     buffer_printf(out, ", \"peak_score\": %.2f", round(row->score * 100) / 100 + 0.0);
     add_odd(out, row->odd);
+    add_text_or_null(out, "host", row->host != NULL && row->host[0] != '\0' ? row->host : NULL);
+    add_number(out, "local_rank", row->local_rank);
+    add_count(out, "cohort", row->cohort);
+    add_count(out, "steps", row->n_steps);
+    buffer_printf(out, ", \"growth_bytes\": %" PRId64, row->growth_bytes);
+    add_text_or_null(out, "copy_of", row->copy_of);
     add_outputs(out, row);
     add_name(out, "finding");
     if (row->finding != NULL)
@@ -175,11 +190,36 @@ static void add_notes(struct buffer *out, const struct index *index) {
     buffer_add_text(out, index->n_notes != 0 ? "\n  ],\n" : "],\n");
 }
 
+static void add_finding(struct buffer *out, const struct index *index, const struct index_finding *finding) {
+    buffer_add_text(out, "{\"kind\": ");
+    json_text_add(out, finding->kind);
+    add_text(out, "severity", finding->severity);
+    add_text(out, "confidence", finding->confidence);
+    add_text(out, "title", finding->title);
+    add_text(out, "detail", finding->detail);
+    add_text_or_null(out, "site", finding->site);
+    add_count(out, "bytes", finding->bytes);
+    add_count(out, "count", finding->n_rows);
+    buffer_add_text(out, ", \"ranks\": [");
+    for (uint32_t i = 0, n = 0; i < finding->n_rows; i++) {
+        int64_t rank = index->rows[finding->rows[i]].rank;
+        bool again = i != 0 && index->rows[finding->rows[i - 1]].rank == rank;
+        if (rank != INDEX_UNKNOWN && !again)
+            buffer_printf(out, "%s%" PRId64, n++ != 0 ? "," : "", rank);
+    }
+    buffer_add_text(out, "], \"rows\": [");
+    for (uint32_t i = 0; i < finding->n_rows; i++)
+        buffer_printf(out, "%s%" PRIu32, i != 0 ? "," : "", finding->rows[i]);
+    buffer_add_text(out, "]");
+    add_text_or_null(out, "view", finding->view);
+    buffer_add_text(out, "}");
+}
+
 static void add_findings(struct buffer *out, const struct index *index) {
     buffer_add_text(out, "  \"findings\": [");
     for (uint32_t i = 0; i < index->n_findings; i++) {
         line_begin(out, i);
-        json_text_add(out, index->rows[index->findings[i]].finding);
+        add_finding(out, index, &index->findings[i]);
     }
     buffer_add_text(out, index->n_findings != 0 ? "\n  ],\n" : "],\n");
 }
@@ -223,7 +263,12 @@ static void add_totals(struct buffer *out, const struct index *index, const stru
     add_count(out, "failed", index->n_failed);
     add_count(out, "skipped", index->n_skipped);
     add_count(out, "out_of_memory", totals->n_ooms);
-    add_count(out, "odd", index->n_findings);
+    uint32_t n_odd = 0;
+    for (uint32_t i = 0; i < index->n_rows; i++)
+        n_odd += index->rows[i].finding != NULL;
+    add_count(out, "odd", n_odd);
+    add_count(out, "copies", index->n_copies);
+    add_count(out, "cohorts", index->n_cohorts);
     add_count(out, "events", totals->n_events);
     add_count(out, "input_bytes", totals->input_nbytes);
     add_count(out, "lowest_peak_bytes", totals->peak_least);

@@ -5,6 +5,7 @@
 #ifndef STRATA_RENDER_INDEX_INDEX_H
 #define STRATA_RENDER_INDEX_INDEX_H
 
+#include "analysis/outliers.h"
 #include "base/arena.h"
 #include "base/buffer.h"
 
@@ -25,13 +26,24 @@ struct index_difference {
     uint64_t bytes, median_bytes;
 };
 
+enum { INDEX_NOTES = 16 }; /* findings taken from a row's own report, at most */
+
+/* What the report of one recording concludes. */
+struct index_note {
+    const char *kind, *severity, *confidence, *title, *site, *view; /* `site` "": none */
+    uint64_t bytes;
+};
+
 /* In which respect a row is far from the others of its step. */
 enum index_odd {
     INDEX_ODD_PEAK = 1,
     INDEX_ODD_END = 2,
     INDEX_ODD_EVENTS = 4,
     INDEX_ODD_OOM = 8,
-    INDEX_ODD_TRUNCATED = 16
+    INDEX_ODD_TRUNCATED = 16,
+    INDEX_ODD_GROWTH = 32,
+    INDEX_ODD_LINE = 64,  /* a call site that no other rank has */
+    INDEX_ODD_STEPS = 128 /* fewer complete steps than the others */
 };
 
 enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
@@ -54,14 +66,38 @@ struct index_row {
     uint64_t *samples; /* live bytes: highest of each of n_samples equal parts of the run */
     uint32_t n_sites;
     struct index_site *sites; /* at the peak, by falling bytes */
+    struct rank_profile profile;
+    const char **call_names;  /* [profile.n_calls] */
+    const char *host, *group; /* "": the name tells none */
+    int64_t local_rank;       /* INDEX_UNKNOWN */
+    const char *recording_id; /* "": a sidecar of an older version */
+    uint64_t oom_event;
+    uint32_t n_notes;
+    struct index_note *notes;
 
     /* Filled by index_analyse: */
     unsigned odd;        /* of enum index_odd */
-    double score;        /* robust z-score of the peak among the rows of the same step; 0: too few rows */
-    double severity;     /* the largest of the scores, for sorting */
-    const char *finding; /* sentences for people; NULL: nothing is odd */
+    double score;        /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
+    double severity;     /* the largest difference as a share of the median, for sorting */
+    const char *finding; /* sentences for people; NULL: there is nothing to say */
+    const char *kind;    /* of the finding, as in summary.json */
+    const char *blamed;  /* call site that the finding names; NULL: none */
+    const char *copy_of; /* input of another row with the same recording; NULL: it counts */
+    uint32_t cohort, cohort_size;
+    int64_t at_step; /* compared at this step's end; INDEX_UNKNOWN: over the whole recordings */
+    uint32_t n_steps;
+    int64_t growth_bytes;     /* per step */
+    const char *growth_site;  /* NULL: none */
+    int64_t difference_bytes; /* of the figure that the finding speaks of first */
     uint32_t n_differences;
-    struct index_difference *differences; /* by falling difference; for odd peaks only */
+    struct index_difference *differences; /* what is more first, by falling size; then what is less */
+};
+
+/* What is said of one row or of several alike. */
+struct index_finding {
+    const char *kind, *severity, *confidence, *title, *detail, *site, *view; /* `site`, `view` NULL: none */
+    uint64_t bytes;
+    uint32_t n_rows, *rows; /* indices of rows, rising */
 };
 
 /* A file without a row. */
@@ -78,17 +114,17 @@ struct index {
     struct index_refusal *failed, *skipped;
     const char **notes; /* sentences about the whole: missing shards */
 
-    uint32_t n_findings; /* index_analyse: rows with a finding, the most severe first */
-    uint32_t *findings;  /* indices of rows */
+    uint32_t n_cohorts, n_copies;
+    uint32_t n_findings; /* index_analyse: the most severe first */
+    struct index_finding *findings;
 };
 
 /* Rows by rank, step and input (unknown numbers last), refusals by input. O(n log n). */
 void index_sort(struct index *index);
 
 /*
- * Compares each row with the others of its step by robust z-score (0.6745 * (x - median) / MAD): peak, end and number
- * of events. A score beyond 3.5 (more where there are many rows) is odd if the difference is also one that a person
- * would care about. Steps with fewer than four rows are not compared. O(n sites log). False: no memory.
+ * Compares each row with the others of its cohort (analysis/outliers.h), puts what is found into words and unites what is
+ * alike. Rows with the recording of another row are named copies and not compared. Rows are sorted. False: no memory.
  */
 bool index_analyse(struct index *index);
 

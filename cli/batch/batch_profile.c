@@ -1,0 +1,207 @@
+#include "cli/batch/batch_profile.h"
+
+#include "layout/site.h"
+#include "render/json_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SITE_CAPACITY = 400 };
+
+/* ---- writing ---- */
+
+static void add_steps(struct buffer *out, const struct rank_profile *profile) {
+    buffer_add_text(out, ",\n       \"steps\": [");
+    for (uint32_t i = 0; i < profile->n_steps; i++) {
+        const struct rank_step *step = &profile->step[i];
+        buffer_printf(out, "%s[%" PRId64 ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64, i != 0 ? "," : "",
+                      step->number, step->complete, step->begin_bytes, step->peak_bytes, step->end_bytes);
+        for (uint32_t phase = 0; phase < 3; phase++)
+            buffer_printf(out, ",%" PRIu64, step->phase_peak[phase]);
+        buffer_printf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", step->from_moment, step->to_moment,
+                      step->peak_moment);
+    }
+    buffer_add_text(out, "]");
+}
+
+static void add_calls(struct buffer *out, const struct rank_profile *profile, const struct trace *trace) {
+    buffer_printf(out, ",\n       \"calls_left_out\": %s,\n       \"calls\": [",
+                  profile->calls_left_out ? "true" : "false");
+    for (uint32_t i = 0; i < profile->n_calls; i++) {
+        const struct rank_call *call = &profile->call[i];
+        char site[SITE_CAPACITY];
+        site_text(trace, call->name, site, sizeof site);
+        buffer_printf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",", i != 0 ? "," : "",
+                      call->site, call->made[0], call->made[1], call->made[2]);
+        json_text_add(out, site);
+        buffer_add_text(out, "]");
+    }
+    buffer_add_text(out, "]");
+}
+
+static void add_tables(struct buffer *out, const struct rank_profile *profile) {
+    buffer_add_text(out, ",\n       \"tables\": [");
+    for (uint32_t i = 0; i < profile->n_tables; i++) {
+        const struct rank_table *table = &profile->table[i];
+        buffer_printf(out, "%s[%" PRId64 ",%d,%" PRIu64, i != 0 ? "," : "", table->step, (int)table->at,
+                      table->total_bytes);
+        for (uint32_t k = 0; k < table->count; k++)
+            buffer_printf(out, ",%" PRIu32 ",%" PRIu64, table->entry[k].call, table->entry[k].bytes);
+        buffer_add_text(out, "]");
+    }
+    buffer_add_text(out, "]");
+}
+
+bool profile_add(struct buffer *out, const struct timeline *timeline, struct arena *arena) {
+    struct verdicts verdicts;
+    struct rank_profile profile;
+    if (!verdicts_init(&verdicts, timeline, arena) || !rank_profile_make(&profile, &verdicts, arena))
+        return false;
+    add_steps(out, &profile);
+    add_calls(out, &profile, timeline->trace);
+    add_tables(out, &profile);
+    buffer_printf(
+        out, ",\n       \"oom_step\": %" PRId64 ", \"oom_phase\": %" PRId32 ", \"oom_live_bytes\": %" PRIu64,
+        profile.oom_step, profile.oom_phase, profile.oom_live_bytes);
+    return true;
+}
+
+/* ---- reading ---- */
+
+/* A whole number within the bounds; else the nearer bound, and `least` where it is none. */
+static int64_t bounded(const cJSON *item, int64_t least, int64_t most) {
+    if (!cJSON_IsNumber(item) || !(item->valuedouble > (double)least))
+        return least;
+    return item->valuedouble >= (double)most ? most : (int64_t)item->valuedouble;
+}
+
+enum { BYTES_BITS = 62 };
+static const int64_t bytes_most = (int64_t)1 << BYTES_BITS;
+
+static uint64_t bytes_of(const cJSON *item) {
+    return (uint64_t)bounded(item, 0, bytes_most);
+}
+
+static uint32_t count_of(const cJSON *array, uint32_t most) {
+    int count = cJSON_IsArray(array) ? cJSON_GetArraySize(array) : 0;
+    return count > 0 && (uint32_t)count > most ? most : (uint32_t)(count > 0 ? count : 0);
+}
+
+static void read_step(struct rank_step *step, const cJSON *item) {
+    const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
+    uint64_t figures[11] = {0};
+    int64_t number = bounded(at, -1, INT32_MAX);
+    for (uint32_t i = 0; at != NULL && i < 11; i++, at = at->next)
+        figures[i] = bytes_of(at);
+    *step = (struct rank_step){
+        .number = number,
+        .complete = figures[1] != 0,
+        .begin_bytes = figures[2],
+        .peak_bytes = figures[3],
+        .end_bytes = figures[4],
+        .phase_peak = {figures[5], figures[6], figures[7]},
+        .from_moment = (uint32_t)figures[8],
+        .to_moment = (uint32_t)figures[9],
+        .peak_moment = (uint32_t)figures[10],
+    };
+}
+
+/* Steps rise, or they are not believed. */
+static bool read_steps(struct rank_profile *profile, const cJSON *steps, struct arena *arena) {
+    const cJSON *item;
+    uint32_t most = count_of(steps, RANK_STEPS_MOST);
+    profile->step = arena_alloc(arena, ((size_t)most + 1) * sizeof *profile->step);
+    if (profile->step == NULL)
+        return false;
+    cJSON_ArrayForEach(item, steps) {
+        struct rank_step step;
+        read_step(&step, item);
+        bool rises = profile->n_steps == 0 || step.number > profile->step[profile->n_steps - 1].number;
+        if (step.number >= 0 && rises && profile->n_steps < most)
+            profile->step[profile->n_steps++] = step;
+    }
+    return true;
+}
+
+static const char *name_keep(struct arena *arena, const cJSON *item) {
+    const char *text = cJSON_GetStringValue(item);
+    size_t nbytes = text != NULL ? strlen(text) + 1 : 1;
+    char *copy = arena_alloc(arena, nbytes);
+    if (copy != NULL && text != NULL)
+        memcpy(copy, text, nbytes);
+    return copy;
+}
+
+static bool read_calls(struct index_row *row, const cJSON *calls, struct arena *arena) {
+    struct rank_profile *profile = &row->profile;
+    const cJSON *item;
+    uint32_t most = count_of(calls, RANK_CALLS_MOST);
+    profile->call = arena_alloc(arena, ((size_t)most + 1) * sizeof *profile->call);
+    row->call_names = arena_alloc(arena, ((size_t)most + 1) * sizeof *row->call_names);
+    if (profile->call == NULL || row->call_names == NULL)
+        return false;
+    cJSON_ArrayForEach(item, calls) {
+        const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
+        struct rank_call call = {.name = profile->n_calls};
+        call.site = (uint32_t)bounded(at, 0, UINT32_MAX);
+        at = at != NULL ? at->next : NULL;
+        for (uint32_t i = 0; i < 3; i++, at = at != NULL ? at->next : NULL)
+            call.made[i] = (uint32_t)bounded(at, 0, UINT32_MAX);
+        bool rises = profile->n_calls == 0 || call.site > profile->call[profile->n_calls - 1].site;
+        if (!rises || profile->n_calls == most)
+            break; /* tables name calls by their place */
+        row->call_names[profile->n_calls] = name_keep(arena, at);
+        if (row->call_names[profile->n_calls] == NULL)
+            return false;
+        profile->call[profile->n_calls++] = call;
+    }
+    return true;
+}
+
+static bool read_table(struct rank_profile *profile, const cJSON *item, struct arena *arena) {
+    struct rank_table table = {.step = RANK_NO_STEP};
+    const cJSON *at = cJSON_IsArray(item) ? item->child : NULL;
+    if (at == NULL || at->next == NULL || at->next->next == NULL)
+        return true;
+    table.step = bounded(at, RANK_NO_STEP, INT32_MAX);
+    table.at = (enum rank_moment)bounded(at->next, RANK_AT_END, RANK_AT_OOM);
+    table.total_bytes = bytes_of(at->next->next);
+    table.entry = arena_alloc(arena, RANK_ENTRIES_MOST * sizeof *table.entry);
+    if (table.entry == NULL)
+        return false;
+    for (at = at->next->next->next; at != NULL && at->next != NULL && table.count < RANK_ENTRIES_MOST;
+         at = at->next->next) {
+        int64_t call = bounded(at, -1, UINT32_MAX);
+        if (call >= 0 && call < profile->n_calls)
+            table.entry[table.count++] = (struct rank_entry){(uint32_t)call, bytes_of(at->next)};
+    }
+    profile->table[profile->n_tables++] = table;
+    return true;
+}
+
+static bool read_tables(struct rank_profile *profile, const cJSON *tables, struct arena *arena) {
+    const cJSON *item;
+    uint32_t most = count_of(tables, RANK_TABLES_MOST);
+    profile->table = arena_alloc(arena, ((size_t)most + 1) * sizeof *profile->table);
+    if (profile->table == NULL)
+        return false;
+    cJSON_ArrayForEach(item, tables) {
+        if (profile->n_tables < most && !read_table(profile, item, arena))
+            return false;
+    }
+    return true;
+}
+
+bool profile_read(struct index_row *row, const cJSON *device, struct arena *arena) {
+    struct rank_profile *profile = &row->profile;
+    *profile = (struct rank_profile){.oom_step = RANK_NO_STEP, .oom_phase = -1};
+    const cJSON *oom_step = cJSON_GetObjectItemCaseSensitive(device, "oom_step");
+    const cJSON *oom_phase = cJSON_GetObjectItemCaseSensitive(device, "oom_phase");
+    profile->calls_left_out = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(device, "calls_left_out"));
+    profile->oom_step = bounded(oom_step, RANK_NO_STEP, INT32_MAX);
+    profile->oom_phase = (int32_t)bounded(oom_phase, -1, RANK_AT_OPTIMIZER);
+    profile->oom_live_bytes = bytes_of(cJSON_GetObjectItemCaseSensitive(device, "oom_live_bytes"));
+    return read_steps(profile, cJSON_GetObjectItemCaseSensitive(device, "steps"), arena) &&
+           read_calls(row, cJSON_GetObjectItemCaseSensitive(device, "calls"), arena) &&
+           read_tables(profile, cJSON_GetObjectItemCaseSensitive(device, "tables"), arena);
+}
