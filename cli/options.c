@@ -165,6 +165,7 @@ static bool apply_axis(struct settings *settings, const char *value) {
 static const char *const color_names[] = {
     [COLOR_BY_SITE] = "site",     [COLOR_BY_SIZE] = "size", [COLOR_BY_AGE] = "age",
     [COLOR_BY_STREAM] = "stream", [COLOR_BY_POOL] = "pool", [COLOR_BY_CATEGORY] = "category",
+    [COLOR_BY_EACH] = "each",
 };
 
 const char *options_color_name(enum color_by color_by) {
@@ -396,7 +397,7 @@ static const struct option options[] = {
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
      "what runs along the timeline (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
-     "site (default), size, age, stream, pool or category\n(default for memory timelines)"},
+     "site (default), size, age, stream, pool, category\n(default for memory timelines) or each allocation"},
     {0, (VERB_ALL & ~VERB_CHECK) | SHAPES, "filter", "WORDS", apply_filter,
      "show only what meets all words: a text, /regex/, size:>1GiB,\nphase:backward, alive:peak ... "
      "(docs/filter.md)"},

@@ -23,7 +23,7 @@ export const LEGEND = 64;
 
 export const EVERYTHING = 127;
 
-export const COLORINGS = ["site", "size", "age", "stream", "pool", "category"];
+export const COLORINGS = ["site", "size", "age", "stream", "pool", "category", "each"];
 
 export const THEMES = ["auto", "light", "dark"];
 

@@ -50,8 +50,7 @@ static struct raster_style style_of(struct page_view *view) {
     uint32_t flags = small_of(request->flags), color_by = small_of(request->color_by);
     struct raster_style style = {.dark = (flags & DRAW_DARK) != 0,
                                  .reserved = (flags & DRAW_RESERVED) != 0,
-                                 .color_by =
-                                     color_by <= COLOR_BY_CATEGORY ? (enum color_by)color_by : COLOR_BY_SITE,
+                                 .color_by = color_by < COLOR_COUNT ? (enum color_by)color_by : COLOR_BY_SITE,
                                  .capacity_bytes = bytes_of(request->capacity_bytes),
                                  .lit = (flags & DRAW_FOUND) != 0 ? view->queries[PAGE_SEARCH].selection.keep
                                         : view->is_lit            ? view->lit

@@ -70,9 +70,7 @@ place view_site_sum(struct page_view *view, u32 site, f64 event) {
 
 u32 view_key_color(struct page_view *view, u32 by, u32 key, u32 dark) {
     (void)view;
-    return by == COLOR_BY_SITE || by > COLOR_BY_CATEGORY
-               ? 0
-               : raster_key_color((enum color_by)by, key, dark != 0);
+    return by == COLOR_BY_SITE || by >= COLOR_COUNT ? 0 : raster_key_color((enum color_by)by, key, dark != 0);
 }
 
 f64 view_key_from(struct page_view *view, u32 by, u32 key) {

@@ -64,7 +64,7 @@ static bool keys_sum(const struct chart_input *input, const struct raster_style 
 
 bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                        struct group **groups, uint32_t *n_groups) {
-    if (style->color_by != COLOR_BY_SITE)
+    if (style->color_by != COLOR_BY_SITE && style->color_by != COLOR_BY_EACH)
         return keys_sum(input, style, arena, groups, n_groups);
     return groups_at(chart_shown(input), input->moment, GROUP_BY_SITE, arena, groups, n_groups);
 }
@@ -104,7 +104,9 @@ static void category_text(uint32_t category, char *text, size_t capacity) {
 void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
                       uint32_t capacity) {
     switch (by) {
-    case COLOR_BY_SITE: site_text(timeline->trace, key, text, capacity); break;
+    case COLOR_BY_SITE:
+    case COLOR_BY_EACH:
+    case COLOR_COUNT: site_text(timeline->trace, key, text, capacity); break;
     case COLOR_BY_SIZE:
     case COLOR_BY_AGE: range_text(by, key, text, capacity); break;
     case COLOR_BY_STREAM:

@@ -100,7 +100,8 @@ static const char *color_text(enum color_by by) {
                                         "colours: by lifetime",
                                         "colours: by stream",
                                         "colours: by pool",
-                                        "colours: by category"};
+                                        "colours: by category",
+                                        "colours: each allocation its own"};
     return texts[by];
 }
 
@@ -204,7 +205,8 @@ static int32_t columns_width(const struct chart_maker *maker, const struct colum
 /* Beyond the first few, what is below a thousandth of the whole only adds noise; its sum is shown. But colours that the
  * legend has to explain are all listed. */
 static uint32_t legend_rows_wanted(const struct chart_maker *maker) {
-    bool sites = maker->in->options->color_by == COLOR_BY_SITE;
+    enum color_by by = maker->in->options->color_by;
+    bool sites = by == COLOR_BY_SITE || by == COLOR_BY_EACH;
     uint64_t least = sites ? chart_shown(maker->in)->live[maker->in->moment] / 1000 : 0;
     uint32_t n = 0;
     while (n < maker->in->n_groups && n < LEGEND_ROWS_MAX &&
@@ -383,7 +385,8 @@ static void table_put(struct chart_maker *maker, struct rect area) {
     columns_fit(maker, &columns, area.width);
     for (uint32_t i = 0; i < n_rows; i++, at.y += height) {
         row_of_group(maker, &in->groups[i], &row);
-        chart_put(maker, CHART_SWATCH, swatch_rect(maker, at, 0), group_color(maker, &in->groups[i]));
+        if (in->options->color_by != COLOR_BY_EACH) /* a site has no colour then */
+            chart_put(maker, CHART_SWATCH, swatch_rect(maker, at, 0), group_color(maker, &in->groups[i]));
         row_put(maker, &row, &columns, at, in->groups[i].count == 0);
     }
     if (n_rows < in->n_groups && room > 0) {

@@ -140,14 +140,25 @@ uint32_t raster_key(const struct timeline *timeline, const struct raster_style *
     case COLOR_BY_STREAM: return lives->stream[life];
     case COLOR_BY_POOL: return lives->pool[life];
     case COLOR_BY_CATEGORY: return category_of(timeline, style, life);
-    case COLOR_BY_SITE: break;
+    case COLOR_BY_EACH: return life;
+    case COLOR_BY_SITE:
+    case COLOR_COUNT: break;
     }
     return 0;
+}
+
+/* Neighbours in number must not be neighbours in colour. */
+static uint32_t number_hash(uint32_t number) {
+    number = (number + 1) * 0x9E3779B1u;
+    number = (number ^ number >> 15) * 0x85EBCA77u;
+    return number ^ number >> 13;
 }
 
 uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark) {
     if (by == COLOR_BY_SIZE || by == COLOR_BY_AGE)
         return (dark ? palette_scale_dark : palette_scale_light)[key < RASTER_STEPS ? key : RASTER_STEPS - 1];
+    if (by == COLOR_BY_EACH)
+        return hash_color(number_hash(key), dark);
     return by == COLOR_BY_CATEGORY ? category_color(key, dark) : number_color(key, dark);
 }
 

@@ -16,7 +16,9 @@ enum color_by {
     COLOR_BY_AGE,
     COLOR_BY_STREAM,
     COLOR_BY_POOL,
-    COLOR_BY_CATEGORY
+    COLOR_BY_CATEGORY,
+    COLOR_BY_EACH, /* every allocation its own, as memory_viz does: a legend has nothing to say */
+    COLOR_COUNT
 };
 
 struct raster_style {
@@ -51,7 +53,7 @@ uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark);
 /*
  * Legends of the other colourings. A *key* is what shares a colour: a step of the scale for size and age, an index for
  * stream and pool, an enum category. Keys are below RASTER_KEYS but for streams and pools, which have one each. Not for
- * COLOR_BY_SITE.
+ * COLOR_BY_SITE; of COLOR_BY_EACH the key is the allocation.
  */
 enum { RASTER_STEPS = 16, RASTER_KEYS = 16 };
 uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life);

@@ -383,8 +383,22 @@ static void test_sums_that_pass_64_bits_stay_inside(void **state) {
     }
 }
 
+/* Neighbours in number, which lie upon each other in the picture, have different colours in nearly all cases. */
+static void each_allocation_has_its_own_colour(void **state) {
+    (void)state;
+    enum { KEYS = 1000 };
+    for (int dark = 0; dark < 2; dark++) {
+        uint32_t alike = 0;
+        for (uint32_t key = 0; key < KEYS; key++)
+            alike += raster_key_color(COLOR_BY_EACH, key, dark != 0) ==
+                     raster_key_color(COLOR_BY_EACH, key + 1, dark != 0);
+        assert_true(alike < KEYS / 50);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_allocation_has_its_own_colour),
         cmocka_unit_test(test_bands_are_what_they_are_said_to_be),
         cmocka_unit_test(test_picks_are_what_lies_there),
         cmocka_unit_test(test_a_narrow_window_visits_little),
