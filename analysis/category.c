@@ -61,7 +61,8 @@ enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
 
 enum {
     LAST_OF_RUN = 8, /* the end of a backward, where what is freed next need not be a gradient */
-    GRAPH_LEAST = 8  /* a last operator holds two or three of its inputs, a graph hundreds */
+    KEPT_LAST = 32,
+    GRAPH_LEAST = 8 /* a last operator holds two or three of its inputs, a graph hundreds */
 };
 
 /* Not yet judged: as most of the same stack. */
@@ -82,6 +83,9 @@ struct judge {
     struct held *held;          /* [turns.count + 1]; the last: of the whole recording */
     struct sort_row *weight;    /* sizes of what may be a parameter, rising */
     uint32_t n_weights;
+    uint32_t kept
+        [KEPT_LAST]; /* the newest gradients from the ends of earlier backwards, one of each stack and size */
+    uint32_t n_kept;
     bool has_backward;
     uint32_t first_forward; /* allocation; UINT32_MAX: none */
     uint32_t never;         /* what let_go is for what is never freed */
@@ -318,15 +322,18 @@ static uint32_t last_of_run(const struct phase_run *run) {
     return run->last - run->first < LAST_OF_RUN ? run->first : run->last - LAST_OF_RUN + 1;
 }
 
+static bool is_equal(const struct lives *lives, uint32_t a, uint32_t b) {
+    return lives->stack[a] == lives->stack[b] && lives->size[a] == lives->size[b];
+}
+
 /* The gradient of the embedding is the last that backward makes, the only one of its stack, and as large as a
  * parameter; nothing beside it has that size but a gradient. Where one of the same kind is there already, this one is
  * added to it and goes. */
-static bool is_last_gradient(const struct judge *judge, const struct phase_run *run, uint32_t life,
-                             uint32_t before) {
+static bool is_last_gradient(const struct judge *judge, const struct phase_run *run, uint32_t life) {
     const struct lives *lives = judge->lives;
-    if (before != 0 && lives->size[before - 1] == lives->size[life] &&
-        lives->request[before - 1] > lives->birth[life])
-        return false;
+    for (uint32_t i = 0; i < judge->n_kept && i < KEPT_LAST; i++)
+        if (is_equal(lives, judge->kept[i], life) && lives->request[judge->kept[i]] > lives->birth[life])
+            return false;
     for (uint32_t k = last_of_run(run); k <= run->last; k++) {
         uint32_t other = judge->runs->first_life + k;
         if (other != life && lives->size[other] == lives->size[life] &&
@@ -336,23 +343,31 @@ static bool is_last_gradient(const struct judge *judge, const struct phase_run *
     return is_weight_size(judge, lives->size[life]);
 }
 
-/* `before[stack]`: the last gradient of the stack in an earlier backward, + 1. */
+static void keep_gradient(struct judge *judge, uint32_t life) {
+    uint32_t at = 0;
+    while (at < judge->n_kept && at < KEPT_LAST && !is_equal(judge->lives, judge->kept[at], life))
+        at++;
+    if (at == judge->n_kept || at == KEPT_LAST)
+        at = judge->n_kept++ % KEPT_LAST;
+    judge->kept[at] = life;
+}
+
 static enum category category_of_last(const struct judge *judge, const struct phase_run *run, uint32_t life,
-                                      const struct majority *majority, const uint32_t *before) {
+                                      const struct majority *majority) {
     uint32_t stack = judge->lives->stack[life];
     enum category equals = category_of_equals(judge, run, life);
     if (equals != CATEGORY_OPEN)
         return equals;
     if (judge->lives->request[life] == judge->never)
         return CATEGORY_GRADIENT;
-    if (stack != 0 && majority[stack].run == 0)
-        return is_last_gradient(judge, run, life, before[stack]) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
+    if (stack == 0 || majority[stack].run == 0) /* without a stack, or alone with it */
+        return is_last_gradient(judge, run, life) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
     return majority[stack].votes > 0 ? (enum category)majority[stack].category : CATEGORY_TEMPORARY;
 }
 
 /* At the end of a backward: as most of the same stack in the same run. The run's own allocations are judged already. */
 static void backward_settle(struct judge *judge, const struct phase_run *run, uint32_t nth,
-                            struct majority *majority, uint32_t *before) {
+                            struct majority *majority) {
     uint32_t first_life = judge->runs->first_life;
     for (uint32_t k = run->first; k <= run->last; k++) {
         uint32_t life = first_life + k;
@@ -364,11 +379,10 @@ static void backward_settle(struct judge *judge, const struct phase_run *run, ui
     }
     for (uint32_t k = last_of_run(run); k <= run->last; k++)
         if (judge->category[first_life + k] == CATEGORY_OPEN)
-            judge->category[first_life + k] =
-                (uint8_t)category_of_last(judge, run, first_life + k, majority, before);
-    for (uint32_t k = run->first; k <= run->last; k++)
+            judge->category[first_life + k] = (uint8_t)category_of_last(judge, run, first_life + k, majority);
+    for (uint32_t k = last_of_run(run); k <= run->last; k++)
         if (judge->category[first_life + k] == CATEGORY_GRADIENT)
-            before[judge->lives->stack[first_life + k]] = first_life + k + 1;
+            keep_gradient(judge, first_life + k);
 }
 
 static enum category category_of_open(struct judge *judge, uint32_t life, const struct majority *majority) {
@@ -419,7 +433,7 @@ static void held_measure(struct judge *judge) {
 }
 
 /* False: no memory. */
-static bool judge_all(struct judge *judge, struct majority *majority, uint32_t *before, struct arena *arena) {
+static bool judge_all(struct judge *judge, struct majority *majority, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
     uint32_t n_stacks = judge->timeline->trace->stacks.count;
     for (uint32_t i = 0; i < runs->first_life; i++)
@@ -430,10 +444,9 @@ static bool judge_all(struct judge *judge, struct majority *majority, uint32_t *
     if (!weights_find(judge, arena))
         return false;
     bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
-    bytes_zero(before, (size_t)n_stacks * sizeof *before);
     for (uint32_t r = 0; r < runs->count; r++)
         if (runs->run[r].side == SIDE_BACKWARD)
-            backward_settle(judge, &runs->run[r], r, majority, before);
+            backward_settle(judge, &runs->run[r], r, majority);
     bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
     open_settle(judge, majority);
     ARENA_DROP(arena, judge->weight);
@@ -451,9 +464,8 @@ bool categories_judge(const struct timeline *timeline, const struct phase_runs *
                           .first_forward = UINT32_MAX,
                           .never = timeline->n_moments};
     struct majority *majority = arena_column(arena, timeline->trace->stacks.count, sizeof *majority);
-    uint32_t *before = arena_column(arena, timeline->trace->stacks.count, sizeof *before);
     judge.held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge.held);
-    if (majority == NULL || before == NULL || judge.held == NULL)
+    if (majority == NULL || judge.held == NULL)
         return false;
     if (reason != NULL)
         bytes_zero(reason, judge.lives->count);
@@ -464,9 +476,8 @@ bool categories_judge(const struct timeline *timeline, const struct phase_runs *
             judge.first_forward = k;
     if (!judge.has_backward)
         held_measure(&judge);
-    bool done = judge_all(&judge, majority, before, arena);
+    bool done = judge_all(&judge, majority, arena);
     ARENA_DROP(arena, majority);
-    ARENA_DROP(arena, before);
     ARENA_DROP(arena, judge.held);
     return done;
 }

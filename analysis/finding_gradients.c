@@ -53,6 +53,27 @@ static int rows_compare(const struct lives *lives, const struct sort_row *a, con
     return x < y ? -1 : x > y;
 }
 
+/* How many of the rows from `at` on are equal to the first. */
+static uint32_t rows_equal(const struct lives *lives, const struct sort_row *rows, uint32_t at,
+                           uint32_t count) {
+    uint32_t end = at;
+    while (end < count && rows_compare(lives, &rows[at], &rows[end]) == 0)
+        end++;
+    return end - at;
+}
+
+/* Without stacks, sizes alone tell what takes a gradient's place. The loss's gradient may have a parameter's size by
+ * chance; parameters' own come after it. */
+static uint32_t chance_skip(const struct lives *lives, const struct gradients *own, uint32_t i,
+                            uint32_t n_old, uint32_t at, uint32_t n_new) {
+    if (lives->stack[own->old[i].value] != 0 ||
+        (i > 0 && rows_compare(lives, &own->old[i - 1], &own->old[i]) == 0) || at == n_new ||
+        rows_compare(lives, &own->new[at], &own->old[i]) != 0)
+        return 0;
+    uint32_t old = rows_equal(lives, own->old, i, n_old), new = rows_equal(lives, own->new, at, n_new);
+    return new > old ? new - old : 0;
+}
+
 /* Takes the kept gradients out from the forward until what takes their place goes. */
 static void turn_remove(struct finder *finder, struct gradients *own, const struct turn *turn,
                         uint32_t forward) {
@@ -70,6 +91,7 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
         uint32_t life = own->old[i].value, to = lives->death[life];
         while (at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) < 0)
             at++;
+        at += chance_skip(lives, own, i, n_old, at, n_new);
         bool replaced = at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) == 0;
         if (to > backward && replaced) {
             uint32_t place = lives->death[own->new[at].value];

@@ -30,15 +30,17 @@ from simulator.world import Flavour, Recording, RecordingEnds, World, settings, 
 # ---- what is planted where ----
 
 _IN_MODEL = CALL + STEP
+_IN_LAYER = ((PROJECT + "model/transformer.py", "forward", 57),) + _IN_MODEL
+_IN_BLOCK = CALL + ((PROJECT + "model/block.py", "forward", 31),) + CALL + _IN_LAYER
 SITES = {
     "outputs": ((PROJECT + "metrics.py", "remember_output", 31),) + STEP,
     "losses": ((PROJECT + "metrics.py", "remember_loss", 12),) + STEP,
-    "probe": ((PROJECT + "model/probe.py", "keep_hidden", 27), (PROJECT + "model/block.py", "forward", 37)) + _IN_MODEL,
+    "probe": ((PROJECT + "model/probe.py", "keep_hidden", 27), (PROJECT + "model/block.py", "forward", 37)) + CALL + _IN_LAYER,
     "buffer": ((PROJECT + "buffer.py", "extend", 21),) + STEP,
     "queue": ((PROJECT + "cache.py", "put", 8),) + STEP,
-    "rope": ((PROJECT + "model/rope.py", "tables", 19), (PROJECT + "model/attention.py", "forward", 44)) + _IN_MODEL,
+    "rope": ((PROJECT + "model/rope.py", "tables", 19), (PROJECT + "model/attention.py", "forward", 44)) + _IN_BLOCK,
     "result": LINEAR + ((PROJECT + "model/transformer.py", "forward", 61),) + _IN_MODEL,
-    "keys": ((PROJECT + "model/kv_cache.py", "append", 14), (PROJECT + "model/attention.py", "forward", 47)) + _IN_MODEL,
+    "keys": ((PROJECT + "model/kv_cache.py", "append", 14), (PROJECT + "model/attention.py", "forward", 47)) + _IN_BLOCK,
     "history": ((PROJECT + "model/history.py", "note", 9), (PROJECT + "model/transformer.py", "forward", 63)) + _IN_MODEL,
     "capture": LINEAR + ((PROJECT + "serve/graphs.py", "capture", 96),) + MAIN,
     "average": ((PROJECT + "ema.py", "__init__", 15), (PROJECT + "main.py", "main", 120)) + MAIN[1:],
@@ -46,6 +48,10 @@ SITES = {
 _EMPTY_CACHE = ((TORCH + "cuda/memory.py", "empty_cache", 222), (PROJECT + "main.py", "train_epoch", 103)) + MAIN
 _OPTIMIZER_INIT = ((TORCH + "optim/adamw.py", "_init_group", 176), (TORCH + "optim/adamw.py", "step", 213),
                    (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP
+
+
+def _in_model(line):
+    return ((PROJECT + "model/transformer.py", "forward", line),) + _IN_MODEL
 
 
 def site_name(name):
@@ -416,8 +422,11 @@ class Script(Labelled):
 
     def _graph(self):
         """Everything that a backward pass would need is kept until the next pass's graph replaces it."""
-        before = self.held
+        before, first = self.held, len(self.world.lives)
         head = self.forward()
+        for life in self.world.lives[first:]:
+            if life.gone is not None:  # by the loss, behind the model: no event tells it from what the graph holds
+                life.role = "activation|temporary"
         blocks = [block for kept in self.saved for block in kept.values()] + list(head)
         for block in blocks:
             self.plant(block)
@@ -431,8 +440,8 @@ class Script(Labelled):
 
     def _decode(self):
         world, before, stacks = self.world, None, self.world.stacks
-        embedded = world.malloc(2 * self.rows_now() * self.shape.width, stacks.alloc("embedding", self._places(
-            ((TORCH + "nn/modules/sparse.py", "forward", 192),) + CALL, 0, STEP)))
+        embedded = world.malloc(2 * self.rows_now() * self.shape.width, stacks.alloc(
+            "embedding", ((TORCH + "nn/modules/sparse.py", "forward", 192),) + CALL + _in_model(52)))
         for layer in range(self.shape.layers):
             for row in self.rows("forward", layer):
                 block = world.malloc(row.nbytes, row.stack)
@@ -442,7 +451,7 @@ class Script(Labelled):
             if self.is_fault("growing_keys"):
                 grown = self.number + 3 if self.faulty else 3
                 self.replace(("keys", layer), "keys", grown * self.unit() // self.twin.layers, True)
-        logits = world.malloc(4 * self.rows_now() * 50257, stacks.alloc("linear", LINEAR + self._places((), 9, STEP)))
+        logits = world.malloc(4 * self.rows_now() * 50257, stacks.alloc("linear", LINEAR + _in_model(61)))
         if self.is_fault("leak_forward_only"):
             block = self.make("history", self.unit())
         world.free(before, stacks.free(SITES["history"]))
