@@ -23,7 +23,8 @@ struct option {
     char letter;    /* 0: none */
     unsigned where; /* verbs that have it, of enum verb_bit, and SHAPES */
     const char *name;
-    const char *value; /* what the help calls its value; NULL: it takes none */
+    const char
+        *value; /* what the help calls its value; NULL: it takes none; "[=WORD]": it need not have one */
     bool (*apply)(struct settings *settings, const char *value); /* false: value not understood */
     const char *help;
 };
@@ -146,8 +147,9 @@ static bool apply_hide_internal(struct settings *settings, const char *value) {
 }
 
 static bool apply_redact(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->redact = true;
+    settings->redact_all = value != NULL;
+    settings->redact = true;
+    return value == NULL || strcmp(value, "all") == 0;
 }
 
 static bool apply_rules(struct settings *settings, const char *value) {
@@ -405,8 +407,8 @@ static const struct option options[] = {
      "leave out what no line of your own code allocated:\n--filter own:yes"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
-    {0, VERB_PICTURE | VERB_REPORT | VERB_DIFF | VERB_CHECK | SHAPES, "redact", NULL, apply_redact,
-     "base names instead of paths, and none of the user's\nmetadata"},
+    {0, VERB_ALL | SHAPES, "redact", "[=all]", apply_redact,
+     "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
     {0, VERB_ANY, "max-memory", "SIZE", apply_max_memory,
      "how much memory the recording may take\n(default: three quarters of what there is)"},
     {'q', VERB_ANY, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
@@ -546,7 +548,8 @@ static enum options_result parse_long(struct parse *parse, const char *name) {
         terminal_error(NULL, "--%s takes no value", option->name);
         return wrong(parse->verb);
     }
-    if (option->value != NULL && value == NULL && (value = value_take(parse, option)) == NULL)
+    bool needed = option->value != NULL && option->value[0] != '[';
+    if (needed && value == NULL && (value = value_take(parse, option)) == NULL)
         return wrong(parse->verb);
     return option_apply(parse, option, value);
 }
@@ -630,8 +633,8 @@ static void option_print(const struct option *option) {
     char letter[8] = "    ";
     if (option->letter != 0)
         snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    snprintf(left, sizeof left, "  %s--%s %s", letter, option->name,
-             option->value != NULL ? option->value : "");
+    const char *value = option->value != NULL ? option->value : "";
+    snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, value[0] == '[' ? "" : " ", value);
     printf("%-*s", COLUMN, left);
     if (strlen(left) >= COLUMN)
         printf("\n%*s", COLUMN, "");

@@ -81,7 +81,7 @@ static bool recording_prepare(struct recording *recording, const struct settings
     }
     if (settings->rules != NULL && !rules_apply(settings->rules, &recording->trace))
         return false;
-    if (!settings->redact || trace_redact(&recording->trace))
+    if (!settings->redact || trace_redact(&recording->trace, settings->redact_all))
         return true;
     recording_print_no_memory(recording, recording->trace.arena.limit_hit);
     return false;

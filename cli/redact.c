@@ -1,5 +1,10 @@
 #include "cli/redact.h"
 
+#include "analysis/category.h"
+#include "base/buffer.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,42 +12,131 @@
 /* The new table while it is being made. */
 struct redaction {
     struct trace *trace;
+    bool all; /* of --redact=all */
     struct string_table old;
-    uint32_t *kept; /* [old.count] new id of a string that is kept whole; 0: not yet */
+    uint32_t *kept;  /* [old.count] new id of a string that is kept but for the paths in it; 0: not yet */
+    uint32_t *named; /* [old.count] the same of an annotation's name, where it is replaced */
+    uint32_t n_named;
+    struct buffer text; /* what is being made */
     bool failed;
 };
 
 /* ---- paths ---- */
 
-/* The last place where `word` stands; a slash in it also stands for a backslash. NULL: none. */
+/* Whether `word` stands at `at`; a slash in it also stands for a backslash. */
+static bool word_at(const uint8_t *text, uint32_t nbytes, uint32_t at, const char *word) {
+    uint32_t i = 0;
+    while (word[i] != '\0' && at + i < nbytes &&
+           (text[at + i] == (uint8_t)word[i] || (word[i] == '/' && text[at + i] == '\\')))
+        i++;
+    return word[i] == '\0';
+}
+
+/* The last place where `word` stands. NULL: none. */
 static const uint8_t *last_match(const uint8_t *text, uint32_t nbytes, const char *word) {
-    size_t length = strlen(word);
-    for (size_t at = nbytes; at-- > 0;) {
-        size_t i = 0;
-        while (i < length && at + i < nbytes &&
-               (text[at + i] == (uint8_t)word[i] || (word[i] == '/' && text[at + i] == '\\')))
-            i++;
-        if (i == length)
+    for (uint32_t at = nbytes; at-- > 0;)
+        if (word_at(text, nbytes, at, word))
             return text + at;
+    return NULL;
+}
+
+static const uint8_t *base_name(const uint8_t *path, uint32_t nbytes) {
+    const uint8_t *slash = last_match(path, nbytes, "/");
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* Where the directory of a known package begins, which is the same on every machine. NULL: nowhere. */
+static const uint8_t *package_of(const uint8_t *path, uint32_t nbytes) {
+    static const char *const packages[] = {
+        "site-packages/torch/", "dist-packages/torch/", "-packages/torchgen/", "-packages/functorch/",
+        "-packages/triton/",    "-packages/torch_npu/", "/pytorch/torch/"};
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
+        const uint8_t *found = last_match(path, nbytes, packages[i]);
+        if (found != NULL && last_match(found, nbytes - (uint32_t)(found - path), "/../") == NULL)
+            return found;
     }
     return NULL;
 }
 
-/* What of a path stays: from a known package's directory on, else from behind the last slash. */
-static const uint8_t *path_tail(const uint8_t *path, uint32_t nbytes) {
-    static const char *const packages[] = {
-        "site-packages/torch/", "dist-packages/torch/", "-packages/torchgen/",
-        "-packages/functorch/", "-packages/triton/",    "-packages/torch_npu/",
-        "/pytorch/torch/",      "/lib/python3",         "/lib64/python3"};
-    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++) {
-        const uint8_t *found = last_match(path, nbytes, packages[i]);
-        /* Packages that were installed below lib/python3 are not part of Python. */
-        bool standard = i >= 7;
-        if (found != NULL && !(standard && last_match(path, nbytes, "-packages/") != NULL))
-            return found;
+/* "/lib/python3.11" of a file of Python's own library. What was installed below it is no part of Python. 0: it is none. */
+static uint32_t python_nbytes(const uint8_t *path, uint32_t nbytes, const uint8_t **python) {
+    static const char *const libraries[] = {"/lib/python3", "/lib64/python3"};
+    for (size_t i = 0; i < 2; i++) {
+        const uint8_t *found = last_match(path, nbytes, libraries[i]);
+        if (found == NULL || last_match(path, nbytes, "-packages/") != NULL)
+            continue;
+        uint32_t n = (uint32_t)strlen(libraries[i]), left = nbytes - (uint32_t)(found - path);
+        while (n < left && (found[n] == '.' || (found[n] >= '0' && found[n] <= '9')))
+            n++;
+        *python = found;
+        return n;
     }
-    const uint8_t *slash = last_match(path, nbytes, "/");
-    return slash != NULL ? slash + 1 : path;
+    return 0;
+}
+
+/* Appends what stays of a path: the part inside of a known package; of Python's library and of the compiler's cache, which
+ * has the user's name in its path, the mark that they are known by; and the base name. */
+static void path_add(struct buffer *out, const uint8_t *path, uint32_t nbytes) {
+    const uint8_t *base = base_name(path, nbytes), *package = package_of(path, nbytes), *python;
+    uint32_t n_python = python_nbytes(path, nbytes, &python);
+    if (last_match(path, nbytes, "/torchinductor_") != NULL) {
+        buffer_add_text(out, "/torchinductor_/");
+    } else if (package != NULL) {
+        base = package;
+    } else if (n_python != 0) {
+        buffer_add(out, python, n_python);
+        buffer_add_text(out, "/");
+    }
+    buffer_add(out, base, nbytes - (size_t)(base - path));
+}
+
+/* ---- paths inside of text ---- */
+
+static bool is_slash(uint8_t c) {
+    return c == '/' || c == '\\';
+}
+
+/* What a path in a name ends before, and begins behind: brackets and quotes, as in "{lambda at /home/u/k.cu:12}". */
+static bool is_edge(uint8_t c) {
+    return c < ' ' || (c != 0 && strchr("<>()[]{}\"'`,;|=", c) != NULL);
+}
+
+/* Where the path begins whose first slash is at `slash`; not before `from`. */
+static uint32_t path_begin(const uint8_t *text, uint32_t from, uint32_t slash) {
+    uint32_t begin = slash;
+    while (begin > from && !is_edge(text[begin - 1]) && text[begin - 1] != ' ' && text[begin - 1] != ':')
+        begin--;
+    for (uint32_t at = begin; at > from && !is_edge(text[at - 1]); at--)
+        if (word_at(text, begin, at - 1, " at "))
+            return at + 3; /* a directory may have blanks in its name */
+    return begin;
+}
+
+/* The operator of division is no path. */
+static bool is_division(const uint8_t *text, uint32_t slash) {
+    static const char word[] = "operator";
+    const uint32_t n = sizeof word - 1;
+    return slash >= n && memcmp(text + slash - n, word, n) == 0;
+}
+
+/* A text without the directories of the paths in it. */
+static void paths_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes) {
+    uint32_t from = 0;
+    for (uint32_t at = 0; at < nbytes; at++) {
+        if (!is_slash(text[at]) || is_division(text, at))
+            continue;
+        uint32_t begin = path_begin(text, from, at), end = at, last = at;
+        for (; end < nbytes && !is_edge(text[end]); end++)
+            last = is_slash(text[end]) ? end : last;
+        /* Behind the last slash a blank ends the path, so that words after it are looked at by themselves. */
+        for (end = last + 1; end < nbytes && !is_edge(text[end]) && text[end] != ' ';)
+            end++;
+        buffer_add(out, text + from, begin - from);
+        path_add(out, text + begin, end - begin);
+        from = end;
+        at = end - 1;
+    }
+    buffer_add(out, text + from, nbytes - from);
 }
 
 /* ---- strings ---- */
@@ -52,36 +146,34 @@ static const uint8_t *old_string(const struct redaction *redaction, uint32_t id,
     return redaction->old.bytes + redaction->old.start[id];
 }
 
-static uint32_t string_add(struct redaction *redaction, const void *bytes, size_t nbytes) {
-    uint32_t id = nbytes == 0 ? 0 : trace_string_add(redaction->trace, bytes, nbytes);
-    redaction->failed |= id == 0 && nbytes != 0;
+/* What was made becomes a string. */
+static uint32_t string_end(struct redaction *redaction) {
+    size_t nbytes = redaction->text.nbytes;
+    uint32_t id = nbytes == 0 ? 0 : trace_string_add(redaction->trace, redaction->text.bytes, nbytes);
+    redaction->failed |= (id == 0 && nbytes != 0) || redaction->text.failed;
+    redaction->text.nbytes = 0;
     return id;
 }
 
+/* Keeps a text but for the paths in it. */
 static void keep(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     if (redaction->kept[*id] == 0 && *id != 0) {
         const uint8_t *bytes = old_string(redaction, *id, &nbytes);
-        redaction->kept[*id] = string_add(redaction, bytes, nbytes);
+        paths_strip(&redaction->text, bytes, nbytes);
+        redaction->kept[*id] = string_end(redaction);
     }
     *id = redaction->kept[*id];
 }
 
-static void keep_tail(struct redaction *redaction, uint32_t *id) {
+static void keep_path(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
-    const uint8_t *bytes = old_string(redaction, *id, &nbytes), *tail = path_tail(bytes, nbytes);
-    /* The compiler's cache has the user's name in its path: .../torchinductor_NAME/ab/cabc.py */
-    if (last_match(bytes, nbytes, "/torchinductor_") == NULL) {
-        *id = string_add(redaction, tail, nbytes - (size_t)(tail - bytes));
-        return;
-    }
-    char text[512];
-    int length = snprintf(text, sizeof text, "/torchinductor_/%.*s", (int)(nbytes - (size_t)(tail - bytes)),
-                          (const char *)tail);
-    *id = string_add(redaction, text, length < (int)sizeof text ? (size_t)length : sizeof text - 1);
+    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    path_add(&redaction->text, bytes, nbytes);
+    *id = string_end(redaction);
 }
 
-/* "dir/train.py(12): step", as profilers write it, holds a path too. */
+/* "dir/train.py(12): step", as profilers write it, holds a path too, in whose directories there may be anything. */
 static void keep_name(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     const uint8_t *bytes = old_string(redaction, *id, &nbytes), *python = last_match(bytes, nbytes, ".py(");
@@ -89,8 +181,189 @@ static void keep_name(struct redaction *redaction, uint32_t *id) {
         keep(redaction, id);
         return;
     }
-    const uint8_t *tail = path_tail(bytes, (uint32_t)(python - bytes));
-    *id = string_add(redaction, tail, nbytes - (size_t)(tail - bytes));
+    path_add(&redaction->text, bytes, (uint32_t)(python - bytes));
+    paths_strip(&redaction->text, python, nbytes - (uint32_t)(python - bytes));
+    *id = string_end(redaction);
+}
+
+static void drop(uint32_t *id) {
+    *id = 0;
+}
+
+/* "0/1_2" is what PyTorch writes for a compiled frame, and no path. Other text is dropped. */
+static void keep_compile_context(struct redaction *redaction, uint32_t *id) {
+    uint32_t nbytes;
+    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    for (uint32_t i = 0; i < nbytes; i++)
+        if (bytes[i] == '\0' || strchr("0123456789/_!.[]-", bytes[i]) == NULL) {
+            keep(redaction, id);
+            return;
+        }
+    buffer_add(&redaction->text, bytes, nbytes);
+    *id = string_end(redaction);
+}
+
+static void keep_category(struct redaction *redaction, uint32_t *id) {
+    uint32_t nbytes;
+    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    if (category_by_name(bytes, nbytes) == CATEGORY_COUNT)
+        drop(id);
+    else
+        keep(redaction, id);
+}
+
+/* ---- names of annotations ---- */
+
+/* Names that say which part of a step it is, and nothing of the user's. */
+static bool name_is_common(const uint8_t *name, uint32_t nbytes) {
+    static const char *const names[] = {"forward",   "backward", "optimizer", "step",
+                                        "zero_grad", "loss",     "train",     "eval"};
+    static const char step[] = "ProfilerStep#";
+    uint32_t at = sizeof step - 1;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (nbytes == strlen(names[i]) && memcmp(name, names[i], nbytes) == 0)
+            return true;
+    if (nbytes <= at || memcmp(name, step, at) != 0)
+        return false;
+    while (at < nbytes && name[at] >= '0' && name[at] <= '9')
+        at++;
+    return at == nbytes;
+}
+
+/* Equal names stay equal. */
+static void name_replace(struct redaction *redaction, uint32_t *id) {
+    static const char optimizer[] = "Optimizer.step#";
+    uint32_t nbytes;
+    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    if (redaction->named[*id] == 0 && *id != 0) {
+        if (name_is_common(bytes, nbytes))
+            buffer_add(&redaction->text, bytes, nbytes);
+        else if (word_at(bytes, nbytes, 0, optimizer))
+            buffer_printf(&redaction->text, "%soptimizer.step", optimizer);
+        else
+            buffer_printf(&redaction->text, "annotation %" PRIu32, ++redaction->n_named);
+        redaction->named[*id] = string_end(redaction);
+    }
+    *id = redaction->named[*id];
+}
+
+static void annotations_redact(struct redaction *redaction) {
+    struct trace *trace = redaction->trace;
+    for (uint32_t i = 0; i < trace->n_annotations; i++)
+        if (redaction->all)
+            name_replace(redaction, &trace->annotations[i].name);
+        else
+            keep(redaction, &trace->annotations[i].name);
+}
+
+/* ---- settings: what PyTorch knows, and nothing else ---- */
+
+static bool word_is_among(const char *word, size_t nbytes, const char *const *words, size_t n_words) {
+    for (size_t i = 0; i < n_words; i++)
+        if (strlen(words[i]) == nbytes && memcmp(words[i], word, nbytes) == 0)
+            return true;
+    return false;
+}
+
+static bool setting_is_known(const char *key, size_t nbytes) {
+    static const char *const keys[] = {"backend",
+                                       "expandable_segments",
+                                       "garbage_collection_threshold",
+                                       "graph_capture_record_stream_reuse",
+                                       "large_segment_size_mb",
+                                       "max_non_split_rounding_mb",
+                                       "max_split_size",
+                                       "max_split_size_mb",
+                                       "per_process_memory_fraction",
+                                       "pinned_num_register_threads",
+                                       "pinned_reserve_segment_size_mb",
+                                       "pinned_use_background_threads",
+                                       "pinned_use_cuda_host_register",
+                                       "pinned_use_hip_host_register",
+                                       "release_lock_on_cudamalloc",
+                                       "release_lock_on_hipmalloc",
+                                       "roundup_bypass_threshold_mb",
+                                       "roundup_power2_divisions",
+                                       "throw_on_cudamalloc_oom"};
+    return word_is_among(key, nbytes, keys, sizeof keys / sizeof *keys);
+}
+
+static bool setting_is_line(const char *key) {
+    static const char *const keys[] = {"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
+                                       "PYTORCH_HIP_ALLOC_CONF", "last_allocator_settings"};
+    return word_is_among(key, strlen(key), keys, sizeof keys / sizeof *keys);
+}
+
+/* A number, a list of numbers, or a word that PyTorch has for values. */
+static bool value_is_plain(const char *value, size_t nbytes) {
+    static const char *const words[] = {"True", "False", "true", "false", "native", "cudaMallocAsync"};
+    return strspn(value, "0123456789.:>[],-") >= nbytes || word_is_among(value, nbytes, words, 6);
+}
+
+/* Behind an item of "a:1,b:[256:1,>:2]". */
+static size_t item_length(const char *text) {
+    size_t n = 0;
+    for (int depth = 0; text[n] != '\0' && (text[n] != ',' || depth > 0); n++)
+        depth += (text[n] == '[') - (text[n] == ']');
+    return n;
+}
+
+static void line_redact(struct buffer *out, const char *line) {
+    bool first = true;
+    for (size_t n; *line != '\0'; line += n + (line[n] == ',')) {
+        n = item_length(line);
+        size_t key = strcspn(line, ":,");
+        if (key >= n || !setting_is_known(line, key) || !value_is_plain(line + key + 1, n - key - 1))
+            continue;
+        buffer_add_text(out, first ? "" : ",");
+        buffer_add(out, line, n);
+        first = false;
+    }
+    buffer_add(out, "", 1);
+}
+
+static bool numbers_only(const cJSON *container) {
+    const cJSON *item;
+    cJSON_ArrayForEach(item, container) {
+        const char *key = item->string != NULL ? item->string : "";
+        if (!cJSON_IsNumber(item) || strspn(key, "0123456789.>") != strlen(key))
+            return false;
+    }
+    return true;
+}
+
+static bool setting_stays(struct redaction *redaction, cJSON *item) {
+    if (cJSON_IsString(item) && setting_is_line(item->string)) {
+        redaction->text.nbytes = 0;
+        line_redact(&redaction->text, item->valuestring);
+        if (!redaction->text.failed) /* never longer than it was */
+            memcpy(item->valuestring, redaction->text.bytes, redaction->text.nbytes);
+        redaction->text.nbytes = 0;
+        return !redaction->text.failed;
+    }
+    if (item->string == NULL || !setting_is_known(item->string, strlen(item->string)))
+        return false;
+    if (cJSON_IsString(item))
+        return value_is_plain(item->valuestring, strlen(item->valuestring));
+    return cJSON_IsArray(item) || cJSON_IsObject(item) ? numbers_only(item) : true;
+}
+
+static void settings_redact(struct redaction *redaction, uint32_t *id) {
+    uint32_t nbytes;
+    const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    cJSON *settings = cJSON_ParseWithLength((const char *)bytes, nbytes), *next;
+    for (cJSON *item = settings != NULL ? settings->child : NULL; item != NULL; item = next) {
+        next = item->next;
+        if (!setting_stays(redaction, item))
+            cJSON_Delete(cJSON_DetachItemViaPointer(settings, item));
+    }
+    char *text = cJSON_IsObject(settings) ? cJSON_PrintUnformatted(settings) : NULL;
+    redaction->failed |= text == NULL && cJSON_IsObject(settings);
+    if (text != NULL)
+        buffer_add_text(&redaction->text, text);
+    *id = string_end(redaction);
+    cJSON_free(text);
+    cJSON_Delete(settings);
 }
 
 /* ---- all of a trace's strings ---- */
@@ -98,7 +371,7 @@ static void keep_name(struct redaction *redaction, uint32_t *id) {
 static void frames_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
-        keep_tail(redaction, &trace->frames.frame[i].file);
+        keep_path(redaction, &trace->frames.frame[i].file);
         keep_name(redaction, &trace->frames.frame[i].name);
     }
     for (uint32_t i = 1; i < trace->fx.count; i++) {
@@ -106,7 +379,7 @@ static void frames_redact(struct redaction *redaction) {
         keep(redaction, &fx->op);
         keep(redaction, &fx->name);
         keep(redaction, &fx->target);
-        fx->original_trace = 0;
+        drop(&fx->original_trace);
     }
 }
 
@@ -114,24 +387,24 @@ static void contexts_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
     for (uint32_t i = 1; i < trace->contexts.count; i++) {
         struct context *context = &trace->contexts.context[i];
-        keep(redaction, &context->compile_context);
-        keep(redaction, &context->category);
-        context->user_metadata = context->forward_frames = 0;
+        keep_compile_context(redaction, &context->compile_context);
+        keep_category(redaction, &context->category);
+        drop(&context->user_metadata);
+        drop(&context->forward_frames);
     }
 }
 
-static void rest_keep(struct redaction *redaction) {
+static void rest_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
     for (uint32_t i = 0; i < trace->n_devices; i++)
         keep(redaction, &trace->devices[i].name);
-    for (uint32_t i = 0; i < trace->n_annotations; i++)
-        keep(redaction, &trace->annotations[i].name);
+    annotations_redact(redaction);
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
         keep(redaction, &trace->diagnostics[i].code);
         keep(redaction, &trace->diagnostics[i].message);
     }
-    keep(redaction, &trace->settings);
-    keep(redaction, &trace->meta);
+    settings_redact(redaction, &trace->settings);
+    drop(&trace->meta); /* whoever writes a page makes it anew */
 }
 
 /* The new table begins as a fresh trace's: id 0 is the empty string. */
@@ -147,19 +420,22 @@ static bool table_begin(struct trace *trace) {
     return true;
 }
 
-bool trace_redact(struct trace *trace) {
-    struct redaction redaction = {.trace = trace, .old = trace->strings};
+bool trace_redact(struct trace *trace, bool all) {
+    struct redaction redaction = {.trace = trace, .all = all, .old = trace->strings};
     redaction.kept = calloc((size_t)trace->strings.count + 1, sizeof *redaction.kept);
-    if (redaction.kept == NULL || !table_begin(trace)) {
+    redaction.named = calloc((size_t)trace->strings.count + 1, sizeof *redaction.named);
+    bool begun = redaction.kept != NULL && redaction.named != NULL && table_begin(trace);
+    if (begun) {
+        frames_redact(&redaction);
+        contexts_redact(&redaction);
+        rest_redact(&redaction);
+        ARENA_DROP(&trace->arena, redaction.old.start);
+        ARENA_DROP(&trace->arena, redaction.old.bytes);
+    } else {
         trace->strings = redaction.old;
-        free(redaction.kept);
-        return false;
     }
-    frames_redact(&redaction);
-    contexts_redact(&redaction);
-    rest_keep(&redaction);
-    ARENA_DROP(&trace->arena, redaction.old.start);
-    ARENA_DROP(&trace->arena, redaction.old.bytes);
+    buffer_release(&redaction.text);
     free(redaction.kept);
-    return !redaction.failed;
+    free(redaction.named);
+    return begun && !redaction.failed;
 }

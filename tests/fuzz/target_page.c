@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct trace trace;
     if (choice & 1) /* the page without a recording has some 200 KB */
         options.max_nbytes = 150000 + size * 1000U;
-    if (examine_read_recipe(&trace, bytes, nbytes) && (!(choice & 2) || trace_redact(&trace))) {
+    if (examine_read_recipe(&trace, bytes, nbytes) && (!(choice & 2) || trace_redact(&trace, true))) {
         struct buffer page = {.host = arena_share(&trace.arena)};
         enum html_result result = html_render(&page, &trace, &options, &outcome);
         if (result == HTML_DONE) {

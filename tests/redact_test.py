@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Secrets in every place of a recording where text can be, and none of them in anything that --redact makes: page (decoded to
+its last string), picture (its text chunks), report of each kind, and everything a batch writes.
+
+Environment: STRATA, path of the program (default: build/release/strata).
+"""
+
+import base64
+import json
+import os
+import pathlib
+import pickle
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+SECRET = re.compile(rb"SECRET\w*", re.IGNORECASE)
+# What --redact leaves: names. --redact=all takes those of annotations, too. (In a payload strings follow each other directly.)
+FUNCTION, ANNOTATION = b"SECRETfunction", b"SECRETannotation"
+
+
+def frame(name, filename="/home/SECRETuser/project/train.py", line=7, **more):
+    return {"name": name, "filename": filename, "line": line, **more}
+
+
+FRAMES = [
+    frame("SECRETfunction"),
+    frame("void f<{lambda(int)#1} at /home/SECRETlambda/k.cu:12:3>()", "/home/SECRETfile/k.cu"),
+    frame("(anonymous class at ../SECRETrelative/SECRETdeeper/a b/x.h:3)", "C:\\Users\\SECRETwindows\\x.py"),
+    frame("g at /home/John SECRETblank/dir/y.cu:9", "/home/John SECRETblank2/y.cu"),
+    frame("h['/mnt/SECRETquote/z.so'+0x12]", "~/SECREThome/z.so"),
+    frame("operator/(int, SECRETnot/at.h)", "/x/operator/SECRETdirectory/x.cpp"),
+    frame("SECRETdir/module.py(12): forward", "/SECRETx/module.py(12)"),
+    frame("run", "/home/SECRETvenv/lib/python3.11/site-packages/torch/nn/modules/module.py"),
+    frame("run", "/home/u/lib/python3.11/SECRETinside/deep/thing.py"),
+    frame("run", "/home/u/lib/python3SECRETversion/thing.py"),
+    frame("run", "/opt/site-packages/torch/../../SECRETup/x.py"),
+    frame("run", "/tmp/torchinductor_SECRETinductor/ab/SECRETcache/cabc.py"),
+    frame("run", "file:///SECRETurl/x.py"),
+    frame("call", fx_node_op="call_function", fx_node_name="n", fx_node_target="/home/SECRETtarget/t.py",
+          fx_original_trace="File \"/home/SECREToriginal/x.py\", line 3\n  SECRETsource = 1"),
+]
+SETTINGS = {
+    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True,SECRETkey:1,backend:SECRETvalue,roundup_power2_divisions:[256:1,>:8]",
+    "expandable_segments": True, "max_split_size": 128, "SECRETsetting": 1, "note": "SECRETnote",
+    "roundup_power2_divisions": {"1": 8, ">": 4}, "garbage_collection_threshold": "SECRETthreshold",
+    "backend": {"SECRETnested": 2}, "last_allocator_settings": "/home/SECRETlast:1,max_split_size_mb:128",
+}
+
+
+def secret_snapshot():
+    trace = []
+    for i, each in enumerate(FRAMES):
+        trace.append({"action": "alloc", "addr": (i + 1) << 21, "size": 1 << 20, "stream": 0, "time_us": i, "frames": [each],
+                      "user_metadata": f"SECRETmetadata{i}", "compile_context": "0/1" if i % 2 else "/home/SECRETcontext/0",
+                      "category": "SECRETcategory", "forward_frames": [f"/home/SECRETforward{i}/x.py(3): SECRETline"]})
+    trace.append({"action": "oom", "addr": 0, "size": 1 << 30, "device_free": 5, "stream": 0, "time_us": 99, "frames": FRAMES[1:2]})
+    notes = [{"name": name, "stage": stage, "time_us": at, "device": 0} for name, stage, at in
+             (("SECRETannotation", "START", 1), ("SECRETannotation", "END", 3), ("load /home/SECRETload/d.py", "START", 4),
+              ("load /home/SECRETload/d.py", "END", 5), ("forward", "START", 6), ("forward", "END", 8))]
+    return {"segments": [], "device_traces": [trace], "allocator_settings": SETTINGS, "external_annotations": notes,
+            "user_metadata": "SECRETglobal"}
+
+
+def payload_text(page):
+    """All that the pieces of the payload inflate to."""
+    data = base64.b64decode(re.search(rb'id="payload">([A-Za-z0-9+/=]*)<', page).group(1))
+    n_sections, n_pieces = struct.unpack_from("<II", data, 8)
+    at, content = 16 + 16 * n_sections + 8 * n_pieces, []
+    for i in range(n_pieces):
+        _, nbytes = struct.unpack_from("<II", data, 16 + 16 * n_sections + 8 * i)
+        content.append(zlib.decompress(data[at:at + nbytes]))
+        at += nbytes
+    return b"".join(content)
+
+
+def picture_text(picture):
+    at, texts = 8, []
+    while at < len(picture):
+        nbytes, kind = struct.unpack_from(">I4s", picture, at)
+        body = picture[at + 8:at + 8 + nbytes]
+        if kind == b"tEXt":
+            texts.append(body)
+        elif kind == b"zTXt":
+            texts.append(zlib.decompress(body.split(b"\0", 1)[1][1:]))
+        elif kind == b"iTXt":
+            texts.append(body)
+        at += 12 + nbytes
+    assert texts
+    return b"\n".join(texts)
+
+
+def readable(name, content):
+    if name.endswith(".html") and b'id="payload">' in content:
+        return content + payload_text(content)
+    return picture_text(content) if name.endswith(".png") else content
+
+
+class Redacted(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="strata-redact-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        (self.folder / "in").mkdir()
+        (self.folder / "in" / "rank0.pickle").write_bytes(pickle.dumps(secret_snapshot(), protocol=4))
+        rules = self.folder / "SECRETrules"
+        rules.mkdir()
+        (rules / "r.txt").write_text("activation file SECRETuser\n")
+
+    def run_strata(self, *words):
+        done = subprocess.run([STRATA, *map(str, words)], capture_output=True, cwd=self.folder, timeout=60)
+        self.assertEqual(done.returncode, 0, (words, done.stderr))
+        return done.stdout
+
+    def outputs(self, *options):
+        """Name and readable content of all that is made of the recording."""
+        out = self.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        options = [*options, "--rules", "SECRETrules/r.txt"]
+        for name, words in (("page.html", ["html"]), ("picture.png", ["png"]), ("annotated.png", ["png", "--color-by", "category"]),
+                            ("r.txt", ["report", "--top=0"]), ("r.md", ["report", "--markdown"]),
+                            ("r.json", ["report", "--json", "--group", "stack", "--top=0"])):
+            self.run_strata(*words, "in/rank0.pickle", *options, "-o", out / name)
+        self.run_strata("batch", "in", *options, "--png", "-o", out / "batch")
+        return {str(path.relative_to(out)): readable(path.name, path.read_bytes()) for path in out.rglob("*") if path.is_file()}
+
+    def secrets(self, *options):
+        found = {name: set(SECRET.findall(content)) for name, content in self.outputs(*options).items()}
+        self.assertGreaterEqual(len(found), 12)
+        return found
+
+    def leaves(self, found, allowed, where):
+        self.assertEqual([each for each in found if not each.startswith(allowed)], [], where)
+
+    def test_without_it_they_are_there(self):
+        """Otherwise this test would prove nothing."""
+        found = set().union(*self.secrets().values())
+        planted = {match.lower() for match in SECRET.findall(pickle.dumps(secret_snapshot(), protocol=0))}
+        missing = planted - {match.lower() for match in found} - {b"secretglobal", b"secretnot"}
+        self.assertLess(len(missing), 8, missing)  # what no reader keeps
+
+    def test_redact(self):
+        for name, found in self.secrets("--redact").items():
+            self.leaves(found, (FUNCTION, ANNOTATION), name)
+
+    def test_redact_all(self):
+        for name, found in self.secrets("--redact=all").items():
+            self.leaves(found, (FUNCTION,), name)
+
+    def test_what_stays(self):
+        content = self.outputs("--redact=all")
+        page, report = content["page.html"], json.loads(content["r.json"])
+        for text in (b"SECRETfunction", b"train.py", b"site-packages/torch/nn/modules/module.py", b"/lib/python3.11/thing.py",
+                     b"{lambda(int)#1} at k.cu:12:3>()", b"operator/(int", b"annotation 1", b"annotation 2", b"forward", b"module.py(12): forward",
+                     b"cabc.py", b"expandable_segments:True,roundup_power2_divisions:[256:1,>:8]", b'"max_split_size":128', b"y.cu:9"):
+            self.assertIn(text, page)
+        self.assertEqual(report["devices"][0]["peak_bytes"], len(FRAMES) << 20)
+        plain = json.loads(self.run_strata("report", "--json", "--top=0", "in/rank0.pickle"))
+        self.assertEqual(plain["recording_id"], report["recording_id"])
+
+    def test_a_page_redacted_later(self):
+        self.run_strata("html", "in/rank0.pickle", "-o", "plain.html")
+        again = readable("x.html", self.run_strata("html", "plain.html", "--redact=all", "-o", "-"))
+        self.leaves(set(SECRET.findall(again)), (FUNCTION,), "page of a page")
+
+
+if __name__ == "__main__":
+    unittest.main()
