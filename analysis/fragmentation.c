@@ -32,6 +32,11 @@ struct finding {
     const struct allocator_settings *settings;
 };
 
+/* A file may claim more than 2^63 bytes; its causes then add up to the gap modulo 2^64. */
+static void cause_add(struct fragmentation *found, enum gap_cause cause, uint64_t nbytes) {
+    found->cause_bytes[cause] = (int64_t)((uint64_t)found->cause_bytes[cause] + nbytes);
+}
+
 /* A block in use: its request, what rounding adds, and what was not split off. */
 static void block_count(struct finding *finding, const struct held_block *block) {
     struct fragmentation *found = finding->found;
@@ -39,10 +44,10 @@ static void block_count(struct finding *finding, const struct held_block *block)
     uint64_t rounded = allocator_round(finding->settings, requested);
     uint64_t kept = rounded < block->size ? rounded : block->size;
     if (requested <= kept)
-        found->cause_bytes[GAP_ROUNDING] += (int64_t)(kept - requested);
+        cause_add(found, GAP_ROUNDING, kept - requested);
     else
-        found->cause_bytes[GAP_CONTRADICTION] -= (int64_t)(requested - kept);
-    found->cause_bytes[GAP_UNSPLIT] += (int64_t)(block->size - kept);
+        cause_add(found, GAP_CONTRADICTION, kept - requested); /* below zero */
+    cause_add(found, GAP_UNSPLIT, block->size - kept);
     found->exact &= !block->guessed;
 }
 
@@ -90,7 +95,7 @@ static void segment_count(struct finding *finding, const struct held_segment *se
     for (uint32_t i = 0; i < segment->n_blocks; i++) {
         const struct held_block *block = &finding->held->block[segment->first_block + i];
         if (block->life == LIFE_NONE) {
-            found->cause_bytes[cause_of_hole(finding, segment, i)] += (int64_t)block->size;
+            cause_add(found, cause_of_hole(finding, segment, i), block->size);
             pinned.free_bytes += block->size;
             if (block->size > found->largest_hole_bytes)
                 found->largest_hole_bytes = block->size;
@@ -109,10 +114,10 @@ static void segment_count(struct finding *finding, const struct held_segment *se
 
 /* What the curve of reserved bytes and the segments differ by, and what is alive outside of all segments. */
 static void rest_count(struct fragmentation *found) {
-    int64_t explained = 0;
+    uint64_t rest = (uint64_t)found->gap_bytes;
     for (unsigned i = 0; i < GAP_CAUSES; i++)
-        explained += found->cause_bytes[i];
-    found->cause_bytes[GAP_CONTRADICTION] += found->gap_bytes - explained;
+        rest -= (uint64_t)found->cause_bytes[i];
+    cause_add(found, GAP_CONTRADICTION, rest);
 }
 
 bool fragmentation_find(struct fragmentation *found, const struct timeline *timeline,

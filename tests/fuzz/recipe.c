@@ -67,6 +67,7 @@ struct recipe {
     size_t nbytes;
     uint8_t what;
     uint64_t time_us;
+    uint64_t shift; /* of addresses: steps of a loop have their own */
     struct pickle out;
 };
 
@@ -97,7 +98,7 @@ static uint64_t size_next(struct recipe *recipe) {
 static uint64_t address_next(struct recipe *recipe) {
     uint8_t n = next(recipe);
     if (n < 250)
-        return 0x7f0000000000 + ((uint64_t)(n & 63) << 21);
+        return 0x7f0000000000 + ((uint64_t)(n & 63) << 21) + recipe->shift;
     return UINT64_MAX - ((uint64_t)(n & 3) << 9);
 }
 
@@ -214,6 +215,24 @@ static void event_put(struct recipe *recipe) {
     put_op(out, 'u');
 }
 
+/* A training loop: some of the bytes are read again and again, as its steps. What a step does not free, it keeps. */
+static void loop_put(struct recipe *recipe) {
+    size_t nbytes = next(recipe) * 4U;
+    unsigned n_steps = next(recipe) % 16 + 2, n_events = 0;
+    nbytes = nbytes < recipe->nbytes ? nbytes : recipe->nbytes;
+    struct recipe rest = *recipe;
+    for (unsigned step = 0; step < n_steps; step++) {
+        recipe->bytes = rest.bytes;
+        recipe->nbytes = nbytes;
+        recipe->shift = (uint64_t)(step + 1) << 32;
+        for (; recipe->nbytes != 0 && n_events < MOST_EVENTS; n_events++)
+            event_put(recipe);
+    }
+    recipe->bytes = rest.bytes + nbytes;
+    recipe->nbytes = rest.nbytes - nbytes;
+    recipe->shift = 0;
+}
+
 static void events_put(struct recipe *recipe) {
     unsigned n_devices = recipe->what % N_DEVICES + 1;
     put_text(&recipe->out, "device_traces");
@@ -223,6 +242,8 @@ static void events_put(struct recipe *recipe) {
         unsigned most = device + 1 < n_devices ? 1U + next(recipe) : MOST_EVENTS;
         put_op(&recipe->out, ']');
         put_op(&recipe->out, '(');
+        if (recipe->what & 128)
+            loop_put(recipe);
         for (unsigned i = 0; i < most && recipe->nbytes > 64; i++)
             event_put(recipe);
         put_op(&recipe->out, 'e');

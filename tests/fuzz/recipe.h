@@ -3,7 +3,7 @@
  * happens in it is anything: sizes around 2^31, 2^32, 2^62 and 2^64, times that run backwards, addresses that wrap, frees
  * of what never was. So a fuzzer that mutates the recipe gets behind the reader each time.
  *
- *     a byte: how many devices and what else there is | records of up to RECIPE_STEP_NBYTES bytes, an event each
+ *     a byte: how many devices and what else there is | segments, annotations, settings | records, an event each
  */
 #ifndef STRATA_TESTS_FUZZ_RECIPE_H
 #define STRATA_TESTS_FUZZ_RECIPE_H
