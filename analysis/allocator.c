@@ -660,7 +660,7 @@ uint32_t allocator_allocate(struct allocator *a, uint64_t nbytes, uint16_t pool,
     uint32_t list = list_of(a, pool, stream, rounded <= ALLOCATOR_SMALL_BYTES);
     if (list == LIST_NONE)
         return 0;
-    uint32_t index = find(a, list, rounded);
+    uint32_t index = a->no_search ? 0 : find(a, list, rounded);
     if (index == 0)
         index = memory_get(a, list, rounded);
     if (index != 0)

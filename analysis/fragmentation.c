@@ -19,8 +19,8 @@ bool fragmentation_state(struct held *held, const struct timeline *timeline, con
     if (alive == NULL)
         return false;
     (void)timeline_alive_at(timeline, moment, alive, n_alive);
-    bool done =
-        segments_at(held, segments, moment, alive, n_alive, (struct block_sizes){extra_of(replay)}, arena);
+    bool done = segments_at(held, segments, moment, alive, n_alive,
+                            (struct block_sizes){.extra = extra_of(replay)}, arena);
     ARENA_DROP(arena, alive);
     return done;
 }
@@ -129,7 +129,7 @@ bool fragmentation_find(struct fragmentation *found, const struct timeline *time
     *found = (struct fragmentation){.moment = moment,
                                     .reserved_bytes = timeline_reserved_at(timeline, moment),
                                     .live_bytes = timeline->live[moment],
-                                    .exact = true};
+                                    .exact = extra_of(replay) == NULL || moment >= replay->guessed_until};
     found->gap_bytes = (int64_t)(found->reserved_bytes - found->live_bytes);
     settings = replay != NULL ? replay->settings : replay_settings(timeline->trace, timeline->device, &known);
     if (!fragmentation_state(&held, timeline, segments, replay, moment, arena))

@@ -108,7 +108,7 @@ struct allocator_settings replay_settings(const struct trace *trace, const struc
     *known = allocator_settings_read(&settings, trace);
     if (!*known)
         settings.expandable = has_expandable(device);
-    settings.expandable_private = private_are_expandable(device);
+    settings.expandable_private = !settings.expandable || private_are_expandable(device);
     settings.aligned = is_ascend(trace, device, settings);
     if (settings.large_segment_bytes == 20 * MIB)
         large_segments_infer(&settings, device);
@@ -129,8 +129,9 @@ struct replayer {
     uint32_t *extra;
     uint32_t pending, n_pending; /* segment events that the next allocation explains */
     uint32_t used;               /* of those: placed by the model */
-    uint64_t reserved_bytes;     /* as recorded */
-    uint64_t invented;           /* addresses for what was not recorded */
+    bool retried;            /* the next allocation had found no block before memory was given back for it */
+    uint64_t reserved_bytes; /* as recorded */
+    uint64_t invented;       /* addresses for what was not recorded */
     uint64_t most_steps;
     const char *trouble; /* the replay cannot go on */
 };
@@ -193,6 +194,9 @@ static bool rests_find(const struct replayer *replayer, struct held *held) {
         gap->size -= more;
         block->guessed = false;
     }
+    for (uint32_t i = 0; i < held->n_blocks; i++)
+        if (held->block[i].guessed && lives->death[held->block[i].life] > replayer->replay->guessed_until)
+            replayer->replay->guessed_until = lives->death[held->block[i].life];
     ARENA_DROP(replayer->arena, rows);
     return true;
 }
@@ -218,16 +222,30 @@ static bool held_put(struct replayer *replayer, const struct held *held, const s
 
 static bool same_reservation(const struct held_segment *a, const struct held_segment *b) {
     static const uint64_t APART = UINT64_C(1) << 41; /* further than any device has memory */
+    bool pools = a->pool == b->pool || a->pool == POOL_UNKNOWN || b->pool == POOL_UNKNOWN;
     return (a->flags & b->flags & SEGMENT_EXPANDABLE) && a->flags == b->flags && a->stream == b->stream &&
-           a->pool == b->pool && b->address - a->address < APART;
+           pools && b->address - a->address < APART;
+}
+
+/* The lowest address that is ever mapped of the same reservation: what lies below the first page may be unmapped yet. */
+static uint64_t reservation_base(const struct replayer *replayer, const struct held_segment *segment) {
+    uint64_t base = segment->address;
+    for (uint32_t i = 0; i < replayer->segments.count; i++) {
+        const struct segment_piece *piece = &replayer->segments.piece[i];
+        struct held_segment lower = {
+            .address = piece->address, .stream = piece->stream, .pool = piece->pool, .flags = piece->flags};
+        if (piece->address < base && !piece->unsure && same_reservation(&lower, segment))
+            base = piece->address;
+    }
+    return base;
 }
 
 /* Reservations of one list, in the order of their addresses, are one: nothing tells them apart but a gap that is large.
  * Other segments may lie between. */
 static bool reservation_put(struct replayer *replayer, const struct held *held, uint32_t first, bool *put) {
     const struct held_segment *segment = &held->segment[first];
-    uint64_t end = segment->address;
-    if (!allocator_segment(&replayer->allocator, segment->address, segment->pool, segment->stream,
+    uint64_t end = reservation_base(replayer, segment);
+    if (!allocator_segment(&replayer->allocator, end, segment->pool, segment->stream,
                            (segment->flags & SEGMENT_SMALL) != 0, true))
         return false;
     for (uint32_t i = first; i < held->n_segments; i++) {
@@ -267,6 +285,18 @@ static bool start_put(struct replayer *replayer, const struct held *held) {
     return put != NULL;
 }
 
+/* What the settings tell of blocks that are older than the recording. */
+static struct block_sizes start_sizes(struct replayer *replayer) {
+    const struct allocator_settings *settings = &replayer->replay->settings;
+    const struct lives *lives = &replayer->device->lives;
+    for (uint32_t i = 0; i < lives->preexisting; i++)
+        replayer->extra[i] =
+            (uint32_t)(allocator_round(settings, lives->size[i]) - segments_round(lives->size[i]));
+    bool splits_all = settings->max_split_bytes == ALLOCATOR_UNLIMITED || settings->expandable;
+    return (struct block_sizes){.least = replayer->extra,
+                                .whole_from_bytes = splits_all ? 0 : settings->max_split_bytes};
+}
+
 static bool start_build(struct replayer *replayer) {
     const struct lives *lives = &replayer->device->lives;
     struct held held;
@@ -276,7 +306,7 @@ static bool start_build(struct replayer *replayer) {
     for (uint32_t i = 0; i < lives->preexisting; i++)
         older[i] = i;
     bool done = segments_init(&replayer->segments, replayer->device, replayer->arena) &&
-                segments_at(&held, &replayer->segments, 0, older, lives->preexisting, (struct block_sizes){0},
+                segments_at(&held, &replayer->segments, 0, older, lives->preexisting, start_sizes(replayer),
                             replayer->arena);
     ARENA_DROP(replayer->arena, older);
     if (!done)
@@ -326,8 +356,11 @@ static uint32_t life_extra(const struct replayer *replayer, uint32_t life, uint3
 static void allocate(struct replayer *replayer, uint32_t life) {
     const struct lives *lives = &replayer->device->lives;
     struct replay *replay = replayer->replay;
+    /* What a retry completes is not searched again, and was recorded before this allocation. */
+    replayer->allocator.no_search = replayer->retried && replayer->n_pending != 0;
     uint32_t block =
         allocator_allocate(&replayer->allocator, lives->size[life], lives->pool[life], lives->stream[life]);
+    replayer->retried = replayer->allocator.no_search = false;
     if (block == 0)
         return;
     uint32_t same = calls_compare(replayer);
@@ -461,6 +494,7 @@ static void group_release(struct replayer *replayer, const struct release_group 
     for (uint32_t i = group->first; i < group->first + group->count; i++)
         replayer->reserved_bytes -= replayer->device->segment_events[i].size;
     replayer->replay->releases += group->count;
+    replayer->retried = group->cause != RELEASE_EXPLICIT && group->taken_bytes != 0;
     if (gives_parts(replayer))
         group_give_back(replayer, group);
     else

@@ -35,6 +35,9 @@ struct replay {
     uint32_t *
         extra; /* per life: what its block has beyond its request rounded up to 512 bytes; a column of the arena.
                         NULL unless the grade is exact */
+    uint32_t
+        guessed_until; /* before this moment blocks are alive whose rests are not known: older than the recording,
+                               and no decision showed them */
 };
 
 /*

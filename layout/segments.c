@@ -231,10 +231,11 @@ bool segments_init(struct segments *segments, const struct device_trace *device,
 /* ---- at a moment ---- */
 
 static bool joins(const struct held_segment *segment, const struct segment_piece *piece, bool unsure) {
-    uint8_t both = segment->flags & piece->flags;
-    bool same = (segment->flags == piece->flags && segment->pool == piece->pool) || unsure || piece->unsure;
-    return (both & SEGMENT_EXPANDABLE) && same && segment->stream == piece->stream &&
-           segment->address + segment->size == piece->address;
+    bool same_class = segment->flags == piece->flags || unsure || piece->unsure;
+    bool same_pool =
+        segment->pool == piece->pool || segment->pool == POOL_UNKNOWN || piece->pool == POOL_UNKNOWN;
+    return (segment->flags & piece->flags & SEGMENT_EXPANDABLE) && same_class && same_pool &&
+           segment->stream == piece->stream && segment->address + segment->size == piece->address;
 }
 
 /* Pieces by address become segments. */
@@ -246,10 +247,10 @@ static void segments_join(struct held *held, const struct segments *segments, co
         struct held_segment *last = held->n_segments == 0 ? NULL : &held->segment[held->n_segments - 1];
         if (last != NULL && joins(last, piece, unsure)) {
             last->size += piece->size;
-            if (unsure && !piece->unsure) {
+            if (unsure && !piece->unsure)
                 last->flags = piece->flags;
+            if (last->pool == POOL_UNKNOWN)
                 last->pool = piece->pool;
-            }
             unsure &= piece->unsure;
             continue;
         }
@@ -333,9 +334,11 @@ static void block_put(struct held *held, struct held_block block) {
 }
 
 /* What is too small for a hole of its class is the rest of the block before it. */
-static uint64_t gap_of_block(const struct held_segment *segment, uint64_t gap) {
+static uint64_t gap_of_block(const struct laying *laying, const struct held_segment *segment, uint64_t size,
+                             uint64_t gap) {
     bool unsplit = !(segment->flags & (SEGMENT_EXPANDABLE | SEGMENT_SMALL));
-    return unsplit && gap <= MIB ? gap : 0;
+    bool whole = laying->sizes.whole_from_bytes != 0 && size >= laying->sizes.whole_from_bytes;
+    return unsplit && (gap <= MIB || whole) ? gap : 0;
 }
 
 /* The block of a life; the next thing in the segment begins at `limit`. */
@@ -343,6 +346,7 @@ static struct held_block block_of(const struct laying *laying, const struct held
                                   uint32_t life, uint64_t limit) {
     const struct lives *lives = &laying->segments->device->lives;
     uint64_t address = lives->address[life], room = limit - address, size = segments_round(lives->size[life]);
+    size += laying->sizes.extra == NULL && laying->sizes.least != NULL ? laying->sizes.least[life] : 0;
     struct held_block block = {.address = address, .life = life};
     block.state = lives->request[life] <= laying->moment ? BLOCK_PENDING_FREE : BLOCK_ALLOCATED;
     bool stays = lives->death[life] > laying->segments->device->n_events;
@@ -351,7 +355,7 @@ static struct held_block block_of(const struct laying *laying, const struct held
                                                  : 0;
     if (known == 0) {
         known = size;
-        known += size < room ? gap_of_block(segment, room - size) : 0;
+        known += size < room ? gap_of_block(laying, segment, size, room - size) : 0;
         block.guessed = known < room && !(segment->flags & (SEGMENT_EXPANDABLE | SEGMENT_SMALL));
     }
     block.size = known < room ? known : room;

@@ -70,6 +70,8 @@ struct held {
  */
 struct block_sizes {
     const uint32_t *extra;
+    const uint32_t *least;     /* without it: what rounding adds at least, by the settings; NULL: nothing */
+    uint64_t whole_from_bytes; /* blocks of so much are never split (max_split_size); 0: all sizes may be */
 };
 
 /* The segments and blocks at a moment. `alive` are the lives at that moment in any order (timeline_alive_at).

@@ -631,38 +631,68 @@ static bool segments_are_private(const struct device_trace *device) {
     return false;
 }
 
+/* The final segments by address. Those that were made in the recording say nothing of what lay there before. */
+struct final_segments {
+    struct sort_row *rows;
+    uint32_t *birth; /* moment, by place in `rows` */
+    uint32_t count;
+};
+
+/* The last segment that begins at or below an address; UINT32_MAX: none. */
+static uint32_t final_seek(const struct final_segments *final, uint64_t address) {
+    uint32_t low = 0, high = final->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (final->rows[middle].key <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? UINT32_MAX : low - 1;
+}
+
+static bool final_segments_init(struct final_segments *final, struct recorder *recorder) {
+    const struct device_trace *device = &recorder->device;
+    struct arena *arena = arena_of(recorder);
+    uint32_t n = device->n_segments;
+    *final = (struct final_segments){.rows = arena_column(arena, (uint64_t)n * 2, sizeof *final->rows),
+                                     .birth = arena_column(arena, n, sizeof *final->birth),
+                                     .count = n};
+    if (final->rows == NULL || final->birth == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        final->rows[i] = (struct sort_row){device->segments[i].address, i};
+        final->birth[i] = 0;
+    }
+    sort_rows(final->rows, final->rows + n, n);
+    for (uint32_t i = 0; i < device->n_segment_events; i++) {
+        const struct segment_event *event = &device->segment_events[i];
+        uint32_t at = final_seek(final, event->address);
+        if (event->change == SEGMENT_ALLOC && at != UINT32_MAX && final->rows[at].key == event->address)
+            final->birth[at] = event->event + 1;
+    }
+    return true;
+}
+
 /* The pool of an allocation whose event did not name it: that of the final segment around its address. */
 static bool pools_complete(struct recorder *recorder) {
     struct device_trace *device = &recorder->device;
+    struct lives *lives = &device->lives;
+    struct final_segments final;
     if (!segments_are_private(device))
         return true;
-    struct sort_row *rows = NULL, *spare = NULL;
-    uint32_t capacity = 0, spare_capacity = 0, n = device->n_segments;
-    if (!ARENA_GROW(arena_of(recorder), rows, capacity, n) ||
-        !ARENA_GROW(arena_of(recorder), spare, spare_capacity, n))
+    if (!final_segments_init(&final, recorder))
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){device->segments[i].address, i};
-    sort_rows(rows, spare, n);
-    for (uint32_t life = 0; life < device->lives.count; life++) {
-        if (device->lives.pool[life] != POOL_UNKNOWN)
+    for (uint32_t life = 0; life < lives->count; life++) {
+        uint32_t at = final_seek(&final, lives->address[life]);
+        if (lives->pool[life] != POOL_UNKNOWN || at == UINT32_MAX || lives->birth[life] < final.birth[at])
             continue;
-        uint32_t low = 0, high = n; /* first segment behind the address */
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (rows[middle].key <= device->lives.address[life])
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low == 0)
-            continue;
-        const struct segment *segment = &device->segments[rows[low - 1].value];
-        if (device->lives.address[life] - segment->address < segment->total_size)
-            device->lives.pool[life] = segment->pool;
+        const struct segment *segment = &device->segments[final.rows[at].value];
+        if (lives->address[life] - segment->address < segment->total_size)
+            lives->pool[life] = segment->pool;
     }
-    ARENA_DROP(arena_of(recorder), rows);
-    ARENA_DROP(arena_of(recorder), spare);
+    ARENA_DROP(arena_of(recorder), final.rows);
+    ARENA_DROP(arena_of(recorder), final.birth);
     return true;
 }
 

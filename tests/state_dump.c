@@ -9,12 +9,16 @@
  *     state_dump --categories FILE DEVICE
  *         for each allocation a line "birth death bytes category": the index of the event that began it (-1: older than the
  *         recording) and of the one that ended it (the number of events: none did), and what Strata takes it for
+ *     state_dump --blocks FILE DEVICE EVENT...
+ *         for each event a line "event E SEGMENTS BLOCKS", a line "segment address bytes small expandable" each, and a line
+ *         "block address bytes state requested" each, with sizes as the replay tells them where it is exact
  *     state_dump --memory FILE
  *         a line "events columns peak": how many there are, the bytes that the finished recording holds for them (all
  *         but strings, frames, stacks and contexts, which events share), and the most that reading took at one time
  *
  * DEVICE is the ordinal in the file.
  */
+#include "analysis/fragmentation.h"
 #include "analysis/verdicts.h"
 #include "layout/scene.h"
 #include "layout/timeline.h"
@@ -144,6 +148,38 @@ static void dump_categories(const struct timeline *timeline, struct arena *arena
     }
 }
 
+static void dump_held(const struct device_trace *device, const struct held *held, const char *event) {
+    static const char *const states[] = {
+        [BLOCK_INACTIVE] = "free", [BLOCK_ALLOCATED] = "allocated", [BLOCK_PENDING_FREE] = "waiting"};
+    printf("event %s %" PRIu32 " %" PRIu32 "\n", event, held->n_segments, held->n_blocks);
+    for (uint32_t i = 0; i < held->n_segments; i++)
+        printf("segment %" PRIu64 " %" PRIu64 " %d %d\n", held->segment[i].address, held->segment[i].size,
+               (held->segment[i].flags & SEGMENT_SMALL) != 0,
+               (held->segment[i].flags & SEGMENT_EXPANDABLE) != 0);
+    for (uint32_t i = 0; i < held->n_blocks; i++) {
+        const struct held_block *block = &held->block[i];
+        printf("block %" PRIu64 " %" PRIu64 " %s %" PRIu64 "\n", block->address, block->size,
+               states[block->state], block->life == LIFE_NONE ? 0 : device->lives.size[block->life]);
+    }
+}
+
+static void dump_blocks(const struct timeline *timeline, char **events, struct arena *arena) {
+    struct replay replay;
+    struct segments segments;
+    if (!replay_run(&replay, timeline->trace, timeline->device, NULL, arena) ||
+        !segments_init(&segments, timeline->device, arena))
+        fail("replay_run", "no memory");
+    for (; *events; events++) {
+        struct held held;
+        const uint32_t moment = (uint32_t)(strtol(*events, NULL, 10) + 1);
+        if (moment >= timeline->n_moments)
+            fail("no such event", *events);
+        if (!fragmentation_state(&held, timeline, &segments, &replay, moment, arena))
+            fail("fragmentation_state", "no memory");
+        dump_held(timeline->device, &held, *events);
+    }
+}
+
 static uint64_t shared_nbytes(const struct trace *trace) {
     return trace->strings.bytes_capacity +
            (uint64_t)trace->strings.start_capacity * sizeof *trace->strings.start +
@@ -169,11 +205,12 @@ int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--memory") == 0)
         return dump_memory(argv[2]);
     const bool pick = argc > 1 && strcmp(argv[1], "--pick") == 0;
+    const bool blocks = argc > 4 && strcmp(argv[1], "--blocks") == 0;
     const bool categories = argc == 4 && strcmp(argv[1], "--categories") == 0;
     if (argc < (pick ? 8 : 3))
         fail("usage", "state_dump FILE DEVICE EVENT... | --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y... | "
-                      "--categories FILE DEVICE | --memory FILE");
-    char **arguments = argv + (pick || categories ? 2 : 1);
+                      "--categories FILE DEVICE | --blocks FILE DEVICE EVENT... | --memory FILE");
+    char **arguments = argv + (pick || categories || blocks ? 2 : 1);
     struct trace trace;
     read_file(&trace, arguments[0]);
     struct arena arena;
@@ -185,7 +222,9 @@ int main(int argc, char **argv) {
         dump_categories(&timeline, &arena);
     if (pick)
         dump_picks(&timeline, arguments + 2);
-    for (char **event = arguments + 2; !pick && *event; event++)
+    if (blocks)
+        dump_blocks(&timeline, arguments + 2, &arena);
+    for (char **event = arguments + 2; !pick && !blocks && *event; event++)
         dump_moment(&timeline, *event);
     arena_release(&arena);
     trace_release(&trace);

@@ -126,8 +126,8 @@ place view_blocks(struct page_view *view, f64 event) {
     struct extent extent = {.what = EXTENT_AT, .first = moment_of(view, event), .end = 0};
     arena_release(&view->holding);
     if (!extent_lives(timeline, extent, NULL, &view->holding, &alive, &n_alive) ||
-        !segments_at(&view->held, &device->segments, extent.first, alive, n_alive, (struct block_sizes){NULL},
-                     &view->holding))
+        !segments_at(&view->held, &device->segments, extent.first, alive, n_alive,
+                     (struct block_sizes){.extra = NULL}, &view->holding))
         return 0;
     return FILL(view, held, view->held.n_segments, view->held.n_blocks, view->held.n_outside,
                 (double)view->held.outside_bytes);
