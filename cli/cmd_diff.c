@@ -7,8 +7,10 @@
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "cli/version.h"
 #include "cli/window.h"
 #include "layout/phases.h"
+#include "render/png/diff_chart.h"
 #include "render/report/diff.h"
 
 #include <inttypes.h>
@@ -246,6 +248,39 @@ static struct diff_side diff_side_of(const struct side *side) {
                               .verdicts = &side->verdicts};
 }
 
+static bool ends_with(const char *text, const char *ending) {
+    size_t length = strlen(text), n = strlen(ending);
+    return length >= n && strcmp(text + length - n, ending) == 0;
+}
+
+static bool is_picture(const struct settings *settings) {
+    return settings->output != NULL && ends_with(settings->output, ".png");
+}
+
+static const struct timeline *side_shown(const struct side *side) {
+    return side->filter.query != NULL ? &side->selection.timeline : &side->timeline;
+}
+
+/* An enum exit_code. */
+static int diff_draw(struct buffer *out, const struct diff *diff, const struct side *a, const struct side *b,
+                     const struct settings *settings, struct arena *arena) {
+    struct diff_chart_options options = {.width = settings->width,
+                                         .height = settings->height,
+                                         .scale = settings->scale,
+                                         .dark = strcmp(settings->theme, "dark") == 0,
+                                         .version = STRATA_VERSION,
+                                         .flags = settings->flags};
+    switch (diff_chart_png(out, diff, side_shown(a), side_shown(b), &options, arena)) {
+    case CHART_OK: return EXIT_CODE_DONE;
+    case CHART_NO_MEMORY: return side_no_memory(b);
+    case CHART_SIZE: terminal_error(NULL, "the picture is too large"); return EXIT_CODE_USAGE;
+    case CHART_FONT:
+    case CHART_PNG: break;
+    }
+    terminal_error(NULL, "the picture cannot be drawn: its font or the PNG library failed");
+    return EXIT_CODE_FAILED;
+}
+
 static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
                     const struct settings *settings) {
     struct arena arena;
@@ -256,9 +291,13 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
                         .aligned_by = aligned_by,
                         .filter = settings->filter[0] != '\0' ? settings->filter : NULL};
     writer->arena = &arena;
-    bool done = diff_compute(&diff, &arena) && diff_write(writer, &diff);
+    int code = diff_compute(&diff, &arena) ? EXIT_CODE_DONE : side_no_memory(b);
+    if (code == EXIT_CODE_DONE && is_picture(settings))
+        code = diff_draw(writer->out, &diff, a, b, settings, &arena);
+    else if (code == EXIT_CODE_DONE && !diff_write(writer, &diff))
+        code = side_no_memory(b);
     arena_release(&arena);
-    return done ? EXIT_CODE_DONE : side_no_memory(b);
+    return code;
 }
 
 /* Each of the others against the first, one at a time in memory. */
@@ -296,11 +335,6 @@ static int diff_write_all(struct side *base, const struct settings *settings, co
     return code;
 }
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t length = strlen(text), n = strlen(ending);
-    return length >= n && strcmp(text + length - n, ending) == 0;
-}
-
 /* The output's ending says the format where no option does. False: printed. */
 static bool format_choose(struct settings *settings) {
     const char *path = settings->output != NULL ? settings->output : "-";
@@ -308,10 +342,13 @@ static bool format_choose(struct settings *settings) {
         terminal_error(NULL, "diff: --json and --markdown are two formats; ask for one at a time");
         return false;
     }
-    if (ends_with(path, ".html") || ends_with(path, ".png")) {
-        terminal_error(path, "a difference is written as text, Markdown (.md) or JSON (.json) so far; its "
-                             "picture and page are "
-                             "not there yet");
+    if (ends_with(path, ".html")) {
+        terminal_error(path, "a difference has no page yet; text, .md, .json and .png are there");
+        return false;
+    }
+    if (is_picture(settings) && (settings->n_inputs > 2 || settings->format != REPORT_TEXT)) {
+        terminal_error(path, settings->n_inputs > 2 ? "a picture shows two recordings, and more are named"
+                                                    : "a picture is neither JSON nor Markdown");
         return false;
     }
     if (settings->format == REPORT_TEXT && ends_with(path, ".json"))
@@ -326,7 +363,7 @@ static int diff_read(struct side *base, const struct settings *settings) {
     static const char *const endings[] = {
         [REPORT_TEXT] = ".diff.txt", [REPORT_JSON] = ".diff.json", [REPORT_MARKDOWN] = ".diff.md"};
     struct output_request request = {settings->output != NULL ? settings->output : "-",
-                                     endings[settings->format], settings->force, false};
+                                     endings[settings->format], settings->force, is_picture(settings)};
     int code = side_open(base, settings->inputs[0], settings, 0);
     if (code != EXIT_CODE_DONE)
         return code;
@@ -369,6 +406,7 @@ const struct verb verb_diff = {
     .examples = "  strata diff before.pickle after.pickle\n"
                 "  strata diff --markdown eager.pickle compiled.pickle -o change.md\n"
                 "  strata diff run.pickle#step=3 run.pickle#step=7\n"
+                "  strata diff a.pickle b.pickle -o change.png\n"
                 "  strata diff --json --align step a.pickle b.pickle | jq .causes\n",
     .run = diff_run,
 };

@@ -302,6 +302,20 @@ class Operands(unittest.TestCase):
         text = run("diff", self.leak, self.train).stdout.decode()
         self.assertLess(text.index("B holds"), text.index("Call sites"))
 
+    def test_pictures(self):
+        """Drawn at any size, the same again, and not written over."""
+        first = self.at / "a.png"
+        for words in ((), ("--width", "320", "--height", "240"), ("--scale", "2", "--theme", "dark"), ("--filter", "attention")):
+            done = run("diff", *words, "-f", "-o", first, self.leak, SAMPLES / "one_event.pickle")
+            self.assertEqual((0, b"\x89PNG"), (done.returncode, first.read_bytes()[:4]), done.stderr)
+            before = first.read_bytes()
+            run("diff", *words, "-f", "-o", first, self.leak, SAMPLES / "one_event.pickle")
+            self.assertEqual(before, first.read_bytes())
+        self.assertEqual(1, run("diff", "-o", first, self.leak, self.train).returncode)
+        for words in (("-o", self.at / "x.png", self.leak, self.train, self.leak), ("-o", self.at / "x.html", self.leak, self.train),
+                      ("--json", "-o", self.at / "x.png", self.leak, self.train)):
+            self.assertEqual(2, run("diff", *words).returncode)
+
     def test_a_filter_counts_on_both_sides(self):
         document = diff("--filter", "attention", self.leak, self.train)
         self.assertTrue(all("attention" in s["site"] for s in document["sites"]), document["sites"])

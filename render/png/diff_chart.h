@@ -1,0 +1,36 @@
+/*
+ * The picture of a difference: both timelines on one scale, the compared moments below each other, and beside them why
+ * they differ, in words and by call site.
+ *
+ *     +--------------------------------------------------------------------------+
+ *     | B holds 14.8 GiB more than A                                     Strata  |
+ *     | A  eager.pickle · GPU 0 · 56.4 GiB after event 939 | Causes              |
+ *     |    +--------------------------------------------+  | +14.8 GiB: ...      |
+ *     |    |              |  A                         |  | ...                 |
+ *     |    +--------------------------------------------+  | Call sites          |
+ *     | B  compiled.pickle · ...                           | +14.8 GiB  x.py:88  |
+ *     |    +--------------------------------------------+  | ...                 |
+ *     |    |              |  B                         |  |                     |
+ *     |    +--------------------------------------------+  |                     |
+ *     +--------------------------------------------------------------------------+
+ */
+#ifndef STRATA_RENDER_PNG_DIFF_CHART_H
+#define STRATA_RENDER_PNG_DIFF_CHART_H
+
+#include "render/png/chart.h"
+#include "render/report/diff.h"
+
+struct diff_chart_options {
+    uint32_t width, height, scale; /* as of struct chart_options */
+    bool dark;
+    const char *version; /* of Strata */
+    const char *flags;   /* for the text chunk; may be "" */
+};
+
+/* Appends a PNG to `out`. The same input gives the same bytes. Each side's timelines may be of a filter's leavings:
+ * `shown_a` and `shown_b` are what is drawn, the recording's own where there is none. */
+enum chart_error diff_chart_png(struct buffer *out, const struct diff *diff, const struct timeline *shown_a,
+                                const struct timeline *shown_b, const struct diff_chart_options *options,
+                                struct arena *memory);
+
+#endif
