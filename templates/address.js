@@ -1,8 +1,9 @@
 // The device that is shown, and the state's form in the address.
 import { filterOfText, filterWords, setFilter } from "./filter.js";
+import { askFindings, GROUPINGS, WHATS } from "./questions.js";
 import {
-    change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, meta, session, setBytes, setWindow, state,
-    THEMES, view, wholeRange,
+    change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, meta, session, setAxis, setBytes, setWindow,
+    state, THEMES, view, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
 
@@ -19,6 +20,12 @@ export function setDevice(index) {
 let hashTimer = 0;
 
 let hashWritten = "";
+
+/** When the address was written last. */
+let written = 0;
+
+/** Changes nearer to each other than this are one step of the history. */
+const HISTORY_PAUSE_MS = 1000;
 
 /** Browsers limit how often an address may change, so it follows a moment later. */
 export function scheduleHash() {
@@ -41,6 +48,7 @@ export function hashOfState() {
     if (state.top) hash.set("bytes", `${state.bottom}_${state.top}`);
     if (state.range) hash.set("range", `${hashNumber(state.range.from)}_${hashNumber(state.range.to)}`);
     if (state.moment !== null) hash.set("at", String(state.moment));
+    else if (view.facts.ooms > 0) hash.set("at", String(view.facts.peak_event));
     if (state.selected !== null) hash.set("selected", String(state.selected));
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     if (state.search) hash.set("search", state.search);
@@ -49,6 +57,12 @@ export function hashOfState() {
     const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
     if (state.range && state.rangeOf !== "born") hash.set("of", state.rangeOf);
+    if (state.tab !== firstTab()) hash.set("tab", state.tab);
+    if (state.treeDirection !== "callees") hash.set("tree", state.treeDirection);
+    if (state.compareA) hash.set("a", state.compareA);
+    if (state.compareB) hash.set("b", state.compareB);
+    if (state.compareBy !== "site") hash.set("by", state.compareBy);
+    if (state.compareWhat !== "peak") hash.set("what", state.compareWhat);
     if (state.internals) hash.set("internals", "1");
     if (state.theme !== meta.theme) hash.set("theme", state.theme);
     return `#${hash}`;
@@ -58,9 +72,14 @@ export function writeHash() {
     hashTimer = 0;
     const hash = hashOfState();
     if (hash === hashWritten) return;
+    // What follows within a moment (a drag, a wheel that turns on) is one change; it can be undone as one.
+    const now = performance.now();
+    const goesOn = hashWritten === "" || now - written < HISTORY_PAUSE_MS;
     hashWritten = hash;
+    written = now;
     try {
-        history.replaceState(null, "", hash);
+        if (goesOn) history.replaceState(null, "", hash);
+        else history.pushState(null, "", hash);
     } catch {
         // A page inside of a sandboxed frame may not change its address; the view works without.
     }
@@ -83,6 +102,38 @@ function focusOfText(text) {
     return by && number !== null ? { by, id: number } : null;
 }
 
+const TABS = ["why", "who", "tree", "compare"];
+
+/** An end of a comparison, see compare_view.js. */
+const END = /^(start|peak|end|e-?\d{1,10}|s\d{1,6}|r\d{1,10}_\d{1,10})$/;
+
+/** What the side shows of a file that is opened: why, where something urgent was found. */
+function firstTab() {
+    return askFindings(view).some(({ severity }) => severity === "high") ? "why" : "who";
+}
+
+/** A file that ran out of memory opens at that moment, where nothing else is asked for. @param {URLSearchParams} hash */
+function firstMoment(hash) {
+    const asked = ["window", "range", "selected", "focus", "at"].some((name) => hash.has(name));
+    return view.facts.ooms === 0 || asked ? null : view.c.oom(view.facts.ooms - 1).event;
+}
+
+/** Shows what a part of an address speaks of (a finding's view), and leaves the rest as it is. @param {string} text */
+export function goToView(text) {
+    const hash = new URLSearchParams(text.replace(/^#/, ""));
+    const device = session.deviceIndex(Number(hash.get("device") ?? NaN));
+    if (device >= 0 && device !== state.device) setDevice(device);
+    if (state.axis === "time") setAxis("events");
+    const range = numberPair(hash.get("range"));
+    const at = boundedInteger(hash.get("at"), -1, view.facts.events);
+    change({ selected: null, focus: focusOfText(hash.get("focus")), moment: at === view.facts.peak_event ? null : at, range: null });
+    const whole = wholeRange();
+    if (range && (at === null || (at >= range.from && at <= range.to))) {
+        const margin = (range.to - range.from) * 0.05;
+        setWindow(range.from - margin, range.to + margin);
+    } else if (at !== null && (at < state.from || at > state.to)) setWindow(whole.from, whole.to);
+}
+
 /** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
 export function readHash(text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
@@ -99,19 +150,27 @@ export function readHash(text) {
     const of = hash.get("of");
     change({
         range: numberPair(hash.get("range")),
-        moment: boundedInteger(hash.get("at"), -1, view.facts.events),
+        moment: boundedInteger(hash.get("at"), -1, view.facts.events) ?? firstMoment(hash),
         theme: THEMES.includes(theme) ? theme : "auto",
         colorBy: COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring(),
         internals: hash.get("internals") === "1",
         rangeOf: of === "freed" || of === "peak" ? of : "born",
-        groupBy: hash.get("group") === "stack" ? "stack" : "site",
+        groupBy: GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",
         search: hash.get("search") ?? "",
         selected: boundedInteger(hash.get("selected"), 0, view.facts.allocations),
         focus: focusOfText(hash.get("focus")),
+        tab: TABS.includes(hash.get("tab") ?? "") ? String(hash.get("tab")) : firstTab(),
+        treeDirection: hash.get("tree") === "callers" ? "callers" : "callees",
+        compareA: END.test(hash.get("a") ?? "") ? String(hash.get("a")) : "",
+        compareB: END.test(hash.get("b") ?? "") ? String(hash.get("b")) : "",
+        compareBy: GROUPINGS.includes(hash.get("by") ?? "") ? String(hash.get("by")) : "site",
+        compareWhat: WHATS.includes(hash.get("what") ?? "", 1) ? String(hash.get("what")) : "peak",
     });
 }
 
 /** Another address in the same page. */
 export function followAddress() {
-    if (location.hash !== hashOfState()) readHash(location.hash);
+    if (location.hash === hashOfState()) return;
+    readHash(location.hash);
+    hashWritten = location.hash;
 }

@@ -4,6 +4,7 @@ import { plot } from "./canvas.js";
 import { drawFilter } from "./filter_form.js";
 import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
+import { GROUPINGS } from "./questions.js";
 import { placeOfMatch, search, updateSearch } from "./search.js";
 import { capacityBytes, isDark, kept, meta, momentText, session, state, view } from "./state.js";
 import {
@@ -46,7 +47,7 @@ function drawFigures() {
     const ooms = view.facts.ooms;
     ui.oom.hidden = ooms === 0;
     if (ooms) ui.oom.title = `${oomMarker(0).title}. Go there (o)`;
-    if (ooms) fillFigure(ui.oom, "OOM asked for", formatBytes(view.c.oom(0).size), ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "");
+    if (ooms) fillFigure(ui.oom, "OOM asked", `${formatBytes(view.c.oom(0).size)}, ${formatBytes(view.c.oom(0).device_free)} free`, ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "");
 }
 
 /** Diagnostics of the current device and of the file. */
@@ -130,8 +131,7 @@ export function drawHeader() {
     setText(ui.theme, `Theme: ${state.theme}`);
     press("axis-events", state.axis === "events");
     press("axis-time", state.axis === "time");
-    press("group-site", state.groupBy === "site");
-    press("group-stack", state.groupBy === "stack");
+    for (const by of GROUPINGS) press(`group-${by}`, state.groupBy === by);
     element("group-by", HTMLDivElement).hidden = listsCategories();
     const time = element("axis-time", HTMLButtonElement);
     time.disabled = !view.facts.has_time;

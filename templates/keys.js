@@ -2,8 +2,10 @@
 import { plot } from "./canvas.js";
 import { ui } from "./header.js";
 import { setSearch } from "./search.js";
+import { openTab, sideKey } from "./side.js";
 import {
-    change, fitBytes, fitSelection, fitWindow, goToEvent, panWindow, select, setAxis, state, view, zoomWindow,
+    change, fitBytes, fitSelection, fitWindow, goToEvent, heldMoment, markAt, panWindow, select, setAxis, state,
+    view, zoomWindow,
 } from "./state.js";
 
 /* ---- keys ---- */
@@ -26,6 +28,17 @@ function undoOne() {
     }
 }
 
+/** `m`: the moment under the pointer, else the held one, becomes A, then B, and then A again. */
+function markMoment() {
+    markAt(plot.hover ? plot.hover.event : heldMoment());
+}
+
+/** `,` and `.`: the held moment, by one event. @param {number} by */
+function stepMoment(by) {
+    const event = Math.min(view.facts.events - 1, Math.max(-1, heldMoment() + by));
+    goToEvent(event);
+}
+
 /** @type {Record<string, () => void>} */
 const keyActions = {
     w: () => zoomWindow(1.5, keyMiddle()),
@@ -41,6 +54,15 @@ const keyActions = {
     o: goToOom,
     t: () => setAxis(state.axis === "events" ? "time" : "events"),
     "/": () => ui.search.focus(),
+    1: () => openTab(0),
+    2: () => openTab(1),
+    3: () => openTab(2),
+    4: () => openTab(3),
+    m: markMoment,
+    "[": () => history.back(),
+    "]": () => history.forward(),
+    ",": () => stepMoment(-1),
+    ".": () => stepMoment(1),
     "?": () => ui.keysDialog.showModal(),
     Escape: undoOne,
 };
@@ -60,7 +82,7 @@ export function pressKey(event) {
     // Arrows scroll what can be scrolled.
     if (event.key in arrowKeys && target.closest(".scroll")) return;
     const key = arrowKeys[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key);
-    const action = Object.hasOwn(keyActions, key) ? keyActions[key] : undefined;
+    const action = sideKey(key) ?? (Object.hasOwn(keyActions, key) ? keyActions[key] : undefined);
     if (!action) return;
     event.preventDefault();
     action();

@@ -95,6 +95,54 @@ function rangeText(range) {
     return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)} \u00b7 f zooms`;
 }
 
+const GHOST_WIDTH = 44;
+
+/** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context */
+function drawGhosts(context) {
+    for (let i = Math.max(0, view.facts.ooms - 8); i < view.facts.ooms; i++) {
+        const { event, size } = view.c.oom(i);
+        const at = xOfEvent(event);
+        if (at < 0 || at > plot.width) continue;
+        const left = Math.min(at, plot.width - GHOST_WIDTH);
+        const live = view.c.live_at(event);
+        const [bottom, top] = [yOfBytes(live), Math.max(0, yOfBytes(live + size))];
+        context.fillStyle = themeColor("--ghost");
+        context.fillRect(left, top, GHOST_WIDTH, bottom - top);
+        context.strokeStyle = themeColor("--bad");
+        context.lineWidth = 2;
+        context.setLineDash([5, 3]);
+        context.strokeRect(left + 1, top + 1, GHOST_WIDTH - 2, bottom - top - 2);
+        context.setLineDash([]);
+        context.lineWidth = 1 / plot.ratio;
+        if (bottom - top < 34) continue;
+        context.fillStyle = themeColor("--bad");
+        context.textAlign = "center";
+        context.textBaseline = "middle";
+        context.fillText(formatBytes(size).split(" ")[0], left + GHOST_WIDTH / 2, (top + bottom) / 2 - 7);
+        context.fillText(formatBytes(size).split(" ")[1], left + GHOST_WIDTH / 2, (top + bottom) / 2 + 8);
+    }
+}
+
+/** Marks A and B of the comparison, where it is open or one is a moment. @param {CanvasRenderingContext2D} context */
+function drawMarks(context) {
+    for (const [letter, text] of [["A", state.compareA], ["B", state.compareB]]) {
+        const found = /^e(-?\d+)$/.exec(text);
+        if (!found) continue;
+        const x = xOfEvent(Number(found[1]));
+        if (x < 0 || x > plot.width) continue;
+        context.strokeStyle = themeColor(letter === "A" ? "--mark-a" : "--mark-b");
+        context.lineWidth = 2;
+        strokeLine(context, x, 0, x, plot.height);
+        context.lineWidth = 1 / plot.ratio;
+        context.fillStyle = context.strokeStyle;
+        context.fillRect(x - 9, -20, 18, 17);
+        context.fillStyle = themeColor("--surface");
+        context.textAlign = "center";
+        context.textBaseline = "middle";
+        context.fillText(letter, x, -11);
+    }
+}
+
 /** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context */
 function drawHeldMoment(context) {
     if (state.moment === null) return;
@@ -117,7 +165,9 @@ export function drawOverlay() {
     const context = startCanvas(plot.overlay);
     context.lineWidth = 1 / plot.ratio;
     drawRange(context);
+    drawGhosts(context);
     drawHeldMoment(context);
+    drawMarks(context);
     if (state.selected !== null) outlineLife(context, state.selected, themeColor("--accent"));
     plot.hover = state.pointer ? pickAt(state.pointer.x, state.pointer.y) : null;
     if (plot.hover && state.pointer) {

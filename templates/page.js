@@ -9,13 +9,14 @@ import { drawLegend } from "./legend.js";
 import { loadPage, nextTurn } from "./load.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
-import { drawDetail, drawList, panel, startPanel } from "./panel.js";
+import { drawDetail, panel, startPanel } from "./panel.js";
 import { startPicture } from "./picture.js";
 import { drawTimeline, layoutPlot } from "./plot.js";
 import { startPlot } from "./pointer.js";
 import { makeApi } from "./scripts.js";
 import { goToMatch, setSearch } from "./search.js";
 import { View } from "./session.js";
+import { drawSide, startSide } from "./side.js";
 import {
     change, DETAIL, eventOfAxis, EVERYTHING, fitWindow, flush, goToEvent, HEADER, invalidate, LEGEND, LIST, meta,
     MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, startState, state, THEMES, TIMELINE, view,
@@ -42,7 +43,7 @@ function draw(parts) {
     }
     if (parts & (OVERLAY | TIMELINE)) drawOverlay();
     if (parts & DETAIL) drawDetail();
-    if (parts & LIST) drawList();
+    if (parts & LIST) drawSide();
 }
 
 /** A sentence for those who do not see the canvas. */
@@ -144,6 +145,7 @@ async function start() {
     startPlot();
     startMinimap();
     startPanel();
+    startSide();
     startLane();
     startFilter();
     startPicture();
@@ -152,7 +154,7 @@ async function start() {
     document.addEventListener("keydown", pressKey);
     addEventListener("beforeprint", () => setPrinting(true));
     addEventListener("afterprint", () => setPrinting(false));
-    addEventListener("hashchange", followAddress);
+    addEventListener("popstate", followAddress);
     flush();
 }
 

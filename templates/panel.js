@@ -7,10 +7,10 @@ import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js"
 import { keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { rangeEvents } from "./overlay.js";
-import { addressText } from "./questions.js";
+import { addressText, askSums, GROUPINGS, groupName } from "./questions.js";
 import { makeStack, stackAsText } from "./stack.js";
 import {
-    change, COLORINGS, heldMoment, invalidate, isDark, LIST, momentText, printing, select, session, state,
+    change, COLORINGS, heldMoment, invalidate, isDark, kept, LIST, momentText, printing, select, session, state,
     toggleFocus, view,
 } from "./state.js";
 import {
@@ -39,11 +39,18 @@ export const panel = {
     siteLine: null,
 };
 
+/** Slot of the view that the list has for itself. */
+const LIST_SLOT = 0;
+
+/** @type {Record<string, string>} */
+const GROUP_HEADS = { site: "Call site", stack: "Stack", file: "File", category: "Category", stream: "Stream", pool: "Pool" };
+
 /** @typedef {import("./session.js").Held} Held */
-/** @typedef {import("./session.js").Group} Group */
 /** @typedef {import("./state.js").Focus} Focus */
 /** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
-/** @typedef {{groups: Held, live: number, largest: number, title: string, text: string, bySite: boolean}} ListContent */
+/** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus}} ListEntry */
+/** @typedef {{groups: Held, live: number, title: string, text: string}} ListSummary */
+/** @typedef {ListSummary & {largest: number, entry: (index: number) => ListEntry}} ListContent */
 
 /** The event whose state the panel shows: under the pointer, else the held one. */
 function shownMoment() {
@@ -79,11 +86,6 @@ function stackText(stack, site) {
     return caller === undefined ? session.siteText(site) : `${session.siteText(site)} \u2039 ${session.siteText(caller)}`;
 }
 
-/** Highlight that a row stands for. @param {Group} group @returns {Focus} */
-function focusOfGroup(group) {
-    return state.groupBy === "site" ? { by: "site", id: group.site } : { by: "stack", id: group.stack };
-}
-
 /** Colour that a call site has in the picture, "" where its allocations can have several. @param {number} site */
 function rowColor(site) {
     if (state.colorBy === "site") return session.siteColor(site, isDark());
@@ -93,25 +95,44 @@ function rowColor(site) {
     return keyColor(COLORINGS.indexOf("category"), key < 0 ? names.indexOf("other") : key);
 }
 
+/** A row by call site or by stack. @param {number} index @returns {ListEntry} */
+function siteEntry(index) {
+    const { bytes, count, site, stack } = view.group(index);
+    const bySite = state.groupBy === "site";
+    const name = bySite ? session.siteText(site) : stackText(stack, site);
+    const frame = session.frame(site);
+    const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
+    return { bytes, count, name, title, color: rowColor(site), focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack } };
+}
+
+/** The colour of a group that the picture is coloured by. @param {string} by @param {number} key */
+function groupColor(by, key) {
+    return by === state.colorBy ? keyColor(COLORINGS.indexOf(by), key) : "";
+}
+
+/** A row by file, category, stream or pool. @param {number} index @returns {ListEntry} */
+function sumEntry(index) {
+    const by = /** @type {Focus["by"]} */ (state.groupBy);
+    const { bytes, count, key } = view.c.sums_row(LIST_SLOT, index);
+    const name = groupName(view, GROUPINGS.indexOf(by), key).replace(/_/g, by === "category" ? " " : "_");
+    return { bytes, count, name, title: name, color: groupColor(by, key), focus: { by, id: key } };
+}
+
 /** @param {ListRow} row @param {number} index */
 function fillRow(row, index) {
     if (!panel.content) return;
-    const { live, largest, bySite } = panel.content;
-    const group = view.group(index);
-    const text = bySite ? session.siteText(group.site) : stackText(group.stack, group.site);
-    setText(row.text, text);
-    const frame = session.frame(group.site);
-    row.what.title = group.site === 0 ? text : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
-    const color = rowColor(group.site);
+    const { live, largest, entry } = panel.content;
+    const { bytes, count, name, title, color, focus } = entry(index);
+    setText(row.text, name);
+    row.what.title = title;
     row.swatch.hidden = color === "";
     row.swatch.style.background = color;
     row.bar.style.background = color;
-    row.bar.style.setProperty("--part", String(group.bytes / largest));
-    setText(row.bytes, formatBytes(group.bytes));
-    row.bytes.title = formatExactBytes(group.bytes);
-    setText(row.share, formatShare(group.bytes, live));
-    setText(row.count, formatCount(group.count));
-    const focus = focusOfGroup(group);
+    row.bar.style.setProperty("--part", String(bytes / largest));
+    setText(row.bytes, formatBytes(bytes));
+    row.bytes.title = formatExactBytes(bytes);
+    setText(row.share, formatShare(bytes, live));
+    setText(row.count, formatCount(count));
     const focused = state.focus?.by === focus.by && state.focus.id === focus.id;
     row.element.classList.toggle("focused", focused);
     row.element.setAttribute("aria-selected", String(focused));
@@ -136,17 +157,27 @@ function listTitle(moment) {
     return "Marked moment";
 }
 
-/** What the list shows: the state at a moment, or what happened in the selected range. @param {number} moment */
-function makeContent(moment) {
+/** Groups by what the list is grouped by: of a moment, or of what happened in a range. @param {import("./questions.js").About} about @returns {Held} */
+function listGroups(about) {
     const by = state.groupBy;
+    if (by === "site" || by === "stack") {
+        if ("at" in about) return view.groups(Number(about.at), by);
+        return view.rangeGroups(about.from, about.to, about.what === "freed" ? "freed" : "born", by);
+    }
+    const { groups, count, bytes } = askSums(view, LIST_SLOT, about, by);
+    return { count: groups, allocations: count, bytes };
+}
+
+/** What the list shows: the state at a moment, or what happened in the selected range. @param {number} moment @returns {ListSummary} */
+function makeContent(moment) {
     const range = state.range ? rangeEvents(state.range) : null;
     if (range && state.rangeOf !== "peak") {
-        const groups = view.rangeGroups(range.first, range.end, state.rangeOf, by);
         const what = state.rangeOf === "born" ? "allocated" : "freed";
+        const groups = listGroups({ from: range.first, to: range.end, what });
         return { groups, live: groups.bytes, title: "In the selection", text: `${formatBytes(groups.bytes)} ${what} in ${formatPlural(groups.allocations, "allocation")} \u00b7 ${formatPlural(range.end - range.first, "event")}` };
     }
     const at = range ? view.c.peak_in(range.first, range.end) : moment;
-    const groups = view.groups(at, by);
+    const groups = listGroups({ at });
     const live = view.c.live_at(at);
     const oom = range ? -1 : oomOfEvent(at);
     const asked = oom < 0 ? "" : ` \u00b7 asked for ${formatBytes(view.c.oom(oom).size)} with ${formatBytes(view.c.oom(oom).device_free)} free on the device`;
@@ -159,11 +190,13 @@ function makeContent(moment) {
 /** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */
 function listContent(moment) {
     const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
-    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), state.filter]);
-    if (panel.content && panel.asked === asked && view.held === panel.content.groups) return panel.content;
+    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version]);
+    const bySums = state.groupBy !== "site" && state.groupBy !== "stack";
+    if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
     const content = makeContent(moment);
-    return { ...content, largest: Math.max(1, content.groups.count ? view.group(0).bytes : 0), bySite: state.groupBy === "site" };
+    const entry = bySums ? sumEntry : siteEntry;
+    return { ...content, entry, largest: Math.max(1, content.groups.count ? entry(0).bytes : 0) };
 }
 
 function drawRangeTabs() {
@@ -174,16 +207,16 @@ function drawRangeTabs() {
 export function drawList() {
     const moment = shownMoment();
     panel.content = listContent(moment);
-    const { groups, title, text, bySite } = panel.content;
+    const { groups, title, text, entry } = panel.content;
     drawRangeTabs();
     setText(panel.listTitle, title);
-    setText(panel.listWhat, listsCategories() ? "Category" : bySite ? "Call site" : "Stack");
+    setText(panel.listWhat, listsCategories() ? "Category" : GROUP_HEADS[state.groupBy]);
     // A line may end with the dot, and not begin with it.
     setText(panel.listTotal, text.replaceAll(" \u00b7", "\u00a0\u00b7"));
     panel.listTotal.title = formatExactBytes(groups.bytes);
     // Every row is a grid of its own, so the widest count says how wide all of them are.
     panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
-    panel.scroll.classList.toggle("colored", rowColor(0) !== "");
+    panel.scroll.classList.toggle("colored", groups.count > 0 && entry(0).color !== "");
     panel.list?.draw(groups.count);
     panel.rest.hidden = !printing || groups.count <= ROWS_PRINTED;
     setText(panel.rest, `and ${formatPlural(groups.count - ROWS_PRINTED, "more row")}`);
@@ -301,7 +334,7 @@ export function drawDetail() {
     else if (state.focus) drawFocus(state.focus);
     else {
         setText(panel.detailTitle, "Nothing pinned");
-        panel.detail.replaceChildren(make("p", "hint", "Click an allocation in the timeline, or a row above, for its stack."));
+        panel.detail.replaceChildren(make("p", "hint", "click a band for its stack"));
     }
     panel.detail.scrollTop = 0;
     drawSiteLine(shownMoment());
@@ -324,7 +357,7 @@ export function startPanel() {
     panel.list = new VirtualList(panel.scroll, panel.body, {
         make: makeRow,
         fill: fillRow,
-        choose: (index) => toggleFocus(focusOfGroup(view.group(index))),
+        choose: (index) => panel.content && toggleFocus(panel.content.entry(index).focus),
         redraw: () => invalidate(LIST),
     });
     panel.copy.addEventListener("click", copyPinned);
@@ -334,7 +367,7 @@ export function startPanel() {
             change({ rangeOf: of });
             panel.list?.restart();
         });
-    for (const by of /** @type {const} */ (["site", "stack"]))
+    for (const by of GROUPINGS)
         element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
             change({ groupBy: by });
             panel.list?.restart();

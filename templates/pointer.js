@@ -4,8 +4,8 @@ import { lane, phaseAt, selectPhase } from "./lane.js";
 import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
 import {
-    change, fitWindow, flush, invalidate, LIST, MINIMAP, OVERLAY, panWindow, select, setBytes, setWindow, state,
-    TIMELINE, topBytes, zoomBytes, zoomWindow,
+    change, fitWindow, flush, invalidate, LIST, markAt, MINIMAP, OVERLAY, panWindow, select, setBytes, setWindow,
+    state, TIMELINE, topBytes, zoomBytes, zoomWindow,
 } from "./state.js";
 
 /* ---- mouse ---- */
@@ -106,6 +106,10 @@ function plotUp(event) {
         return;
     }
     const { life, event: moment } = pickAt(plotPoint(event).x, plotPoint(event).y);
+    if (event.altKey) {
+        markAt(moment);
+        return;
+    }
     change({ moment });
     select(life);
 }

@@ -6,10 +6,10 @@
 /** @typedef {{groups: number, bytes: number, count: number, event: number, by: number, row: (i: number) => SumRow, name: (i: number) => string}} Sums */
 
 /** As the module counts them (enum compare_by). */
-const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
+export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
 
 /** As the module counts them (enum extent_what); the first is a moment. */
-const WHATS = ["at", "peak", "allocated", "freed", "kept", "through"];
+export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through"];
 
 /** What an `About` is in numbers. @param {View} view @param {About} about */
 function extentOf(view, about) {
@@ -41,7 +41,7 @@ export function askSums(view, slot, about, by) {
 }
 
 /** @param {View} view @param {number} by @param {number} key */
-function groupName(view, by, key) {
+export function groupName(view, by, key) {
     return view.session.decode(view.c.group_name(by, key));
 }
 
@@ -116,7 +116,7 @@ export function askBlocks(view, at) {
 /** @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number, end_bytes: number}} Step */
 
 /** The steps of the loop; none where none was found. @param {View} view @returns {Step[]} */
-function askSteps(view) {
+export function askSteps(view) {
     return Array.from({ length: view.c.judged().steps }, (_, i) => {
         const step = view.c.step(i);
         const name = view.session.string(step.name);

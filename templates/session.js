@@ -5,7 +5,7 @@ import { RECORDS, SESSION_CALLS, VIEW_CALLS } from "./api.js";
 import { cssColor } from "./text.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
-/** @typedef {"site" | "stack"} GroupBy */
+/** @typedef {"site" | "stack"} GroupBy what lists of many rows are grouped by */
 /** @typedef {{count: number, allocations: number, bytes: number}} Held totals of the groups that a view holds */
 
 /** The module's memory as a typed view, made anew each time: it moves when it grows. @param {ModuleExports} module @param {number} place @param {number} count */

@@ -51,7 +51,7 @@ export const state = {
     bottom: 0,
     top: 0,
     colorBy: "site",
-    /** @type {"site" | "stack"} */
+    /** What the list groups by, of questions.js' GROUPINGS. */
     groupBy: "site",
     theme: "auto",
     search: "",
@@ -67,6 +67,15 @@ export const state = {
     filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false, words: "" },
     /** Counts what the filter has left so far: a change draws what it leaves. */
     filtered: 0,
+    /** What the side shows: an id of side.js' registry. */
+    tab: "who",
+    /** @type {"callees" | "callers"} */
+    treeDirection: "callees",
+    /** Ends of a comparison, as compare_view.js spells them; "": its own choice. */
+    compareA: "",
+    compareB: "",
+    compareBy: "site",
+    compareWhat: "peak",
     /** Internal phases are shown in the lane. */
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
@@ -95,6 +104,12 @@ const SHOWN_BY = {
     rangeOf: LIST,
     filter: HEADER,
     filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP,
+    tab: LIST | OVERLAY,
+    treeDirection: LIST,
+    compareA: LIST | OVERLAY,
+    compareB: LIST | OVERLAY,
+    compareBy: LIST,
+    compareWhat: LIST,
     internals: TIMELINE | OVERLAY | MINIMAP,
     range: OVERLAY | LIST,
 };
@@ -316,6 +331,12 @@ export function goToEvent(event) {
     if (width >= (whole.to - whole.from) * 0.999) setWindow(at - width * 0.05, at + width * 0.05);
     else if (at < state.from || at > state.to) setWindow(at - width / 2, at + width / 2);
     invalidate(LIST | DETAIL | OVERLAY);
+}
+
+/** A moment becomes A, the next one B, and the one after that A of another comparison. @param {number} event */
+export function markAt(event) {
+    if (state.compareA.startsWith("e") && !state.compareB) change({ compareB: `e${event}`, tab: "compare" });
+    else change({ compareA: `e${event}`, compareB: "" });
 }
 
 /** @param {"events" | "time"} axis */

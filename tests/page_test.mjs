@@ -387,6 +387,68 @@ describe("questions of scripts", { skip }, () => {
     });
 });
 
+describe("why, tree and compare", { skip }, () => {
+    test("a leak's card has its line, its bars, and a button that shows its allocations", async () => {
+        const input = path.join(samples, "leak_two_per_layer.pickle");
+        const [{ findings }] = report(input).devices;
+        await withPage(writePage(input), async (page) => {
+            assert.deepEqual(await ask(page, "strata.findings()"), findings);
+            await page.locator("#tab-why").click();
+            const card = page.locator("#panel-why .card").first();
+            assert.match(await card.innerText(), /probe\.py:27 keep_hidden keeps 24 MiB more in every step/);
+            assert.equal(await card.locator(".step-bar").count(), 6);
+            await card.getByRole("button", { name: /^Show/ }).click();
+            await until(async () => /focus=site_/.test(await page.evaluate(() => location.hash)), "the highlight");
+            assert.match(await page.locator("#panel-why .why-foot").innerText(), /Growth was judged over 6 steps/);
+        });
+    });
+
+    test("the tree opens, turns, and highlights what goes through a frame", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const before = await canvasPixels(page);
+            await page.keyboard.press("3");
+            await until(() => page.locator("#tree-rows > .row").first().isVisible(), "rows");
+            assert.match(await page.locator("#tree-rows > .row").first().innerText(), /main\.py/);
+            await page.locator("#tree-rows > .row", { hasText: "attention.py" }).first().click();
+            await settle(page);
+            assert.notDeepEqual((await canvasPixels(page)).rgba, before.rgba);
+            await page.locator("#plot").focus();
+            await page.keyboard.press("c");
+            await until(async () => /tree=callers/.test(await page.evaluate(() => location.hash)), "callers");
+        });
+    });
+
+    test("two marks are compared; the rows add up", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const box = await plotBox(page);
+            await page.mouse.move(box.x + box.width * 0.3, box.y + 100);
+            await page.keyboard.press("m");
+            await page.mouse.move(box.x + box.width * 0.7, box.y + 100);
+            await page.keyboard.press("m");
+            await until(() => page.locator("#compare-rows > .row").first().isVisible(), "rows");
+            const hash = await until(async () => /a=e(\d+)&b=e(\d+)/.exec(await page.evaluate(() => location.hash)), "marks in the address");
+            const { live } = replay("--curves", path.join(samples, "train.pickle"), 0);
+            const delta = live[Number(hash[2]) + 1] - live[Number(hash[1]) + 1];
+            assert.match(await page.locator("#panel-compare .why-foot").innerText(), new RegExp(`add up to ${delta.toLocaleString("en-US")} bytes`));
+            // Back takes the marks away, one after the other.
+            await page.waitForTimeout(1200);
+            await setView(page, { from: 100, to: 400 });
+            await until(() => page.evaluate(() => location.hash.includes("window=")), "the window");
+            await page.keyboard.press("[");
+            await until(async () => (await ask(page, "strata.view()")).from < 0, "the window before");
+        });
+    });
+
+    test("steps are compared with a click", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            await page.keyboard.press("4");
+            await until(async () => (await page.locator(".step-button").count()) === 4, "a button for each step");
+            await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
+            await until(async () => /a=s1/.test(await page.evaluate(() => location.hash)), "A");
+        });
+    });
+});
+
 describe("words", { skip }, () => {
     test("a search that would never end is stopped and said so, and the page goes on", async () => {
         const name = `${"a".repeat(16384)}!`;
@@ -411,6 +473,7 @@ describe("words", { skip }, () => {
             assert.equal((await ask(page, "strata.stats()")).kept, all);
             await setView(page, { filter: { leastBytes: "80GB" } });
             assert.equal((await ask(page, "strata.stats()")).kept, 0);
+            await until(() => page.evaluate(() => location.hash.includes("80GB")), "the address has the filter");
             await ask(page, "void (location.hash = '#device=0')");
             await until(async () => (await ask(page, "strata.stats()")).kept === all, "an address without a filter takes it away");
         });
@@ -687,6 +750,10 @@ describe("mouse and keys", { skip }, () => {
         const file = path.join(samples, "oom.pickle");
         const [{ oom }] = report(file).devices;
         await withPage(writePage(file), async (page) => {
+            // It opens at that moment, and says why before who.
+            assert.match(await page.locator("#panel-why .card").first().innerText(), /short of the 1\.5 GiB asked for[\s\S]*loss\.py:19[\s\S]*Asked for\s+1,570\.5 MiB/);
+            await page.keyboard.press("p");
+            await page.keyboard.press("2");
             await page.keyboard.press("o");
             await settle(page);
             assert.equal(await page.locator("#list-title").innerText(), "When memory ran out");

@@ -1,0 +1,65 @@
+// The side: one view at a time of the registry below. A view is a factory createX(box) -> { id, draw, keys?, count? };
+// another one is its module, one line here, and its tab and panel in page.html.
+import { createCompare } from "./compare_view.js";
+import { drawList } from "./panel.js";
+import { change, state } from "./state.js";
+import { element, setText } from "./text.js";
+import { createTree } from "./tree_view.js";
+import { createWhy } from "./why.js";
+
+/** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number}} SideView */
+
+/** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
+const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList })], ["tree", createTree], ["compare", createCompare]];
+
+/** @type {SideView[]} */
+const views = [];
+
+const tabOf = (/** @type {string} */ id) => element(`tab-${id}`, HTMLButtonElement);
+
+const panelOf = (/** @type {string} */ id) => element(`panel-${id}`, HTMLDivElement);
+
+/** The view of the open tab. */
+function current() {
+    return views.find(({ id }) => id === state.tab) ?? views[1];
+}
+
+export function drawSide() {
+    const shown = current();
+    for (const { id, count } of views) {
+        const tab = tabOf(id);
+        tab.setAttribute("aria-selected", String(id === shown.id));
+        tab.tabIndex = id === shown.id ? 0 : -1;
+        panelOf(id).hidden = id !== shown.id;
+        const number = count?.() ?? 0;
+        const badge = tab.querySelector("span");
+        if (badge) setText(badge, number ? String(number) : "");
+    }
+    shown.draw();
+}
+
+/** What a key does in the open view. @param {string} key */
+export function sideKey(key) {
+    return current().keys?.[key];
+}
+
+/** `1` to `4`. @param {number} nth */
+export function openTab(nth) {
+    if (views[nth]) change({ tab: views[nth].id });
+}
+
+export function startSide() {
+    for (const [id, create] of REGISTRY) {
+        views.push(create(panelOf(id)));
+        tabOf(id).addEventListener("click", () => change({ tab: id }));
+        tabOf(id).addEventListener("keydown", (event) => {
+            const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+            if (by === 0) return;
+            const next = views[(views.findIndex((view) => view.id === state.tab) + by + views.length) % views.length];
+            change({ tab: next.id });
+            tabOf(next.id).focus();
+            event.preventDefault();
+            event.stopPropagation();
+        });
+    }
+}

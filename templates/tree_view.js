@@ -1,0 +1,224 @@
+// Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows open.
+import { VirtualList } from "./list.js";
+import { askTree } from "./questions.js";
+import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
+import { formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
+
+/** Narrower boxes of the icicle are left out, and deeper ones. */
+const BOX_LEAST = 1 / 300;
+
+const DEPTH_MOST = 9;
+
+/** What holds less than this share of its parent's bytes is one row, until somebody opens it. */
+const SMALL_SHARE = 0.01;
+
+/** @typedef {{node: number, level: number, small: number[]}} TreeRow a node, or the small children of one */
+/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} TreeLine */
+
+/** @returns {TreeLine} */
+function makeLine() {
+    const row = make("div", "row");
+    const what = make("span", "what");
+    const cell = (/** @type {string} */ name) => {
+        const made = make("span", `number ${name}`);
+        made.setAttribute("role", "gridcell");
+        return made;
+    };
+    what.setAttribute("role", "rowheader");
+    const [fold, swatch, text, bar] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text"), make("i", "bar")];
+    what.append(fold, swatch, text, bar);
+    const [bytes, share, count] = [cell("bytes"), cell("share"), cell("count")];
+    row.append(what, bytes, share, count);
+    return { element: row, what, fold, swatch, text, bar, bytes, share, count };
+}
+
+/** @param {HTMLElement} box */
+export function createTree(box) {
+    const title = make("h2", "", "");
+    const total = make("p", "panel-total");
+    const directions = make("div", "segmented");
+    directions.setAttribute("role", "group");
+    directions.setAttribute("aria-label", "Direction of the tree");
+    const buttons = /** @type {const} */ (["callees", "callers"]).map((direction) => {
+        const button = make("button", "", direction === "callees" ? "Callers first" : "Call sites first");
+        button.type = "button";
+        button.addEventListener("click", () => change({ treeDirection: direction }));
+        directions.append(button);
+        return { button, direction };
+    });
+    const head = make("div", "panel-head");
+    head.append(title, directions, total);
+    const icicle = make("div", "icicle");
+    const scroll = make("div", "scroll list colored");
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "grid");
+    scroll.setAttribute("aria-label", "Tree of callers");
+    const headRow = make("div", "list-head");
+    headRow.setAttribute("role", "rowgroup");
+    const names = make("div", "row");
+    names.setAttribute("role", "row");
+    for (const [name, kind] of [["Called", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"]]) {
+        const cell = make("span", kind, name);
+        cell.setAttribute("role", "columnheader");
+        names.append(cell);
+    }
+    headRow.append(names);
+    const body = make("div", "list-rows");
+    body.id = "tree-rows";
+    body.setAttribute("role", "rowgroup");
+    scroll.append(headRow, body);
+    box.replaceChildren(head, icicle, scroll);
+
+    let asked = "";
+    /** @type {record_node[]} */
+    let nodes = [];
+    /** @type {Set<number>} */
+    let open = new Set();
+    /** @type {Set<number>} */
+    let opened = new Set();
+    /** @type {TreeRow[]} */
+    let rows = [];
+
+    const list = new VirtualList(scroll, body, {
+        make: makeLine,
+        fill: (line, index) => fillLine(line, rows[index]),
+        choose: (index) => choose(rows[index]),
+        redraw: () => invalidate(LIST),
+    });
+
+    /** @param {number} index */
+    const node = (index) => (nodes[index] ??= view.c.node(index));
+
+    /** Rows of a node's children, the small ones in one. @param {number} parent @param {number} level */
+    const addChildren = (parent, level) => {
+        const { first_child, children, bytes } = node(parent);
+        /** @type {number[]} */
+        const small = [];
+        for (let i = first_child; i < first_child + children; i++) {
+            if (node(i).bytes < bytes * SMALL_SHARE && children > 3 && !opened.has(parent)) small.push(i);
+            else addNode(i, level);
+        }
+        if (small.length) rows.push({ node: parent, level, small });
+    };
+    /** @param {number} index @param {number} level */
+    const addNode = (index, level) => {
+        rows.push({ node: index, level, small: [] });
+        if (open.has(index)) addChildren(index, level + 1);
+    };
+    const renew = () => {
+        rows = [];
+        addChildren(0, 0);
+    };
+
+    /** @param {TreeLine} line @param {TreeRow} row */
+    const fillLine = (line, row) => {
+        const { frame, children } = node(row.node);
+        const many = row.small.length > 0;
+        const sum = many ? row.small.reduce((all, i) => ({ bytes: all.bytes + node(i).bytes, count: all.count + node(i).count }), { bytes: 0, count: 0 }) : node(row.node);
+        const whole = node(0).bytes;
+        line.what.style.paddingLeft = `${row.level * 14}px`;
+        setText(line.fold, many ? "\u25b8" : children === 0 ? "" : open.has(row.node) ? "\u25be" : "\u25b8");
+        setText(line.text, many ? `${formatPlural(row.small.length, "row")} below 1 %` : session.siteText(frame));
+        line.what.title = line.text.textContent ?? "";
+        line.swatch.hidden = many;
+        line.swatch.style.background = session.siteColor(frame, isDark());
+        line.bar.style.background = many ? "" : session.siteColor(frame, isDark());
+        line.bar.style.setProperty("--part", String(whole ? sum.bytes / whole : 0));
+        setText(line.bytes, formatBytes(sum.bytes));
+        line.bytes.title = formatExactBytes(sum.bytes);
+        setText(line.share, formatShare(sum.bytes, whole));
+        setText(line.count, formatCount(sum.count));
+        const focused = !many && state.focus?.by === "frame" && state.focus.id === frame;
+        line.element.classList.toggle("focused", focused);
+        line.element.setAttribute("aria-selected", String(focused));
+        line.element.setAttribute("aria-expanded", String(open.has(row.node)));
+    };
+
+    /** Opens or closes a row; what goes through its frame is highlighted. @param {TreeRow} row */
+    const choose = (row) => {
+        if (row.small.length) opened.add(row.node);
+        else {
+            if (open.has(row.node)) open.delete(row.node);
+            else open.add(row.node);
+            change({ focus: { by: "frame", id: node(row.node).frame }, selected: null });
+        }
+        renew();
+        invalidate(LIST);
+    };
+
+    const drawIcicle = () => {
+        icicle.replaceChildren();
+        const whole = node(0).bytes;
+        let depth = 0;
+        /** @param {number} index @param {number} from @param {number} level */
+        const add = (index, from, level) => {
+            const { first_child, children, frame, bytes } = node(index);
+            const width = bytes / whole;
+            if (width < BOX_LEAST || level > DEPTH_MOST) return;
+            depth = Math.max(depth, level);
+            const text = index === 0 ? "everything" : session.siteText(frame);
+            const part = make("button", "icicle-box", width > 0.08 ? text : "");
+            part.type = "button";
+            part.tabIndex = -1;
+            part.title = `${text}: ${formatBytes(bytes)} (${formatShare(bytes, whole)})`;
+            part.style.left = `${from * 100}%`;
+            part.style.width = `${width * 100}%`;
+            part.style.top = `${level * 22}px`;
+            if (index) part.style.background = session.siteColor(frame, isDark());
+            part.classList.toggle("icicle-root", index === 0);
+            part.addEventListener("click", () => change({ focus: index === 0 ? null : { by: "frame", id: frame }, selected: null }));
+            icicle.append(part);
+            let at = from;
+            for (let i = first_child; i < first_child + children; i++) {
+                add(i, at, level + 1);
+                at += node(i).bytes / whole;
+            }
+        };
+        if (whole > 0) add(0, 0, 0);
+        icicle.style.height = whole > 0 ? `${(depth + 1) * 22}px` : "0";
+    };
+
+    /** The moment or the range that the tree is of. @returns {import("./questions.js").About} */
+    const about = () => {
+        const { from, to } = state.range ? { from: Math.ceil(state.range.from), to: Math.ceil(state.range.to) } : { from: 0, to: 0 };
+        if (state.range && state.axis === "events" && to > from) return { from, to, what: { born: "allocated", freed: "freed", peak: "peak" }[state.rangeOf] };
+        return { at: heldMoment() };
+    };
+
+    const draw = () => {
+        const question = about();
+        const now = JSON.stringify([state.device, question, state.treeDirection, kept.version, isDark()]);
+        if (asked !== now) {
+            asked = now;
+            nodes = [];
+            askTree(view, question, state.treeDirection);
+            open = new Set();
+            opened = new Set();
+            // The way down to where the memory divides is open.
+            for (let at = 0, level = 0; level < 6 && node(at).children > 0; level++) {
+                at = node(at).first_child;
+                open.add(at);
+                if (node(at).bytes < node(0).bytes * 0.3) break;
+            }
+            renew();
+            drawIcicle();
+            list.restart();
+        }
+        const { bytes, count } = node(0);
+        setText(title, "at" in question ? (question.at === view.facts.peak_event ? "At the peak" : "At the marked moment") : "In the selection");
+        setText(total, `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}${"at" in question && view.facts.events ? ` \u00b7 ${momentText(Number(question.at))}` : ""}`);
+        for (const { button, direction } of buttons) button.setAttribute("aria-pressed", String(state.treeDirection === direction));
+        scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
+        list.draw(rows.length);
+    };
+
+    scroll.addEventListener("keydown", (event) => {
+        const row = rows[list.active];
+        if (!row || row.small.length || !(event.key === "ArrowRight" || event.key === "ArrowLeft")) return;
+        const wanted = event.key === "ArrowRight";
+        if (open.has(row.node) !== wanted) choose(row);
+        event.preventDefault();
+        event.stopPropagation();
+    });
+    return { id: "tree", draw, keys: { c: () => change({ treeDirection: state.treeDirection === "callees" ? "callers" : "callees" }) } };
+}

@@ -1,0 +1,160 @@
+// Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
+import { goToView } from "./address.js";
+import { oomParts } from "./oom_card.js";
+import { askFindings, askSteps } from "./questions.js";
+import { stackAsText } from "./stack.js";
+import { capacityBytes, change, session, view } from "./state.js";
+import { copyText, formatBytes, formatCount, formatPlural, make } from "./text.js";
+
+const STEPS_SHOWN = 12;
+
+const OPEN_MOST = 3;
+
+/** @type {Record<string, string>} */
+const KIND_TITLES = {
+    out_of_memory: "Out of memory", leak: "Leak", growing_buffer: "Growing buffer", gradients_kept: "Gradients kept", held_over: "Held over",
+    kept_per_layer: "Kept per layer", fragmentation: "Fragmentation", retry_flush: "Nearly out of memory", cache_churn: "Cache churn",
+    private_pool_held: "Private pool", stops_at_peak: "Stops at its peak", starts_late: "Starts late",
+};
+
+/** @type {Record<string, string>} */
+const STEPS_FROM = { annotations: "annotations", optimizer: "optimizer steps", backward: "backward passes", repetition: "what repeats" };
+
+/** @param {string} text @param {() => void} act @param {boolean} [first] */
+function actionButton(text, act, first) {
+    const button = make("button", first ? "quiet first-action" : "quiet", text);
+    button.type = "button";
+    button.addEventListener("click", act);
+    return button;
+}
+
+/** Bytes of a call site alive at the end of each step, the new part of each red. @param {number} site */
+function stepBars(site) {
+    const steps = askSteps(view).slice(-STEPS_SHOWN);
+    if (steps.length < 2) return [];
+    const bytes = steps.map(({ to }) => view.c.site_sum(site, to - 1).bytes);
+    const most = Math.max(...bytes);
+    if (most === 0) return [];
+    const bars = make("div", "step-bars");
+    bars.setAttribute("role", "img");
+    bars.setAttribute("aria-label", `Alive at the end of each step: ${bytes.map((value, i) => `${steps[i].name} ${formatBytes(value)}`).join(", ")}`);
+    steps.forEach(({ name }, i) => {
+        const column = make("div", "step-column");
+        const bar = make("div", "step-bar");
+        const old = i === 0 ? 0 : Math.min(bytes[i], bytes[i - 1]);
+        bar.style.height = `${(bytes[i] / most) * 56}px`;
+        bar.style.setProperty("--new", `${bytes[i] ? ((bytes[i] - old) / bytes[i]) * 100 : 0}%`);
+        column.append(make("span", "step-value", formatBytes(bytes[i])), bar, make("span", "step-name", name));
+        bars.append(column);
+    });
+    return [bars];
+}
+
+/** @param {PageFinding} finding @param {record_finding} record */
+function findingBody(finding, record) {
+    const picture = finding.kind === "leak" || finding.kind === "growing_buffer" || finding.kind === "gradients_kept" ? stepBars(record.site) : [];
+    return [...picture, make("p", "", finding.detail)];
+}
+
+/** What to do about a finding. @param {PageFinding} finding @param {record_finding} record */
+function findingActions(finding, record) {
+    const row = make("p", "card-actions");
+    const show = finding.count > 0 ? `Show the ${formatCount(finding.count)}` : "Show";
+    row.append(actionButton(show, () => goToView(finding.view), true));
+    const steps = finding.per && askSteps(view).length > 1;
+    if (steps) row.append(actionButton("Compare steps", () => change({ tab: "compare", compareA: "s0", compareB: `s${askSteps(view).length - 1}`, compareWhat: "kept" })));
+    const stack = record.stack ? `\n${stackAsText(record.stack)}` : "";
+    row.append(actionButton("Copy", () => void copyText(`${finding.title}. ${finding.detail}${stack}\n`)));
+    return row;
+}
+
+/** A title as a headline: without the kind, which stands above it, and with a capital. @param {string} title */
+function titleText(title) {
+    const text = title.replace(/^(nearly )?out of memory: /, "");
+    // A call site keeps its spelling.
+    return text === title ? title : text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string} title @param {boolean} open */
+function makeCard(kind, severity, confidence, figure, title, open) {
+    const card = make("details", `card card-${severity}`);
+    card.open = open;
+    const summary = make("summary");
+    const head = make("span", "card-head");
+    head.append(make("b", "card-kind", KIND_TITLES[kind] ?? kind), make("span", "card-sure", confidence), make("span", "card-figure", figure));
+    summary.append(head, make("span", "card-title", titleText(title)));
+    card.append(summary);
+    return card;
+}
+
+/** @param {PageFinding} finding @param {number} index @param {boolean} open */
+function oomCard(finding, index, open) {
+    const last = oomParts(view.facts.ooms - 1, capacityBytes());
+    const card = makeCard(finding.kind, "high", finding.confidence, last.when, last.title, open);
+    const actions = make("p", "card-actions");
+    actions.append(
+        actionButton("Show", () => goToView(finding.view), true),
+        actionButton("Who held it", () => change({ tab: "who", moment: last.event, range: null })),
+    );
+    if (last.stack) actions.append(actionButton("Stack", () => change({ focus: { by: "stack", id: last.stack }, selected: null })));
+    card.append(...last.body, make("p", "card-advice", finding.detail), actions);
+    card.dataset.index = String(index);
+    return card;
+}
+
+/** @param {PageFinding} finding @param {number} index @param {boolean} open */
+function findingCard(finding, index, open) {
+    if (finding.kind === "out_of_memory" && view.facts.ooms > 0) return oomCard(finding, index, open);
+    const record = view.c.finding(index);
+    const figure = finding.per ? `${formatBytes(finding.per.bytes)} a ${finding.per.unit}` : finding.bytes > 0 ? formatBytes(finding.bytes) : "";
+    const card = makeCard(finding.kind, finding.severity, finding.confidence, figure, finding.title, open);
+    // What a card holds is made when it is first opened: bars of every step are not free.
+    const fill = () => {
+        if (card.childElementCount === 1) card.append(...findingBody(finding, record), findingActions(finding, record));
+    };
+    if (open) fill();
+    card.addEventListener("toggle", fill);
+    return card;
+}
+
+/** What was judged, and what could not be: no text reassures about the rest. @param {number} count of findings */
+function judgedLines(count) {
+    const { turns, phases } = view.c.judged();
+    const growth = session.decode(view.c.growth_judged());
+    const from = STEPS_FROM[session.decode(view.c.steps_from())];
+    const lines = [count === 0 ? "Nothing found in what could be judged." : ""];
+    if (growth === "judged") lines.push(`Growth was judged over ${formatPlural(turns, "step")}${from ? ` (from ${from})` : ""}.`);
+    else if (growth === "no_stacks") lines.push("Growth was not judged: the file has no stacks.");
+    else lines.push(`Growth was not judged: the recording has ${turns ? formatPlural(turns, "step") : "no steps that can be told"}. Three or more would tell.`);
+    if (!phases) lines.push("Forward, backward and optimizer could not be told apart, so gradients and layers were not judged.");
+    return lines.filter(Boolean);
+}
+
+/** @param {HTMLElement} box */
+export function createWhy(box) {
+    let drawn = "";
+    const draw = () => {
+        const asked = String(view.device);
+        if (drawn === asked) return;
+        drawn = asked;
+        const findings = askFindings(view);
+        const cards = findings.map((finding, i) => findingCard(finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)));
+        const foot = make("div", "why-foot");
+        foot.append(...judgedLines(findings.length).map((line) => make("p", "", line)));
+        box.replaceChildren(...cards, foot);
+    };
+    const step = (/** @type {number} */ by) => {
+        const cards = Array.from(box.querySelectorAll("summary"));
+        const at = cards.findIndex((card) => card === document.activeElement);
+        cards[Math.min(cards.length - 1, Math.max(0, at + by))]?.focus();
+    };
+    box.addEventListener("keydown", (event) => {
+        if (!(event.target instanceof HTMLElement) || event.target.tagName !== "SUMMARY") return;
+        if (event.key === "ArrowDown") step(1);
+        else if (event.key === "ArrowUp") step(-1);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+    });
+    return { id: "why", draw, count: () => view.c.judged().findings };
+}
