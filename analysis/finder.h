@@ -90,23 +90,12 @@ void tell_saving(struct telling *telling, const char *without);
 void tell_moment(struct telling *telling, uint32_t moment);
 
 /* One of each per kind; false only without memory. */
-#define FINDING_FILE(name)                                \
+#define FINDING_FILE(kind, name)                          \
     void finding_##name##_find(struct finder *finder);    \
     void finding_##name##_title(struct telling *telling); \
     void finding_##name##_detail(struct telling *telling);
 
-FINDING_FILE(out_of_memory)
-FINDING_FILE(leak)
-FINDING_FILE(growing_buffer)
-FINDING_FILE(gradients_kept)
-FINDING_FILE(held_over)
-FINDING_FILE(kept_per_layer)
-FINDING_FILE(fragmentation)
-FINDING_FILE(retry_flush)
-FINDING_FILE(cache_churn)
-FINDING_FILE(private_pool_held)
-FINDING_FILE(stops_at_peak)
-FINDING_FILE(starts_late)
+STRATA_FINDINGS(FINDING_FILE)
 
 #undef FINDING_FILE
 

@@ -8,20 +8,27 @@
 #include "base/words.h"
 #include "layout/timeline.h"
 
+/* Every kind, in the order in which they are looked for: leaks and growing buffers before what they explain, since what
+ * is blamed once is not blamed again. A new kind is its file, finding_NAME.c, and its line here. */
+#define STRATA_FINDINGS(X)                  \
+    X(OUT_OF_MEMORY, out_of_memory)         \
+    X(LEAK, leak)                           \
+    X(GROWING_BUFFER, growing_buffer)       \
+    X(GRADIENTS_KEPT, gradients_kept)       \
+    X(HELD_OVER, held_over)                 \
+    X(KEPT_PER_LAYER, kept_per_layer)       \
+    X(FRAGMENTATION, fragmentation)         \
+    X(RETRY_FLUSH, retry_flush)             \
+    X(CACHE_CHURN, cache_churn)             \
+    X(PRIVATE_POOL_HELD, private_pool_held) \
+    X(STOPS_AT_PEAK, stops_at_peak)         \
+    X(STARTS_LATE, starts_late)
+
 enum finding_kind {
-    FINDING_OUT_OF_MEMORY,
-    FINDING_LEAK,
-    FINDING_GROWING_BUFFER,
-    FINDING_GRADIENTS_KEPT,
-    FINDING_HELD_OVER,
-    FINDING_KEPT_PER_LAYER,
-    FINDING_FRAGMENTATION,
-    FINDING_RETRY_FLUSH,
-    FINDING_CACHE_CHURN,
-    FINDING_PRIVATE_POOL_HELD,
-    FINDING_STOPS_AT_PEAK,
-    FINDING_STARTS_LATE,
-    FINDING_KINDS
+#define STRATA_FINDING_KIND(kind, name) FINDING_##kind,
+    STRATA_FINDINGS(STRATA_FINDING_KIND)
+#undef STRATA_FINDING_KIND
+        FINDING_KINDS
 };
 
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };

@@ -7,23 +7,13 @@
 #include "base/sort.h"
 #include "layout/site.h"
 
-/* A new kind is its file, its line here and its name in enum finding_kind. Leaks and growing buffers come first: what
- * they blame is blamed once. */
-#define KIND(name) \
-    { #name, finding_##name##_find, finding_##name##_title, finding_##name##_detail }
+#define KIND(kind, name) {#name, finding_##name##_find, finding_##name##_title, finding_##name##_detail},
 static const struct kind {
     const char *name;
     void (*find)(struct finder *finder);
     void (*title)(struct telling *telling);
     void (*detail)(struct telling *telling);
-} kinds[FINDING_KINDS] = {
-    [FINDING_OUT_OF_MEMORY] = KIND(out_of_memory),   [FINDING_LEAK] = KIND(leak),
-    [FINDING_GROWING_BUFFER] = KIND(growing_buffer), [FINDING_GRADIENTS_KEPT] = KIND(gradients_kept),
-    [FINDING_HELD_OVER] = KIND(held_over),           [FINDING_KEPT_PER_LAYER] = KIND(kept_per_layer),
-    [FINDING_FRAGMENTATION] = KIND(fragmentation),   [FINDING_RETRY_FLUSH] = KIND(retry_flush),
-    [FINDING_CACHE_CHURN] = KIND(cache_churn),       [FINDING_PRIVATE_POOL_HELD] = KIND(private_pool_held),
-    [FINDING_STOPS_AT_PEAK] = KIND(stops_at_peak),   [FINDING_STARTS_LATE] = KIND(starts_late),
-};
+} kinds[FINDING_KINDS] = {STRATA_FINDINGS(KIND)};
 
 const char *finding_kind_name(enum finding_kind kind) {
     return kinds[kind].name;

@@ -12,10 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct verb *const verbs[] = {&verb_html, &verb_png,   &verb_report, &verb_batch,
-                                           &verb_diff, &verb_check, &verb_whatif};
-
-enum { N_VERBS = sizeof verbs / sizeof verbs[0] };
+#define VERB_ENTRY(BIT, name) &verb_##name,
+static const struct verb *const verbs[N_VERBS] = {STRATA_VERBS(VERB_ENTRY)};
 
 /* Where a standard descriptor was closed when we were started, messages must not end up in a file that we open. Each is
  * filled with one that fails when it is used. */
@@ -57,8 +55,8 @@ static int help_print(void) {
            "Turns a PyTorch memory snapshot (torch.cuda.memory._dump_snapshot) into a picture.\n"
            "Nothing in the snapshot is executed, nothing is fetched from the network.\n\nVerbs:\n");
     for (size_t i = 0; i < N_VERBS; i++)
-        printf("  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
-    printf("  %-10s%s\n", verb_html_too, "the same as html");
+        printf("  %-12s%s\n", verbs[i]->name, verbs[i]->summary);
+    printf("  %-12s%s\n", verb_html_too, "the same as html");
     printf("\nstrata VERB -h lists the options of a verb; -V prints the version.\n"
            "SNAPSHOT is a file, or - for standard input.\n\nExamples:\n"
            "  strata snapshot.pickle                      writes snapshot.html\n"

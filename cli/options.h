@@ -11,14 +11,29 @@
 #include "render/raster/raster.h"
 #include "render/report/report.h"
 
+/* Every verb, in the order of the help. A new one is its file, cmd_NAME.c, and its line here; options.c says which options
+ * it takes. */
+#define STRATA_VERBS(X) \
+    X(HTML, html)       \
+    X(PNG, png)         \
+    X(REPORT, report)   \
+    X(BATCH, batch)     \
+    X(DIFF, diff)       \
+    X(WHATIF, whatif)   \
+    X(CHECK, check)
+
+enum verb_number {
+#define STRATA_VERB_NUMBER(verb, name) VERB_NUMBER_##verb,
+    STRATA_VERBS(STRATA_VERB_NUMBER)
+#undef STRATA_VERB_NUMBER
+        N_VERBS
+};
+
+/* One bit each, for the table of options. */
 enum verb_bit {
-    VERB_HTML = 1,
-    VERB_PNG = 2,
-    VERB_REPORT = 4,
-    VERB_BATCH = 8,
-    VERB_WHATIF = 16,
-    VERB_DIFF = 64,
-    VERB_CHECK = 128
+#define STRATA_VERB_BIT(verb, name) VERB_##verb = 1 << VERB_NUMBER_##verb,
+    STRATA_VERBS(STRATA_VERB_BIT)
+#undef STRATA_VERB_BIT
 };
 
 /* Which moments of two recordings are compared. */
