@@ -17,6 +17,13 @@ static bool releases_of(struct finder *finder, struct releases *releases) {
     return !finder->failed;
 }
 
+/* With Python frames only, backward has no stack, but a program that empties the cache has. */
+static bool is_retry(const struct finder *finder, const struct release_group *group) {
+    bool backward = finder->verdicts->runs.stacks == STACKS_PYTHON && group->stack == 0 &&
+                    (group->taken_bytes != 0 || group->out_of_memory);
+    return group->cause == RELEASE_RETRY || (backward && group->cause != RELEASE_COLLECTED);
+}
+
 /* ---- retry_flush: figure [0] flushes, [1] bytes given back in all, [2] bytes of the largest, [3] out-of-memory events
  * behind one ---- */
 
@@ -28,7 +35,7 @@ void finding_retry_flush_find(struct finder *finder) {
         return;
     for (uint32_t i = 0; i < releases.count; i++) {
         const struct release_group *group = &releases.group[i];
-        if (group->cause != RELEASE_RETRY)
+        if (!is_retry(finder, group))
             continue;
         finding.figure[0]++;
         finding.figure[1] += group->bytes;
@@ -97,7 +104,7 @@ void finding_cache_churn_find(struct finder *finder) {
     for (uint32_t i = 0; i < releases.count; i++) {
         const struct release_group *group = &releases.group[i];
         uint32_t end = i + 1 < releases.count ? releases.group[i + 1].first : device->n_segment_events;
-        if (group->cause != RELEASE_EXPLICIT)
+        if (group->cause != RELEASE_EXPLICIT || is_retry(finder, group))
             continue;
         finding.figure[0]++;
         finding.figure[1] += group->bytes;

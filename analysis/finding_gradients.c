@@ -1,8 +1,9 @@
 /*
  * Gradients that are alive when a forward begins: a zero_grad that is missing, comes too late, or is left out on purpose.
  *
- * What the peak would be without them is exact where the turn's backward makes what takes their place: in a run that
- * sets gradients to None, that very allocation would have been kept.
+ * What the peak would be without them is exact where the turn's backward makes what takes their place, the j-th of the
+ * same stack and size as the kept one was in its own turn: in a run that sets gradients to None, that very allocation
+ * would have been kept.
  *
  *     kept gradient   |-------F--------B..........       F: the forward begins, B: backward makes the j-th of the same
  *     the new one                      |---|             stack and size, which is added to the kept one and goes
@@ -18,7 +19,8 @@
 enum { PAIRS_MOST = 8 << 20 /* gradients times turns that are followed one by one */ };
 
 struct gradients {
-    uint32_t *alive; /* lives of gradients that are not yet gone, rising */
+    uint32_t *alive; /* lives of gradients that are not yet gone */
+    uint32_t *nth;   /* [lives.count - preexisting] place among those of stack and size in its own turn */
     uint32_t n_alive;
     struct sort_row *old, *new, *spare; /* of one turn, by size and stack */
     uint8_t *counted;                   /* [lives.count - preexisting] is in a forward's sum */
@@ -53,25 +55,14 @@ static int rows_compare(const struct lives *lives, const struct sort_row *a, con
     return x < y ? -1 : x > y;
 }
 
-/* How many of the rows from `at` on are equal to the first. */
-static uint32_t rows_equal(const struct lives *lives, const struct sort_row *rows, uint32_t at,
-                           uint32_t count) {
-    uint32_t end = at;
-    while (end < count && rows_compare(lives, &rows[at], &rows[end]) == 0)
-        end++;
-    return end - at;
-}
-
-/* Without stacks, sizes alone tell what takes a gradient's place. The loss's gradient may have a parameter's size by
- * chance; parameters' own come after it. */
-static uint32_t chance_skip(const struct lives *lives, const struct gradients *own, uint32_t i,
-                            uint32_t n_old, uint32_t at, uint32_t n_new) {
-    if (lives->stack[own->old[i].value] != 0 ||
-        (i > 0 && rows_compare(lives, &own->old[i - 1], &own->old[i]) == 0) || at == n_new ||
-        rows_compare(lives, &own->new[at], &own->old[i]) != 0)
-        return 0;
-    uint32_t old = rows_equal(lives, own->old, i, n_old), new = rows_equal(lives, own->new, at, n_new);
-    return new > old ? new - old : 0;
+/* What a turn's backward makes, by stack, size and life, into own->new; returns how many. */
+static uint32_t turn_rows(struct finder *finder, struct gradients *own, const struct turn *turn) {
+    uint32_t n = 0;
+    for (uint32_t k = turn->first; k < turn->end; k++)
+        if (finder->verdicts->runs.letter[finder->lives->preexisting + k] == PHASE_BACKWARD)
+            own->new[n++].value = finder->lives->preexisting + k;
+    rows_sort(finder->lives, own->new, own->spare, n);
+    return n;
 }
 
 /* Takes the kept gradients out from the forward until what takes their place goes. */
@@ -79,19 +70,16 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
                         uint32_t forward) {
     const struct lives *lives = finder->lives;
     uint32_t from = lives->birth[lives->preexisting + forward], backward = backward_of(finder, turn, forward);
-    uint32_t n_old = 0, n_new = 0, at = 0;
+    uint32_t n_old = 0, n_new = 0, group = 0;
     for (uint32_t i = 0; i < own->n_alive; i++)
         own->old[n_old++].value = own->alive[i];
-    for (uint32_t k = forward; k < turn->end; k++)
-        if (finder->verdicts->runs.letter[lives->preexisting + k] == PHASE_BACKWARD)
-            own->new[n_new++].value = lives->preexisting + k;
+    n_new = turn_rows(finder, own, turn);
     rows_sort(lives, own->old, own->spare, n_old);
-    rows_sort(lives, own->new, own->spare, n_new);
     for (uint32_t i = 0; i < n_old; i++) {
         uint32_t life = own->old[i].value, to = lives->death[life];
-        while (at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) < 0)
-            at++;
-        at += chance_skip(lives, own, i, n_old, at, n_new);
+        while (group < n_new && rows_compare(lives, &own->new[group], &own->old[i]) < 0)
+            group++;
+        uint32_t at = group + own->nth[life - lives->preexisting];
         bool replaced = at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) == 0;
         if (to > backward && replaced) {
             uint32_t place = lives->death[own->new[at].value];
@@ -100,7 +88,6 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
             to = backward;
             own->at_least = true;
         }
-        at += replaced;
         finder_remove(finder, from, to, lives->size[life]);
     }
 }
@@ -141,10 +128,12 @@ static void turn_measure(struct finder *finder, struct gradients *own, const str
 }
 
 static void gradients_add(struct finder *finder, struct gradients *own, const struct turn *turn) {
-    for (uint32_t k = turn->first; k < turn->end; k++) {
-        uint32_t life = finder->lives->preexisting + k;
-        if (finder->verdicts->category[life] == CATEGORY_GRADIENT &&
-            finder->verdicts->runs.letter[life] == PHASE_BACKWARD)
+    uint32_t n = turn_rows(finder, own, turn), nth = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t life = own->new[i].value;
+        nth = i > 0 && rows_compare(finder->lives, &own->new[i - 1], &own->new[i]) == 0 ? nth + 1 : 0;
+        own->nth[life - finder->lives->preexisting] = nth;
+        if (finder->verdicts->category[life] == CATEGORY_GRADIENT)
             own->alive[own->n_alive++] = life;
     }
 }
@@ -155,12 +144,13 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
     for (uint32_t i = finder->lives->preexisting; i < finder->lives->count; i++)
         n_backward += finder->verdicts->runs.letter[i] == PHASE_BACKWARD;
     *own = (struct gradients){.alive = arena_column(finder->arena, n_backward, sizeof *own->alive),
+                              .nth = arena_column(finder->arena, n, sizeof *own->nth),
                               .old = arena_column(finder->arena, n_backward, sizeof *own->old),
                               .new = arena_column(finder->arena, n_backward, sizeof *own->new),
                               .spare = arena_column(finder->arena, n_backward, sizeof *own->spare),
                               .counted = arena_column(finder->arena, n, 1)};
-    if (own->alive == NULL || own->old == NULL || own->new == NULL || own->spare == NULL ||
-        own->counted == NULL)
+    if (own->alive == NULL || own->nth == NULL || own->old == NULL || own->new == NULL ||
+        own->spare == NULL || own->counted == NULL)
         return false;
     for (uint32_t i = 0; i < n; i++)
         own->counted[i] = 0;
@@ -172,6 +162,7 @@ static void gradients_drop(struct gradients *own, struct finder *finder) {
     ARENA_DROP(finder->arena, own->spare);
     ARENA_DROP(finder->arena, own->new);
     ARENA_DROP(finder->arena, own->old);
+    ARENA_DROP(finder->arena, own->nth);
     ARENA_DROP(finder->arena, own->alive);
 }
 

@@ -17,7 +17,7 @@ enum {
 /* What of a key's allocations stays. */
 struct kept {
     uint32_t first_turn, last_turn, n_turns; /* that keep one */
-    uint32_t last_life;
+    uint32_t first_life, last_life;
     uint64_t bytes;
 };
 
@@ -74,9 +74,10 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
             n_made += kept->n_turns > 0;
             continue;
         }
-        if (kept->n_turns == 0)
+        if (kept->n_turns == 0) {
             kept->first_turn = walk.turn;
-        else if (walk.turn - kept->last_turn > longest)
+            kept->first_life = walk.last_kept;
+        } else if (walk.turn - kept->last_turn > longest)
             longest = walk.turn - kept->last_turn;
         kept->last_turn = walk.turn;
         kept->last_life = walk.last_kept;
@@ -84,6 +85,10 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
         kept->n_turns++;
         n_made++;
     }
+    /* Of two, the first is freed behind the last allocation and the second is not: it is held over. */
+    const uint32_t *let_go = finder->lives->request;
+    if (kept->n_turns == 2 && let_go[kept->first_life] < let_go[kept->last_life])
+        return false;
     if (kept->n_turns < 2 || freed_before || (uint64_t)kept->n_turns * 10 < (uint64_t)n_made * 8)
         return false;
     uint64_t span = kept->last_turn - kept->first_turn, n = kept->n_turns - 1;

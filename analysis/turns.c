@@ -192,6 +192,25 @@ static bool has_forward_from(const struct phase_runs *runs, uint32_t from) {
     return false;
 }
 
+/* What comes behind the last turn's optimizer came behind that of every turn before, too: where turns begin with the
+ * same, it is the end of the one before. False: no memory. */
+static bool begins_move(const struct phase_runs *runs, const struct timeline *timeline, uint32_t *begin,
+                        uint32_t count, uint32_t last, struct arena *arena) {
+    const uint32_t *stack = timeline->device->lives.stack + runs->first_life;
+    const uint8_t *letter = runs->letter + runs->first_life;
+    uint8_t *behind = arena_column(arena, timeline->trace->stacks.count, sizeof *behind);
+    if (behind == NULL)
+        return false;
+    bytes_zero(behind, timeline->trace->stacks.count);
+    for (uint32_t k = last; k < runs->n_lives; k++)
+        behind[stack[k]] = 1;
+    for (uint32_t i = 1; i < count; i++)
+        while (begin[i] + 1 < begin[i + 1] && letter[begin[i]] == PHASE_HOST && behind[stack[begin[i]]])
+            begin[i]++;
+    ARENA_DROP(arena, behind);
+    return true;
+}
+
 /* A short rest without a forward belongs to the last turn; a longer one is an open turn. False: no memory. */
 static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                           struct turn_ends *ends, enum turns_source source, struct arena *arena) {
@@ -206,6 +225,8 @@ static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, co
         begin[i + 1] = ends->end[i];
     turns->source = source;
     turns->closed = rest == 0 || ((uint64_t)rest * 10 < mean && !has_forward_from(runs, last));
+    if (turns->closed && rest > 0 && !begins_move(runs, timeline, begin, n, last, arena))
+        return false;
     return turns_settle(turns, runs, timeline, begin, turns->closed ? n : n + 1, runs->n_lives, arena);
 }
 
