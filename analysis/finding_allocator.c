@@ -65,11 +65,15 @@ void finding_retry_flush_title(struct telling *telling) {
 
 void finding_retry_flush_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "The device had no memory left, so the allocator gave back what it had cached, ");
-    tell_things(telling, finding->figure[0], "time");
-    tell(telling, " (");
-    tell_bytes(telling, finding->figure[1]);
-    tell(telling, " in all), and waited for the device each time.");
+    tell(telling, "The device had no memory left, so the allocator gave back what it had cached");
+    if (finding->figure[0] > 1) {
+        tell(telling, ", ");
+        tell_things(telling, finding->figure[0], "time");
+        tell(telling, " (");
+        tell_bytes(telling, finding->figure[1]);
+        tell(telling, " in all), and waited for the device each time.");
+    } else
+        tell(telling, " and waited for the device.");
     if (finding->figure[3] != 0)
         tell(telling, " It was not enough: an out-of-memory error follows.");
     else

@@ -241,7 +241,7 @@ void finding_gradients_kept_detail(struct telling *telling) {
     tell_things(telling, finding->figure[2], telling_unit(telling));
     tell(telling, "; ");
     tell_bytes(telling, finding->bytes);
-    tell(telling, " of them is in the peak.");
+    tell(telling, " of them are in the peak.");
     tell_saving(telling, finding->figure[3] && finding->saves != 0
                              ? "Set to None before the forward, at the least"
                              : "Set to None before the forward,");

@@ -208,8 +208,7 @@ void finding_held_over_title(struct telling *telling) {
     tell_bytes(telling, finding->per_bytes);
     tell(telling, " of one ");
     tell(telling, telling_unit(telling));
-    tell(telling, finding->n_sites > 1 ? " are still held while the next is made"
-                                       : " are still held while the next is made");
+    tell(telling, " are still held while the next is made");
 }
 
 void finding_held_over_detail(struct telling *telling) {
@@ -221,13 +220,18 @@ void finding_held_over_detail(struct telling *telling) {
     tell(telling, finding->figure[1] == 1 ? " pair of " : " pairs of ");
     tell(telling, telling_unit(telling));
     tell(telling, "s the one before's result is alive while the next is made; ");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " of it is in the peak");
+    if (finding->bytes == 0)
+        tell(telling, "none of it");
+    else {
+        tell_bytes(telling, finding->bytes);
+        tell(telling, " of these results");
+    }
+    tell(telling, finding->bytes == 0 ? " is in the peak" : " are in the peak");
     if (finding->figure[2] != 0) {
         tell(telling, ", ");
         tell_bytes(telling, finding->figure[2]);
-        tell(telling, " of what is held are older than the recording");
+        tell(telling, " of what is held is older than the recording");
     }
     tell(telling, ".");
-    tell_saving(telling, "If the next one does not need it, and it is dropped first,");
+    tell_saving(telling, "If the next one does not need it and it is dropped first,");
 }

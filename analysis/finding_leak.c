@@ -99,10 +99,18 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
     return (uint64_t)finder->lives->birth[kept->last_life] * 2 >= begin + end;
 }
 
+/* CUDA graphs keep what they captured, each in a pool of its own, until they go. */
+static bool is_captured(const struct finder *finder, uint32_t key) {
+    const uint16_t *pool = finder->lives->pool;
+    uint16_t first = pool[finder->order[finder->start[key]]],
+             last = pool[finder->order[finder->start[key + 1] - 1]];
+    return first != last && first > POOL_DEFAULT && last > POOL_DEFAULT;
+}
+
 /* In repetition only the forward side tells turns. */
 static bool key_may_leak(const struct finder *finder, uint32_t key) {
     uint32_t from = finder->start[key];
-    if (from == finder->start[key + 1])
+    if (from == finder->start[key + 1] || is_captured(finder, key))
         return false;
     return finder->verdicts->turns.source != TURNS_REPETITION ||
            side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
@@ -286,7 +294,7 @@ void finding_leak_find(struct finder *finder) {
 void finding_leak_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->variant == LEAK_OF_GRAPH) {
-        tell(telling, "everything that these ");
+        tell(telling, "Everything that these ");
         tell(telling, telling_unit(telling));
         tell(telling, "s make is kept, ");
         tell_bytes(telling, finding->per_bytes);

@@ -118,13 +118,16 @@ void finding_starts_late_find(struct finder *finder) {
 
 void finding_starts_late_title(struct telling *telling) {
     tell_share(telling, telling->finding->figure[0], telling->verdicts->timeline->peak_bytes);
-    tell(telling, " of the peak are older than the recording");
+    tell(telling, " of the peak is older than the recording");
 }
 
 void finding_starts_late_detail(struct telling *telling) {
     tell_bytes(telling, telling->finding->figure[0]);
     tell(telling, " in ");
     tell_things(telling, telling->finding->count, "allocation");
-    tell(telling, " were there before the first event, so where they come from is not known. Put "
-                  "torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made.");
+    tell(telling, " were there before the first event, so where they come from is not known.");
+    tell(telling,
+         telling->verdicts->timeline->trace->kind == TRACE_SNAPSHOT
+             ? " Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made."
+             : " Begin the profile before the model is made.");
 }

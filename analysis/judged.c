@@ -11,6 +11,16 @@ static uint32_t leaks_count(const struct verdicts *verdicts) {
     return n;
 }
 
+/* Is there something without a stack to speak of? A memory timeline never has any. */
+static bool is_worth_saying(const struct verdicts *verdicts) {
+    const struct phase_runs *runs = &verdicts->runs;
+    bool backward = false;
+    for (uint32_t i = 0; i < runs->count; i++)
+        backward |= runs->run[i].side == SIDE_BACKWARD;
+    return verdicts->timeline->trace->kind != TRACE_MEMORY_TIMELINE &&
+           (runs->stacks != STACKS_PYTHON || backward);
+}
+
 static void say_stacks(struct words *words, const struct verdicts *verdicts) {
     static const char *const texts[] = {
         [STACKS_NONE] = "",
@@ -22,7 +32,8 @@ static void say_stacks(struct words *words, const struct verdicts *verdicts) {
                           "never freed is 'other'. Record with stacks='all' to see them.",
         [STACKS_MIXED] = "",
     };
-    words_say(words, texts[verdicts->runs.stacks]);
+    if (is_worth_saying(verdicts))
+        words_say(words, texts[verdicts->runs.stacks]);
 }
 
 static void say_source(struct words *words, const struct verdicts *verdicts) {
@@ -32,7 +43,7 @@ static void say_source(struct words *words, const struct verdicts *verdicts) {
         [TURNS_OPTIMIZER_MARKS] = ", by the ends of the annotations Optimizer.step",
         [TURNS_OPTIMIZER] = ", by what the optimizer allocates",
         [TURNS_BACKWARD] = ", by backward passes; where gradients are accumulated, several make one step",
-        [TURNS_REPETITION] = ", by the allocations, which repeat themselves",
+        [TURNS_REPETITION] = ", by allocations that come again and again",
     };
     words_say(words, texts[verdicts->turns.source]);
 }

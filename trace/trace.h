@@ -156,7 +156,7 @@ struct pool_id {
     uint64_t first, second; /* (0, 0): the default pool */
 };
 
-enum { POOL_UNKNOWN = 0 }; /* index into pools; 1 is the default pool */
+enum { POOL_UNKNOWN = 0, POOL_DEFAULT = 1 }; /* indices into pools */
 
 enum {
     ORDINAL_CPU = -1,          /* what a profiler says of the CPU's memory */
