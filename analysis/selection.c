@@ -73,7 +73,7 @@ uint64_t selection_headroom(const struct selection *selection, uint64_t top_byte
                             uint32_t end) {
     const struct timeline *timeline = &selection->timeline;
     uint64_t highest = timeline->live[timeline_peak_in(timeline, first, end)];
-    if (highest == 0 || highest > top_bytes / 3)
+    if (highest == 0 || top_bytes == 0 || highest > (top_bytes - 1) / 3)
         return top_bytes;
-    return highest + highest / 16 + 1;
+    return highest + (highest + 15) / 16;
 }

@@ -67,16 +67,24 @@ static int help_print(void) {
     return printed();
 }
 
-static int verb_run(const struct verb *verb, int n_words, char **words) {
-    struct settings settings;
-    switch (options_parse(verb, n_words, words, &settings)) {
+static int verb_run_settings(const struct verb *verb, enum options_result result,
+                             const struct settings *settings) {
+    switch (result) {
     case OPTIONS_RUN: break;
     case OPTIONS_HELP: options_print_help(verb); return printed();
     case OPTIONS_VERSION: return version_print();
     case OPTIONS_WRONG: return EXIT_CODE_USAGE;
     }
-    terminal_init(settings.quiet);
-    return verb->run(&settings);
+    terminal_init(settings->quiet);
+    return verb->run(settings);
+}
+
+static int verb_run(const struct verb *verb, int n_words, char **words) {
+    struct settings settings;
+    enum options_result result = options_parse(verb, n_words, words, &settings);
+    int code = verb_run_settings(verb, result, &settings);
+    options_release(&settings);
+    return code;
 }
 
 static int help_run(const char *name) {

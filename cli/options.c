@@ -240,7 +240,6 @@ static bool apply_budget(struct settings *settings, const char *value) {
     return settings->find_budget = true;
 }
 
-/* The list is as long as there are words at most, and lives as long as the program. */
 static bool apply_rule(struct settings *settings, const char *value) {
     const char **rules = realloc(settings->check_rules, (settings->n_rules + 1) * sizeof *rules);
     if (rules == NULL)
@@ -624,6 +623,12 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
                    verb->bit == VERB_BATCH ? "directory or snapshot" : "snapshot",
                    verb->bit == VERB_BATCH ? "" : " (- is standard input)");
     return wrong(verb);
+}
+
+void options_release(struct settings *settings) {
+    free((void *)settings->check_rules);
+    settings->check_rules = NULL;
+    settings->n_rules = 0;
 }
 
 /* ---- help ---- */

@@ -115,6 +115,9 @@ enum options_result {
 enum options_result options_parse(const struct verb *verb, int n_words, char **words,
                                   struct settings *settings);
 
+/* Frees what reading took; for every result of it. */
+void options_release(struct settings *settings);
+
 /* A colouring as --color-by names it. */
 const char *options_color_name(enum color_by color_by);
 

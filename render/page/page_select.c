@@ -15,6 +15,8 @@ place view_words(struct page_view *view, u32 slot, u32 nbytes) {
     struct page_query *query = query_at(view, slot);
     if (query == NULL)
         return 0;
+    if (slot == PAGE_FILTER)
+        view_filter_off(view); /* what it kept is given back */
     arena_release(&query->arena);
     *query = (struct page_query){.arena = query->arena};
     query->nbytes = nbytes;
@@ -86,6 +88,8 @@ i32 view_select(struct page_view *view, u32 slot) {
         view->filtered = true;
         view->keep = query->selection.keep;
         view->scene.keep = view->keep;
+        view->scene.timeline =
+            &query->selection.timeline; /* columns show the highest moments of what is kept */
     }
     return PAYLOAD_OK;
 }
@@ -94,6 +98,7 @@ void view_filter_off(struct page_view *view) {
     view->filtered = false;
     view->keep = NULL;
     view->scene.keep = NULL;
+    view->scene.timeline = view_timeline(view);
 }
 
 place view_kept(struct page_view *view) {
