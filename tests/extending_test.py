@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Adds an input format, a finding, a verb, a view of the page and a diagnostic to a copy of the sources, each with its
+file and exactly the lines that docs/extending.md names, builds the copy and uses what was added."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = ["CMakeLists.txt", "analysis", "base", "cli", "layout", "parser", "render", "scripts", "templates", "trace"]
+
+FILES = {
+    "parser/toy.h": """#ifndef STRATA_PARSER_TOY_H
+#define STRATA_PARSER_TOY_H
+#include "parser/cursor.h"
+bool toy_recognises(const uint8_t *p, size_t nbytes);
+bool toy_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+#endif
+""",
+    "parser/toy.c": """#include "parser/toy.h"
+#include "parser/json.h"
+#include <string.h>
+bool toy_recognises(const uint8_t *p, size_t nbytes) {
+    return nbytes >= 4 && memcmp(p, "TOY!", 4) == 0;
+}
+bool toy_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {4};
+    (void)depth;
+    cursor->p += 4;
+    return json_read(cursor, trace) && trace_diagnose(trace, "toy_prefix", ORDINAL_NONE, numbers);
+}
+""",
+    "analysis/finding_toy.c": """#include "analysis/finder.h"
+void finding_toy_find(struct finder *finder) {
+    struct finding finding = {.kind = FINDING_TOY, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN,
+                              .bytes = finder->timeline->peak_bytes};
+    finder_add(finder, &finding);
+}
+void finding_toy_title(struct telling *telling) {
+    tell(telling, "a toy was found");
+}
+void finding_toy_detail(struct telling *telling) {
+    tell(telling, "It has ");
+    tell_bytes(telling, telling->finding->bytes);
+    tell(telling, ".");
+}
+""",
+    "cli/cmd_toy.c": """#include "cli/exit_code.h"
+#include "cli/verbs.h"
+#include <stdio.h>
+static int toy_run(const struct settings *settings) {
+    printf("toy of %s\\n", settings->input);
+    return EXIT_CODE_DONE;
+}
+const struct verb verb_toy = {.name = "toy", .bit = VERB_TOY, .summary = "plays", .about = "Plays.\\n",
+                              .examples = "  strata toy x\\n", .run = toy_run};
+""",
+    "templates/toy_view.js": """import { make } from "./text.js";
+/** @param {HTMLElement} box */
+export function createToy(box) {
+    return { id: "toy", draw: () => box.replaceChildren(make("p", "", "a-view-of-toys")) };
+}
+""",
+}
+
+# File, the text that is there, and what it becomes: a line more.
+EDITS = [
+    ("parser/formats.c", '#include "parser/sniff.h"\n', '#include "parser/sniff.h"\n#include "parser/toy.h"\n'),
+    ("parser/formats.c", "const struct format formats[] = {\n",
+     'const struct format formats[] = {\n    {"toy", toy_recognises, toy_read, false},\n'),
+    ("analysis/finding.h", "    X(OUT_OF_MEMORY, out_of_memory) ", "    X(TOY, toy) \\\n    X(OUT_OF_MEMORY, out_of_memory) "),
+    ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
+    ("templates/side.js", "/** @typedef", 'import { createToy } from "./toy_view.js";\n/** @typedef'),
+    ("templates/side.js", 'const REGISTRY = [["why", createWhy],', 'const REGISTRY = [["why", createWhy], ["toy", createToy],'),
+    ("templates/page.html", '<div id="panel-why"', '<button id="tab-toy"></button><div id="panel-toy"></div><div id="panel-why"'),
+    ("render/words/diagnostics.c", "static const struct sentence sentences[] = {\n",
+     'static const struct sentence sentences[] = {\n    {"toy_prefix", "A toy of %c0 bytes stands in front."},\n'),
+]
+
+SNAPSHOT = {"segments": [], "device_traces": [[
+    {"action": "alloc", "addr": 4096, "size": 1 << 20, "stream": 0, "time_us": 1, "frames": []},
+    {"action": "alloc", "addr": 1 << 24, "size": 1 << 20, "stream": 0, "time_us": 2, "frames": []}]]}
+
+
+def run(*command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
+class Extending(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp())
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        for name in SOURCES:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+            copy(ROOT / name, cls.folder / name)
+        for name, text in FILES.items():
+            (cls.folder / name).write_text(text)
+        for name, before, after in EDITS:
+            text = (cls.folder / name).read_text()
+            if text.count(before) != 1:
+                raise AssertionError(f"{name} has {before!r} {text.count(before)} times: docs/extending.md is out of date")
+            (cls.folder / name).write_text(text.replace(before, after))
+        launcher = [f"-DCMAKE_C_COMPILER_LAUNCHER={os.environ['STRATA_LAUNCHER']}"] if os.environ.get("STRATA_LAUNCHER") else []
+        build = cls.folder / "out"
+        try:
+            run("cmake", "-S", cls.folder, "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DSTRATA_TESTS=OFF", *launcher)
+            run("cmake", "--build", build, "--target", "strata")
+        except subprocess.CalledProcessError as error:
+            raise AssertionError(f"the copy does not build:\n{error.stdout[-4000:]}{error.stderr[-2000:]}") from None
+        cls.strata = build / "strata"
+        cls.toy = cls.folder / "x.toy"
+        cls.toy.write_text("TOY!" + json.dumps(SNAPSHOT))
+        cls.report = json.loads(run(cls.strata, "report", "--json", cls.toy))
+
+    def test_a_format(self):
+        self.assertEqual(self.report["devices"][0]["peak_bytes"], 2 << 20)
+
+    def test_a_diagnostic(self):
+        said = {diagnostic["code"]: diagnostic["message"] for diagnostic in self.report["diagnostics"]}
+        self.assertEqual(said.get("toy_prefix"), "A toy of 4 bytes stands in front.")
+
+    def test_a_finding(self):
+        findings = {finding["kind"]: finding for finding in self.report["devices"][0]["findings"]}
+        self.assertEqual(findings["toy"]["title"], "a toy was found")
+        self.assertEqual(findings["toy"]["detail"], "It has 2 MiB.")
+
+    def test_a_verb(self):
+        self.assertEqual(run(self.strata, "toy", "x"), "toy of x\n")
+        self.assertIn("plays", run(self.strata, "--help"))
+
+    def test_a_view(self):
+        """The page's program is packed, so the bundle that went into it is looked at."""
+        bundles = [path for path in (self.folder / "out").rglob("*.js") if "a-view-of-toys" in path.read_text()]
+        self.assertTrue(bundles, "no bundle has the view")
+
+
+if __name__ == "__main__":
+    if sys.platform != "linux":
+        sys.exit("skipped: needs Linux")
+    unittest.main()
