@@ -3,7 +3,7 @@ import { filterOfText, filterWords, setFilter } from "./filter.js";
 import { askFindings, GROUPINGS, WHATS } from "./questions.js";
 import {
     change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, meta, session, setAxis, setBytes, setWindow,
-    state, THEMES, view, wholeRange,
+    state, THEMES, view, VIEWINGS, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
 
@@ -53,6 +53,7 @@ export function hashOfState() {
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     if (state.search) hash.set("search", state.search);
     if (state.colorBy !== defaultColoring()) hash.set("color", state.colorBy);
+    if (state.viewBy !== "age") hash.set("view", state.viewBy);
     if (state.groupBy !== "site") hash.set("group", state.groupBy);
     const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
@@ -153,6 +154,7 @@ export function readHash(text) {
         moment: boundedInteger(hash.get("at"), -1, view.facts.events) ?? firstMoment(hash),
         theme: THEMES.includes(theme) ? theme : "auto",
         colorBy: COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring(),
+        viewBy: VIEWINGS.includes(hash.get("view") ?? "") ? String(hash.get("view")) : "age",
         internals: hash.get("internals") === "1",
         rangeOf: of === "freed" || of === "peak" ? of : "born",
         groupBy: GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",

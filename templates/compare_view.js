@@ -131,6 +131,8 @@ export function createCompare(box) {
     scroll.append(listHead, body);
     const sum = makeLine();
     sum.element.classList.add("sum-row");
+    // It stands below the grid, not in it.
+    for (const cell of sum.element.children) cell.removeAttribute("role");
     sum.swatch.hidden = true;
     const foot = make("p", "why-foot");
     box.replaceChildren(head, questions, strip, scroll, sum.element, foot);

@@ -6,7 +6,7 @@ import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
 import { GROUPINGS } from "./questions.js";
 import { placeOfMatch, search, updateSearch } from "./search.js";
-import { capacityBytes, isDark, kept, meta, momentText, session, state, view } from "./state.js";
+import { capacityBytes, isDark, kept, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
 import {
     addFact, deviceName, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText,
 } from "./text.js";
@@ -129,6 +129,7 @@ export function drawHeader() {
     ui.device.value = String(state.device);
     ui.color.value = state.colorBy;
     setText(ui.theme, `Theme: ${state.theme}`);
+    for (const viewing of VIEWINGS) press(`view-${viewing}`, state.viewBy === viewing);
     press("axis-events", state.axis === "events");
     press("axis-time", state.axis === "time");
     for (const by of GROUPINGS) press(`group-${by}`, state.groupBy === by);

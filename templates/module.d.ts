@@ -35,6 +35,7 @@ flags: number; color_by: number; capacity_bytes: number; }
 interface record_drawing { pixels: number; drawn: number; merged: number; }
 interface record_picked { allocation: number; event: number; }
 interface record_outline { first: number; count: number; edges: number; }
+interface record_areas { place: number; keys: number; width: number; }
 interface record_group { bytes: number; count: number; site: number; stack: number; }
 interface record_sum { allocations: number; bytes: number; }
 interface record_kept { allocations: number; peak_bytes: number; highest: number; }
@@ -114,6 +115,7 @@ pick(x: number, y: number): record_picked;
 outline(allocation: number): record_outline;
 x_of_event(event: number): number;
 event_of_x(x: number): number;
+areas(by: number): record_areas;
 curve(axis: number, from: number, to: number, width: number, kept: number): number;
 groups(event: number, by: number): number;
 range_groups(from: number, to: number, what: number, by: number): number;

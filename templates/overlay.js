@@ -1,4 +1,5 @@
 // What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
+import { areaTotals, showsAreas } from "./areas.js";
 import { GUTTER, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
@@ -11,7 +12,8 @@ import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./
 export function pickAt(x, y) {
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
     const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
-    return view.pick(column, row);
+    const picked = view.pick(column, row);
+    return showsAreas() ? { ...picked, life: null } : picked;
 }
 
 /** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} life @param {string} color */
@@ -193,12 +195,32 @@ function tipLines(life, event) {
     };
 }
 
+/** Sums at the cursor, the largest first. @param {number} event @param {{x: number, y: number}} pointer */
+function showAreaTip(event, pointer) {
+    const head = make("p", "tip-head", formatBytes(view.c.live_at(event)));
+    head.append(make("span", "tip-share", momentText(event)));
+    const rows = areaTotals(event).map(({ name, bytes, color }) => {
+        const row = make("p", "tip-row");
+        const swatch = make("i", "swatch");
+        swatch.style.background = color;
+        row.append(swatch, make("span", "", name), make("b", "", formatBytes(bytes)));
+        return row;
+    });
+    plot.tip.replaceChildren(head, ...rows);
+    plot.tip.hidden = false;
+    placeTip(pointer);
+}
+
 function showTip() {
     if (lane.hover && state.lanePointer) {
         const { when, events } = phaseLines(lane.hover.phase);
         plot.tip.replaceChildren(make("p", "tip-site", phaseText(lane.hover.name)), make("p", "", when), make("p", "tip-dim", events));
         plot.tip.hidden = false;
         placeTip(state.lanePointer);
+        return;
+    }
+    if (plot.hover && state.pointer && showsAreas()) {
+        showAreaTip(plot.hover.event, state.pointer);
         return;
     }
     const life = plot.hover?.life ?? null;

@@ -19,7 +19,8 @@ import { View } from "./session.js";
 import { drawSide, startSide } from "./side.js";
 import {
     change, DETAIL, eventOfAxis, EVERYTHING, fitWindow, flush, goToEvent, HEADER, invalidate, LEGEND, LIST, meta,
-    MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, startState, state, THEMES, TIMELINE, view,
+    MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, startState, state, THEMES, TIMELINE, view,
+    VIEWINGS,
 } from "./state.js";
 import { deviceName, element, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
 
@@ -81,6 +82,7 @@ function startToolbar() {
     element("axis-events", HTMLButtonElement).addEventListener("click", () => setAxis("events"));
     element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis("time"));
     ui.color.addEventListener("change", () => change({ colorBy: ui.color.value }));
+    for (const viewing of VIEWINGS) element(`view-${viewing}`, HTMLButtonElement).addEventListener("click", () => setViewBy(viewing));
     ui.theme.addEventListener("click", () => change({ theme: THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length] }));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(EVERYTHING));
 }

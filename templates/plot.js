@@ -1,6 +1,7 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
 // canvases of their own, so hovering never draws the stack again.
 import { DRAW_DARK, DRAW_FOUND, DRAW_RESERVED } from "./api.js";
+import { drawAreas, showsAreas } from "./areas.js";
 import {
     AXIS_HEIGHT, context2d, GUTTER, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
 } from "./canvas.js";
@@ -60,6 +61,7 @@ export function drawTimeline() {
     });
     context2d(plot.timeline).putImageData(image, 0, 0);
     Object.assign(plot, { drawn, merged });
+    if (showsAreas()) drawAreas(context2d(plot.timeline));
     plot.draws++;
     plot.frameMs.push(performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();

@@ -23,6 +23,8 @@ export const LEGEND = 64;
 
 export const EVERYTHING = 127;
 
+export const VIEWINGS = ["age", "category", "stream", "pool"];
+
 export const COLORINGS = ["site", "size", "age", "stream", "pool", "category", "each"];
 
 export const THEMES = ["auto", "light", "dark"];
@@ -51,6 +53,8 @@ export const state = {
     bottom: 0,
     top: 0,
     colorBy: "site",
+    /** What lies together: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
+    viewBy: "age",
     /** What the list groups by, of questions.js' GROUPINGS. */
     groupBy: "site",
     theme: "auto",
@@ -96,6 +100,7 @@ const SHOWN_BY = {
     top: TIMELINE | OVERLAY,
     colorBy: TIMELINE | LIST | DETAIL | LEGEND | HEADER,
     groupBy: LIST | HEADER,
+    viewBy: TIMELINE | OVERLAY | HEADER,
     theme: EVERYTHING,
     search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER,
     selected: TIMELINE | OVERLAY | LIST | DETAIL,
@@ -331,6 +336,12 @@ export function goToEvent(event) {
     if (width >= (whole.to - whole.from) * 0.999) setWindow(at - width * 0.05, at + width * 0.05);
     else if (at < state.from || at > state.to) setWindow(at - width / 2, at + width / 2);
     invalidate(LIST | DETAIL | OVERLAY);
+}
+
+/** Bands by age, or sums; what the colours and the list say follows. @param {string} viewBy */
+export function setViewBy(viewBy) {
+    if (viewBy === "age") change({ viewBy });
+    else change({ viewBy, colorBy: viewBy, groupBy: viewBy });
 }
 
 /** A moment becomes A, the next one B, and the one after that A of another comparison. @param {number} event */

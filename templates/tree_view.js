@@ -15,6 +15,13 @@ const SMALL_SHARE = 0.01;
 /** @typedef {{node: number, level: number, small: number[]}} TreeRow a node, or the small children of one */
 /** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} TreeLine */
 
+/** Black or white, whichever can be read on a colour. @param {number} rgb */
+function textOn(rgb) {
+    const linear = (/** @type {number} */ value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+    const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
+    return light > 0.179 ? "#000" : "#fff";
+}
+
 /** @returns {TreeLine} */
 function makeLine() {
     const row = make("div", "row");
@@ -51,7 +58,7 @@ export function createTree(box) {
     const icicle = make("div", "icicle");
     const scroll = make("div", "scroll list colored");
     scroll.tabIndex = 0;
-    scroll.setAttribute("role", "grid");
+    scroll.setAttribute("role", "treegrid");
     scroll.setAttribute("aria-label", "Tree of callers");
     const headRow = make("div", "list-head");
     headRow.setAttribute("role", "rowgroup");
@@ -164,7 +171,10 @@ export function createTree(box) {
             part.style.left = `${from * 100}%`;
             part.style.width = `${width * 100}%`;
             part.style.top = `${level * 22}px`;
-            if (index) part.style.background = session.siteColor(frame, isDark());
+            if (index) {
+                part.style.background = session.siteColor(frame, isDark());
+                part.style.color = textOn(view.session.c.site_color(frame, isDark() ? 1 : 0));
+            }
             part.classList.toggle("icicle-root", index === 0);
             part.addEventListener("click", () => change({ focus: index === 0 ? null : { by: "frame", id: frame }, selected: null }));
             icicle.append(part);

@@ -439,6 +439,45 @@ describe("why, tree and compare", { skip }, () => {
         });
     });
 
+    test("areas: the same silhouette, and totals at the cursor", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const before = await canvasPixels(page);
+            await page.locator("#view-category").click();
+            await until(async () => /view=category/.test(await page.evaluate(() => location.hash)), "the address");
+            const after = await canvasPixels(page);
+            const ground = new Uint32Array(before.rgba.buffer, before.rgba.byteOffset)[before.width + 1];
+            // A column has as much of areas as it had of bands, give or take the lines between them.
+            const heights = (/** @type {{width: number, height: number, rgba: Uint8Array}} */ { width, height, rgba }) => {
+                const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset);
+                return Array.from({ length: width }, (_, x) => {
+                    let painted = 0;
+                    for (let y = 0; y < height; y++) if (pixels[y * width + x] !== ground) painted++;
+                    return painted;
+                });
+            };
+            const [bands, areas] = [heights(before), heights(after)];
+            const off = bands.filter((height, x) => Math.abs(height - areas[x]) > 8).length;
+            assert.ok(Math.max(...areas) > 100 && off < bands.length * 0.05, `${off} of ${bands.length} columns differ`);
+            const box = await plotBox(page);
+            await page.mouse.move(box.x + box.width / 2, box.y + box.height - 20);
+            await until(async () => /activation|parameter/.test(await page.locator("#tip").innerText()), "totals");
+        });
+    });
+
+    for (const scheme of /** @type {const} */ (["light", "dark"]))
+        test(`axe finds nothing in any tab, ${scheme}`, async () => {
+            const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+            await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+                for (const key of ["1", "2", "3", "4"]) {
+                    await page.keyboard.press(key);
+                    await settle(page);
+                    await page.evaluate(axe);
+                    const { violations } = /** @type {any} */ (await page.evaluate("axe.run()"));
+                    assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 160)]), [], `tab ${key}`);
+                }
+            }, { colorScheme: scheme });
+        });
+
     test("steps are compared with a click", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             await page.keyboard.press("4");
@@ -1170,7 +1209,7 @@ describe("long lists", { skip }, () => {
                 assert.ok(Math.abs(rows[0].index / nSites - share) < 0.001, `${rows[0].index} at ${share}`);
             }
             const box = await list.boundingBox();
-            const middle = (await seen())[2];
+            const middle = (await seen())[1];
             await page.locator(`#list > .row[aria-rowindex="${middle.index + 2}"]`).click();
             await settle(page);
             assert.equal(await page.locator("#list > .row:not([hidden])[aria-selected=true] .row-text").innerText(), middle.name);

@@ -133,3 +133,62 @@ place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, 
     ARENA_DROP(&view->arena, moment);
     return (place)view->curve;
 }
+
+/* ---- areas: sums of what shares a key, in the columns of the last drawing ---- */
+
+enum { AREA_KEYS = 64 };
+
+/* First column that shows `moment` or a later one. */
+static uint32_t column_at(const struct scene *scene, uint32_t moment) {
+    uint32_t low = 0, high = scene->view.width;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (scene->moment[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Changes at columns first, then their running sums. */
+static void areas_sum(struct page_view *view, const struct raster_style *style, uint32_t n_keys) {
+    const struct lives *lives = view_lives(view);
+    const struct scene *scene = &view->scene;
+    uint32_t width = scene->view.width, first = scene->moment[0], last = scene->moment[width - 1];
+    for (uint64_t i = 0; i < (uint64_t)n_keys * width; i++)
+        view->areas[i] = 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->birth[i] > last || lives->death[i] <= first || !life_is_kept(view, i))
+            continue;
+        uint32_t key = raster_key(view_timeline(view), style, i);
+        double *area = view->areas + (uint64_t)(key < n_keys ? key : n_keys - 1) * width;
+        uint32_t start = column_at(scene, lives->birth[i]), end = column_at(scene, lives->death[i]);
+        if (start < width)
+            area[start] += (double)lives->size[i];
+        if (end < width)
+            area[end] -= (double)lives->size[i];
+    }
+    for (uint32_t key = 0; key < n_keys; key++)
+        for (uint32_t column = 1; column < width; column++)
+            view->areas[(uint64_t)key * width + column] += view->areas[(uint64_t)key * width + column - 1];
+}
+
+place view_areas(struct page_view *view, u32 by) {
+    const struct device_trace *device = view_timeline(view)->device;
+    struct raster_style style = {.color_by = (enum color_by)by};
+    uint32_t width = view->scene.view.width;
+    uint32_t n_keys = by == COLOR_BY_STREAM ? device->n_streams
+                      : by == COLOR_BY_POOL ? device->n_pools
+                                            : CATEGORY_COUNT;
+    if (by < COLOR_BY_STREAM || by > COLOR_BY_CATEGORY || width == 0 || view->scene.moment == NULL)
+        return 0;
+    if (by == COLOR_BY_CATEGORY &&
+        (style.category = session_categories(view->session, view_now(view))) == NULL)
+        return 0;
+    n_keys = n_keys < 1 ? 1 : n_keys > AREA_KEYS ? AREA_KEYS : n_keys;
+    if (!ARENA_GROW(&view->arena, view->areas, view->areas_capacity, (uint64_t)n_keys * width))
+        return 0;
+    areas_sum(view, &style, n_keys);
+    return FILL(view, areas, (double)(place)view->areas, n_keys, width);
+}

@@ -77,6 +77,7 @@ union page_record { /* the last one that a call has filled */
     struct record_regex regex;
     struct record_found found;
     struct record_judged judged;
+    struct record_areas areas;
     struct record_step step;
     struct record_finding finding;
     struct record_sums sums;
@@ -142,11 +143,11 @@ struct page_view {
     uint32_t *some; /* ids of allocations, while they are being grouped */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
-    double *curve;
+    double *curve, *areas;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
-    uint32_t lit_capacity, some_capacity, marks_capacity, spans_capacity, spans_of, rgba_capacity,
-        curve_capacity, below_capacity, edges_capacity;
+    uint32_t lit_capacity, areas_capacity, some_capacity, marks_capacity, spans_capacity, spans_of,
+        rgba_capacity, curve_capacity, below_capacity, edges_capacity;
     union page_record record;
 };
 
