@@ -247,6 +247,15 @@ class Twins(unittest.TestCase):
         self.assertEqual([], failures[:8], f"{len(failures)} failures in {PAIRS} pairs")
 
 
+class SampleTwins(unittest.TestCase):
+    def test_mistakes_against_their_healthy_twins(self):
+        for name, site in (("held_over", "transformer.py:57"), ("kept_per_layer", "probe.py:27"), ("leak_forward_only", "history.py:22")):
+            document = diff(SAMPLES / f"{name}_healthy.pickle", SAMPLES / f"{name}.pickle")
+            first = document["causes"][0]
+            self.assertEqual((site, "kept"), (first["site"].split(" ")[0], first["kind"]), first["title"])
+            self.assertEqual(document["delta_bytes"], sum(each["delta_bytes"] for each in document["sites"]))
+
+
 class Operands(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
