@@ -19,6 +19,7 @@ struct cohort {
     struct arena *arena;
     struct sort_row *values, *deviations, *spare; /* [count] */
     struct tally *kept;                           /* of the last comparison; NULL: none */
+    bool without_oom; /* ranks that ran out of memory are not what the others are compared with */
 };
 
 /* ---- robust figures ---- */
@@ -75,6 +76,11 @@ static bool is_worth(enum outlier_measure measure, uint64_t difference, uint64_t
     if (measure == OUTLIER_EVENTS)
         return difference > whole / 20;
     return difference > worth_bytes && difference > whole / worth_share;
+}
+
+/* Is the row one of those that say what is usual? */
+static bool row_is_usual(const struct cohort *cohort, uint32_t index) {
+    return !cohort->without_oom || !cohort->rows[index].oom;
 }
 
 /* ---- values ---- */
@@ -149,7 +155,7 @@ static void measure_judge(struct cohort *cohort, enum outlier_measure measure, i
     uint32_t count = 0;
     for (uint32_t i = 0; i < cohort->count; i++) {
         uint64_t value = value_at(&cohort->rows[cohort->member[i]], measure, step);
-        if (value != none)
+        if (value != none && row_is_usual(cohort, cohort->member[i]))
             cohort->values[count++] = (struct sort_row){value, cohort->member[i]};
     }
     if (count == 0)
@@ -365,8 +371,14 @@ static bool row_compare(struct cohort *cohort, uint32_t index) {
     enum rank_moment at = RANK_AT_PEAK;
     if (row->oom && profile->oom_step != RANK_NO_STEP && profile->oom_phase >= 0) {
         const struct rank_table *mine = rank_table_of(profile, RANK_NO_STEP, RANK_AT_OOM);
+        at = (enum rank_moment)profile->oom_phase;
+        if (mine != NULL && !compare_at(cohort, index, mine, profile->oom_step, at))
+            return false;
+        /* Where the others did not come that far, their last step has the same phase. */
+        if (mine != NULL && row->total_median_bytes == 0 && row->at_step != RANK_NO_STEP)
+            return compare_at(cohort, index, mine, step_with_tables(profile, row->at_step, at), at);
         if (mine != NULL)
-            return compare_at(cohort, index, mine, profile->oom_step, (enum rank_moment)profile->oom_phase);
+            return true;
     }
     if (row->at_step != RANK_NO_STEP) {
         if (peak->odd || peak->higher || row->oom)
@@ -479,24 +491,32 @@ static uint32_t steps_complete(const struct rank_profile *profile) {
     return count;
 }
 
-/* Number of the step that half of the rows have reached; RANK_NO_STEP: fewer than half have one. */
-static int64_t common_step(struct cohort *cohort) {
-    for (uint32_t i = 0; i < cohort->count; i++)
-        cohort->values[i] =
-            (struct sort_row){(uint64_t)rank_last_step(cohort->rows[cohort->member[i]].of.profile) + 1, 0};
-    sort_rows(cohort->values, cohort->spare, cohort->count);
-    return (int64_t)cohort->values[(cohort->count - 1) / 2].key - 1;
+/* Of the usual rows: how many complete steps half of them have, and the number of the step that half have reached
+ * (RANK_NO_STEP: fewer than half have one). */
+static int64_t common_step(struct cohort *cohort, uint32_t *median_steps) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < cohort->count; i++) {
+        const struct outlier_row *row = &cohort->rows[cohort->member[i]];
+        if (!row_is_usual(cohort, cohort->member[i]))
+            continue;
+        cohort->deviations[count] = (struct sort_row){row->n_steps, 0};
+        cohort->values[count++] = (struct sort_row){(uint64_t)rank_last_step(row->of.profile) + 1, 0};
+    }
+    sort_rows(cohort->values, cohort->spare, count);
+    *median_steps = (uint32_t)median_of(cohort->deviations, cohort->spare, count);
+    return (int64_t)cohort->values[(count - 1) / 2].key - 1;
 }
 
 /* Each row is compared at the last step that it has in common with most; where most have none, over the whole. */
 static void steps_choose(struct cohort *cohort) {
-    int64_t common = common_step(cohort);
+    uint32_t median, n_whole = 0;
     for (uint32_t i = 0; i < cohort->count; i++) {
         struct outlier_row *row = &cohort->rows[cohort->member[i]];
         row->n_steps = steps_complete(row->of.profile);
-        cohort->values[i] = (struct sort_row){row->n_steps, 0};
+        n_whole += !row->oom;
     }
-    uint32_t median = (uint32_t)median_of(cohort->values, cohort->spare, cohort->count);
+    cohort->without_oom = n_whole >= COMPARED_LEAST;
+    int64_t common = common_step(cohort, &median);
     for (uint32_t i = 0; i < cohort->count; i++) {
         struct outlier_row *row = &cohort->rows[cohort->member[i]];
         int64_t last = rank_last_step(row->of.profile);

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Which rank is different: sets with known truth (samples/ranks.py). Every planted oddity must be named with its line, and
+nothing may be said of a rank that is like the others. Prints a table.
+
+Usage: ranks_test.py [all]       without an argument every tenth set, and those of few ranks
+Environment: STRATA, path of the program (default: build/release/strata).
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "samples"))
+import ranks  # noqa: E402
+
+NAMING = ("rank_odd", "rank_only_line", "out_of_memory")
+
+
+def judge(folder, each):
+    """What is wrong with the index of a set: sentences."""
+    out = folder / "out"
+    done = subprocess.run([STRATA, "batch", "-q", folder / each.name, "-o", out / each.name], capture_output=True,
+                          text=True, timeout=300)
+    if done.returncode != 0:
+        return [done.stderr.strip()]
+    summary = json.loads((out / each.name / "summary.json").read_text())
+    told = [finding for finding in summary["findings"] if finding["kind"] in NAMING]
+    wrong = [f"false alarm: {finding['title']}" for finding in told
+             if not set(finding["ranks"]) & set(each.odd)]
+    wrong += [f"false alarm within: {finding['title']}" for finding in told
+              if set(finding["ranks"]) & set(each.odd) and set(finding["ranks"]) - set(each.odd)]
+    for rank, line in each.odd.items():
+        mine = [finding for finding in told if rank in finding["ranks"]]
+        if not mine:
+            wrong.append(f"rank {rank} is not named")
+        elif line and not any(finding["site"] == line for finding in mine):
+            wrong.append(f"rank {rank} is named without {line}: {mine[0]['title']}")
+    if each.findings is not None and len(told) != each.findings:
+        wrong.append(f"{len(told)} findings instead of {each.findings}: {[finding['title'] for finding in told]}")
+    if summary["totals"]["cohorts"] != each.cohorts:
+        wrong.append(f"{summary['totals']['cohorts']} cohorts instead of {each.cohorts}")
+    for row in summary["rows"]:
+        more = sum(max(0, entry["bytes"] - entry["median_bytes"]) for entry in row["differences"][:1])
+        if more > row["peak_bytes"]:
+            wrong.append(f"rank {row['rank']}: a part exceeds the whole")
+    return wrong
+
+
+def main():
+    every = ranks.sets()
+    chosen = every if "all" in sys.argv[1:] else [each for i, each in enumerate(every) if i % 10 == 3]
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="strata-ranks-") as name:
+        folder = pathlib.Path(name)
+        for each in chosen:
+            ranks.write(folder, [each])
+            wrong = judge(folder, each)
+            failed += bool(wrong)
+            print(f"{each.name:26} {len(each.ranks):3} ranks  {len(each.odd)} planted  {each.cohorts} cohorts  "
+                  f"{'ok' if not wrong else '; '.join(wrong)}")
+    print(f"{len(chosen) - failed} of {len(chosen)} sets ({len(every)} in all) are told as they are")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
