@@ -55,12 +55,12 @@ static int index_run(struct batch *batch) {
 static bool batch_prepare(struct batch *batch, const struct rank_pattern *pattern) {
     if (!batch_find(batch, pattern))
         return false;
-    if (count_state(batch, BATCH_WAITING) == 0) {
+    if (count_state(batch, BATCH_WAITING) + count_state(batch, BATCH_ELSEWHERE) == 0) {
         terminal_error(batch->settings->input, "no snapshot is there; %" PRIu32 " other file%s %s seen",
                        batch->count, batch->count == 1 ? "" : "s", batch->count == 1 ? "was" : "were");
         return false;
     }
-    if (names_assign(batch) && shard_deal(batch))
+    if (names_assign(batch))
         return true;
     terminal_error(NULL, "no memory for the list of files");
     return false;

@@ -40,7 +40,8 @@ struct batch_file {
     bool named;             /* on the command line itself */
     bool compressed;
     enum batch_state state;
-    const char *reason; /* of BATCH_FAILED and BATCH_SKIPPED */
+    const char *reason;          /* of BATCH_FAILED and BATCH_SKIPPED */
+    const struct index_row *row; /* of BATCH_UP_TO_DATE, so that its sidecar is read once; else NULL */
 };
 
 struct batch {

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_find.h"
 
+#include "cli/batch/batch_shard.h"
 #include "cli/terminal.h"
 #include "parser/formats.h"
 
@@ -59,15 +60,32 @@ static void file_recognise(struct batch_file *file) {
 
 /* ---- walking ---- */
 
-static bool search_add(struct search *search, const char *path, const struct stat *status, bool named) {
+static struct batch_file *search_note(struct search *search, const char *path) {
     struct batch_file *file = batch_add(search->batch);
     const char *copy = file != NULL ? batch_text(search->batch, "%s", path) : NULL;
     if (copy == NULL) {
         search->no_memory = true;
-        return false;
+        return NULL;
     }
     file->path = copy;
-    file->input = copy + search->prefix;
+    file->input = strlen(copy) > search->prefix ? copy + search->prefix : copy;
+    return file;
+}
+
+/* A file of another shard is known by its name only: nothing of it is asked of the file system. */
+static bool search_pass(struct search *search, const char *path) {
+    struct batch_file *file = search_note(search, path);
+    if (file == NULL)
+        return false;
+    file->state = BATCH_ELSEWHERE;
+    names_read(search->batch, file, search->pattern);
+    return true;
+}
+
+static bool search_add(struct search *search, const char *path, const struct stat *status, bool named) {
+    struct batch_file *file = search_note(search, path);
+    if (file == NULL)
+        return false;
     file->named = named;
     file->nbytes = (uint64_t)status->st_size;
     file->mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
@@ -80,14 +98,9 @@ static bool search_add(struct search *search, const char *path, const struct sta
 
 /* A path that is not there costs only itself. False: no memory. */
 static bool search_fail(struct search *search, const char *path, const char *what, const char *why) {
-    struct batch_file *file = batch_add(search->batch);
-    const char *copy = file != NULL ? batch_text(search->batch, "%s", path) : NULL;
-    if (copy == NULL) {
-        search->no_memory = true;
+    struct batch_file *file = search_note(search, path);
+    if (file == NULL)
         return false;
-    }
-    file->path = copy;
-    file->input = strlen(copy) > search->prefix ? copy + search->prefix : copy;
     file->state = BATCH_FAILED;
     file->reason = batch_text(search->batch, "%s%s", what, why);
     terminal_error(path, "%s", file->reason != NULL ? file->reason : "");
@@ -126,8 +139,12 @@ static bool is_report(const char *path) {
 
 static bool search_directory(struct search *search, const char *path, int depth);
 
-static bool search_entry(struct search *search, const char *path, int depth) {
+/* `type` is the directory's word, DT_UNKNOWN where it has none. Links are looked at by every shard, since one may lead
+ * out of the directory or nowhere. */
+static bool search_entry(struct search *search, const char *path, unsigned char type, int depth) {
     struct stat status, target;
+    if (type == DT_REG && !shard_has(search->batch, path + search->prefix))
+        return search_pass(search, path);
     if (lstat(path, &status) != 0)
         return true; /* it was there a moment ago */
     if (S_ISDIR(status.st_mode)) {
@@ -137,7 +154,10 @@ static bool search_entry(struct search *search, const char *path, int depth) {
     }
     if (S_ISLNK(status.st_mode) && stat(path, &target) == 0)
         status = target;
-    return !S_ISREG(status.st_mode) || search_add(search, path, &status, false);
+    if (!S_ISREG(status.st_mode))
+        return true;
+    return shard_has(search->batch, path + search->prefix) ? search_add(search, path, &status, false)
+                                                           : search_pass(search, path);
 }
 
 static bool search_directory(struct search *search, const char *path, int depth) {
@@ -160,11 +180,18 @@ static bool search_directory(struct search *search, const char *path, int depth)
             done = false;
             break;
         }
-        done = search_entry(search, below, depth);
+        done = search_entry(search, below, entry->d_type, depth);
         free(below);
     }
     closedir(directory);
     return done;
+}
+
+/* Named on the command line itself. */
+static bool search_add_named(struct search *search, const char *path, const struct stat *status) {
+    const char *input = strlen(path) > search->prefix ? path + search->prefix : path;
+    return shard_has(search->batch, input) ? search_add(search, path, status, true)
+                                           : search_pass(search, path);
 }
 
 static bool search_path(struct search *search, const char *path) {
@@ -174,7 +201,7 @@ static bool search_path(struct search *search, const char *path) {
     if (S_ISDIR(status.st_mode))
         return search_directory(search, path, 0);
     if (S_ISREG(status.st_mode))
-        return search_add(search, path, &status, true);
+        return search_add_named(search, path, &status);
     return search_fail(search, path, "", "is neither a file nor a directory");
 }
 

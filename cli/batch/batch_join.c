@@ -26,12 +26,8 @@ static char *record_name(struct batch *batch) {
     return batch_text(batch, "shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->shard, batch->n_shards);
 }
 
-/* Refusals that are not another shard's to tell. A file that was skipped by its first bytes was seen by all shards. */
-static bool refusal_is_mine(const struct batch *batch, const struct batch_file *file) {
-    if (file->state == BATCH_FAILED)
-        return true;
-    return file->state == BATCH_SKIPPED && (batch->n_shards == 1 || file->name != NULL ||
-                                            batch_hash(file->input) % batch->n_shards + 1 == batch->shard);
+static bool is_refused(const struct batch_file *file) {
+    return file->state == BATCH_FAILED || file->state == BATCH_SKIPPED;
 }
 
 static void record_add_number(struct buffer *out, const char *name, int64_t number) {
@@ -65,7 +61,7 @@ bool record_write(struct batch *batch) {
                   ",\n  \"files\": %" PRIu32 ",\n  \"fingerprint\": \"%016" PRIx64 "\",\n  \"refused\": [",
                   batch->shard, batch->n_shards, batch->count, shard_fingerprint(batch));
     for (uint32_t i = 0; i < batch->count; i++)
-        if (refusal_is_mine(batch, &batch->files[i]))
+        if (is_refused(&batch->files[i]))
             record_add_refusal(&out, &batch->files[i], nth++);
     buffer_add_text(&out, nth != 0 ? "\n  ]\n}\n" : "]\n}\n");
     bool done = !out.failed && store_write(batch->directory, name, false, &out);
@@ -109,6 +105,10 @@ bool join_batch(struct index *index, struct batch *batch) {
         struct sidecar sidecar;
         if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED) {
             index_refuse(index, file);
+            continue;
+        }
+        if (file->row != NULL) {
+            index->rows[index->n_rows++] = *file->row;
             continue;
         }
         enum sidecar_result result = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena);

@@ -81,19 +81,42 @@ static bool names_part(struct batch *batch, struct batch_file **order, uint32_t 
     return true;
 }
 
+/* Logs and notes beside the snapshots: their names are not to take a name away from these. Decided by the name alone, so
+ * that a worker that has not looked into a file of another shard decides it as all others do. */
+static bool name_is_prose(const char *input) {
+    static const char *const prose[] = {".log", ".txt", ".out",  ".err", ".md",
+                                        ".csv", ".yml", ".yaml", ".py",  ".sh"};
+    size_t length = strlen(input);
+    for (size_t i = 0; i < sizeof prose / sizeof prose[0]; i++) {
+        size_t n = strlen(prose[i]);
+        if (length > n && strcasecmp(input + length - n, prose[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Short names of all files of a kind, behind `order[count]`. False: no memory. */
+static bool names_begin(struct batch *batch, bool prose, struct batch_file **order, uint32_t *count) {
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct batch_file *file = &batch->files[i];
+        if (name_is_prose(file->input) != prose)
+            continue;
+        file->name = name_short(batch, file);
+        if (file->name != NULL && prose)
+            file->name = name_long(batch, file);
+        if (file->name == NULL)
+            return false;
+        order[(*count)++] = file;
+    }
+    return true;
+}
+
 bool names_assign(struct batch *batch) {
     struct batch_file **order = malloc(((size_t)batch->count + 1) * sizeof *order);
     uint32_t count = 0;
-    bool done = order != NULL;
-    for (uint32_t i = 0; done && i < batch->count; i++) {
-        struct batch_file *file = &batch->files[i];
-        if (file->state == BATCH_SKIPPED)
-            continue;
-        file->name = name_short(batch, file);
-        order[count++] = file;
-        done = file->name != NULL;
-    }
-    done = done && names_part(batch, order, count, name_long) && names_part(batch, order, count, name_unique);
+    bool done = order != NULL && names_begin(batch, false, order, &count) &&
+                names_part(batch, order, count, name_long) && names_begin(batch, true, order, &count) &&
+                names_part(batch, order, count, name_unique);
     free(order);
     return done;
 }

@@ -37,9 +37,9 @@ bool names_settle(struct batch *batch);
 size_t names_stem_length(const char *name);
 
 /*
- * Sets `name` of every file that is not BATCH_SKIPPED (rank3.log must not take a name from rank3.pickle): rank3-step10,
- * or the path's text where no rank is known. Files that would share a name get the path's text as well, so both of two
- * files of one rank are kept. Depends on the set of inputs only, not on their order. False: no memory.
+ * Sets `name` of every file: rank3-step10, or the path's text where no rank is known. Files that would share a name get the
+ * path's text as well, so both of two files of one rank are kept. Depends on the set of inputs only, not on their order nor
+ * on what is in them, so that all shards agree. False: no memory.
  */
 bool names_assign(struct batch *batch);
 

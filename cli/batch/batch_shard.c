@@ -134,76 +134,14 @@ bool shard_choose(struct batch *batch, const char *text) {
 
 /* ---- dealing ---- */
 
-struct card {
-    struct batch_file *file;
-    uint64_t hash;
-};
-
-static int card_compare(const void *a, const void *b) {
-    const struct card *x = a, *y = b;
-    if (x->file->nbytes != y->file->nbytes)
-        return x->file->nbytes > y->file->nbytes ? -1 : 1;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return strcmp(x->file->input, y->file->input);
-}
-
-/* A binary heap of shards, the one with the fewest bytes on top (of equal ones the lowest number). */
-struct hand {
-    uint64_t nbytes;
-    uint32_t shard;
-};
-
-static bool hand_before(const struct hand *a, const struct hand *b) {
-    return a->nbytes != b->nbytes ? a->nbytes < b->nbytes : a->shard < b->shard;
-}
-
-static void hands_sink(struct hand *hands, uint32_t count) {
-    for (uint32_t at = 0, child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && hand_before(&hands[child + 1], &hands[child]))
-            child++;
-        if (!hand_before(&hands[child], &hands[at]))
-            return;
-        struct hand swapped = hands[at];
-        hands[at] = hands[child];
-        hands[child] = swapped;
-    }
-}
-
-static void cards_deal(const struct batch *batch, struct card *cards, uint32_t n_cards, struct hand *hands) {
-    for (uint32_t i = 0; i < batch->n_shards; i++)
-        hands[i] = (struct hand){0, i + 1};
-    for (uint32_t i = 0; i < n_cards; i++) {
-        if (hands[0].shard != batch->shard)
-            cards[i].file->state = BATCH_ELSEWHERE;
-        /* One byte more, so that empty files are spread too. */
-        hands[0].nbytes += cards[i].file->nbytes + 1;
-        hands_sink(hands, batch->n_shards);
-    }
-}
-
-bool shard_deal(struct batch *batch) {
-    struct card *cards = malloc(((size_t)batch->count + 1) * sizeof *cards);
-    struct hand *hands = malloc((size_t)batch->n_shards * sizeof *hands);
-    uint32_t n_cards = 0;
-    bool done = cards != NULL && hands != NULL;
-    for (uint32_t i = 0; done && i < batch->count; i++)
-        if (batch->files[i].state == BATCH_WAITING)
-            cards[n_cards++] = (struct card){&batch->files[i], batch_hash(batch->files[i].input)};
-    if (done) {
-        qsort(cards, n_cards, sizeof *cards, card_compare);
-        cards_deal(batch, cards, n_cards, hands);
-    }
-    free(cards);
-    free(hands);
-    return done;
+bool shard_has(const struct batch *batch, const char *input) {
+    return batch_hash(input) % batch->n_shards + 1 == batch->shard;
 }
 
 uint64_t shard_fingerprint(const struct batch *batch) {
     uint64_t sum = batch->count;
     for (uint32_t i = 0; i < batch->count; i++) {
-        uint64_t hash = batch_hash(batch->files[i].input) ^ (batch->files[i].nbytes * 0x9e3779b97f4a7c15u);
-        sum = (sum ^ hash) * 0x100000001b3u;
+        sum = (sum ^ batch_hash(batch->files[i].input)) * 0x100000001b3u;
     }
     return sum;
 }

@@ -11,14 +11,11 @@
  */
 bool shard_choose(struct batch *batch, const char *text);
 
-/*
- * Marks what other shards do as BATCH_ELSEWHERE. The largest files are dealt first, each to the shard with the fewest
- * bytes so far, equal ones in an order by hash: every worker that sees the same files deals them the same way, whatever
- * order it found them in. O(n log n). False: no memory.
- */
-bool shard_deal(struct batch *batch);
+/* Whether this shard does the file that results call `input`: dealt by a hash of it, so a worker needs to know nothing of
+ * the files of others. */
+bool shard_has(const struct batch *batch, const char *input);
 
-/* A number that is the same for workers that see the same files (paths and sizes). */
+/* A number that is the same for workers that see the same paths. */
 uint64_t shard_fingerprint(const struct batch *batch);
 
 #endif

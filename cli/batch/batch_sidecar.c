@@ -337,11 +337,9 @@ static bool output_exists(const struct batch *batch, const struct batch_file *fi
     return exists;
 }
 
-bool sidecar_is_current(const struct batch *batch, const struct batch_file *file) {
+bool sidecar_is_current(struct batch *batch, struct batch_file *file) {
     struct sidecar sidecar;
-    struct arena arena;
-    arena_init(&arena, batch->arena.host, batch->arena.limit_nbytes);
-    bool current = sidecar_read(&sidecar, batch->directory, file->name, &arena) == SIDECAR_READ &&
+    bool current = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena) == SIDECAR_READ &&
                    strcmp(sidecar.row.input, file->input) == 0 && sidecar.row.input_nbytes == file->nbytes &&
                    sidecar.mtime_ns == file->mtime_ns && sidecar.row.rank == file->rank &&
                    sidecar.row.step == file->step && strcmp(sidecar.flags, batch->settings->flags) == 0 &&
@@ -349,6 +347,9 @@ bool sidecar_is_current(const struct batch *batch, const struct batch_file *file
                    strcmp(sidecar.version, STRATA_VERSION) == 0 && output_exists(batch, file, ".html");
     if (current && batch->settings->png)
         current = sidecar.row.has_png && output_exists(batch, file, ".png");
-    arena_release(&arena);
+    struct index_row *row = current ? arena_alloc(&batch->arena, sizeof *row) : NULL;
+    if (row != NULL)
+        *row = sidecar.row;
+    file->row = row;
     return current;
 }

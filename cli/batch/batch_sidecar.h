@@ -32,7 +32,7 @@ enum sidecar_result {
 enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory, const char *name,
                                  struct arena *arena);
 
-/* Whether the file's outputs are there and were made of it, as it is now, with these options. */
-bool sidecar_is_current(const struct batch *batch, const struct batch_file *file);
+/* Sets file->row where the answer is yes. Whether the file's outputs are there and were made of it, as it is now, with these options. */
+bool sidecar_is_current(struct batch *batch, struct batch_file *file);
 
 #endif

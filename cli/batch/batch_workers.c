@@ -166,7 +166,8 @@ static void worker_conclude(struct pool *pool, const struct worker *worker, int 
         file->reason = reason_or_code(pool->batch, worker, code);
     } else
         file_fail(file, reason_or_code(pool->batch, worker, code));
-    store_discard(pool->store, file);
+    if (file->state != BATCH_DONE) /* else all that was staged has its name */
+        store_discard(pool->store, file);
     if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED)
         store_forget(pool->batch, file);
     if (file->state != BATCH_WAITING)
