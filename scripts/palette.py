@@ -7,9 +7,10 @@ lightness. Chroma is lowered where sRGB cannot show it. Run: scripts/palette.py 
 """
 import math
 
-# Lightness and chroma. The lightest are the least colourful: at full chroma they would outshout the rest.
-LIGHT = ((0.56, 0.115), (0.65, 0.115), (0.73, 0.10), (0.81, 0.08))
-DARK = ((0.48, 0.10), (0.57, 0.11), (0.65, 0.11), (0.74, 0.095))
+# Lightness and chroma: every colour keeps 3:1 to its ground, also in the paler shade of every other allocation. The
+# lightest are the least colourful: at full chroma they would outshout the rest.
+LIGHT = ((0.42, 0.115), (0.49, 0.125), (0.555, 0.12), (0.62, 0.115))
+DARK = ((0.55, 0.11), (0.635, 0.115), (0.72, 0.11), (0.80, 0.09))
 
 
 def srgb(lightness, chroma, hue):
