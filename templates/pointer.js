@@ -24,6 +24,17 @@ export function insidePlot({ x, y }) {
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 
+/** What was pinned before the last click: a double click only fits. @type {Pick<typeof state, "moment" | "selected" | "focus"> | null} */
+let beforeClick = null;
+
+/** When the last click was. */
+let clicked = -Infinity;
+
+function plotDoubleClick() {
+    if (beforeClick) change(beforeClick);
+    fitWindow();
+}
+
 /** Where each finger (or the mouse) that is down lies. @type {Map<number, {x: number, y: number}>} */
 const fingers = new Map();
 
@@ -110,6 +121,9 @@ function plotUp(event) {
         markAt(moment);
         return;
     }
+    const now = performance.now();
+    if (now - clicked > 500) beforeClick = { moment: state.moment, selected: state.selected, focus: state.focus };
+    clicked = now;
     change({ moment });
     select(life);
 }
@@ -142,9 +156,11 @@ function plotWheel(event) {
     const along = event.deltaX * pixels;
     const across = event.deltaY * pixels;
     const at = Math.min(1, Math.max(0, point.x / plot.width));
-    if (event.ctrlKey || event.altKey) zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
+    // A pinch on a trackpad comes as a wheel with Ctrl: it zooms along, as everywhere; the axis of bytes has its own wheel.
+    if (event.altKey || point.x < 0) zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
     else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow((along || across) / plot.width);
-    else zoomWindow(Math.exp(-across * 0.002), at);
+    else zoomWindow(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
+    scheduleList();
 }
 
 /** What a pinch on a trackpad has come to so far. */
@@ -181,6 +197,6 @@ export function startPlot() {
     plot.box.addEventListener("pointerleave", plotLeave);
     plot.box.addEventListener("wheel", plotWheel, { passive: false });
     for (const type of ["gesturestart", "gesturechange", "gestureend"]) plot.box.addEventListener(type, plotGesture);
-    plot.box.addEventListener("dblclick", fitWindow);
+    plot.box.addEventListener("dblclick", plotDoubleClick);
     new ResizeObserver(resizePlot).observe(plot.box);
 }

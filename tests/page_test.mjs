@@ -722,8 +722,9 @@ describe("mouse and keys", { skip }, () => {
         const whole = await view(page);
         await setView(page, { from: 300, to: 700 });
         const box = await plotBox(page);
-        await page.mouse.dblclick(box.x + 50, box.y + 20);
+        await page.mouse.dblclick(box.x + box.width / 2, box.y + box.height - 15);
         await until(async () => (await view(page)).to - (await view(page)).from === whole.to - whole.from, "whole run");
+        assert.equal((await view(page)).selected, null, "and pins nothing");
     });
 
     /** A point where something with a stack lies. @param {import("playwright-core").Page} page */
