@@ -7,7 +7,7 @@ import { element, setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
 
-/** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number}} SideView */
+/** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () => boolean}} SideView */
 
 /** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
 const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList })], ["tree", createTree], ["compare", createCompare]];
@@ -26,14 +26,17 @@ function current() {
 
 export function drawSide() {
     const shown = current();
-    for (const { id, count } of views) {
+    for (const { id, count, urgent } of views) {
         const tab = tabOf(id);
         tab.setAttribute("aria-selected", String(id === shown.id));
         tab.tabIndex = id === shown.id ? 0 : -1;
         panelOf(id).hidden = id !== shown.id;
         const number = count?.() ?? 0;
         const badge = tab.querySelector("span");
-        if (badge) setText(badge, number ? String(number) : "");
+        if (badge) {
+            setText(badge, number ? String(number) : "");
+            badge.classList.toggle("tab-urgent", urgent?.() ?? false);
+        }
     }
     shown.draw();
 }

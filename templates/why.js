@@ -156,5 +156,5 @@ export function createWhy(box) {
         event.preventDefault();
         event.stopPropagation();
     });
-    return { id: "why", draw, count: () => view.c.judged().findings };
+    return { id: "why", draw, count: () => view.c.judged().findings, urgent: () => askFindings(view).some(({ severity }) => severity === "high") };
 }
