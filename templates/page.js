@@ -167,6 +167,17 @@ function showFailure(error) {
     setText(ui.failure, error instanceof Error ? error.message : String(error));
 }
 
+/** A fault of the module is ours: say so, and what helps to mend it. @param {unknown} error */
+function showFault(error) {
+    if (!(error instanceof WebAssembly.RuntimeError)) return;
+    const { version, fingerprint } = meta;
+    ui.failure.hidden = false;
+    setText(ui.failure, `This page has met a fault of its own (${error.message}); what it shows may be out of date, and loading it again starts anew. Please report it with what you did last, version ${version} of Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at first.`);
+}
+
+addEventListener("error", ({ error }) => showFault(error));
+addEventListener("unhandledrejection", ({ reason }) => showFault(reason));
+
 const ready = start();
 
 // A script that awaits strata.ready hears of a failure itself; everybody reads it on the page.

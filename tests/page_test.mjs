@@ -488,6 +488,19 @@ describe("why, tree and compare", { skip }, () => {
     });
 });
 
+describe("faults", { skip }, () => {
+    test("a fault of the module is said in a sentence, with how to report it", async () => {
+        const file = writePage(path.join(samples, "train.pickle"));
+        const context = await browser.newContext();
+        const page = await context.newPage();
+        await page.goto(pathToFileURL(file).href);
+        await ask(page, "strata.ready");
+        await ask(page, "void setTimeout(() => { throw new WebAssembly.RuntimeError('unreachable'); })");
+        await until(async () => /fault of its own \(unreachable\).*report it.*xxh128:/s.test(await page.locator("#failure").innerText()), "the sentence");
+        await context.close();
+    });
+});
+
 describe("words", { skip }, () => {
     test("a search that would never end is stopped and said so, and the page goes on", async () => {
         const name = `${"a".repeat(16384)}!`;
