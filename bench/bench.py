@@ -35,7 +35,7 @@ SETS = {
 
 LOAD = "import gc, gzip, pickle, sys; {gc}pickle.load({open}(sys.argv[1], 'rb')); import os; os._exit(0)"
 PICKLE, PICKLE_NO_GC, PICKLE_GZ = "pickle.load", "pickle.load, collector off", "pickle.load of the gz"
-HASH = "openssl dgst -sha256"
+HASH = "xxhsum -H2" if shutil.which("xxhsum") else "cat"
 
 
 def generate(name):
@@ -89,7 +89,7 @@ def commands_of(path, folder):
         "strata png": [STRATA, "png", "-q", "-f", path, "-o", folder / "picture.png"],
         PICKLE_GZ: [*load, LOAD.format(gc="", open="gzip.open"), gzipped(path)],
         "strata report of the gz": [STRATA, "report", "--json", gzipped(path)],
-        HASH: ["openssl", "dgst", "-sha256", path],
+        HASH: [*HASH.split(), path],
     }
 
 
