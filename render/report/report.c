@@ -40,7 +40,7 @@ static bool report_device_init(struct report_device *report, const struct trace 
     report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
     if (report->replayed && !replay_run(&report->replay, trace, report->device, NULL, arena))
         return false;
-    if (!report_gap_find(report))
+    if (!report_gap_find(report) || !report_ooms_model(report))
         return false;
     categories_sum(report);
     bool all = options->top == 0 || options->top > report->n_groups;

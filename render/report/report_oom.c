@@ -1,6 +1,7 @@
 /* Out of memory: the state at that moment, and what follows from it. */
 #include "render/report/report_words.h"
 
+#include "analysis/whatif.h"
 #include "base/bytes.h"
 #include "base/format.h"
 #include "layout/site.h"
@@ -28,7 +29,13 @@ struct report_oom_ground {
     struct known_settings allocator;
     uint64_t risen_bytes, slope_bytes; /* of all call sites that grow */
     uint64_t *pending_bytes;           /* [n_ooms] freed at that moment and waiting for other streams */
+    bool modelled;                     /* the next two are known, of the first event */
+    uint64_t budget_bytes;             /* what the process had of the device */
+    uint64_t expandable_bytes;         /* the least in which all would have fitted with expandable segments */
 };
+
+/* A model takes some eighty replays: of larger recordings strata whatif tells as much, on demand. */
+enum { MODELLED_EVENTS_MAX = 200000 };
 
 enum {
     OOM_GROUPS_SHOWN = 5, /* what held the memory then */
@@ -171,6 +178,37 @@ bool report_ooms_prepare(struct report_device *report) {
     return !ground->allocator.no_memory;
 }
 
+/* The scenario of expandable segments, which stands third in the table. */
+static struct whatif_scenario *expandable_scenario(struct whatif *whatif) {
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        if (strcmp(whatif->scenario[i].name, "expandable_segments:True") == 0)
+            return &whatif->scenario[i];
+    return NULL;
+}
+
+bool report_ooms_model(struct report_device *report) {
+    struct report_oom_ground *ground = report->oom_ground;
+    struct whatif_request request = {.find_smallest = true};
+    struct program program;
+    if (ground == NULL || !report->replayed || report->replay.grade != REPLAY_EXACT ||
+        report->replay.settings.expandable || report->device->n_events > MODELLED_EVENTS_MAX)
+        return true;
+    struct whatif *whatif = arena_alloc(report->arena, sizeof *whatif);
+    if (whatif == NULL || !program_init(&program, report->trace, report->device, report->arena) ||
+        !whatif_init(whatif, &program, &request, report->arena))
+        return false;
+    struct whatif_scenario *expandable = expandable_scenario(whatif);
+    if (expandable == NULL || whatif->budget.at_most_bytes == 0)
+        return true;
+    if (!whatif_solve(whatif, (uint32_t)(expandable - whatif->scenario), report->arena))
+        return false;
+    ground->modelled = !expandable->endless;
+    ground->budget_bytes = whatif->budget.at_most_bytes;
+    ground->expandable_bytes = expandable->smallest_budget_bytes;
+    ARENA_DROP(report->arena, program.op);
+    return true;
+}
+
 /* ---- words ---- */
 
 static const char *known_text(enum known known) {
@@ -272,17 +310,43 @@ static bool holes_matter(const struct report_oom *oom) {
 /* What expandable segments would have helped: enough, or what they leave lacking. */
 static const char *expandable_hope(const struct report_oom *oom, char text[160]) {
     if (lacking_bytes(oom) == 0)
-        return "is the first thing to try";
-    snprintf(text, 160, "makes nearly all of that usable, and %s would have been left to save elsewhere",
-             format_bytes(lacking_bytes(oom)).text);
+        return "is the first thing to try (a rule of thumb)";
+    snprintf(
+        text, 160,
+        "makes nearly all of that usable, as a rule of thumb, and %s would have been left to save elsewhere",
+        format_bytes(lacking_bytes(oom)).text);
     return text;
+}
+
+/* What the model says of the first event. False: it says nothing. */
+static bool advise_modelled(struct advisor *advisor) {
+    const struct report_oom_ground *ground = advisor->report->oom_ground;
+    struct figure budget = format_bytes(ground->budget_bytes), least = format_bytes(ground->expandable_bytes);
+    if (!ground->modelled || advisor->oom->event != advisor->report->device->ooms)
+        return false;
+    if (ground->expandable_bytes <= ground->budget_bytes)
+        advise(advisor, "enable_expandable_segments",
+               "Expandable segments were off. With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the "
+               "recorded sequence, "
+               "this request included, would have fitted into %s of the %s that the process had (model; what "
+               "the program "
+               "would do next is not recorded).",
+               least.text, budget.text);
+    else
+        advise(advisor, "enable_expandable_segments",
+               "Expandable segments were off. With PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True the "
+               "recorded sequence, "
+               "this request included, would have fitted from %s on: %s more than the %s that the process "
+               "had (model).",
+               least.text, format_bytes(ground->expandable_bytes - ground->budget_bytes).text, budget.text);
+    return true;
 }
 
 static void advise_expandable(struct advisor *advisor) {
     struct figure unused = format_bytes(advisor->oom->unused_bytes);
     char text[160];
     const char *hope = expandable_hope(advisor->oom, text);
-    if (!holes_matter(advisor->oom))
+    if (!holes_matter(advisor->oom) || advise_modelled(advisor))
         return;
     if (advisor->allocator.expandable == OFF)
         advise(advisor, "enable_expandable_segments",
@@ -370,7 +434,8 @@ static void advise_rounding(struct advisor *advisor) {
     const struct holes *all = &advisor->report->holes.all;
     if (advisor->oom->at_end && holes_rounding(all) >= advisor->oom->event->size)
         advise(advisor, "rounding",
-               "Rounding up takes %s, as much as was asked for: roundup_power2_divisions or many allocations "
+               "Rounding up and rests of blocks that were not split off take %s, as much as was asked for: "
+               "roundup_power2_divisions or many allocations "
                "of odd sizes "
                "cause that.",
                format_bytes(holes_rounding(all)).text);
@@ -440,7 +505,7 @@ static void holes_rows(struct sheet *sheet, const struct report_oom *oom) {
                words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
                words_counted(sheet, all->n_holes, "hole"));
     if (oom->at_end)
-        bytes_row(sheet, "Lost to rounding", holes_rounding(all));
+        bytes_row(sheet, "Rounding and unsplit rests", holes_rounding(all));
 }
 
 static void state_table(struct sheet *sheet, const struct report_device *report,

@@ -80,6 +80,10 @@ bool report_reserved_known(const struct device_trace *device);
 /* What is needed of each event, all at once: O((lives + events) log events). False: no memory. */
 bool report_ooms_prepare(struct report_device *report);
 
+/* Asks the model what expandable segments would have made of the first event, where the replay is exact. After the
+ * replay. False: no memory. */
+bool report_ooms_model(struct report_device *report);
+
 /* O(1), in full O(lives + blocks log). False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
