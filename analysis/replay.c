@@ -228,8 +228,11 @@ static bool same_reservation(const struct held_segment *a, const struct held_seg
 }
 
 /* The lowest address that is ever mapped of the same reservation: what lies below the first page may be unmapped yet. */
-static uint64_t reservation_base(const struct replayer *replayer, const struct held_segment *segment) {
+static uint64_t reservation_base(struct replayer *replayer, const struct held_segment *segment) {
     uint64_t base = segment->address;
+    if (replayer->allocator.steps > replayer->most_steps)
+        return base;
+    replayer->allocator.steps += replayer->segments.count;
     for (uint32_t i = 0; i < replayer->segments.count; i++) {
         const struct segment_piece *piece = &replayer->segments.piece[i];
         struct held_segment lower = {

@@ -323,11 +323,12 @@ static bool pack(const struct program *program, uint64_t small_bytes, uint64_t *
     return done;
 }
 
-bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *program, struct arena *arena) {
+bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *program, bool packed,
+                        struct arena *arena) {
     struct sums peak = sums_peak(program);
     *bounds =
         (struct whatif_bounds){.requested_peak_bytes = peak.requested, .rounded_peak_bytes = peak.rounded};
-    return pack(program, peak.small, &bounds->packed_bytes, arena);
+    return !packed || pack(program, peak.small, &bounds->packed_bytes, arena);
 }
 
 /* ---- what the process could have ---- */
@@ -503,18 +504,26 @@ static void scenarios_list(struct whatif *whatif, const struct whatif_request *r
         scenario_of_request(whatif, request);
 }
 
-bool whatif_init(struct whatif *whatif, const struct program *program, const struct whatif_request *request,
-                 struct arena *arena) {
-    *whatif = (struct whatif){
-        .program = program, .gpu_bytes = request->gpu_bytes, .find_smallest = request->find_smallest};
-    if (!replay_run(&whatif->replay, program->trace, program->device, program, arena) ||
-        !whatif_bounds_find(&whatif->bounds, program, arena))
+bool whatif_init_of(struct whatif *whatif, const struct program *program, const struct replay *replay,
+                    const struct whatif_request *request, struct arena *arena) {
+    *whatif = (struct whatif){.program = program,
+                              .replay = *replay,
+                              .gpu_bytes = request->gpu_bytes,
+                              .find_smallest = request->find_smallest};
+    if (!whatif_bounds_find(&whatif->bounds, program, !request->leave_packing, arena))
         return false;
     whatif->budget = whatif_budget_find(program, &whatif->replay);
     whatif->recorded_peak_bytes = whatif->budget.at_least_bytes;
     if (whatif->replay.grade != REPLAY_REFUSED)
         scenarios_list(whatif, request);
     return true;
+}
+
+bool whatif_init(struct whatif *whatif, const struct program *program, const struct whatif_request *request,
+                 struct arena *arena) {
+    struct replay replay;
+    return replay_run(&replay, program->trace, program->device, program, arena) &&
+           whatif_init_of(whatif, program, &replay, request, arena);
 }
 
 /* Of which shares are: the device as asked for, or as the file names it. */

@@ -49,7 +49,8 @@ struct whatif_bounds {
 
 /* O(n), and O(k^2) for k allocations above 1 MiB, WHATIF_PACKED_MAX at most. False: no memory. */
 enum { WHATIF_PACKED_MAX = 20000 };
-bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *program, struct arena *arena);
+bool whatif_bounds_find(struct whatif_bounds *bounds, const struct program *program, bool packed,
+                        struct arena *arena);
 
 /* What this process' allocator could have had of the device, as far as the recording shows it. */
 struct whatif_budget {
@@ -91,6 +92,7 @@ struct whatif {
 struct whatif_request {
     uint64_t gpu_bytes;
     bool find_smallest;
+    bool leave_packing; /* out of the bounds: it takes longest */
     const char *const
         *set; /* "key:value" or "key=value", as PyTorch spells them; all of them are one scenario */
     uint32_t n_set;
@@ -105,6 +107,10 @@ bool whatif_set_is_fine(const char *text);
  */
 bool whatif_init(struct whatif *whatif, const struct program *program, const struct whatif_request *request,
                  struct arena *arena);
+
+/* The same of a program whose sizes were changed: `replay` is that of the recording they come from. */
+bool whatif_init_of(struct whatif *whatif, const struct program *program, const struct replay *replay,
+                    const struct whatif_request *request, struct arena *arena);
 
 /* Fills in one scenario; several may be solved at once, each by a thread with an arena of its own. False: no memory. */
 bool whatif_solve(struct whatif *whatif, uint32_t index, struct arena *arena);

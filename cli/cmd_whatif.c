@@ -10,6 +10,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = WHATIF_SCENARIOS_MAX };
@@ -125,6 +127,150 @@ static const char *whatif_ending(enum report_format format) {
     return endings[format];
 }
 
+/* ---- at another size ---- */
+
+/* "PATH=SIZE" as settings of its own, whose input ends before the last "=". `path` is freed by the caller. */
+static bool sized_parse(const char *text, const struct settings *settings, struct settings *own, char **path,
+                        uint64_t *size) {
+    const char *equals = text != NULL ? strrchr(text, '=') : NULL;
+    *own = *settings;
+    *path = NULL;
+    if (equals == NULL || !number_parse(equals + 1, 1, 1000000000, size)) {
+        terminal_error(NULL, "whatif: \"%s\" is no PATH=SIZE with a whole number for the size",
+                       text != NULL ? text : "");
+        return false;
+    }
+    *path = strndup(text, (size_t)(equals - text));
+    own->input = *path;
+    return *path != NULL;
+}
+
+struct sized {
+    struct recording recording;
+    struct settings settings;
+    char *path;
+    bool open;
+};
+
+static const struct device_trace *device_of(const struct trace *trace, int32_t ordinal) {
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].ordinal == ordinal)
+            return &trace->devices[i];
+    return NULL;
+}
+
+static const char *not_exact(const struct replay *replay) {
+    return replay->grade == REPLAY_EXACT ? NULL : "one of the recordings is not replayed exactly";
+}
+
+static bool device_extrapolate(struct extrapolated *device, struct sized sized[2],
+                               const struct device_trace *first, const struct extrapolation_report *report,
+                               const struct settings *settings, struct arena *scratch) {
+    const struct trace *traces[] = {&sized[0].recording.trace, &sized[1].recording.trace};
+    const struct device_trace *devices[] = {first, device_of(traces[1], first->ordinal)};
+    struct program *program = arena_alloc(scratch, 2 * sizeof *program);
+    struct whatif_request request = {.gpu_bytes = settings->gpu_bytes,
+                                     .find_smallest = settings->find_budget,
+                                     .set = settings->set,
+                                     .n_set = settings->n_set};
+    *device = (struct extrapolated){.ordinal = first->ordinal};
+    if (devices[1] == NULL) {
+        device->extrapolation.refused = "the other recording has no such device";
+        return true;
+    }
+    for (int i = 0; i < 2; i++)
+        if (program == NULL || !program_init(&program[i], traces[i], devices[i], scratch) ||
+            !replay_run(&device->replay[i], traces[i], devices[i], &program[i], scratch))
+            return false;
+    for (int i = 0; i < 2 && device->extrapolation.refused == NULL; i++)
+        device->extrapolation.refused = not_exact(&device->replay[i]);
+    if (device->extrapolation.refused != NULL)
+        return true;
+    if (!extrapolate(&device->extrapolation, &program[0], report->size[0], &program[1], report->size[1],
+                     report->asked, scratch))
+        return false;
+    return device->extrapolation.refused != NULL ||
+           (whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
+                           scratch) &&
+            scenarios_solve(&device->whatif, scratch));
+}
+
+static bool extrapolation_build(struct buffer *out, struct sized sized[2],
+                                struct extrapolation_report *report, const struct settings *settings,
+                                struct arena *scratch) {
+    const struct trace *trace = &sized[0].recording.trace;
+    struct extrapolated *device = arena_alloc(scratch, (trace->n_devices + (size_t)1) * sizeof *device);
+    bool done = device != NULL;
+    report->device = device;
+    for (uint32_t i = 0; done && i < trace->n_devices; i++)
+        if (!settings->has_device || settings->device == trace->devices[i].ordinal)
+            done = device_extrapolate(&device[report->n_devices++], sized, &trace->devices[i], report,
+                                      settings, scratch);
+    done = done && extrapolation_report_write(out, report, scratch);
+    if (!done)
+        recording_print_no_memory(&sized[0].recording, scratch->limit_hit);
+    return done;
+}
+
+static int extrapolation_write(struct sized sized[2], struct extrapolation_report *report,
+                               const struct settings *settings, const struct output *output) {
+    for (int i = 0; i < 2; i++) {
+        if (!recording_read(&sized[i].recording, &sized[i].settings))
+            return EXIT_CODE_FAILED;
+        report->file[i] = sized[i].recording.input.name;
+        report->fingerprint[i] = sized[i].recording.fingerprint;
+    }
+    if (!recording_check_device(&sized[0].recording, settings))
+        return EXIT_CODE_USAGE;
+    struct arena scratch;
+    recording_scratch(&sized[0].recording, &scratch);
+    struct buffer out = {.host = arena_share(&scratch)};
+    bool done = extrapolation_build(&out, sized, report, settings, &scratch) &&
+                output_write(output, out.bytes, out.nbytes);
+    buffer_release(&out);
+    arena_release(&scratch);
+    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+}
+
+static int extrapolation_open(struct sized sized[2], struct extrapolation_report *report,
+                              const struct settings *settings) {
+    struct output output;
+    struct output_request request = {settings->output != NULL ? settings->output : "-",
+                                     whatif_ending(settings->format), settings->force, false};
+    for (int i = 0; i < 2; i++) {
+        sized[i].open = recording_open(&sized[i].recording, &sized[i].settings);
+        if (!sized[i].open)
+            return EXIT_CODE_FAILED;
+    }
+    if (!output_choose(&output, &request, &sized[0].recording.input))
+        return EXIT_CODE_FAILED;
+    int code = extrapolation_write(sized, report, settings, &output);
+    output_release(&output);
+    return code;
+}
+
+static int extrapolation_main(const struct settings *settings) {
+    struct sized sized[2] = {0};
+    struct extrapolation_report report = {.format = settings->format, .asked = settings->to_size};
+    int code = EXIT_CODE_USAGE;
+    if (settings->to_size == 0)
+        terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");
+    else if (sized_parse(settings->extrapolate, settings, &sized[0].settings, &sized[0].path,
+                         &report.size[0]) &&
+             sized_parse(settings->input, settings, &sized[1].settings, &sized[1].path, &report.size[1])) {
+        if (report.size[0] >= report.size[1])
+            terminal_error(NULL, "whatif: the recording of --extrapolate must be the smaller one");
+        else
+            code = extrapolation_open(sized, &report, settings);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (sized[i].open)
+            recording_release(&sized[i].recording);
+        free(sized[i].path);
+    }
+    return code;
+}
+
 static int whatif_main(const struct settings *settings) {
     struct recording recording;
     struct output output;
@@ -134,6 +280,8 @@ static int whatif_main(const struct settings *settings) {
         terminal_error(NULL, "whatif: --json and --markdown are two formats; ask for one at a time");
         return EXIT_CODE_USAGE;
     }
+    if (settings->extrapolate != NULL)
+        return extrapolation_main(settings);
     if (!recording_open(&recording, settings))
         return EXIT_CODE_FAILED;
     int code = EXIT_CODE_FAILED;

@@ -235,6 +235,15 @@ static bool apply_gpu(struct settings *settings, const char *value) {
     return size_parse(value, &settings->gpu_bytes) && settings->gpu_bytes != 0;
 }
 
+static bool apply_extrapolate(struct settings *settings, const char *value) {
+    settings->extrapolate = value;
+    return strrchr(value, '=') != NULL;
+}
+
+static bool apply_to_size(struct settings *settings, const char *value) {
+    return number_parse(value, 1, 1000000000, &settings->to_size);
+}
+
 static bool apply_budget(struct settings *settings, const char *value) {
     (void)value;
     return settings->find_budget = true;
@@ -369,6 +378,9 @@ static const struct option options[] = {
      "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
     {0, VERB_WHATIF, "gpu", "SIZE", apply_gpu,
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
+    {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", apply_extrapolate,
+     "the same program recorded at a smaller size; SNAPSHOT is\nthen PATH=SIZE of a larger one"},
+    {0, VERB_WHATIF, "to", "SIZE", apply_to_size, "the size that --extrapolate tells of, a whole number"},
     {0, VERB_WHATIF, "budget", NULL, apply_budget, "find the smallest budget that each scenario fits in"},
     {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},
     {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,

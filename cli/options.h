@@ -72,8 +72,11 @@ struct settings {
 
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    uint64_t gpu_bytes;       /* whatif: 0: what the recording shows */
-    bool find_budget;         /* whatif: the smallest that does */
+    uint64_t gpu_bytes; /* whatif: 0: what the recording shows */
+    bool find_budget;   /* whatif: the smallest that does */
+    const char
+        *extrapolate; /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
+    uint64_t to_size; /* whatif: the size that is asked for; 0: none */
     const char **check_rules; /* check: [n_rules] as given */
     uint32_t n_rules;
     const char *config, *baseline; /* paths; NULL: none */

@@ -310,6 +310,58 @@ class Control(unittest.TestCase):
                               (scenario["peak_reserved_bytes_min"], scenario["peak_reserved_bytes_max"]))
 
 
+class Extrapolation(unittest.TestCase):
+    """A program whose allocations are constant, linear and quadratic in its size, recorded at 8 and 16, asked for at 48."""
+
+    @staticmethod
+    def program(size):
+        program = Program(random.Random(5), length=0)
+        for turn in range(30):
+            kinds = (3 << 20, size * 123_457 + 64, size * size * 20_000, (turn + 1) * size * 7_000)
+            program.ops += [("malloc", 4 * turn + i, nbytes, 0, 0) for i, nbytes in enumerate(kinds)]
+            program.ops += [("free", 4 * turn + i, None) for i in (0, 2)]
+            if turn >= 10:
+                program.ops += [("free", 4 * (turn - 10) + i, None) for i in (1, 3)]
+        return program
+
+    def recorded(self, folder, size, settings, **run):
+        path = Path(folder) / f"{size}.pickle"
+        made = Run(self.program(size), settings, **run)
+        path.write_bytes(pickle.dumps(made.snapshot()))
+        return path, made
+
+    def test_a_size_that_was_not_recorded(self):
+        for settings in (Settings(), Settings(expandable=True)):
+            with tempfile.TemporaryDirectory() as folder:
+                small, _ = self.recorded(folder, 8, settings)
+                large, _ = self.recorded(folder, 16, settings)
+                _, truth = self.recorded(folder, 48, settings, reuse=False)
+                found = answer("whatif", "--json", "--extrapolate", f"{small}=8", f"{large}=16", "--to", "48")
+                device = found["devices"][0]
+                self.assertIsNone(device["refused"])
+                self.assertEqual((30, 60, 30), (device["constant"], device["linear"], device["quadratic"]))
+                recorded = device["scenarios"][0]
+                self.assertIn(truth.allocator.peak,
+                              (recorded["peak_reserved_bytes_min"], recorded["peak_reserved_bytes_max"]))
+                self.assertEqual(truth.allocator.reserved, recorded["end_reserved_bytes"])
+                text = run("whatif", "--extrapolate", f"{small}=8", f"{large}=16", "--to", "48").stdout.decode()
+                self.assertIn("At 48", text)
+
+    def test_programs_that_differ_are_refused(self):
+        found = answer("whatif", "--json", "--extrapolate", f"{SAMPLES / 'train.pickle'}=8",
+                       f"{SAMPLES / 'streams.pickle'}=16", "--to", "48")
+        self.assertIn("different numbers of allocations", found["devices"][0]["refused"])
+        self.assertEqual([], found["devices"][0]["scenarios"])
+
+    def test_wrong_words(self):
+        train = SAMPLES / "train.pickle"
+        for words in (["--extrapolate", f"{train}=8", f"{train}=16"], ["--extrapolate", f"{train}=8", train, "--to", "9"],
+                      ["--extrapolate", f"{train}=16", f"{train}=8", "--to", "9"],
+                      ["--extrapolate", f"{train}", f"{train}=8", "--to", "9"],
+                      ["--extrapolate", f"{train}=8", f"{train}=16", "--to", "many"]):
+            self.assertEqual(2, run("whatif", *words).returncode, words)
+
+
 class CommandLine(unittest.TestCase):
     def test_settings_of_ones_own_are_one_scenario(self):
         _, scenarios = whatif(SAMPLES / "train.pickle", 0, "--set", "roundup_power2_divisions=8", "--set",

@@ -35,7 +35,7 @@ struct report_oom_ground {
 };
 
 /* A model takes some eighty replays: of larger recordings strata whatif tells as much, on demand. */
-enum { MODELLED_EVENTS_MAX = 200000 };
+enum { MODELLED_EVENTS_MAX = 50000 };
 
 enum {
     OOM_GROUPS_SHOWN = 5, /* what held the memory then */
@@ -188,7 +188,7 @@ static struct whatif_scenario *expandable_scenario(struct whatif *whatif) {
 
 bool report_ooms_model(struct report_device *report) {
     struct report_oom_ground *ground = report->oom_ground;
-    struct whatif_request request = {.find_smallest = true};
+    struct whatif_request request = {.find_smallest = true, .leave_packing = true};
     struct program program;
     if (ground == NULL || !report->replayed || report->replay.grade != REPLAY_EXACT ||
         report->replay.settings.expandable || report->device->n_events > MODELLED_EVENTS_MAX)

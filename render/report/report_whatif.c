@@ -50,6 +50,21 @@ static void scenario_json(struct json_writer *json, const struct whatif_scenario
     json_end(json);
 }
 
+static void bounds_json(struct json_writer *json, const struct whatif_bounds *bounds) {
+    json_object(json, "bounds", JSON_LINES);
+    json_u64(json, "requested_peak_bytes", bounds->requested_peak_bytes);
+    json_u64(json, "rounded_peak_bytes", bounds->rounded_peak_bytes);
+    number_or_null(json, "packed_bytes", bounds->packed_bytes != 0, bounds->packed_bytes);
+    json_end(json);
+}
+
+static void scenarios_json(struct json_writer *json, const struct whatif *whatif) {
+    json_array(json, "scenarios", JSON_LINES);
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        scenario_json(json, &whatif->scenario[i]);
+    json_end(json);
+}
+
 static void device_json(struct json_writer *json, const struct whatif *whatif) {
     json_object(json, NULL, JSON_LINES);
     json_i64(json, "device", whatif->program->device->ordinal);
@@ -59,19 +74,12 @@ static void device_json(struct json_writer *json, const struct whatif *whatif) {
     json_bool(json, "settings_known", whatif->replay.settings_known);
     json_u64(json, "peak_reserved_bytes", whatif->recorded_peak_bytes);
     json_end(json);
-    json_object(json, "bounds", JSON_LINES);
-    json_u64(json, "requested_peak_bytes", whatif->bounds.requested_peak_bytes);
-    json_u64(json, "rounded_peak_bytes", whatif->bounds.rounded_peak_bytes);
-    number_or_null(json, "packed_bytes", whatif->bounds.packed_bytes != 0, whatif->bounds.packed_bytes);
-    json_end(json);
+    bounds_json(json, &whatif->bounds);
     json_object(json, "budget", JSON_LINES);
     json_u64(json, "at_least_bytes", whatif->budget.at_least_bytes);
     number_or_null(json, "at_most_bytes", whatif->budget.at_most_bytes != 0, whatif->budget.at_most_bytes);
     json_end(json);
-    json_array(json, "scenarios", JSON_LINES);
-    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
-        scenario_json(json, &whatif->scenario[i]);
-    json_end(json);
+    scenarios_json(json, whatif);
     json_end(json);
 }
 
@@ -326,5 +334,81 @@ bool whatif_report_write(struct buffer *out, const struct whatif_report *report,
         sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
     for (uint32_t i = 0; i < report->n_devices; i++)
         device_text(&sheet, &report->device[i]);
+    return !out->failed;
+}
+
+/* ---- at another size ---- */
+
+static void recording_json(struct json_writer *json, const struct extrapolation_report *report, int which) {
+    json_object(json, which == 0 ? "a" : "b", JSON_COMPACT);
+    json_text(json, "file", report->file[which]);
+    json_text(json, "fingerprint", report->fingerprint[which]);
+    json_u64(json, "size", report->size[which]);
+    json_end(json);
+}
+
+static void extrapolated_json(struct json_writer *json, const struct extrapolated *device) {
+    const struct extrapolation *extrapolation = &device->extrapolation;
+    json_object(json, NULL, JSON_LINES);
+    json_i64(json, "device", device->ordinal);
+    json_text(json, "refused", extrapolation->refused);
+    json_u64(json, "constant", extrapolation->n_constant);
+    json_u64(json, "linear", extrapolation->n_linear);
+    json_u64(json, "quadratic", extrapolation->n_quadratic);
+    if (extrapolation->refused == NULL)
+        bounds_json(json, &device->whatif.bounds);
+    scenarios_json(json, &device->whatif);
+    json_end(json);
+}
+
+static bool extrapolation_json(struct buffer *out, const struct extrapolation_report *report) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    recording_json(&json, report, 0);
+    recording_json(&json, report, 1);
+    json_u64(&json, "to", report->asked);
+    json_array(&json, "devices", JSON_LINES);
+    for (uint32_t i = 0; i < report->n_devices; i++)
+        extrapolated_json(&json, &report->device[i]);
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
+    return !out->failed;
+}
+
+static void extrapolated_text(struct sheet *sheet, const struct extrapolation_report *report,
+                              const struct extrapolated *device) {
+    const struct extrapolation *extrapolation = &device->extrapolation;
+    sheet_heading(sheet, 2, sheet_format(sheet, "Device %" PRId32, device->ordinal));
+    if (extrapolation->refused != NULL) {
+        sheet_say(sheet, "Refused: %s.", extrapolation->refused);
+        return;
+    }
+    for (int i = 0; i < 2; i++)
+        sheet_point(sheet, "At %s: %s", format_count(report->size[i]).text,
+                    report_replay_text(sheet, &device->replay[i]));
+    sheet_point(sheet, "%s allocations have one size in both, %s grow with it, %s with its square.",
+                format_count(extrapolation->n_constant).text, format_count(extrapolation->n_linear).text,
+                format_count(extrapolation->n_quadratic).text);
+    sheet_point(sheet, "At %s, %s would be requested at once.", format_count(report->asked).text,
+                fine_bytes(sheet, device->whatif.bounds.requested_peak_bytes));
+    sheet_say(sheet, "At %s, modelled from the same sequence of requests:", format_count(report->asked).text);
+    scenarios_table(sheet, &device->whatif);
+}
+
+bool extrapolation_report_write(struct buffer *out, const struct extrapolation_report *report,
+                                struct arena *scratch) {
+    if (report->format == REPORT_JSON)
+        return extrapolation_json(out, report);
+    struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
+    const char *first = sheet_quote(&sheet, report->file[0], strlen(report->file[0]));
+    const char *second = sheet_quote(&sheet, report->file[1], strlen(report->file[1]));
+    sheet_heading(&sheet, 1,
+                  sheet_format(&sheet, "At %s: %s (%s) and %s (%s)", format_count(report->asked).text, first,
+                               format_count(report->size[0]).text, second,
+                               format_count(report->size[1]).text));
+    for (uint32_t i = 0; i < report->n_devices; i++)
+        extrapolated_text(&sheet, report, &report->device[i]);
     return !out->failed;
 }

@@ -2,6 +2,7 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_WHATIF_H
 #define STRATA_RENDER_REPORT_REPORT_WHATIF_H
 
+#include "analysis/extrapolate.h"
 #include "analysis/whatif.h"
 #include "render/report/report.h"
 
@@ -14,5 +15,21 @@ struct whatif_report {
 
 /* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
 bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch);
+
+/* A program at a size that was not recorded. */
+struct extrapolation_report {
+    enum report_format format;
+    const char *file[2], *fingerprint[2];
+    uint64_t size[2], asked; /* as recorded, rising; as asked for */
+    uint32_t n_devices;
+    const struct extrapolated {
+        int32_t ordinal;
+        struct extrapolation extrapolation;
+        struct replay replay[2];
+        struct whatif whatif; /* of the extrapolation; no scenarios where that is refused */
+    } * device;
+};
+bool extrapolation_report_write(struct buffer *out, const struct extrapolation_report *report,
+                                struct arena *scratch);
 
 #endif
