@@ -23,6 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = ROOT / "build" / "bench"
 STRATA = ROOT / "build" / "release" / "strata"
+STATE_DUMP = ROOT / "build" / "release" / "tests" / "state_dump"
 
 SETS = {
     "100k": ["--story", "train", "--events", "100000"],
@@ -109,6 +110,9 @@ class Measurement:
                     self.rows[command].append(run(words))
             self.page_size = (folder / "page.html").stat().st_size
             self.picture_size = (folder / "picture.png").stat().st_size
+            times = [subprocess.run([STATE_DUMP, "--measure", self.path, "0"], capture_output=True, check=True).stdout.split()
+                     for _ in range(min(runs, 3))]
+            self.replay_ms, self.state_ms = (statistics.median(float(time[i]) for time in times) for i in range(2))
             self.page = page_measure(folder / "page.html") if with_page else {}
         self.page_share = (self.page_size - 150e3) / gzip9_size(self.path)
 
@@ -133,6 +137,7 @@ class Measurement:
                          f"{mib(self.memory(command) * self.size)} MiB | {self.memory(command):.2f} |")
         lines += ["", f"Page: {mib(self.page_size)} MiB, that is 150 KB and {self.page_share:.2f} x `gzip -9` of the file "
                   f"({mib(gzip9_size(self.path))} MiB). Picture: {mib(self.picture_size)} MiB."]
+        lines += ["", f"Replay of the allocator: {self.replay_ms:,.0f} ms; segments and blocks at an event: {self.state_ms:.1f} ms."]
         if self.page:
             page = self.page
             lines += ["", f"In headless Chromium at 1600x800: first picture after {page['ready']:.0f} ms; frames while panning "
@@ -190,6 +195,9 @@ def targets(measured):
             if name in ("10m", "distinct"):
                 yield f"`{command[7:]}`, peak memory as a share of the file, {name}", f"<= {aim}", f"{value:.2f}", value <= aim
         yield f"page above 150 KB, as a share of `gzip -9`, {name}", "<= 0.4", f"{one.page_share:.2f}", one.page_share <= 0.4
+        if name in ("10m", "fragmented"):
+            yield f"replay of the allocator, {name}", "<= 1500 ms", f"{one.replay_ms:,.0f} ms", one.replay_ms <= 1500
+            yield f"segments and blocks at an event, {name}", "<= 20 ms", f"{one.state_ms:.1f} ms", one.state_ms <= 20
         yield from page_targets(name, one)
     if {"1m", "10m"} <= measured.keys():
         for command in ("strata report", "strata html", "strata png"):

@@ -12,6 +12,8 @@
  *     state_dump --blocks FILE DEVICE EVENT...
  *         for each event a line "event E SEGMENTS BLOCKS", a line "segment address bytes small expandable" each, and a line
  *         "block address bytes state requested" each, with sizes as the replay tells them where it is exact
+ *     state_dump --measure FILE DEVICE
+ *         a line "replay state": milliseconds of processor time of a replay, and of the segments and blocks in the middle
  *     state_dump --memory FILE
  *         a line "events columns peak": how many there are, the bytes that the finished recording holds for them (all
  *         but strings, frames, stacks and contexts, which events share), and the most that reading took at one time
@@ -31,6 +33,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static _Noreturn void fail(const char *what, const char *detail) {
     (void)fprintf(stderr, "state_dump: %s: %s\n", what, detail);
@@ -180,6 +183,26 @@ static void dump_blocks(const struct timeline *timeline, char **events, struct a
     }
 }
 
+static double milliseconds(void) {
+    return (double)clock() * 1000 / CLOCKS_PER_SEC;
+}
+
+static void measure(const struct timeline *timeline, struct arena *arena) {
+    struct replay replay;
+    struct segments segments;
+    struct held held;
+    const double begin = milliseconds();
+    if (!replay_run(&replay, timeline->trace, timeline->device, NULL, arena))
+        fail("replay_run", "no memory");
+    const double replayed = milliseconds();
+    if (!segments_init(&segments, timeline->device, arena))
+        fail("segments_init", "no memory");
+    const double found = milliseconds();
+    if (!fragmentation_state(&held, timeline, &segments, &replay, timeline->n_moments / 2, arena))
+        fail("fragmentation_state", "no memory");
+    printf("%.1f %.1f\n", replayed - begin, milliseconds() - found);
+}
+
 static uint64_t shared_nbytes(const struct trace *trace) {
     return trace->strings.bytes_capacity +
            (uint64_t)trace->strings.start_capacity * sizeof *trace->strings.start +
@@ -206,11 +229,12 @@ int main(int argc, char **argv) {
         return dump_memory(argv[2]);
     const bool pick = argc > 1 && strcmp(argv[1], "--pick") == 0;
     const bool blocks = argc > 4 && strcmp(argv[1], "--blocks") == 0;
+    const bool times = argc == 4 && strcmp(argv[1], "--measure") == 0;
     const bool categories = argc == 4 && strcmp(argv[1], "--categories") == 0;
     if (argc < (pick ? 8 : 3))
         fail("usage", "state_dump FILE DEVICE EVENT... | --pick FILE DEVICE WIDTH HEIGHT FROM TO X,Y... | "
                       "--categories FILE DEVICE | --blocks FILE DEVICE EVENT... | --memory FILE");
-    char **arguments = argv + (pick || categories || blocks ? 2 : 1);
+    char **arguments = argv + (pick || categories || blocks || times ? 2 : 1);
     struct trace trace;
     read_file(&trace, arguments[0]);
     struct arena arena;
@@ -222,6 +246,8 @@ int main(int argc, char **argv) {
         dump_categories(&timeline, &arena);
     if (pick)
         dump_picks(&timeline, arguments + 2);
+    if (times)
+        measure(&timeline, &arena);
     if (blocks)
         dump_blocks(&timeline, arguments + 2, &arena);
     for (char **event = arguments + 2; !pick && !blocks && *event; event++)
