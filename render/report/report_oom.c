@@ -505,7 +505,7 @@ static void holes_rows(struct sheet *sheet, const struct report_oom *oom) {
                words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
                words_counted(sheet, all->n_holes, "hole"));
     if (oom->at_end)
-        bytes_row(sheet, "Rounding and unsplit rests", holes_rounding(all));
+        bytes_row(sheet, "Rounding and rests", holes_rounding(all));
 }
 
 static void state_table(struct sheet *sheet, const struct report_device *report,
