@@ -79,8 +79,6 @@ static void moment_put(struct making *making, uint32_t moment) {
     const struct lives *lives = &device->lives;
     for (uint32_t i = making->deaths.start[moment]; i < making->deaths.start[moment + 1]; i++)
         op_put(program, PROGRAM_FREE, making->deaths.id[i]);
-    for (; making->wait < making->n_waits && making->waits[making->wait].key == moment; making->wait++)
-        op_put(program, PROGRAM_WAIT, making->waits[making->wait].value);
     for (;
          making->segment < device->n_segment_events && device->segment_events[making->segment].event < moment;
          making->segment++)
@@ -91,6 +89,8 @@ static void moment_put(struct making *making, uint32_t moment) {
         op_put(program, PROGRAM_ALLOCATE, making->life);
         program->n_allocations++;
     }
+    for (; making->wait < making->n_waits && making->waits[making->wait].key == moment; making->wait++)
+        op_put(program, PROGRAM_WAIT, making->waits[making->wait].value);
 }
 
 static bool ops_make(struct program *program, struct making *making, struct arena *arena) {

@@ -54,6 +54,8 @@ static void run_free(struct runner *runner, uint32_t life, bool completed) {
     const struct lives *lives = &runner->program->device->lives;
     uint32_t block = runner->block_of[life];
     bool waits = lives->request[life] < lives->death[life];
+    if (block == 0)
+        return; /* a page that says a life ends before it begins */
     if (!completed) {
         allocator_wait(&runner->allocator, block);
         runner->allocator.block[block].owner = life;
@@ -139,6 +141,7 @@ static bool runner_run(struct runner *runner) {
     if (runner->block_of == NULL ||
         !allocator_init(&runner->allocator, &runner->what->settings, driver, runner->arena))
         return false;
+    bytes_zero(runner->block_of, device->lives.count * sizeof *runner->block_of);
     runner->allocator.budget_bytes = runner->what->budget_bytes;
     runner->allocator.device_bytes = runner->what->device_bytes;
     if (!run_start(runner))
