@@ -15,11 +15,16 @@ import resource
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import unittest
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "tests"))
+from hostile_snapshots import Maker  # noqa: E402
+
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 TIMEOUT_S = 60
 MIB = 1 << 20
@@ -281,6 +286,32 @@ class Sidecars(Case):
         summary, told = self.index(memory="64MiB")
         self.assertEqual(len(summary["rows"]), 1)
         self.assertEqual(told.count(b"is not a sidecar"), 3)
+
+
+class Made(Case):
+    """Recordings of all that should not be, in every verb: an answer that can be read, or a refusal."""
+
+    verbs = [["report", "--json", "--top=0"], ["report"], ["png", "--width=400", "--height=300"],
+             ["png", "--color-by=category", "--width=400", "--height=300"], ["html", "--max-html-size=1MiB"],
+             ["whatif", "--json", "--gpu", "1GiB", "--budget"], ["report", "--markdown", "--filter", "size:>1KiB alive:peak"],
+             ["check", "--format=json", "--rule", "peak < 1GiB", "--rule", "growth < 1MiB per step"]]
+
+    def test_made(self):
+        read, before = 0, None
+        for seed in range(int(os.environ.get("HOSTILE_SEEDS", 40))):
+            path = self.write(Maker(seed).snapshot(), f"{seed % 2}.pickle")
+            diff = [["diff", "--json", path, before]] if before else []
+            for words in [[*words, path] for words in self.verbs] + diff:
+                with self.subTest(seed=seed, words=words[:2]):
+                    to_file = words[0] in ("png", "html")
+                    done = self.strata(*words, *(["-f", "-o", "out.bin"] if to_file else []))
+                    self.assertIn(done.returncode, (0, 1, 3), done.stderr)
+                    self.assertTrue(done.returncode != 1 or done.stderr.startswith(b"strata: "), done.stderr)
+                    read += done.returncode == 0
+                    if done.returncode == 0 and any("json" in str(word) for word in words):
+                        json.loads(done.stdout)
+            before = path
+        self.assertGreater(read, 100)
 
 
 if __name__ == "__main__":
