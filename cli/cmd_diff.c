@@ -301,7 +301,8 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
 }
 
 /* Each of the others against the first, one at a time in memory. */
-static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings) {
+static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings,
+                       const struct output *output) {
     int code = EXIT_CODE_DONE;
     diff_begin(writer);
     for (uint32_t i = 1; code == EXIT_CODE_DONE && i < settings->n_inputs; i++) {
@@ -310,6 +311,8 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
             return side_no_memory(base);
         code = side_open(side, settings->inputs[i], settings,
                          base->recording.trace.arena.used_nbytes + base->scratch.used_nbytes);
+        if (code == EXIT_CODE_DONE && !output_spares(output, &side->recording.input))
+            code = EXIT_CODE_FAILED;
         if (code == EXIT_CODE_DONE)
             code = side_moment(side);
         if (code == EXIT_CODE_DONE)
@@ -328,7 +331,7 @@ static int diff_write_all(struct side *base, const struct settings *settings, co
     struct diff_writer writer = {.out = &out, .options = &options, .json = &json};
     int code = side_moment(base);
     if (code == EXIT_CODE_DONE)
-        code = diff_others(&writer, base, settings);
+        code = diff_others(&writer, base, settings, output);
     if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
         code = EXIT_CODE_FAILED;
     buffer_release(&out);

@@ -120,15 +120,23 @@ static bool same_file(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+bool output_spares(const struct output *output, const struct input *input) {
+    struct stat status;
+    if (strcmp(output->path, "-") == 0 || stat(output->path, &status) != 0 ||
+        !same_file(&status, &input->status))
+        return true;
+    terminal_error(output->shown, "is the input itself; name another output with -o");
+    return false;
+}
+
 static bool target_check_file(struct output *output, const struct input *input) {
     struct stat status;
     if (lstat(output->path, &status) != 0)
         return directory_check(output);
     target_follow_links(output);
-    if (stat(output->path, &status) == 0 && same_file(&status, &input->status)) {
-        terminal_error(output->shown, "is the input itself; name another output with -o");
+    if (!output_spares(output, input))
         return false;
-    }
+    (void)stat(output->path, &status); /* of what the links lead to, where that is there */
     output->in_place = S_ISCHR(status.st_mode) || S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
     if (output->in_place)
         return true;

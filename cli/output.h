@@ -35,6 +35,10 @@ void output_catch_signals(void);
  */
 bool output_choose(struct output *output, const struct output_request *request, const struct input *input);
 
+/* Is the target another file than this input? For verbs with several inputs; the one given to output_choose has been
+ * asked about. False: printed. */
+bool output_spares(const struct output *output, const struct input *input);
+
 /* Writes the whole result; a file's bytes and its name are on the disk when it returns. False: printed (but not for a
  * closed pipe), and no trace of it is left, unless the disk fails behind the name's back. */
 bool output_write(const struct output *output, const void *bytes, size_t nbytes);

@@ -517,6 +517,10 @@ class Outputs(Case):
         self.assertEqual((self.path / "s.pickle").read_bytes(), before)
         self.write("page.html", before)
         self.expect(1, "html", "-f", "page.html", says="is the input itself")
+        self.write("other.pickle", before)
+        for name in ("s.pickle", "other.pickle"):  # neither of two inputs
+            self.expect(1, "diff", "-f", "s.pickle", "other.pickle", "-o", name, says="is the input itself")
+        self.assertEqual((self.path / "other.pickle").read_bytes(), before)
 
     def test_links_are_followed(self):
         self.write("real.html", b"old")
