@@ -186,6 +186,8 @@ def judge_faulty(outcome, healthy, faulty, device):
 
 def judge_healthy(outcome, device):
     tolerated = TOLERATED.get(outcome.twin.shape, ()) if not outcome.twin.fault else ()
+    if outcome.twin.shape == "bounded_queue" and outcome.twin.steps <= 3:
+        tolerated += ("leak",)  # a queue of three that is not full yet
     outcome.false_alarms = [short(each) for each in device["findings"]
                             if each["severity"] in LOUD and each["kind"] not in tolerated]
 
