@@ -171,33 +171,6 @@ static const struct text_word native_words[] = {
     {"cusparse", WORD_INSIDE, NATIVE_WORK},
 };
 
-/* ---- a node of the graph that is applied: "MulBackward0::apply", "PyNode::apply" ---- */
-
-static bool is_word_byte(uint8_t byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
-           byte == '_';
-}
-
-/* Does the name of a node end at `end`? */
-static bool node_ends_at(struct text name, uint32_t end) {
-    static const char *const nodes[] = {"AccumulateGrad", "CopySlices", "CopyBackwards", "PyNode"};
-    for (uint32_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
-        if (text_ends((struct text){name.at, end}, nodes[i]))
-            return true;
-    while (end > 0 && name.at[end - 1] >= '0' && name.at[end - 1] <= '9')
-        end--;
-    uint32_t before = end - 8;
-    return end > 8 && text_has_at(name, before, "Backward") && is_word_byte(name.at[before - 1]);
-}
-
-static bool node_is_applied(struct text name) {
-    for (uint32_t at = 1; at < name.nbytes; at++)
-        if ((name.at[at] == ':' || name.at[at] == '_') &&
-            (text_has_at(name, at, "::apply") || text_has_at(name, at, "_apply")) && node_ends_at(name, at))
-            return true;
-    return false;
-}
-
 /* ---- frames ---- */
 
 struct vocabulary {
@@ -219,8 +192,9 @@ static uint32_t file_marks(const struct vocabulary *vocabulary, struct text file
 }
 
 static uint32_t name_marks(const struct vocabulary *vocabulary, struct text name) {
+    struct text node;
     return MARK_KNOWN | text_marks(&vocabulary->name, name) | text_marks(&vocabulary->native, name) |
-           (node_is_applied(name) ? NATIVE_NODE : 0u);
+           (place_node(name, &node) ? NATIVE_NODE : 0u);
 }
 
 static uint16_t backward_bits(uint32_t file, uint32_t name) {

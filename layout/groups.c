@@ -12,7 +12,10 @@ static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *aliv
     for (uint32_t i = 0; i < n_alive; i++) {
         uint32_t stack = lives->stack[alive[i]];
         if (group_of[stack] == 0) {
-            groups[n_groups++] = (struct group){.site = timeline->site[stack], .stack = stack};
+            groups[n_groups++] =
+                (struct group){.site = timeline->site[stack],
+                               .stack = stack,
+                               .of_free = (lives->flags[alive[i]] & LIFE_STACK_OF_FREE) != 0};
             group_of[stack] = n_groups;
         }
         groups[group_of[stack] - 1].bytes += lives->size[alive[i]];
@@ -28,7 +31,8 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
     for (uint32_t i = 0; i < n_stacks; i++) {
         struct group stack = groups[i];
         if (group_of[stack.site] == 0) {
-            groups[n_groups] = (struct group){.site = stack.site, .stack = stack.stack};
+            groups[n_groups] =
+                (struct group){.site = stack.site, .stack = stack.stack, .of_free = stack.of_free};
             best[n_groups] = stack.bytes;
             group_of[stack.site] = ++n_groups;
         }
@@ -38,6 +42,7 @@ static uint32_t sites_fold(struct group *groups, uint32_t n_stacks, uint32_t *gr
         if (stack.bytes > best[at] || (stack.bytes == best[at] && stack.stack < groups[at].stack)) {
             best[at] = stack.bytes;
             groups[at].stack = stack.stack;
+            groups[at].of_free = stack.of_free;
         }
     }
     return n_groups;

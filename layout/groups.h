@@ -11,6 +11,7 @@ struct group {
     uint32_t count; /* allocations */
     uint32_t site;  /* frame id; 0: no stack was recorded */
     uint32_t stack; /* the stack, or for GROUP_BY_SITE the one with the most bytes among them */
+    bool of_free;   /* the stack is one of a free: where it was allocated is not known */
 };
 
 /*

@@ -32,3 +32,36 @@ bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place)
 bool file_is_python(struct text file) {
     return text_ends(file, ".py") || (file.nbytes > 1 && file.at[0] == '<' && text_contains(file, ">"));
 }
+
+/* ---- a node of the graph that is applied: "MulBackward0::apply", "PyNode::apply" ---- */
+
+static bool is_word_byte(uint8_t byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') ||
+           byte == '_';
+}
+
+/* Does the name of a node end at `end`? */
+static bool node_ends_at(struct text name, uint32_t end) {
+    static const char *const nodes[] = {"AccumulateGrad", "CopySlices", "CopyBackwards", "PyNode"};
+    for (uint32_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        if (text_ends((struct text){name.at, end}, nodes[i]))
+            return true;
+    while (end > 0 && name.at[end - 1] >= '0' && name.at[end - 1] <= '9')
+        end--;
+    return end > 8 && text_has_at(name, end - 8, "Backward") && is_word_byte(name.at[end - 9]);
+}
+
+bool place_node(struct text name, struct text *node) {
+    for (uint32_t at = 1; at < name.nbytes; at++) {
+        if ((name.at[at] != ':' && name.at[at] != '_') ||
+            (!text_has_at(name, at, "::apply") && !text_has_at(name, at, "_apply")) ||
+            !node_ends_at(name, at))
+            continue;
+        uint32_t begin = at;
+        while (begin > 0 && is_word_byte(name.at[begin - 1]))
+            begin--;
+        *node = (struct text){name.at + begin, at - begin};
+        return true;
+    }
+    return false;
+}

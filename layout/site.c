@@ -58,9 +58,56 @@ static bool is_torch(struct text file) {
            text_contains(file, "/torchinductor_") || text_begins(file, "torch/");
 }
 
+/*
+ * Packages that stand between people and torch: their line says how something is written, not where it is used. Those
+ * that people use as their model (torchvision, transformers, diffusers, timm, vllm) are not among them: their lines tell
+ * a person more than the one that calls model(x). docs/report.md, "Call sites", lists both.
+ */
+static bool is_between(struct text file) {
+    static const char *const packages[] = {"-packages/einops/",
+                                           "-packages/einx/",
+                                           "-packages/opt_einsum/",
+                                           "-packages/jaxtyping/",
+                                           "-packages/beartype/",
+                                           "-packages/typeguard/",
+                                           "pydevd",
+                                           "-packages/debugpy/",
+                                           "-packages/tensordict/",
+                                           "-packages/accelerate/",
+                                           "-packages/peft/",
+                                           "-packages/bitsandbytes/",
+                                           "-packages/deepspeed/",
+                                           "-packages/apex/",
+                                           "-packages/xformers/",
+                                           "-packages/flash_attn/",
+                                           "-packages/fairscale/",
+                                           "-packages/lightning/",
+                                           "-packages/lightning_fabric/",
+                                           "-packages/pytorch_lightning/",
+                                           "-packages/ipykernel/",
+                                           "-packages/IPython/",
+                                           "-packages/tornado/",
+                                           "-packages/traitlets/",
+                                           "-packages/modal/",
+                                           "-packages/absl/",
+                                           "-packages/fire/",
+                                           "-packages/hydra/",
+                                           "-packages/click/",
+                                           "-packages/ray/"};
+    return text_contains_any(file, packages, sizeof packages / sizeof *packages);
+}
+
+/* Python's own library where its path does not say lib/python3: a Windows installation, a build of uv's. */
+static bool is_in_other_standard_library(struct text file) {
+    return !text_contains(file, "-packages/") &&
+           ((text_contains(file, "cpython-3") && text_contains(file, "/lib/")) ||
+            text_contains(file, "/Lib/"));
+}
+
 static bool is_library(struct text file) {
-    return is_torch(file) || is_in_standard_library(file) || text_begins(file, "<frozen ") ||
-           text_is(file, "<string>") || text_begins(file, "<eval_with_key>");
+    return is_torch(file) || is_between(file) || is_in_other_standard_library(file) ||
+           is_in_standard_library(file) || text_begins(file, "<frozen ") || text_is(file, "<string>") ||
+           text_begins(file, "<eval_with_key>");
 }
 
 /* ---- names of C++ ---- */
@@ -154,7 +201,8 @@ enum {
     NAME_PLACE = 32, /* has a profiler's place in it */
     NAME_PLACE_LIBRARY = 64,
     NAME_NOISE = 128,
-    NAME_PLUMBING = 256
+    NAME_PLUMBING = 256,
+    NAME_NODE = 512
 };
 
 static unsigned file_marks(struct text file) {
@@ -164,7 +212,9 @@ static unsigned file_marks(struct text file) {
 
 static unsigned name_marks(struct text name) {
     struct place place;
-    unsigned marks = (is_noise_name(name) ? NAME_NOISE : 0u) | (is_plumbing(name) ? NAME_PLUMBING : 0u);
+    struct text node;
+    unsigned marks = (is_noise_name(name) ? NAME_NOISE : 0u) | (is_plumbing(name) ? NAME_PLUMBING : 0u) |
+                     (place_node(name, &node) && !text_contains(name, "VariableType") ? NAME_NODE : 0u);
     if (place_of_profiler(name, &place))
         marks |= NAME_PLACE | (is_library(place.file) ? NAME_PLACE_LIBRARY : 0u);
     return marks;
@@ -178,14 +228,19 @@ static enum frame_kind kind_of_marks(unsigned file, unsigned name, uint32_t line
     return (file & FILE_NOISE) || (name & NAME_NOISE) ? FRAME_NOISE : FRAME_NATIVE;
 }
 
-/* Ranks of a kind are next to each other: 2 * kind, and for plumbing one less. */
+enum { RANK_NODE = 2 * FRAME_NATIVE + 1 };
+
+/* Ranks of a kind are next to each other: 2 * kind, for plumbing one less, and for a node of autograd's graph one more,
+ * because what it calls says less than its name. */
 static uint8_t rank_of_marks(unsigned file, unsigned name, uint32_t line) {
     unsigned kind = kind_of_marks(file, name, line);
+    if (kind == FRAME_NATIVE && (name & NAME_NODE))
+        return RANK_NODE;
     return (uint8_t)(2 * kind - (kind == FRAME_NATIVE && (name & NAME_PLUMBING)));
 }
 
 enum frame_kind frame_kind_of_rank(uint8_t rank) {
-    return (enum frame_kind)((rank + 1u) / 2);
+    return rank == RANK_NODE ? FRAME_NATIVE : (enum frame_kind)((rank + 1u) / 2);
 }
 
 static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_t string) {
@@ -247,9 +302,20 @@ static struct text text_tail(struct text text, uint32_t nbytes) {
     return text.nbytes <= nbytes ? text : (struct text){text.at + (text.nbytes - nbytes), nbytes};
 }
 
+/* A node's name is all that is told of it, so what its C++ looks like in one version does not matter. True: it is one. */
+static bool place_of_node(struct place *place) {
+    struct text node;
+    if (file_is_python(place->file) || !place_node(place->name, &node) ||
+        text_contains(place->name, "VariableType"))
+        return false;
+    *place = (struct place){.name = node};
+    return true;
+}
+
 uint32_t site_hash(const struct trace *trace, uint32_t frame) {
     struct place place;
-    place_of_frame(trace, frame, &place);
+    if (!place_of_frame(trace, frame, &place))
+        place_of_node(&place);
     uint32_t hash = hash_bytes(2166136261u, text_base_name(text_tail(place.file, 2 * HASHED_NBYTES)));
     /* The line between the two texts keeps them apart. */
     hash = hash_number(hash, place.line);
@@ -280,7 +346,8 @@ struct site_key site_key_of(const struct trace *trace, uint32_t frame) {
     struct place place;
     if (frame == 0)
         return (struct site_key){0};
-    place_of_frame(trace, frame, &place);
+    if (!place_of_frame(trace, frame, &place))
+        place_of_node(&place);
     return (struct site_key){.file = hash64_bytes(text_base_name(text_tail(place.file, 2 * HASHED_NBYTES))),
                              .function = hash64_bytes(place.name),
                              .line = place.line};
@@ -325,6 +392,13 @@ uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32
     }
     if (place_of_frame(trace, frame, &place)) {
         words_add(&words, trace_text(trace, trace->frames.frame[frame].name));
+        return words_end(&words);
+    }
+    if (place_of_node(&place)) {
+        words_say(&words,
+                  text_is(place.name, "AccumulateGrad") ? "gradient kept for a parameter" : "backward of ");
+        if (!text_is(place.name, "AccumulateGrad"))
+            words_add(&words, place.name);
         return words_end(&words);
     }
     struct text file = text_base_name(place.file);

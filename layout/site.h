@@ -1,7 +1,8 @@
 /*
  * Which frame of a stack is "the line of your code": the innermost Python frame that is neither interpreter
- * noise nor part of torch or of Python's own library; where there is none, the innermost Python frame; where
- * there is none, the innermost frame of C++ that is neither noise nor on every allocation's way through the
+ * noise nor part of torch, of Python's own library or of a library that stands between people and torch (einops,
+ * accelerate, a debugger); where there is none, the innermost Python frame; where there is none, the node of
+ * autograd's graph ("backward of MulBackward0"); where there is none, the innermost frame of C++ that is neither noise nor on every allocation's way through the
  * allocator ("at::native::mm_cuda", not "c10::cuda::CUDACachingAllocator::malloc"); and so on down.
  */
 #ifndef STRATA_LAYOUT_SITE_H
@@ -42,7 +43,7 @@ struct site_key site_key_of(const struct trace *trace, uint32_t frame);
  * O(frames). False: no memory. */
 bool frames_same(const struct trace *trace, uint32_t *same, struct arena *arena);
 
-/* "train.py:41 forward", and of C++ "at::native::mm_cuda" without types, into `text`, cut at capacity - 1 bytes, always
+/* "train.py:41 forward", and of C++ "at::native::mm_cuda" without types or "backward of MulBackward0", into `text`, cut at capacity - 1 bytes, always
  * terminated, a NUL as U+FFFD; returns the full length. Frame 0 is
  * "(no stack recorded)". */
 uint32_t site_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity);

@@ -78,6 +78,8 @@ static void add_group(struct json_writer *json, const struct report_device *repo
     json_u64(json, "count", group->count);
     json_share(json, "share", group->bytes, report->timeline.peak_bytes);
     report_site_json(json, report->trace, group->site);
+    if (group->of_free)
+        json_text(json, "stack_is", "free");
     add_stack(json, report->trace, group->stack);
     json_end(json);
 }

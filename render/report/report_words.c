@@ -69,7 +69,8 @@ void words_groups(struct sheet *sheet, const struct timeline *timeline, const st
         sheet_cell(sheet, "%s", format_bytes_in(groups[i].bytes, unit).text);
         sheet_cell(sheet, "%s", format_share(groups[i].bytes, whole).text);
         sheet_cell(sheet, "%s", format_count(groups[i].count).text);
-        sheet_cell(sheet, "%s", words_site(sheet, timeline->trace, groups[i].site));
+        sheet_cell(sheet, "%s%s", words_site(sheet, timeline->trace, groups[i].site),
+                   groups[i].of_free ? " (where it was freed)" : "");
         sheet_cell(sheet, "%s", callers_name(sheet, timeline, &groups[i]));
     }
     sheet_table_end(sheet);

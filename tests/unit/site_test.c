@@ -62,7 +62,9 @@ static void test_user_frames(void **state) {
     assert_int_equal(kind("/home/a/train.py", "step"), FRAME_USER);
     assert_int_equal(kind("train.py", "<module>"), FRAME_USER);
     assert_int_equal(kind("/usr/lib/python3.11/site-packages/transformers/trainer.py", "train"), FRAME_USER);
-    assert_int_equal(kind("/usr/lib/python3/dist-packages/einx/ops.py", "f"), FRAME_USER);
+    assert_int_equal(kind("/usr/lib/python3/dist-packages/einx/ops.py", "f"), FRAME_LIBRARY);
+    assert_int_equal(kind("C:\\v\\Lib\\site-packages\\einops\\_backends.py", "einsum"), FRAME_LIBRARY);
+    assert_int_equal(kind("/home/a/einops/mine.py", "f"), FRAME_USER);
     assert_int_equal(kind("/v/lib/python3.11/site-packages/torchvision/x.py", "f"), FRAME_USER);
     assert_int_equal(kind("<ipython-input-3-abc>", "<module>"), FRAME_USER);
     assert_int_equal(kind("<stdin>", "<module>"), FRAME_USER);
@@ -313,10 +315,29 @@ static void test_text_is_never_cut_inside_of_a_character(void **state) {
     assert_int_equal(strlen(text), 5);
 }
 
+/* Backward without Python: the innermost node of autograd's graph, whatever its C++ looks like. */
+static void test_nodes_of_the_graph(void **state) {
+    (void)state;
+    char text[64];
+    uint32_t old =
+        add_frame("Functions.cpp", 0, "torch::autograd::generated::MulBackward0::apply(std::vector<int>&&)");
+    uint32_t new = add_frame("", 12, "torch::autograd::generated::MulBackward0_apply_functional(int)");
+    uint32_t stored = add_frame("", 0, "torch::autograd::AccumulateGrad::apply(std::vector<int>&&)");
+    site_text(&trace, old, text, sizeof text);
+    assert_string_equal(text, "backward of MulBackward0");
+    site_text(&trace, new, text, sizeof text);
+    assert_string_equal(text, "backward of MulBackward0");
+    assert_int_equal(site_hash(&trace, old), site_hash(&trace, new));
+    site_text(&trace, stored, text, sizeof text);
+    assert_string_equal(text, "gradient kept for a parameter");
+    assert_int_equal(kind_of(old), FRAME_NATIVE);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_user_frames),
+        TEST(test_nodes_of_the_graph),
         TEST(test_user_frames_are_never_noise),
         TEST(test_library_frames),
         TEST(test_noise_and_native_frames),
