@@ -61,7 +61,7 @@ bool operand_parse(struct operand *operand, const char *word) {
     *keys = '\0';
     const char *wrong = keys_read(operand, keys + 1);
     if (wrong != NULL)
-        terminal_error(word, "\"%s\" is none of #step=3, #at=peak (or an event) and #device=1", wrong);
+        terminal_error(word, "\"%s\" is not one of #step=3, #at=peak (or an event) and #device=1", wrong);
     if (wrong == NULL && operand->has_step && operand->at.base != POSITION_NONE) {
         terminal_error(word, "#step and #at are two moments; give one");
         wrong = "";

@@ -222,8 +222,8 @@ static bool value_read(struct rule_words *words, struct rule *rule) {
     if (!share_read(words->at, nbytes, &rule->number)) {
         rule->value = VALUE_NUMBER;
         if (!units_size(words->at, nbytes, &rule->number))
-            return wrong(words,
-                         "has a value that is none (such as 75GiB, 10%, 0, none, complete, baseline + 2%)");
+            return wrong(words, "has no value behind its sign that can be read (such as 75GiB, 10%, 0, none, "
+                                "complete, baseline + 2%)");
     }
     words->at += nbytes;
     return true;
