@@ -4,7 +4,9 @@
 #include "cli/filter.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
+#include "layout/owner.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,6 +157,23 @@ static bool apply_redact(struct settings *settings, const char *value) {
 static bool apply_rules(struct settings *settings, const char *value) {
     settings->rules = value;
     return *value != '\0';
+}
+
+static bool owner_add(struct settings *settings, const char *value, enum frame_owner owner) {
+    struct owner_pattern *owners = realloc(settings->owners, (settings->n_owners + 1) * sizeof *owners);
+    if (owners == NULL)
+        return false;
+    settings->owners = owners;
+    owners[settings->n_owners++] = (struct owner_pattern){value, owner};
+    return *value != '\0' && strlen(value) <= OWNER_PATTERN_MAX_NBYTES;
+}
+
+static bool apply_own(struct settings *settings, const char *value) {
+    return owner_add(settings, value, OWNER_USER);
+}
+
+static bool apply_library(struct settings *settings, const char *value) {
+    return owner_add(settings, value, OWNER_LIBRARY);
 }
 
 static bool apply_axis(struct settings *settings, const char *value) {
@@ -421,6 +440,12 @@ static const struct option options[] = {
      "leave out what no line of your own code allocated:\n--filter own:yes"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
+    {0, VERB_ANY | SHAPES, "own", "PATTERN", apply_own,
+     "files that are your own code: a glob such as '*/lib/mine/*',\nor the name of a folder or module; as "
+     "many as you "
+     "like"},
+    {0, VERB_ANY | SHAPES, "library", "PATTERN", apply_library,
+     "files that call sites pass over, as they do with torch\n(docs/report.md, Call sites)"},
     {0, VERB_ALL | SHAPES, "redact", "[=all]", apply_redact,
      "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
     {0, VERB_ANY, "max-memory", "SIZE", apply_max_memory,
@@ -532,6 +557,26 @@ static enum options_result value_wrong(const struct parse *parse, const struct o
     return wrong(parse->verb);
 }
 
+static bool is_owner_option(const struct option *option) {
+    return option->apply == apply_own || option->apply == apply_library;
+}
+
+/* Notes the patterns once all options are known: of a result without paths, what they hash to (FNV-1a), which is enough
+ * to tell that others were given. */
+static void owners_note(struct settings *settings) {
+    for (uint32_t i = 0; i < settings->n_owners; i++) {
+        const struct owner_pattern *pattern = &settings->owners[i];
+        const char *name = pattern->owner == OWNER_USER ? "own" : "library";
+        uint32_t hash = 2166136261u;
+        char hashed[16];
+        for (const char *at = pattern->text; *at != '\0'; at++)
+            hash = (hash ^ (uint8_t)*at) * 16777619u;
+        snprintf(hashed, sizeof hashed, "#%08" PRIx32, hash);
+        flags_note(settings, option_by_name(VERB_ANY, name, strlen(name)),
+                   settings->redact ? hashed : pattern->text);
+    }
+}
+
 static enum options_result option_apply(struct parse *parse, const struct option *option, const char *value) {
     if (option->letter == 'h')
         return OPTIONS_HELP;
@@ -539,7 +584,7 @@ static enum options_result option_apply(struct parse *parse, const struct option
         return OPTIONS_VERSION;
     if (!option->apply(parse->settings, value))
         return value_wrong(parse, option, value);
-    if ((option->where & SHAPES) != 0)
+    if ((option->where & SHAPES) != 0 && !is_owner_option(option)) /* owners_note */
         flags_note(parse->settings, option, flag_value(option, value));
     return OPTIONS_RUN;
 }
@@ -629,6 +674,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
         if (result != OPTIONS_RUN)
             return result;
     }
+    owners_note(settings);
     if (settings->input != NULL || settings->index_directory != NULL)
         return OPTIONS_RUN;
     terminal_error(NULL, "%s: no %s was given%s", verb->name,
@@ -638,6 +684,9 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
 }
 
 void options_release(struct settings *settings) {
+    free(settings->owners);
+    settings->owners = NULL;
+    settings->n_owners = 0;
     free((void *)settings->check_rules);
     settings->check_rules = NULL;
     settings->n_rules = 0;

@@ -39,6 +39,12 @@ enum verb_bit {
 /* Which moments of two recordings are compared. */
 enum align { ALIGN_PEAK, ALIGN_STEP, ALIGN_ANNOTATION };
 
+/* A value of --own or --library. */
+struct owner_pattern {
+    const char *text;
+    enum frame_owner owner;
+};
+
 enum { FLAGS_CAPACITY = 1024, FILTER_CAPACITY = 1024, SETS_CAPACITY = 16 };
 
 /* What a command line asks for; zero where nothing was given, except as noted. */
@@ -61,6 +67,8 @@ struct settings {
     bool two_formats; /* of a report, which can be in one; `format` is the last one */
     struct position from, to, at;
     const char *rules;            /* path of a file; NULL: none */
+    struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
+    uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
     char wrong[256];              /* what exactly is wrong with the last value; "": its help says enough */
 

@@ -6,6 +6,7 @@
 #include "cli/redact.h"
 #include "cli/rules.h"
 #include "cli/terminal.h"
+#include "layout/owner.h"
 #include "layout/timeline.h"
 #include "parser/recording_id.h"
 #include "render/words/diagnostics.h"
@@ -73,13 +74,32 @@ static void note_details(const struct recording *recording) {
     }
 }
 
-/* Rules look at paths, so they come before these are redacted; before both, the recording is what was decoded. */
+/* A pattern that no file meets is often a typing error. */
+static bool owners_apply(struct recording *recording, const struct settings *settings) {
+    for (uint32_t i = 0; i < settings->n_owners; i++) {
+        const struct owner_pattern *pattern = &settings->owners[i];
+        uint32_t n_frames;
+        if (!frames_tell_owner(&recording->trace, pattern->text, pattern->owner, &n_frames)) {
+            recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+            return false;
+        }
+        if (n_frames == 0)
+            terminal_note(recording->input.shown, "no file of its stacks is meant by --%s %s",
+                          pattern->owner == OWNER_USER ? "own" : "library", pattern->text);
+    }
+    return true;
+}
+
+/* Rules and patterns look at paths, so they come before these are redacted; before all, the recording is what was
+ * decoded. */
 static bool recording_prepare(struct recording *recording, const struct settings *settings) {
     if (settings->format == REPORT_JSON && !recording_id(&recording->trace, recording->id)) {
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
         return false;
     }
     if (settings->rules != NULL && !rules_apply(settings->rules, &recording->trace))
+        return false;
+    if (!owners_apply(recording, settings))
         return false;
     if (!settings->redact || trace_redact(&recording->trace, settings->redact_all))
         return true;

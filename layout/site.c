@@ -239,6 +239,17 @@ static uint8_t rank_of_marks(unsigned file, unsigned name, uint32_t line) {
     return (uint8_t)(2 * kind - (kind == FRAME_NATIVE && (name & NAME_PLUMBING)));
 }
 
+/* What somebody told of a frame goes before what its file says. Of C++ a library is nothing to stop at, like the way
+ * through the allocator. */
+static uint8_t rank_of_owner(uint8_t rank, uint8_t owner) {
+    bool python = rank >= 2 * FRAME_LIBRARY - 1 && rank != RANK_NODE;
+    if (owner == OWNER_USER)
+        return 2 * FRAME_USER;
+    if (owner == OWNER_LIBRARY)
+        return python ? 2 * FRAME_LIBRARY : rank < 2 * FRAME_NATIVE - 1 ? rank : 2 * FRAME_NATIVE - 1;
+    return rank;
+}
+
 enum frame_kind frame_kind_of_rank(uint8_t rank) {
     return rank == RANK_NODE ? FRAME_NATIVE : (enum frame_kind)((rank + 1u) / 2);
 }
@@ -262,6 +273,8 @@ bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) 
         const struct frame *frame = &trace->frames.frame[i];
         rank[i] = rank_of_marks(string_marks(trace, marks, frame->file),
                                 string_marks(trace, marks, frame->name), frame->line);
+        if (trace->frames.owner != NULL)
+            rank[i] = rank_of_owner(rank[i], trace->frames.owner[i]);
     }
     arena_drop(arena, &scratch);
     return true;

@@ -14,7 +14,7 @@ enum frame_kind {
     FRAME_NOISE,   /* interpreter, unwinder: both viewers hide these */
     FRAME_NATIVE,  /* C++ */
     FRAME_LIBRARY, /* Python, of torch or of Python's library, or made by the compiler */
-    FRAME_USER     /* Python, anything else */
+    FRAME_USER     /* Python, anything else; or what the trace says is the user's (frames.owner) */
 };
 
 /* How telling each frame is as a call site, more is better: `rank[frames.count]`. Each text is looked at once, however

@@ -102,6 +102,7 @@ TABLES = {
     9: (0, {"code": plain, "message": plain, "device": zigzagged}),
     10: (0, {"n_events": plain, "preexisting": plain, "first_us": zigzagged, "ordinal": zigzagged, "name": plain,
              "capacity": plain}),
+    11: (1, {"owner": plain}),
     32: (0, {"handle": step}),
     33: (0, {"first": plain, "second": plain}),
     34: (0, {"stack": step}),

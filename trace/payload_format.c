@@ -29,6 +29,9 @@ const struct table payload_frame_table = {
     {FIELD(frame, file, AS_STEP, OF_STRINGS, 0), FIELD(frame, name, AS_STEP, OF_STRINGS, 0),
      FIELD(frame, line, AS_IT_IS, OF_ANY, 0), FIELD(frame, fx, AS_STEP, OF_FX, 0)}};
 
+const struct table payload_frame_owner_table = {
+    SECTION_FRAME_OWNERS, 1, 1, 1, {{0, 1, AS_IT_IS, OF_OWNERS, 0}}};
+
 const struct table payload_stack_table = {
     SECTION_STACKS,
     sizeof(struct stack),
@@ -141,6 +144,7 @@ void payload_limits_init(uint64_t *limit) {
     limit[OF_BLOCK_STATES] = BLOCK_PENDING_FREE + 1;
     limit[OF_STAGES] = ANNOTATION_END + 1;
     limit[OF_KINDS] = TRACE_MEMORY_TIMELINE + 1;
+    limit[OF_OWNERS] = OWNER_USER + 1;
 }
 
 void payload_classify_events(const struct device_trace *device, uint8_t *class) {

@@ -39,6 +39,7 @@ enum section_type {
     SECTION_ANNOTATIONS = 8,
     SECTION_DIAGNOSTICS = 9,
     SECTION_DEVICES = 10,
+    SECTION_FRAME_OWNERS = 11,
     /* One of each per device: */
     SECTION_STREAMS = 32,
     SECTION_POOLS = 33,
@@ -103,6 +104,7 @@ enum domain {
     OF_BLOCK_STATES,
     OF_STAGES,
     OF_KINDS,
+    OF_OWNERS,
     N_DOMAINS
 };
 
@@ -148,11 +150,11 @@ struct device_row {
     uint32_t name;
 };
 
-extern const struct table payload_file_table, payload_fx_table, payload_frame_table, payload_stack_table,
-    payload_context_table, payload_annotation_table, payload_diagnostic_table, payload_device_table,
-    payload_stream_table, payload_pool_table, payload_life_stack_table, payload_life_size_table,
-    payload_segment_event_table, payload_oom_table, payload_snapshot_table, payload_segment_table,
-    payload_block_table;
+extern const struct table payload_file_table, payload_fx_table, payload_frame_table,
+    payload_frame_owner_table, payload_stack_table, payload_context_table, payload_annotation_table,
+    payload_diagnostic_table, payload_device_table, payload_stream_table, payload_pool_table,
+    payload_life_stack_table, payload_life_size_table, payload_segment_event_table, payload_oom_table,
+    payload_snapshot_table, payload_segment_table, payload_block_table;
 
 /* Limits that do not depend on the trace; the others are 0. `limit[N_DOMAINS]`. */
 void payload_limits_init(uint64_t *limit);

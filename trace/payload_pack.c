@@ -340,8 +340,9 @@ static uint64_t field_encode(struct packer *packer, const struct packing *packin
     return n;
 }
 
-static void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
-                       uint64_t count, const struct renumbering *used) {
+static void flagged_table_pack(struct packer *packer, const struct table *table, uint16_t flags,
+                               uint32_t device, const void *rows, uint64_t count,
+                               const struct renumbering *used) {
     const struct packing packing = {table, rows, count, used};
     uint64_t n = 0;
     if (count <= table->first || !packer_values(packer, count))
@@ -352,7 +353,12 @@ static void table_pack(struct packer *packer, const struct table *table, uint32_
         section_add_column(packer, n, f == 0);
     }
     if (n > 0)
-        section_end(packer, table->type, 0, device, (uint32_t)n);
+        section_end(packer, table->type, flags, device, (uint32_t)n);
+}
+
+static void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
+                       uint64_t count, const struct renumbering *used) {
+    flagged_table_pack(packer, table, 0, device, rows, count, used);
 }
 
 static void strings_pack(struct packer *packer) {
@@ -713,6 +719,9 @@ static void file_pack(struct packer *packer) {
     table_pack(packer, &payload_annotation_table, 0, trace->annotations, trace->n_annotations, NULL);
     table_pack(packer, &payload_diagnostic_table, 0, trace->diagnostics, trace->n_diagnostics, NULL);
     device_rows_pack(packer);
+    if (trace->frames.owner != NULL)
+        flagged_table_pack(packer, &payload_frame_owner_table, SECTION_OPTIONAL, 0, trace->frames.owner,
+                           trace->frames.count, &packer->ids[OF_FRAMES]);
 }
 
 enum payload_error payload_pack(struct payload *payload, const struct trace *trace, struct arena *arena) {

@@ -14,7 +14,7 @@ static uint64_t load_le(const uint8_t *from, uint32_t nbytes) {
 /* ---- reading: header and directory ---- */
 
 static bool section_known(uint32_t type) {
-    return (type >= SECTION_FILE && type <= SECTION_DEVICES) ||
+    return (type >= SECTION_FILE && type <= SECTION_FRAME_OWNERS) ||
            (type >= SECTION_STREAMS && type < SECTION_END);
 }
 
@@ -386,6 +386,31 @@ static void frame_texts_check(struct reader *reader) {
     }
 }
 
+/* Optional: without it nobody told whose frames are. */
+static void frame_owners_read(struct reader *reader) {
+    const struct payload_section *section = section_find(reader->payload, SECTION_FRAME_OWNERS, 0);
+    struct frame_table *frames = &reader->trace->frames;
+    bool ok = true;
+    if (section == NULL || reader->error != PAYLOAD_OK)
+        return;
+    if (section->count != frames->count - 1) {
+        reader_fail(reader, PAYLOAD_BAD_SECTION);
+        return;
+    }
+    uint8_t *owner = column_alloc(reader, frames->count, sizeof *owner);
+    if (owner == NULL || !section_open(reader, section, 1, NULL))
+        return;
+    owner[0] = OWNER_UNTOLD;
+    for (uint32_t i = 1; i < frames->count; i++) {
+        uint64_t value = column_next(&reader->column[0]);
+        ok &= value < reader->limit[OF_OWNERS];
+        owner[i] = (uint8_t)value;
+    }
+    frames->owner = owner;
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
 static void interned_read(struct reader *reader) {
     struct trace *trace = reader->trace;
     void *rows = trace->fx.fx;
@@ -396,6 +421,7 @@ static void interned_read(struct reader *reader) {
                     &trace->frames.capacity);
     trace->frames.frame = rows;
     frame_texts_check(reader);
+    frame_owners_read(reader);
     rows = trace->stacks.stack;
     none_table_read(reader, &payload_stack_table, OF_STACKS, &rows, &trace->stacks.count,
                     &trace->stacks.capacity);

@@ -37,6 +37,9 @@ struct string_table {
  * some 3,000 bytes. */
 enum { FRAME_TEXT_MAX_NBYTES = 16 << 10 };
 
+/* Whose a frame is, where somebody told (--own, --library); else its file decides (layout/site.h). */
+enum frame_owner { OWNER_UNTOLD, OWNER_LIBRARY, OWNER_USER };
+
 /* Frame id 0 is "none". Two frames of equal content have one id. */
 struct frame_table {
     uint32_t count, capacity; /* id 0 included */
@@ -46,6 +49,7 @@ struct frame_table {
         uint32_t line; /* 0: none */
         uint32_t fx;   /* of `fx` below; 0: none */
     } * frame;
+    uint8_t *owner; /* [count] enum frame_owner; NULL: nobody told of any */
 };
 
 /* What torch.fx adds to frames of generated code; id 0 is "none". String ids. */

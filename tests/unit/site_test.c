@@ -1,4 +1,5 @@
 /* Which frame is "your code", what it is called, and what its colour is made of. */
+#include "layout/owner.h"
 #include "layout/site.h"
 #include "memory_host.h"
 
@@ -55,6 +56,52 @@ static enum frame_kind kind_of(uint32_t frame) {
 
 static enum frame_kind kind(const char *file, const char *name) {
     return kind_of(add_frame(file, 7, name));
+}
+
+static enum frame_kind told(const char *pattern, enum frame_owner owner, const char *file, const char *name) {
+    uint32_t frame = add_frame(file, 7, name), n_frames;
+    trace.frames.owner = NULL; /* one is made anew for the frames that there are now */
+    assert_true(frames_tell_owner(&trace, pattern, owner, &n_frames));
+    return kind_of(frame);
+}
+
+static void test_what_people_tell(void **state) {
+    (void)state;
+    assert_int_equal(told("vendored", OWNER_LIBRARY, "/home/a/vendored/ops.py", "f"), FRAME_LIBRARY);
+    assert_int_equal(told("mine", OWNER_USER, "/v/lib/python3.11/site-packages/mine/ops.py", "f"),
+                     FRAME_USER);
+    assert_int_equal(told("torch", OWNER_USER, "/v/site-packages/torchvision/ops.py", "f"), FRAME_USER);
+    assert_int_equal(told("kernels", OWNER_USER, "/home/a/kernels/op.cu", "launch"), FRAME_USER);
+    assert_int_equal(told("kernels2", OWNER_LIBRARY, "/home/a/kernels2/op.cu", "launch"), FRAME_NATIVE);
+    assert_int_equal(told("ceval.c", OWNER_LIBRARY, "ceval.c", "_PyEval_EvalFrameDefault"), FRAME_NOISE);
+    trace.frames.owner = NULL;
+}
+
+static bool meets(const char *pattern, const char *file) {
+    return owner_pattern_meets(pattern, (struct text){(const uint8_t *)file, (uint32_t)strlen(file)});
+}
+
+static void test_patterns(void **state) {
+    (void)state;
+    assert_true(meets("mylib", "/home/a/mylib/x.py"));
+    assert_true(meets("mylib", "C:\\a\\mylib\\x.py"));
+    assert_true(meets("mylib", "mylib.py"));
+    assert_true(meets("mylib", "/a/mylib"));
+    assert_false(meets("mylib", "/a/mylib2/x.py"));
+    assert_false(meets("mylib", "/a/notmylib/x.py"));
+    assert_false(meets("mylib", "/a/mylib.pyx"));
+    assert_true(meets("*/my?ib/*", "/a/mylib/x.py"));
+    assert_true(meets("mylib/*.py", "/a/mylib/b/x.py"));
+    assert_true(meets("mylib/", "C:\\mylib\\x.py"));
+    assert_true(meets("C:\\mylib\\*", "C:/mylib/x.py"));
+    assert_false(meets("/mylib/*", "/a/mylib/x.py"));
+    assert_false(meets("mylib/*", "/a/notmylib/x.py"));
+    assert_true(meets("/a/*b*c", "/a/xbxbxc"));
+    assert_false(meets("/a/*b*c", "/a/xbxbxd"));
+    assert_true(meets("*", "x"));
+    assert_true(meets("**/x.py", "/a/x.py"));
+    assert_false(meets("a/b", ""));
+    assert_false(meets("", "x"));
 }
 
 static void test_user_frames(void **state) {
@@ -338,6 +385,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_user_frames),
         TEST(test_nodes_of_the_graph),
+        TEST(test_what_people_tell),
+        TEST(test_patterns),
         TEST(test_user_frames_are_never_noise),
         TEST(test_library_frames),
         TEST(test_noise_and_native_frames),

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""--own and --library: which line stands for an allocation, the same in report, picture and page, and kept by a page.
+
+The control is a plain walk over the stacks of replay.py: among the frames that the patterns leave, the innermost of the
+user's files.
+
+    STRATA=path/to/strata own_test.py
+"""
+
+import fnmatch
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+import replay  # noqa: E402
+
+STRATA = os.environ.get("STRATA", "strata")
+SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
+TRAIN = SAMPLES / "train.pickle"
+PROJECT = "/home/user/train/"
+
+
+def run(*words, code=0):
+    done = subprocess.run([STRATA, *map(str, words)], capture_output=True, timeout=300)
+    if done.returncode != code:
+        raise AssertionError(f"{words} exits {done.returncode}: {done.stderr.decode(errors='replace')}")
+    return done
+
+
+def device_of(path, *words):
+    return json.loads(run("report", "-q", "--json", "--top", "0", *words, path).stdout)["devices"][0]
+
+
+def sites(device):
+    return sorted((group["site"], group["bytes"], group["count"]) for group in device["top_at_peak"])
+
+
+def python_sites(device):
+    """Those of Python: the others are the words of C++, which no control of this file knows."""
+    return {site: (nbytes, count) for site, nbytes, count in sites(device) if ".py:" in site}
+
+
+def expected(is_own):
+    (device,) = [each for each in replay.read_devices(TRAIN) if each.lives]
+    peak = device.curve.index(max(device.curve))
+    found = {}
+    for life in device.lives:
+        own = [frame for frame in life.frames if is_own(frame["filename"])]
+        if not life.alive(peak) or not own:
+            continue
+        frame = own[0]
+        site = f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}"
+        nbytes, count = found.get(site, (0, 0))
+        found[site] = nbytes + life.size, count + 1
+    return found
+
+
+def pixels(path):
+    data, at, parts = path.read_bytes(), 8, []
+    while at < len(data):
+        nbytes, kind = struct.unpack_from(">I4s", data, at)
+        if kind in (b"IHDR", b"IDAT"):
+            parts.append(data[at : at + nbytes + 8])
+        at += nbytes + 12
+    return b"".join(parts)
+
+
+class OwnTest(unittest.TestCase):
+    CASES = (
+        (("--library", "model"), lambda file: file.startswith(PROJECT) and "/model/" not in file),
+        (("--library=*/train/model/*"), lambda file: file.startswith(PROJECT) and not fnmatch.fnmatch(file, "*/train/model/*")),
+        (("--library", "model/attention.py"),
+         lambda file: file.startswith(PROJECT) and not file.endswith("/model/attention.py")),
+        (("--own", "/home/user/venv/*/torch/optim/"), lambda file: file.startswith(PROJECT) or "/torch/optim/" in file),
+        (("--own", "adamw"), lambda file: file.startswith(PROJECT) or file.endswith("/adamw.py")),
+        (("--library", "train", "--own", "main.py"), lambda file: file == PROJECT + "main.py"),
+        (("--own", "main.py", "--library", "nowhere"), lambda file: file.startswith(PROJECT)),
+    )
+
+    def test_the_innermost_line_that_the_patterns_leave(self):
+        for words, is_own in self.CASES:
+            words = (words,) if isinstance(words, str) else words
+            with self.subTest(words):
+                device = device_of(TRAIN, *words, "--filter", "own:yes")
+                got = python_sites(device)
+                wanted = expected(is_own)
+                self.assertEqual(wanted, got)
+                self.assertEqual(sum(nbytes for nbytes, _ in wanted.values()),
+                                 sum(group["bytes"] for group in device["top_at_peak"]))
+
+    def test_nothing_told_changes_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            plain, told = pathlib.Path(folder, "a.html"), pathlib.Path(folder, "b.html")
+            run("html", "-q", "--title", "x", "-o", plain, TRAIN)
+            run("html", "-q", "--title", "x", "--library", "nowhere", "-o", told, TRAIN)
+            self.assertEqual(plain.read_bytes(), told.read_bytes())
+        self.assertEqual(device_of(TRAIN), device_of(TRAIN, "--own", "nowhere"))
+        self.assertIn("--library nowhere", run("report", "--library", "nowhere", TRAIN).stderr.decode())
+
+    def test_a_page_keeps_it(self):
+        for extra in ((), ("--redact",)):
+            words = ("--library", "*/train/model/*", "--own", "torch/optim/", *extra)
+            with self.subTest(words), tempfile.TemporaryDirectory() as folder:
+                first, second = pathlib.Path(folder, "a.html"), pathlib.Path(folder, "b.html")
+                run("html", "-q", *words, "-o", first, TRAIN)
+                run("html", "-q", "-o", second, first)
+                wanted = device_of(TRAIN, *words)
+                self.assertNotEqual(sites(device_of(TRAIN, *extra)), sites(wanted))
+                for page in (first, second):
+                    self.assertEqual(wanted["top_at_peak"], device_of(page)["top_at_peak"])
+                    self.assertEqual(wanted["findings"], device_of(page)["findings"])
+                    self.assertEqual(device_of(TRAIN, *words, "--filter", "own:yes")["filtered_peak_bytes"],
+                                     device_of(page, "--filter", "own:yes")["filtered_peak_bytes"])
+                # A picture names its file, so the other one is of a page as well, which is told only then.
+                plain, pictures = pathlib.Path(folder, "plain", "a.html"), []
+                plain.parent.mkdir()
+                run("html", "-q", *extra, "-o", plain, TRAIN)
+                for page, given in ((first, ()), (plain, words[:4] if not extra else None), (plain, ())):
+                    if given is not None:
+                        pictures.append(pathlib.Path(folder, f"{len(pictures)}.png"))
+                        run("png", "-q", "--title", "x", *given, "-o", pictures[-1], page)
+                if not extra:  # redacted paths meet no pattern any more
+                    self.assertEqual(pixels(pictures[0]), pixels(pictures[1]))
+                self.assertNotEqual(pixels(pictures[0]), pixels(pictures[-1]))
+
+    def test_a_later_pattern_goes_before_what_a_page_has(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = pathlib.Path(folder, "a.html")
+            run("html", "-q", "--library", "model", "-o", page, TRAIN)
+            self.assertEqual(sites(device_of(TRAIN)), sites(device_of(page, "--own", "model")))
+
+    def test_a_result_without_paths_has_no_pattern(self):
+        with tempfile.TemporaryDirectory() as folder:
+            picture = pathlib.Path(folder, "a.png")
+            run("png", "-q", "--library", "/home/user/train/model/*", "--redact", "-o", picture, TRAIN)
+            self.assertNotIn(b"/home/user", picture.read_bytes())
+
+    def test_every_verb(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = ("--library", "model", "--own", "adamw")
+            run("batch", "-q", *words, "-o", pathlib.Path(folder, "out"), TRAIN)
+            (page,) = pathlib.Path(folder, "out").glob("train*.html")
+            self.assertEqual(sites(device_of(TRAIN, *words)), sites(device_of(page)))
+            run("diff", "-q", *words, TRAIN, TRAIN)
+            run("check", "-q", *words, "--rule", "peak < 75GiB", TRAIN)
+            run("whatif", "-q", *words, TRAIN)
+        for value in ("", "x" * 513):
+            run("report", "--own", value, TRAIN, code=2)
+
+
+if __name__ == "__main__":
+    unittest.main()
