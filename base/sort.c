@@ -29,3 +29,15 @@ void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
     if (from != rows)
         bytes_copy(rows, from, (size_t)count * sizeof *rows);
 }
+
+uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (rows[middle].key <= key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low == 0 ? UINT32_MAX : low - 1;
+}

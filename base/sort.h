@@ -13,4 +13,7 @@ struct sort_row {
  * which keys differ. */
 void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count);
 
+/* The last of rows, sorted by key, whose key is `key` or less; UINT32_MAX: there is none. O(log count). */
+uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key);
+
 #endif

@@ -5,7 +5,7 @@
 #include "parser/cursor.h"
 
 /*
- * Reads one pickle (what follows STOP is ignored) and fills `trace`. The memory that it needs besides the
+ * Reads one pickle and fills `trace`; what follows STOP is counted, said in a diagnostic and else ignored. The memory that it needs besides the
  * columns is eight bytes per memo entry. False: the cursor's error is set. O(bytes).
  */
 bool pickle_read(struct cursor *cursor, struct trace *trace);

@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/format.h"
 #include "base/sort.h"
+#include "parser/doubts.h"
 
 #include <stdio.h>
 
@@ -227,6 +228,7 @@ static void life_complete(struct recorder *recorder, uint32_t slot, uint32_t mom
     struct lives *lives = lives_of(recorder, reference);
     uint32_t i = reference & ~BEFORE;
     lives->death[i] = moment;
+    recorder->n_unrequested += !(reference & BEFORE) && lives->request[i] == FOREVER;
     /* A completion that follows its request at once is the ordinary free, not a wait for another stream. */
     if (lives->request[i] == FOREVER || lives->request[i] + 1 >= moment)
         lives->request[i] = moment;
@@ -638,19 +640,6 @@ struct final_segments {
     uint32_t count;
 };
 
-/* The last segment that begins at or below an address; UINT32_MAX: none. */
-static uint32_t final_seek(const struct final_segments *final, uint64_t address) {
-    uint32_t low = 0, high = final->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (final->rows[middle].key <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low == 0 ? UINT32_MAX : low - 1;
-}
-
 static bool final_segments_init(struct final_segments *final, struct recorder *recorder) {
     const struct device_trace *device = &recorder->device;
     struct arena *arena = arena_of(recorder);
@@ -667,7 +656,7 @@ static bool final_segments_init(struct final_segments *final, struct recorder *r
     sort_rows(final->rows, final->rows + n, n);
     for (uint32_t i = 0; i < device->n_segment_events; i++) {
         const struct segment_event *event = &device->segment_events[i];
-        uint32_t at = final_seek(final, event->address);
+        uint32_t at = sort_rows_seek(final->rows, final->count, event->address);
         if (event->change == SEGMENT_ALLOC && at != UINT32_MAX && final->rows[at].key == event->address)
             final->birth[at] = event->event + 1;
     }
@@ -684,7 +673,7 @@ static bool pools_complete(struct recorder *recorder) {
     if (!final_segments_init(&final, recorder))
         return false;
     for (uint32_t life = 0; life < lives->count; life++) {
-        uint32_t at = final_seek(&final, lives->address[life]);
+        uint32_t at = sort_rows_seek(final.rows, final.count, lives->address[life]);
         if (lives->pool[life] != POOL_UNKNOWN || at == UINT32_MAX || lives->birth[life] < final.birth[at])
             continue;
         const struct segment *segment = &device->segments[final.rows[at].value];
@@ -769,6 +758,12 @@ static bool diagnose_reserved(struct recorder *recorder) {
     return numbers[0] == 0 || diagnose(recorder, "reserved_shift", numbers);
 }
 
+static bool recorder_doubt(struct recorder *recorder) {
+    const struct free_counts frees = {recorder->n_of_action[ACTION_FREE_REQUESTED],
+                                      recorder->n_of_action[ACTION_FREE_COMPLETED], recorder->n_unrequested};
+    return doubts_diagnose(recorder->interner->trace, &recorder->device, &frees);
+}
+
 static bool recorder_diagnose(struct recorder *recorder) {
     return diagnose_history(recorder) && diagnose_live_end(recorder) && diagnose_reserved(recorder) &&
            diagnose_count(recorder, "orphan_frees", recorder->n_orphan_frees, recorder->orphan_free_bytes) &&
@@ -777,7 +772,8 @@ static bool recorder_diagnose(struct recorder *recorder) {
            diagnose_count(recorder, "reopened_addresses", recorder->n_reopened, 0) &&
            diagnose_count(recorder, "unmatched_end", recorder->n_unmatched_end,
                           recorder->unmatched_end_bytes) &&
-           diagnose_count(recorder, "unknown_actions", recorder->n_of_action[ACTION_UNKNOWN], 0);
+           diagnose_count(recorder, "unknown_actions", recorder->n_of_action[ACTION_UNKNOWN], 0) &&
+           recorder_doubt(recorder);
 }
 
 static void device_hand_over(struct recorder *recorder, struct device_trace *device) {

@@ -68,6 +68,7 @@ struct recorder {
     uint64_t n_orphan_frees, orphan_free_bytes;
     uint64_t n_blocks_before, blocks_before_bytes; /* lives known from final blocks only */
     uint64_t n_reopened, n_unmatched_end, unmatched_end_bytes;
+    uint64_t n_unrequested; /* completions without a request, of allocations made in the recording */
 };
 
 /* An empty device. Memory from the trace of `interner`. False: no memory. */

@@ -23,7 +23,8 @@ static const struct {
     {"merged", NOTE_INCOMPLETE},       {"lost_events", NOTE_INCOMPLETE}, {"no_history", NOTE_OTHER},
     {"one_event", NOTE_OTHER},         {"empty_device", NOTE_OTHER},     {"no_addresses", NOTE_OTHER},
     {"category_totals", NOTE_OTHER},   {"unknown_actions", NOTE_OTHER},  {"misplaced", NOTE_OTHER},
-    {"bad_json", NOTE_OTHER},          {"orphan_frees", NOTE_BASELINE},  {"baseline_blocks", NOTE_BASELINE},
+    {"bad_json", NOTE_OTHER},          {"trailing_bytes", NOTE_OTHER},   {"unequal_actions", NOTE_OTHER},
+    {"no_segment_events", NOTE_OTHER}, {"orphan_frees", NOTE_BASELINE},  {"baseline_blocks", NOTE_BASELINE},
     {"baseline_total", NOTE_BASELINE},
 };
 

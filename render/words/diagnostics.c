@@ -43,6 +43,16 @@ static const struct sentence sentences[] = {
     {"live_end_differs/more",
      "At the end %b0 are in use by the events and blocks, but %b1 by the totals of the segments: "
      "%e1 bytes more."},
+    {"live_above_reserved",
+     "After event %c1 more is in use than is reserved, by %b0 (%c0 bytes), which cannot be: segment events "
+     "or frees are "
+     "missing. "
+     "Record all actions, and keep other threads from allocating while the snapshot is taken."},
+    {"live_above_reserved/start",
+     "Before the first event more is in use than is reserved, by %b0 (%c0 bytes), which cannot be: segment "
+     "events or "
+     "frees are "
+     "missing. Record all actions, and keep other threads from allocating while the snapshot is taken."},
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
      "is not known."},
@@ -55,6 +65,13 @@ static const struct sentence sentences[] = {
      "No event was recorded for this device: what is shown is its state when the file was written."},
     {"one_event",
      "One event was recorded for this device: what is shown is its state when the file was written."},
+    {"no_segment_events",
+     "No segment event was recorded, although %c0 allocation%p0(|s) (%b1) lay outside of the final segments: "
+     "the reserved "
+     "curve shows the end's bytes throughout. Record without skip_actions for segments."},
+    {"no_segment_events/above", "No segment event was recorded, although reserved memory must have changed: "
+                                "its curve shows the end's bytes "
+                                "throughout. Record without skip_actions for segments."},
     {"oom_free_bound",
      "The trace does not say how much the device had free when memory ran out: shown is its capacity less "
      "what was reserved."},
@@ -70,6 +87,14 @@ static const struct sentence sentences[] = {
     {"reserved_shift/unknown",
      "The final segments are not known: reserved memory is the least that the events and what is "
      "allocated allow, a lower bound."},
+    {"trailing_bytes",
+     "%p1(At least |)%b0 (%c0 byte%p0(|s)) follow the end of the recording and are ignored. Two "
+     "processes may have written this "
+     "one file, and then even what is shown may be mixed: give each rank a file of its own "
+     "and record again."},
+    {"trailing_bytes/pickle", "Another pickle follows the end of the recording (%p1(at least |)%b0, %c0 "
+                              "bytes): two were written to one file, and "
+                              "only the first is shown. Give each rank and each dump a file of its own."},
     {"truncated", "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown."},
     {"truncated/devices",
      "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. From device "
@@ -79,6 +104,17 @@ static const struct sentence sentences[] = {
     {"truncated/json",
      "The file ends too early, at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) used."},
     {"truncated/zip", "The zip is cut off at byte %c0, behind the recording: nothing is missing."},
+    {"unequal_actions",
+     "%c2 free%p2(|s) completed without having been requested (%c0 requested, %c1 completed in all): events "
+     "are missing, "
+     "and with them perhaps allocations. Record all actions, in a longer buffer if it was full."},
+    {"unequal_actions/no_completed",
+     "%c0 free%p0( was|s were) requested and none completed: completions were left out, so memory counts as "
+     "free from the "
+     "request on. Record without skip_actions for frees to see what waited for other streams."},
+    {"unequal_actions/no_requested", "%c1 free%p1(|s) completed and none was requested: requests were left "
+                                     "out, so what waited for other streams is not "
+                                     "known. Record without skip_actions for frees."},
     {"unknown_actions", "%c0 event%p0(|s) left out: %p0(its|their) action is not known."},
     {"unmatched_end", "%c0 allocation%p0(|s) (%b1) open at the end of the trace, but no active block is at "
                       "%p0(its|their) address."},

@@ -1,0 +1,136 @@
+#include "parser/doubts.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+
+/* ---- frees: a request, then its completion ---- */
+
+static bool frees_diagnose(struct trace *trace, const struct device_trace *device,
+                           const struct free_counts *frees) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {frees->requested, frees->completed, frees->unrequested};
+    uint64_t n_pending = 0;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        n_pending += device->blocks[i].state == BLOCK_PENDING_FREE;
+    const char *key = NULL;
+    if (frees->completed == 0 && frees->requested > n_pending && device->n_blocks != 0)
+        key = "unequal_actions/no_completed";
+    else if (frees->unrequested != 0)
+        key = frees->requested == 0 ? "unequal_actions/no_requested" : "unequal_actions";
+    return key == NULL || trace_diagnose(trace, key, device->ordinal, numbers);
+}
+
+/* ---- what was live, against what was reserved ---- */
+
+static uint64_t segment_delta(const struct segment_event *event) {
+    return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;
+}
+
+/* Requested bytes alive at each moment, in a column to be dropped. NULL: no memory. */
+static uint64_t *live_curve(struct arena *arena, const struct device_trace *device) {
+    uint64_t n_moments = (uint64_t)device->n_events + 1;
+    uint64_t *live = arena_column(arena, n_moments, sizeof *live);
+    if (live == NULL)
+        return NULL;
+    bytes_zero(live, (size_t)n_moments * sizeof *live);
+    for (uint32_t i = 0; i < device->lives.count; i++) {
+        live[device->lives.birth[i]] += device->lives.size[i];
+        if (device->lives.death[i] < n_moments)
+            live[device->lives.death[i]] -= device->lives.size[i];
+    }
+    for (uint64_t moment = 1; moment < n_moments; moment++)
+        live[moment] += live[moment - 1];
+    return live;
+}
+
+struct excess {
+    uint64_t nbytes; /* at most; 0: live never exceeds reserved */
+    uint32_t moment; /* the first with so many */
+};
+
+/* Walks back from the end, where the segments are known. A curve that falls below zero is raised as it is where it is
+ * drawn. */
+static struct excess excess_find(const struct device_trace *device, const uint64_t *live) {
+    uint64_t reserved = 0;
+    int64_t most = 0, lowest = 0;
+    struct excess excess = {0, 0};
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        reserved += device->segments[i].total_size;
+    uint32_t at = device->n_segment_events;
+    for (uint64_t moment = (uint64_t)device->n_events + 1; moment-- > 0;) {
+        int64_t above = (int64_t)(live[moment] - reserved);
+        if (above > 0 && above >= most) {
+            most = above;
+            excess.moment = (uint32_t)moment;
+        }
+        for (; at > 0 && (uint64_t)device->segment_events[at - 1].event + 1 == moment; at--)
+            reserved -= segment_delta(&device->segment_events[at - 1]);
+        lowest = (int64_t)reserved < lowest ? (int64_t)reserved : lowest;
+    }
+    excess.nbytes = most + lowest > 0 ? (uint64_t)(most + lowest) : 0;
+    return excess;
+}
+
+static bool excess_diagnose(struct trace *trace, const struct device_trace *device, struct excess excess) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {excess.nbytes, excess.moment == 0 ? 0 : excess.moment - 1};
+    return excess.nbytes == 0 ||
+           trace_diagnose(trace, excess.moment == 0 ? "live_above_reserved/start" : "live_above_reserved",
+                          device->ordinal, numbers);
+}
+
+/* ---- segments without events ---- */
+
+/* The final segments by address, in a column to be dropped. NULL: no memory. */
+static struct sort_row *segments_sort(struct arena *arena, const struct device_trace *device) {
+    struct sort_row *rows = arena_column(arena, (uint64_t)device->n_segments * 2, sizeof *rows);
+    for (uint32_t i = 0; rows != NULL && i < device->n_segments; i++)
+        rows[i] = (struct sort_row){device->segments[i].address, i};
+    if (rows != NULL)
+        sort_rows(rows, rows + device->n_segments, device->n_segments);
+    return rows;
+}
+
+static bool is_in_segment(const struct device_trace *device, const struct sort_row *rows, uint64_t address) {
+    uint32_t at = sort_rows_seek(rows, device->n_segments, address);
+    if (at == UINT32_MAX)
+        return false;
+    const struct segment *segment = &device->segments[rows[at].value];
+    return address - segment->address < segment->total_size;
+}
+
+/* Allocations outside of the final segments lay in segments that were given back, and of that there must be events. */
+static bool unsegmented_diagnose(struct trace *trace, const struct device_trace *device, bool is_above) {
+    struct sort_row *rows = segments_sort(&trace->arena, device);
+    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0, 0};
+    if (rows == NULL)
+        return false;
+    for (uint32_t i = 0; i < device->lives.count; i++) {
+        if (is_in_segment(device, rows, device->lives.address[i]))
+            continue;
+        numbers[0]++;
+        numbers[1] += device->lives.size[i];
+    }
+    ARENA_DROP(&trace->arena, rows);
+    if (numbers[0] == 0 && !is_above)
+        return true;
+    return trace_diagnose(trace, numbers[0] == 0 ? "no_segment_events/above" : "no_segment_events",
+                          device->ordinal, numbers);
+}
+
+static bool reserved_diagnose(struct trace *trace, const struct device_trace *device) {
+    if (device->n_segments == 0 || device->lives.count == 0)
+        return true;
+    uint64_t *live = live_curve(&trace->arena, device);
+    if (live == NULL)
+        return false;
+    struct excess excess = excess_find(device, live);
+    ARENA_DROP(&trace->arena, live);
+    return device->n_segment_events != 0 || device->n_events == 0
+               ? excess_diagnose(trace, device, excess)
+               : unsegmented_diagnose(trace, device, excess.nbytes != 0);
+}
+
+bool doubts_diagnose(struct trace *trace, const struct device_trace *device,
+                     const struct free_counts *frees) {
+    return trace->kind != TRACE_SNAPSHOT ||
+           (frees_diagnose(trace, device, frees) && reserved_diagnose(trace, device));
+}

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Recordings that cannot be what happened must say so, and those that can must not.
+
+    STRATA=path/to/strata [STRATA_CORPUS=folder] trust_test.py
+
+Simulated recordings lose events here, and the plain replay in replay.py says what has to be noted.
+"""
+
+import dataclasses
+import gzip
+import json
+import os
+import pathlib
+import pickle
+import re
+import subprocess
+import tempfile
+import unittest
+
+import replay
+import simulate
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+CORPUS = os.environ.get("STRATA_CORPUS")
+SEEDS = range(1, 41)
+SEGMENT_ACTIONS = {"segment_alloc", "segment_free", "segment_map", "segment_unmap"}
+
+
+def simulated(seed, **fields):
+    """An exact recording of one device, with nothing left out but what `fields` say."""
+    plain = {"n_devices": 1, "ring": simulate.KEEP_ALL, "lost": 0.0, "races": False, "skipped": (), "n_steps": 300}
+    return simulate.Simulation(dataclasses.replace(simulate.settings_of(seed), **{**plain, **fields})).snapshot()
+
+
+class TrustTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name, "recording.pickle")
+
+    def notes_of_file(self, path):
+        done = subprocess.run([STRATA, "report", "--json", str(path)], capture_output=True, timeout=120)
+        self.assertEqual(0, done.returncode, done.stderr)
+        return {each["code"]: each["message"] for each in json.loads(done.stdout)["diagnostics"]}
+
+    def notes(self, content):
+        self.path.write_bytes(content if isinstance(content, bytes) else pickle.dumps(content))
+        return self.notes_of_file(self.path)
+
+    def control(self, snapshot):
+        self.path.write_bytes(pickle.dumps(snapshot))
+        return replay.read_devices(self.path)[0]
+
+    def number(self, pattern, message):
+        found = re.search(pattern, message)
+        self.assertIsNotNone(found, message)
+        return int(found[1].replace(",", ""))
+
+
+class Healthy(TrustTest):
+    CODES = {"live_above_reserved", "trailing_bytes", "no_segment_events", "overlapping_older", "unequal_actions"}
+
+    def test_nothing_is_said_of_what_is_whole(self):
+        """Also where the buffer was too small or recording began late, which is no contradiction."""
+        for seed in SEEDS:
+            for fields in ({}, {"ring": 150}, {"record_after": 200}):
+                with self.subTest(seed=seed, fields=fields):
+                    self.assertEqual(set(), self.CODES & self.notes(simulated(seed, **fields)).keys())
+
+    def test_samples(self):
+        for path in sorted((ROOT / "samples").glob("*.pickle")):
+            with self.subTest(path.name):
+                self.assertEqual(set(), self.CODES & self.notes_of_file(path).keys())
+
+
+class Trailing(TrustTest):
+    def test_bytes_are_counted(self):
+        content = pickle.dumps(simulated(1))
+        for tail in (b"x", b"\0" * 5000 + b"x", bytes(range(200, 256)) * 5000, b"\nx", b"\n" * 70000 + b"."):
+            for form, pack in (("plain", bytes), ("gzip", gzip.compress)):
+                with self.subTest(nbytes=len(tail), form=form):
+                    message = self.notes(pack(content + tail))["trailing_bytes"]
+                    self.assertEqual(len(tail), self.number(r"\(([\d,]+) bytes?\)", message))
+                    self.assertIn("Two processes may have written", message)
+
+    def test_a_second_pickle_is_named(self):
+        one, other = pickle.dumps(simulated(1)), pickle.dumps(simulated(2))
+        for form, content in (("plain", one + other), ("gzip", gzip.compress(one + other)),
+                              ("members of gzip", gzip.compress(one) + gzip.compress(other))):
+            with self.subTest(form):
+                message = self.notes(content)["trailing_bytes"]
+                self.assertIn("Another pickle follows", message)
+                self.assertEqual(len(other), self.number(r"([\d,]+) bytes\)", message))
+
+    def test_two_writers_of_one_file(self):
+        """The longer one's end stays where the shorter one ended."""
+        shorter, longer = sorted((pickle.dumps(simulated(1)), pickle.dumps(simulated(2))), key=len)
+        self.assertIn("trailing_bytes", self.notes(shorter + longer[len(shorter):]))
+
+    def test_padding_is_nothing(self):
+        for tail in (b"\0", b"\n", b"\r\n", b"\n" * 70000):
+            self.assertNotIn("trailing_bytes", self.notes(pickle.dumps(simulated(1)) + tail))
+
+
+class UnequalActions(TrustTest):
+    def test_completions_without_requests(self):
+        """Of what was allocated in the recording; CPython's dicts say how many."""
+        for seed in SEEDS[:10]:
+            snapshot = simulated(seed)
+            events = snapshot["device_traces"][0]
+            born = {}
+            for index, event in enumerate(events):
+                if event["action"] == "alloc":
+                    born[event["addr"]] = index
+            gone = [i for i, event in enumerate(events) if event["action"] == "free_requested"][::7]
+            snapshot["device_traces"][0] = kept = [event for i, event in enumerate(events) if i not in set(gone)]
+            alive, requested, wanted = set(), set(), 0
+            for event in kept:
+                address = event.get("addr")
+                if event["action"] == "alloc":
+                    alive.add(address)
+                    requested.discard(address)
+                elif event["action"] == "free_requested":
+                    requested.add(address)
+                elif event["action"] == "free_completed":
+                    wanted += address in alive and address not in requested
+                    alive.discard(address)
+            with self.subTest(seed=seed):
+                notes = self.notes(snapshot)
+                self.assertEqual(wanted != 0, "unequal_actions" in notes)
+                if wanted:
+                    self.assertEqual(wanted, self.number(r"^([\d,]+) frees? completed without", notes["unequal_actions"]))
+
+    def test_one_action_left_out(self):
+        for skipped, words in (("free_completed", "none completed"), ("free_requested", "none was requested")):
+            for seed in SEEDS[:10]:
+                snapshot = simulated(seed, skipped=(skipped,))
+                actions = [event["action"] for event in snapshot["device_traces"][0]]
+                pending = sum(block.pending for block in self.control(snapshot).blocks)
+                freed = len(set(("free_completed", "free_requested")) & set(actions)) == 1 and sum(
+                    action.startswith("free_") for action in actions) > pending
+                with self.subTest(seed=seed, skipped=skipped):
+                    if freed:
+                        self.assertIn(words, self.notes(snapshot)["unequal_actions"])
+
+
+class NoSegmentEvents(TrustTest):
+    def test_what_lay_outside_is_counted(self):
+        n_noted = 0
+        for seed in SEEDS:
+            snapshot = simulated(seed, skipped=tuple(SEGMENT_ACTIONS))
+            device = self.control(snapshot)
+            ranges = [(replay.unsigned(segment["address"]), segment["total_size"]) for segment in snapshot["segments"]]
+            outside = [life for life in device.lives
+                       if not any(start <= life.address < start + size for start, size in ranges)]
+            above = any(live > reserved for live, reserved in zip(device.curve, device.reserved))
+            wanted = bool(ranges and device.events and (outside or above))
+            with self.subTest(seed=seed):
+                notes = self.notes(snapshot)
+                self.assertEqual(wanted, "no_segment_events" in notes)
+                if wanted and outside:
+                    self.assertEqual(len(outside), self.number(r"although ([\d,]+) alloc", notes["no_segment_events"]))
+            n_noted += wanted
+        self.assertGreater(n_noted, len(SEEDS) // 4)
+
+    @unittest.skipUnless(CORPUS, "STRATA_CORPUS is not set")
+    def test_a_real_one(self):
+        notes = self.notes_of_file(pathlib.Path(CORPUS, "streams_compile_context.pickle"))
+        self.assertIn("no_segment_events", notes)
+        self.assertIn("none was requested", notes["unequal_actions"])
+
+
+class LiveAboveReserved(TrustTest):
+    def test_moment_and_amount(self):
+        """Segments whose beginning is not recorded: the replay's curves say where live exceeds reserved most."""
+        n_noted = 0
+        for seed in SEEDS:
+            snapshot = simulated(seed)
+            events = snapshot["device_traces"][0]
+            grown = [i for i, event in enumerate(events) if event["action"] in ("segment_free", "segment_unmap")]
+            gone = set(grown[::2])
+            snapshot["device_traces"][0] = [event for i, event in enumerate(events) if i not in gone]
+            device = self.control(snapshot)
+            excess = [live - reserved for live, reserved in zip(device.curve, device.reserved)]
+            wanted = bool(device.segments) and max(excess) > 0 and any(
+                event["action"] in SEGMENT_ACTIONS for event in device.events)
+            with self.subTest(seed=seed):
+                notes = self.notes(snapshot)
+                self.assertEqual(wanted, "live_above_reserved" in notes)
+                moment = excess.index(max(excess))
+                if wanted and moment:
+                    self.assertEqual(moment - 1, self.number(r"^After event ([\d,]+) ", notes["live_above_reserved"]))
+                    self.assertEqual(max(excess), self.number(r"\(([\d,]+) bytes\)", notes["live_above_reserved"]))
+                elif wanted:
+                    self.assertIn("Before the first event", notes["live_above_reserved"])
+            n_noted += wanted
+        self.assertGreater(n_noted, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
