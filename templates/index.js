@@ -108,20 +108,22 @@ function makeSwatch(index) {
 
 /** @param {number} count */
 function showFindings(count) {
-    const items = oddRows.slice(0, count).map((index) => {
+    const items = data.findings.slice(0, count).map((finding) => {
         const item = make("li");
         const button = make("button", "finding");
         button.type = "button";
-        button.append(makeSwatch(index), make("span", "", rows[index].finding ?? ""));
-        button.addEventListener("click", () => choose(index, true));
+        const [index] = finding.rows;
+        if (index !== undefined) button.append(makeSwatch(index));
+        button.append(make("span", "", finding.title));
+        button.addEventListener("click", () => index !== undefined && choose(index, true));
         item.append(button);
         return item;
     });
     if (items.length === 0) items.push(make("li", "dim", calmSentence()));
     element("findings", HTMLElement).replaceChildren(...items);
     const more = element("findings-more", HTMLButtonElement);
-    more.hidden = count >= oddRows.length;
-    setText(more, `Show all ${formatCount(oddRows.length)}`);
+    more.hidden = count >= data.findings.length;
+    setText(more, `Show all ${formatCount(data.findings.length)}`);
 }
 
 function calmSentence() {
@@ -708,7 +710,7 @@ function watch() {
         applyTheme();
     });
     systemDark.addEventListener("change", applyTheme);
-    element("findings-more", HTMLButtonElement).addEventListener("click", () => showFindings(oddRows.length));
+    element("findings-more", HTMLButtonElement).addEventListener("click", () => showFindings(data.findings.length));
     element("only", HTMLSelectElement).addEventListener("change", (event) => {
         state.only = /** @type {HTMLSelectElement} */ (event.target).value;
         sortTable();

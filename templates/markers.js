@@ -43,6 +43,23 @@ export function drawMarkerLines(context) {
     }
 }
 
+export const GHOST_WIDTH = 44;
+
+const GHOSTS_MOST = 8;
+
+/** Where the requests that failed in the window stand on what was alive, in CSS pixels. */
+export function visibleGhosts() {
+    const ghosts = [];
+    for (let i = Math.max(0, view.facts.ooms - GHOSTS_MOST); i < view.facts.ooms; i++) {
+        const { event, size } = view.c.oom(i);
+        const at = xOfEvent(event);
+        if (at < 0 || at > plot.width) continue;
+        const live = view.c.live_at(event);
+        ghosts.push({ left: Math.min(at, plot.width - GHOST_WIDTH), top: Math.max(0, yOfBytes(live + size)), bottom: yOfBytes(live), size });
+    }
+    return ghosts;
+}
+
 /** @type {Record<string, string>} */
 const MARKER_SIGNS = { oom: "\u2715", peak: "\u25be", snapshot: "\u25cb" };
 

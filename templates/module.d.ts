@@ -49,6 +49,8 @@ interface record_sums_row { bytes: number; count: number; key: number; stack: nu
 interface record_pair { a: number; b: number; }
 interface record_node { frame: number; parent: number; first_child: number; children: number; bytes: number; self_bytes: number; count: number;
 self_count: number; }
+interface record_oom_state { live_bytes: number; reserved_bytes: number; unused_bytes: number; lacking_bytes: number; reserved_known: number;
+holes_known: number; exact: number; largest_bytes: number; holes: number; }
 interface record_held { segments: number; blocks: number; outside: number; outside_bytes: number; }
 interface record_segment { address_high: number; address_low: number; bytes: number; stream: number; pool: number; flags: number;
 first_block: number; blocks: number; }
@@ -141,6 +143,7 @@ pairs(a: number, b: number): number;
 pair(index: number): record_pair;
 tree(what: number, from: number, to: number, direction: number): number;
 node(index: number): record_node;
+oom_state(index: number): record_oom_state;
 blocks(event: number): record_held;
 segment(index: number): record_segment;
 block(index: number): record_block;

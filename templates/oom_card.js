@@ -1,5 +1,4 @@
 // The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
-import { deviceParts } from "./allocator.js";
 import { momentText, session, view } from "./state.js";
 import { BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
@@ -15,10 +14,9 @@ function formatAlike(values) {
     return values.map(text);
 }
 
-/** What was lacking, in a line. @param {record_oom} oom @param {ReturnType<typeof deviceParts>} parts */
-function lackText({ size, device_free }, parts) {
-    const have = parts.holes + device_free;
-    if (have < size) return `${formatBytes(size - have)} short of the ${formatBytes(size)} asked for`;
+/** What was lacking, in a line. @param {record_oom} oom @param {record_oom_state} found */
+function lackText({ size }, { lacking_bytes }) {
+    if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} asked for`;
     return `Not short of memory, but of one hole of ${formatBytes(size)}`;
 }
 
@@ -30,65 +28,74 @@ function barPart(kind, bytes, whole, label) {
     return part;
 }
 
-/** @param {ReturnType<typeof deviceParts>} parts @param {number} free @param {number} capacity */
-function deviceBar(parts, free, capacity) {
-    const other = Math.max(0, capacity - parts.reserved - free);
-    const whole = Math.max(1, parts.reserved + free + other);
+/** @param {record_oom_state} found @param {number} free @param {number} capacity */
+function deviceBar({ live_bytes: live, unused_bytes: unused, reserved_bytes, holes_known, holes }, free, capacity) {
+    const other = Math.max(0, capacity - reserved_bytes - free);
+    const whole = Math.max(1, live + unused + free + other);
     const bar = make("div", "device-bar");
-    bar.append(barPart("live", parts.used, whole, `live ${formatBytes(parts.used)}`));
-    if (parts.holes > 0) bar.append(barPart("hole", parts.holes, whole, `holes ${formatBytes(parts.holes)}`));
-    if (free > 0) bar.append(barPart("free", free, whole, `free ${formatBytes(free)}`));
-    if (other > 0) bar.append(barPart("other", other, whole, `other ${formatBytes(other)}`));
     const key = make("p", "bar-key");
-    const entry = (/** @type {string} */ kind, /** @type {string} */ text) => {
-        const swatch = make("i", `swatch part-${kind}`);
+    const add = (/** @type {string} */ kind, /** @type {number} */ bytes, /** @type {string} */ text) => {
+        bar.append(barPart(kind, bytes, whole, text));
         const item = make("span");
-        item.append(swatch, text);
-        return item;
+        item.append(make("i", `swatch part-${kind}`), text);
+        key.append(item);
     };
-    key.append(entry("live", `live ${formatBytes(parts.used)}`), entry("hole", `holes ${formatBytes(parts.holes)} in ${formatPlural(parts.count, "place")}`), entry("free", `free ${formatBytes(free)}`));
-    if (other > 0) key.append(entry("other", `other ${formatBytes(other)}`));
+    add("live", live, `live ${formatBytes(live)}`);
+    if (unused > 0) add("hole", unused, `unused ${formatBytes(unused)}${holes_known ? ` in ${formatPlural(holes, "hole")}` : ""}`);
+    if (free > 0) add("free", free, `free ${formatBytes(free)}`);
+    if (other > 0) add("other", other, `other ${formatBytes(other)}`);
     return [bar, key];
 }
 
-/** @param {record_oom} oom @param {ReturnType<typeof deviceParts>} parts */
-function lackTable(oom, parts) {
-    const all = parts.holes + oom.device_free;
-    const values = [oom.size, parts.largest, oom.device_free, all];
-    const texts = formatAlike(values);
+/** @param {record_oom} oom @param {record_oom_state} found */
+function lackTable({ size, device_free }, found) {
+    /** @type {[string, number][]} */
+    const rows = [["Asked for", size]];
+    // The file's last state is a later one: what is known of the holes are upper bounds.
+    if (found.holes_known) rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes]);
+    rows.push(["Free on the device", device_free], ["Unused + free", found.unused_bytes + device_free]);
+    const texts = formatAlike(rows.map(([, bytes]) => bytes));
     const table = make("table", "lack");
-    ["Asked for", "Largest hole", "Free on the device", "All holes + free"].forEach((name, i) => {
+    rows.forEach(([name, bytes], i) => {
         const row = make("tr");
         const head = make("th", "", name);
         head.scope = "row";
-        const enough = values[i] >= oom.size;
-        const verdict = i === 0 ? "" : enough ? "\u2713 enough" : i === 3 ? `\u2715 ${formatBytes(oom.size - all)} short` : "\u2715";
+        const enough = bytes >= size;
+        const verdict = i === 0 ? "" : enough ? "\u2713 enough" : "\u2715";
         row.append(head, make("td", "number", texts[i]), make("td", enough ? "enough" : "short", verdict));
         table.append(row);
     });
+    if (found.lacking_bytes > 0) {
+        const row = make("tr", "lack-sum");
+        const head = make("th", "", "Short by");
+        head.scope = "row";
+        row.append(head, make("td", "number short", formatBytes(found.lacking_bytes)), make("td"));
+        table.append(row);
+    }
     return table;
 }
 
-/** Who held the memory, in a sentence. @param {record_oom} oom @param {ReturnType<typeof deviceParts>} parts */
-function holderText(oom, parts) {
+/** Who held the memory, in a sentence. @param {record_oom} oom @param {record_oom_state} found */
+function holderText(oom, { lacking_bytes }) {
     view.groups(oom.event, "site");
     const top = view.firstGroups(2).map(({ site, bytes }) => `${session.siteText(site)} ${formatBytes(bytes)}`);
-    const really = parts.holes + oom.device_free < oom.size ? "The memory was really in use. Most of it" : "Most of what was in use";
+    const really = lacking_bytes > 0 ? "The memory was really in use. Most of it" : "Most of what was in use";
     return top.length ? `${really}: ${top.join(", ")}.` : "";
 }
 
 /** The card's parts for an event. @param {number} index of the event @param {number} capacity 0: unknown */
 export function oomParts(index, capacity) {
     const oom = view.c.oom(index);
-    const parts = deviceParts(view, oom.event);
+    const found = view.c.oom_state(index);
     const site = oom.stack ? session.siteText(view.c.stack_site(oom.stack)) : "";
     const by = make("p", "card-by");
     if (site) by.append("by ", make("code", "", site));
-    const body = parts.reserved > 0 ? [...deviceBar(parts, oom.device_free, capacity), lackTable(oom, parts)] : [];
+    // Without the final segments what was reserved is a lower bound: nothing follows from it.
+    const known = found.reserved_known !== 0;
     return {
         when: momentText(oom.event),
-        title: parts.reserved > 0 ? lackText(oom, parts) : `${formatBytes(oom.size)} asked for, ${formatBytes(oom.device_free)} free on the device`,
-        body: [by, ...body, make("p", "", holderText(oom, parts))],
+        title: known ? lackText(oom, found) : `${formatBytes(oom.size)} asked for, ${formatBytes(oom.device_free)} free on the device`,
+        body: [by, ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []), make("p", "", known ? holderText(oom, found) : "")],
         event: oom.event,
         stack: oom.stack,
     };

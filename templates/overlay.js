@@ -3,6 +3,7 @@ import { areaTotals, showsAreas } from "./areas.js";
 import { GUTTER, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
+import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { eventOfAxis, kept, momentText, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
 
@@ -97,17 +98,9 @@ function rangeText(range) {
     return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)} \u00b7 f zooms`;
 }
 
-const GHOST_WIDTH = 44;
-
 /** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context */
 function drawGhosts(context) {
-    for (let i = Math.max(0, view.facts.ooms - 8); i < view.facts.ooms; i++) {
-        const { event, size } = view.c.oom(i);
-        const at = xOfEvent(event);
-        if (at < 0 || at > plot.width) continue;
-        const left = Math.min(at, plot.width - GHOST_WIDTH);
-        const live = view.c.live_at(event);
-        const [bottom, top] = [yOfBytes(live), Math.max(0, yOfBytes(live + size))];
+    for (const { left, top, bottom, size } of visibleGhosts()) {
         context.fillStyle = themeColor("--ghost");
         context.fillRect(left, top, GHOST_WIDTH, bottom - top);
         context.strokeStyle = themeColor("--bad");
@@ -117,11 +110,12 @@ function drawGhosts(context) {
         context.setLineDash([]);
         context.lineWidth = 1 / plot.ratio;
         if (bottom - top < 34) continue;
+        const [number, unit] = formatBytes(size).split(" ");
         context.fillStyle = themeColor("--bad");
         context.textAlign = "center";
         context.textBaseline = "middle";
-        context.fillText(formatBytes(size).split(" ")[0], left + GHOST_WIDTH / 2, (top + bottom) / 2 - 7);
-        context.fillText(formatBytes(size).split(" ")[1], left + GHOST_WIDTH / 2, (top + bottom) / 2 + 8);
+        context.fillText(number, left + GHOST_WIDTH / 2, (top + bottom) / 2 - 7);
+        context.fillText(unit, left + GHOST_WIDTH / 2, (top + bottom) / 2 + 8);
     }
 }
 

@@ -6,7 +6,7 @@ import {
     AXIS_HEIGHT, context2d, GUTTER, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
-import { drawMarkerLines, placeMarkers, visibleMarkers } from "./markers.js";
+import { drawMarkerLines, GHOST_WIDTH, placeMarkers, visibleGhosts, visibleMarkers } from "./markers.js";
 import { search, updateSearch } from "./search.js";
 import {
     axisNumber, capacityBytes, COLORINGS, eventOfAxis, FOCUS_KINDS, isDark, session, state, topBytes, view,
@@ -151,13 +151,15 @@ function nameLines(context) {
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
     const placed = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) })).filter(({ y }) => y > 0 && y < plot.height);
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
-    const marks = visibleMarkers().map(({ x }) => x).sort((a, b) => b - a);
+    // From right to left, what a name must not lie on: the markers' lines, and the ghosts of requests that failed.
+    const marks = visibleMarkers().map(({ x }) => ({ from: x, to: x }));
+    for (const { left } of visibleGhosts()) marks.push({ from: left, to: left + GHOST_WIDTH });
+    marks.sort((a, b) => b.to - a.to);
     context.textAlign = "right";
     context.lineJoin = "round";
     placed.forEach(({ text, y: atEnd, reserved }, i) => {
-        // Clear of the markers' lines, too.
         const width = context.measureText(text).width;
-        const right = marks.reduce((at, x) => (x < at + 4 && x > at - width - 4 ? x - 6 : at), plot.width - 6);
+        const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), plot.width - 6);
         const y = reserved && right < plot.width - 6 ? yOfBytes(view.c.reserved_at(view.c.event_of_x((right - 2) * plot.ratio))) : atEnd;
         // The lower one of two that are near goes below its line.
         const below = y < 18 || (near && i === 0);

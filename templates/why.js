@@ -68,11 +68,11 @@ function findingActions(finding, record) {
     return row;
 }
 
-/** A title as a headline: without the kind, which stands above it, and with a capital. @param {string} title */
+/** A title as a headline: without the kind, which stands above it, and with a capital, but for names of code. @param {string} title */
 function titleText(title) {
     const text = title.replace(/^(nearly )?out of memory: /, "");
-    // A call site keeps its spelling.
-    return text === title ? title : text.charAt(0).toUpperCase() + text.slice(1);
+    const [first] = text.split(" ");
+    return /^[a-z]+$/.test(first) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
 }
 
 /** @param {string} kind @param {string} severity @param {string} confidence @param {string} figure @param {string} title @param {boolean} open */

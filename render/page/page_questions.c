@@ -1,5 +1,6 @@
 /* Questions about a set of allocations: those alive at a moment, or those of a range. Summed by what people group them
  * by, as a tree of callers, or two of them against each other; and what lies where in the device's memory. */
+#include "analysis/oom.h"
 #include "render/page/page_state.h"
 
 /* ---- which allocations ---- */
@@ -131,6 +132,22 @@ place view_blocks(struct page_view *view, f64 event) {
         return 0;
     return FILL(view, held, view->held.n_segments, view->held.n_blocks, view->held.n_outside,
                 (double)view->held.outside_bytes);
+}
+
+/* Takes the memory of the blocks that were asked for last. */
+place view_oom_state(struct page_view *view, u32 index) {
+    const struct timeline *timeline = view_timeline(view);
+    struct oom_state oom;
+    if (index >= timeline->device->n_ooms)
+        return 0;
+    view->held = (struct held){0};
+    arena_release(&view->holding);
+    oom_state_of(&oom, timeline, &timeline->device->ooms[index]);
+    if (!oom_holes_of(&oom, timeline->device, &view->holding))
+        return 0;
+    return FILL(view, oom_state, (double)oom.live_bytes, (double)oom.reserved_bytes, (double)oom.unused_bytes,
+                (double)oom.lacking_bytes, oom.reserved_known, oom.holes_known, oom.at_end,
+                (double)oom.holes.all.largest_bytes, oom.holes.all.n_holes);
 }
 
 place view_segment(struct page_view *view, u32 index) {

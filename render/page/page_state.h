@@ -84,6 +84,7 @@ union page_record { /* the last one that a call has filled */
     struct record_sums_row sums_row;
     struct record_pair pair;
     struct record_node node;
+    struct record_oom_state oom_state;
     struct record_held held;
     struct record_segment segment;
     struct record_block block;

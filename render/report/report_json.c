@@ -152,9 +152,9 @@ static void add_holes_groups(struct json_writer *json, const struct report_devic
 static void add_oom_holes(struct json_writer *json, const struct report_device *report,
                           const struct report_oom *oom) {
     json_object(json, "holes", JSON_COMPACT);
-    json_bool(json, "exact", oom->at_end);
-    add_holes(json, "all", &oom->holes.all);
-    add_holes_groups(json, report, &oom->holes);
+    json_bool(json, "exact", oom->state.at_end);
+    add_holes(json, "all", &oom->state.holes.all);
+    add_holes_groups(json, report, &oom->state.holes);
     json_end(json);
 }
 
@@ -168,16 +168,16 @@ static bool add_oom_detail(struct json_writer *json, const struct report_device 
     json_u64(json, "event", event->event);
     json_u64(json, "requested_bytes", event->size);
     json_u64(json, "device_free_bytes", event->device_free);
-    json_u64(json, "reserved_bytes", oom.reserved_bytes);
-    json_u64(json, "live_bytes", oom.live_bytes);
+    json_u64(json, "reserved_bytes", oom.state.reserved_bytes);
+    json_u64(json, "live_bytes", oom.state.live_bytes);
     json_u64(json, "pending_bytes", oom.pending_bytes);
     report_site_json(json, report->trace, report->timeline.site[event->stack]);
-    if (oom.at_end) {
-        json_u64(json, "largest_hole_bytes", oom.holes.all.largest_bytes);
-        json_u64(json, "hole_bytes", oom.holes.all.free_bytes);
-        json_u64(json, "rounding_bytes", holes_rounding(&oom.holes.all));
+    if (oom.state.at_end) {
+        json_u64(json, "largest_hole_bytes", oom.state.holes.all.largest_bytes);
+        json_u64(json, "hole_bytes", oom.state.holes.all.free_bytes);
+        json_u64(json, "rounding_bytes", holes_rounding(&oom.state.holes.all));
     }
-    if (oom.holes_known)
+    if (oom.state.holes_known)
         add_oom_holes(json, report, &oom);
     add_advice(json, report, &oom);
     json_end(json);

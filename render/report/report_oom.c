@@ -48,24 +48,14 @@ static bool oom_in_full(const struct device_trace *device, const struct oom_even
     return i < REPORT_OOMS_IN_FULL || i == device->n_ooms - 1;
 }
 
-static bool oom_holes(struct report_oom *oom, const struct report_device *report) {
-    const struct device_trace *device = report->device;
-    oom->holes_known = device->n_blocks != 0 && oom->in_full;
-    return !oom->holes_known || holes_at(&oom->holes, &oom->at_end, device, oom->moment, report->arena);
-}
-
 bool report_oom_of(struct report_oom *oom, const struct report_device *report,
                    const struct oom_event *event) {
-    uint32_t moment = event->event + 1;
     *oom =
         (struct report_oom){.event = event,
-                            .moment = moment,
                             .in_full = oom_in_full(report->device, event),
-                            .pending_bytes = report->oom_ground->pending_bytes[event - report->device->ooms],
-                            .live_bytes = report->timeline.live[moment],
-                            .reserved_bytes = timeline_reserved_at(&report->timeline, moment)};
-    oom->unused_bytes = oom->reserved_bytes > oom->live_bytes ? oom->reserved_bytes - oom->live_bytes : 0;
-    return oom_holes(oom, report);
+                            .pending_bytes = report->oom_ground->pending_bytes[event - report->device->ooms]};
+    oom_state_of(&oom->state, &report->timeline, event);
+    return !oom->in_full || oom_holes_of(&oom->state, report->device, report->arena);
 }
 
 /* ---- settings ---- */
@@ -269,52 +259,47 @@ bool report_reserved_known(const struct device_trace *device) {
     return device->n_segments != 0 || device->n_segment_events != 0;
 }
 
-/* What is lacking even if every free byte could serve; 0: nothing. */
-static uint64_t lacking_bytes(const struct report_oom *oom) {
-    uint64_t there = sum_of(oom->unused_bytes, oom->event->device_free);
-    return oom->event->size > there ? oom->event->size - there : 0;
-}
-
 /* Without the final segments reserved bytes are a lower bound: what was not in use may have been more. */
 static void advise_verdict(struct advisor *advisor) {
     const struct report_oom *oom = advisor->oom;
     uint64_t asked = oom->event->size;
-    if (oom->live_bytes == 0)
+    if (oom->state.live_bytes == 0)
         advise(advisor, "nothing_in_use",
                "Nothing was allocated by this process at that moment: %s were asked for, and the device had "
                "%s free.",
                format_bytes(asked).text, format_bytes(oom->event->device_free).text);
-    else if (oom->unused_bytes >= asked)
+    else if (oom->state.unused_bytes >= asked)
         advise(advisor, "fragmented",
                "%s were reserved but not in use, more than was asked for, and no hole among them would do.",
-               format_bytes(oom->unused_bytes).text);
-    else if (advisor->report->device->n_segments == 0)
+               format_bytes(oom->state.unused_bytes).text);
+    else if (!oom->state.reserved_known)
         return;
-    else if (lacking_bytes(oom) > 0)
+    else if (oom->state.lacking_bytes > 0)
         advise(advisor, "memory_in_use",
                "The memory was really in use: even if all that was free or reserved but not in use could "
                "serve, %s were lacking.",
-               format_bytes(lacking_bytes(oom)).text);
+               format_bytes(oom->state.lacking_bytes).text);
     else
         advise(advisor, "not_in_one_piece",
                "What was free on the device and what was reserved but not in use would have been enough "
                "together (%s), but not in one piece.",
-               format_bytes(sum_of(oom->unused_bytes, oom->event->device_free)).text);
+               format_bytes(sum_of(oom->state.unused_bytes, oom->event->device_free)).text);
 }
 
 /* Holes are the trouble where they would have been enough, or are more than what was lacking. */
 static bool holes_matter(const struct report_oom *oom) {
-    return oom->unused_bytes > lacking_bytes(oom) && is_part(oom->unused_bytes, oom->event->size, 10);
+    return oom->state.unused_bytes > oom->state.lacking_bytes &&
+           is_part(oom->state.unused_bytes, oom->event->size, 10);
 }
 
 /* What expandable segments would have helped: enough, or what they leave lacking. */
 static const char *expandable_hope(const struct report_oom *oom, char text[160]) {
-    if (lacking_bytes(oom) == 0)
+    if (oom->state.lacking_bytes == 0)
         return "is the first thing to try (a rule of thumb)";
     snprintf(
         text, 160,
         "makes nearly all of that usable, as a rule of thumb, and %s would have been left to save elsewhere",
-        format_bytes(lacking_bytes(oom)).text);
+        format_bytes(oom->state.lacking_bytes).text);
     return text;
 }
 
@@ -343,7 +328,7 @@ static bool advise_modelled(struct advisor *advisor) {
 }
 
 static void advise_expandable(struct advisor *advisor) {
-    struct figure unused = format_bytes(advisor->oom->unused_bytes);
+    struct figure unused = format_bytes(advisor->oom->state.unused_bytes);
     char text[160];
     const char *hope = expandable_hope(advisor->oom, text);
     if (!holes_matter(advisor->oom) || advise_modelled(advisor))
@@ -378,7 +363,7 @@ static void advise_split(struct advisor *advisor) {
     const struct known_settings *allocator = &advisor->allocator;
     const struct holes *all = &advisor->report->holes.all;
     uint64_t asked = advisor->oom->event->size, parts = all->free_bytes - all->empty_bytes;
-    if (!advisor->oom->at_end)
+    if (!advisor->oom->state.at_end)
         return;
     if (allocator->limit == ON && asked < allocator->split_bytes) {
         uint64_t closed = oversize_bytes(advisor->report->device, allocator->split_bytes);
@@ -410,9 +395,9 @@ static uint64_t private_bytes(const struct report_device *report) {
 }
 
 static void advise_pools(struct advisor *advisor) {
-    if (!advisor->oom->at_end)
+    if (!advisor->oom->state.at_end)
         return;
-    uint64_t bytes = private_bytes(advisor->report), lacking = lacking_bytes(advisor->oom);
+    uint64_t bytes = private_bytes(advisor->report), lacking = advisor->oom->state.lacking_bytes;
     if (bytes > lacking && is_part(bytes, advisor->oom->event->size, 10))
         advise(advisor, "private_pools",
                "%s of the free memory belong to private pools (CUDA graphs, MemPool), which nothing else can "
@@ -432,7 +417,7 @@ static void advise_pending(struct advisor *advisor) {
 
 static void advise_rounding(struct advisor *advisor) {
     const struct holes *all = &advisor->report->holes.all;
-    if (advisor->oom->at_end && holes_rounding(all) >= advisor->oom->event->size)
+    if (advisor->oom->state.at_end && holes_rounding(all) >= advisor->oom->event->size)
         advise(advisor, "rounding",
                "Rounding up and rests of blocks that were not split off take %s, as much as was asked for: "
                "roundup_power2_divisions or many allocations "
@@ -443,7 +428,7 @@ static void advise_rounding(struct advisor *advisor) {
 
 static void advise_others(struct advisor *advisor) {
     uint64_t capacity = advisor->report->device->capacity_bytes,
-             known = sum_of(advisor->oom->reserved_bytes, advisor->oom->event->device_free);
+             known = sum_of(advisor->oom->state.reserved_bytes, advisor->oom->event->device_free);
     if (advisor->report->device->n_segments != 0 && capacity > known &&
         is_part(capacity - known, capacity, 10))
         advise(advisor, "held_by_others",
@@ -456,7 +441,7 @@ static void advise_others(struct advisor *advisor) {
 static void advise_growth(struct advisor *advisor) {
     const struct report_oom_ground *ground = advisor->report->oom_ground;
     uint64_t risen = ground->risen_bytes;
-    if (is_part(risen, advisor->oom->live_bytes, 20) && risen != 0)
+    if (is_part(risen, advisor->oom->state.live_bytes, 20) && risen != 0)
         advise(advisor, "growth",
                "What is carried over from step to step has risen by %s, %s more in every step: see What to "
                "know.",
@@ -497,14 +482,14 @@ static void reserved_row(struct sheet *sheet, const struct report_device *report
 }
 
 static void holes_rows(struct sheet *sheet, const struct report_oom *oom) {
-    const struct holes *all = &oom->holes.all;
-    if (!oom->holes_known)
+    const struct holes *all = &oom->state.holes.all;
+    if (!oom->state.holes_known)
         return;
     sheet_cell(sheet, "Largest free hole");
-    sheet_cell(sheet, oom->at_end ? "%s of %s in %s" : "at most %s of %s in %s",
+    sheet_cell(sheet, oom->state.at_end ? "%s of %s in %s" : "at most %s of %s in %s",
                words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
                words_counted(sheet, all->n_holes, "hole"));
-    if (oom->at_end)
+    if (oom->state.at_end)
         bytes_row(sheet, "Rounding and rests", holes_rounding(all));
 }
 
@@ -514,11 +499,11 @@ static void state_table(struct sheet *sheet, const struct report_device *report,
     sheet_table(sheet, headings, "ll");
     bytes_row(sheet, "Asked for", oom->event->size);
     bytes_row(sheet, "Free on the device", oom->event->device_free);
-    reserved_row(sheet, report, "Reserved", oom->reserved_bytes);
-    bytes_row(sheet, "In use", oom->live_bytes);
+    reserved_row(sheet, report, "Reserved", oom->state.reserved_bytes);
+    bytes_row(sheet, "In use", oom->state.live_bytes);
     if (oom->pending_bytes != 0)
         bytes_row(sheet, "Of it waiting for other streams", oom->pending_bytes);
-    reserved_row(sheet, report, "Reserved, not in use", oom->unused_bytes);
+    reserved_row(sheet, report, "Reserved, not in use", oom->state.unused_bytes);
     holes_rows(sheet, oom);
     settings_row(sheet, report);
     sheet_table_end(sheet);
@@ -526,11 +511,11 @@ static void state_table(struct sheet *sheet, const struct report_device *report,
 
 static void holes_write(struct sheet *sheet, const struct report_device *report,
                         const struct report_oom *oom) {
-    if (!oom->holes_known)
+    if (!oom->state.holes_known)
         return;
     sheet_say(sheet, "Its holes, of which each serves only its own pool, stream and class of requests:");
-    words_holes(sheet, report->device, &oom->holes);
-    if (!oom->at_end)
+    words_holes(sheet, report->device, &oom->state.holes);
+    if (!oom->state.at_end)
         sheet_say(sheet, "These are upper bounds: the recording went on and its final segments show a later "
                          "state, so they are the gaps between what was in use at the event. A block may have "
                          "been larger than its request.");
@@ -540,7 +525,7 @@ static void holders_table(struct sheet *sheet, const struct report_device *repor
                           const struct report_oom *oom) {
     struct group *groups;
     uint32_t n_groups;
-    if (!report_groups_at(report, oom->moment, report->options->group, &groups, &n_groups)) {
+    if (!report_groups_at(report, oom->state.moment, report->options->group, &groups, &n_groups)) {
         sheet->out->failed = true;
         return;
     }
@@ -548,7 +533,7 @@ static void holders_table(struct sheet *sheet, const struct report_device *repor
         return;
     sheet_say(sheet, "What held the memory:");
     words_groups(sheet, &report->timeline, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
-                 oom->live_bytes);
+                 oom->state.live_bytes);
 }
 
 static void oom_write(struct sheet *sheet, const struct report_device *report,
@@ -560,7 +545,7 @@ static void oom_write(struct sheet *sheet, const struct report_device *report,
         return;
     }
     uint32_t n = report_oom_advice(report, &oom, advice);
-    sheet_say(sheet, "Out of memory %s:", words_moment(sheet, &report->timeline, oom.moment));
+    sheet_say(sheet, "Out of memory %s:", words_moment(sheet, &report->timeline, oom.state.moment));
     state_table(sheet, report, &oom);
     if (event->stack != 0)
         sheet_say(sheet, "Asked for by %s.",

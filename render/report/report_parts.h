@@ -5,6 +5,7 @@
 #include "analysis/fragmentation.h"
 #include "analysis/growth.h"
 #include "analysis/holes.h"
+#include "analysis/oom.h"
 #include "analysis/replay.h"
 #include "analysis/verdicts.h"
 #include "render/report/report.h"
@@ -62,15 +63,9 @@ bool report_groups_at(const struct report_device *report, uint32_t moment, enum 
 /* What can be said of an out-of-memory event besides what it says itself; its holes are in the report's arena. */
 struct report_oom {
     const struct oom_event *event;
-    uint32_t moment;
-    uint64_t live_bytes, reserved_bytes;
-    uint64_t pending_bytes; /* of live_bytes: freed, waiting for other streams */
-    uint64_t unused_bytes;  /* reserved_bytes - live_bytes, rounding included */
+    struct oom_state state; /* its holes are known of those told in full */
+    uint64_t pending_bytes; /* of what was live: freed, waiting for other streams */
     bool in_full;           /* one of the first REPORT_OOMS_IN_FULL, or the last */
-    bool holes_known;       /* the file has final segments, and the event is told in full */
-    struct holes_summary holes;
-    bool
-        at_end; /* nothing has changed since: the final segments show the state at the event, and holes are exact */
 };
 enum { REPORT_OOMS_IN_FULL = 5 }; /* a run that goes on after the first tries the same again and again */
 

@@ -1,0 +1,22 @@
+#include "analysis/oom.h"
+
+static uint64_t beyond(uint64_t all, uint64_t part) {
+    return all > part ? all - part : 0;
+}
+
+void oom_state_of(struct oom_state *state, const struct timeline *timeline, const struct oom_event *event) {
+    uint32_t moment = event->event + 1;
+    *state = (struct oom_state){.moment = moment,
+                                .live_bytes = timeline->live[moment],
+                                .reserved_bytes = timeline_reserved_at(timeline, moment),
+                                .reserved_known = timeline->device->n_segments != 0};
+    state->unused_bytes = beyond(state->reserved_bytes, state->live_bytes);
+    state->lacking_bytes = beyond(beyond(event->size, state->unused_bytes), event->device_free);
+}
+
+bool oom_holes_of(struct oom_state *state, const struct device_trace *device, struct arena *arena) {
+    if (device->n_blocks == 0)
+        return true;
+    state->holes_known = holes_at(&state->holes, &state->at_end, device, state->moment, arena);
+    return state->holes_known;
+}
