@@ -7,15 +7,18 @@ user's files.
     STRATA=path/to/strata own_test.py
 """
 
+import base64
 import fnmatch
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 sys.dont_write_bytecode = True
 import replay  # noqa: E402
@@ -69,6 +72,29 @@ def pixels(path):
             parts.append(data[at : at + nbytes + 8])
         at += nbytes + 12
     return b"".join(parts)
+
+
+def with_owners(payload, owner, rows):
+    """The payload with this owner for the first frame, and so many more rows than there are frames."""
+    n_sections, n_pieces = struct.unpack_from("<II", payload, 8)
+    entries = [list(struct.unpack_from("<HHIII", payload, 16 + 16 * i)) for i in range(n_sections)]
+    at = 16 + 16 * n_sections
+    sizes = [list(struct.unpack_from("<II", payload, at + 8 * i)) for i in range(n_pieces)]
+    pieces, at = [], at + 8 * n_pieces
+    for _, nbytes in sizes:
+        pieces.append(payload[at : at + nbytes])
+        at += nbytes
+    which = next(i for i, entry in enumerate(entries) if entry[0] == 11)
+    first, count = sum(entry[4] for entry in entries[:which]), entries[which][4]
+    owners = b"".join(zlib.decompress(piece) for piece in pieces[first : first + count])[2:]
+    assert len(owners) == entries[which][3]
+    owners = bytes((owner,)) + owners[1 : len(owners) + min(rows, 0)] + bytes(max(rows, 0))
+    raw = b"\x01\x00" + owners
+    entries[which][3:] = len(owners), 1
+    pieces[first : first + count] = [zlib.compress(raw)]
+    sizes[first : first + count] = [[len(raw), len(pieces[first])]]
+    return b"".join((payload[:8], struct.pack("<II", n_sections, len(pieces)), *(struct.pack("<HHIII", *e) for e in entries),
+                     *(struct.pack("<II", size[0], len(piece)) for size, piece in zip(sizes, pieces)), *pieces))
 
 
 class OwnTest(unittest.TestCase):
@@ -140,6 +166,19 @@ class OwnTest(unittest.TestCase):
             picture = pathlib.Path(folder, "a.png")
             run("png", "-q", "--library", "/home/user/train/model/*", "--redact", "-o", picture, TRAIN)
             self.assertNotIn(b"/home/user", picture.read_bytes())
+
+    def test_a_page_with_wrong_owners_is_refused(self):
+        """Section 11 with a value that is none, and with a row too few or too many."""
+        element = re.compile(rb'(<script type="application/octet-stream" id="payload">)([A-Za-z0-9+/=\s]*)')
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "a.html")
+            run("html", "-q", "--library", "model", "-o", path, TRAIN)
+            page = path.read_bytes()
+            payload = base64.b64decode(element.search(page).group(2))
+            for change, code in (((0, 0), 0), ((3, 0), 1), ((255, 0), 1), ((0, -1), 1), ((0, 1), 1)):
+                changed = base64.b64encode(with_owners(payload, *change))
+                path.write_bytes(element.sub(lambda found: found.group(1) + changed, page, count=1))
+                run("report", "-q", path, code=code)
 
     def test_every_verb(self):
         with tempfile.TemporaryDirectory() as folder:
