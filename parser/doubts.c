@@ -129,8 +129,110 @@ static bool reserved_diagnose(struct trace *trace, const struct device_trace *de
                : unsegmented_diagnose(trace, device, excess.nbytes != 0);
 }
 
+/* ---- older allocations, in whose place others lie ---- */
+
+static uint64_t range_end(uint64_t address, uint64_t size) {
+    return size > UINT64_MAX - address ? UINT64_MAX : address + size;
+}
+
+/* Allocations older than the recording, by address, of which no two overlap; and the latest death of any range of them:
+ * `latest[count + i]` is that of rows[i], and `latest[i]` the later one of latest[2 * i] and latest[2 * i + 1]. */
+struct older {
+    struct sort_row *rows;
+    uint32_t *latest;
+    uint32_t count;
+};
+
+static void older_release(struct older *older, struct arena *arena) {
+    ARENA_DROP(arena, older->rows);
+    ARENA_DROP(arena, older->latest);
+}
+
+/* Leaves out those that lie in another one; returns how many. */
+static uint32_t older_thin(struct older *older, const struct lives *lives) {
+    uint64_t end = 0;
+    uint32_t n_kept = 0, n_out = 0;
+    for (uint32_t i = 0; i < older->count; i++) {
+        struct sort_row row = older->rows[i];
+        if (lives->size[row.value] == 0)
+            continue;
+        if (row.key < end) {
+            n_out++;
+            continue;
+        }
+        end = range_end(row.key, lives->size[row.value]);
+        older->rows[n_kept++] = row;
+    }
+    older->count = n_kept;
+    return n_out;
+}
+
+static bool older_init(struct older *older, struct arena *arena, const struct lives *lives, uint32_t *n_out) {
+    uint32_t n = lives->preexisting;
+    *older = (struct older){.rows = arena_column(arena, (uint64_t)n * 2, sizeof *older->rows),
+                            .latest = arena_column(arena, (uint64_t)n * 2, sizeof *older->latest),
+                            .count = n};
+    if (older->rows == NULL || older->latest == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        older->rows[i] = (struct sort_row){lives->address[i], i};
+    sort_rows(older->rows, older->rows + n, n);
+    *n_out = older_thin(older, lives);
+    for (uint32_t i = 0; i < older->count; i++)
+        older->latest[older->count + i] = lives->death[older->rows[i].value];
+    for (uint32_t i = older->count; i-- > 1;) {
+        uint32_t left = older->latest[2 * i], right = older->latest[2 * i + 1];
+        older->latest[i] = left > right ? left : right;
+    }
+    return true;
+}
+
+/* The latest death of rows [from, to); 0: there are none. */
+static uint32_t older_latest(const struct older *older, uint32_t from, uint32_t to) {
+    uint64_t low = (uint64_t)older->count + from, high = (uint64_t)older->count + to;
+    uint32_t latest = 0;
+    for (; low < high; low /= 2, high /= 2) {
+        if (low % 2 != 0 && older->latest[low++] > latest)
+            latest = older->latest[low - 1];
+        if (high % 2 != 0 && older->latest[--high] > latest)
+            latest = older->latest[high];
+    }
+    return latest;
+}
+
+/* Was an older allocation still where this one came to lie? */
+static bool older_is_under(const struct older *older, const struct lives *lives, uint32_t life) {
+    uint64_t address = lives->address[life], end = range_end(address, lives->size[life]);
+    if (lives->size[life] == 0 || end <= address)
+        return false;
+    uint32_t from = sort_rows_seek(older->rows, older->count, address);
+    uint32_t last = sort_rows_seek(older->rows, older->count, end - 1);
+    if (from == UINT32_MAX)
+        from = 0;
+    else if (range_end(older->rows[from].key, lives->size[older->rows[from].value]) <= address)
+        from++;
+    return last != UINT32_MAX && from <= last && older_latest(older, from, last + 1) > lives->birth[life];
+}
+
+static bool overlaps_diagnose(struct trace *trace, const struct device_trace *device) {
+    const struct lives *lives = &device->lives;
+    struct older older;
+    uint32_t n_out = 0;
+    if (lives->preexisting == 0)
+        return true;
+    if (!older_init(&older, &trace->arena, lives, &n_out))
+        return false;
+    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {n_out, 0};
+    for (uint32_t i = lives->preexisting; i < lives->count; i++)
+        numbers[1] += older_is_under(&older, lives, i);
+    older_release(&older, &trace->arena);
+    return numbers[0] + numbers[1] == 0 ||
+           trace_diagnose(trace, "overlapping_older", device->ordinal, numbers);
+}
+
 bool doubts_diagnose(struct trace *trace, const struct device_trace *device,
                      const struct free_counts *frees) {
     return trace->kind != TRACE_SNAPSHOT ||
-           (frees_diagnose(trace, device, frees) && reserved_diagnose(trace, device));
+           (frees_diagnose(trace, device, frees) && reserved_diagnose(trace, device) &&
+            overlaps_diagnose(trace, device));
 }

@@ -198,5 +198,43 @@ class LiveAboveReserved(TrustTest):
         self.assertGreater(n_noted, 2)
 
 
+class OverlappingOlder(TrustTest):
+    def wanted(self, device):
+        """[do older ones overlap, how many later ones overlap an older one]: every pair is looked at."""
+        older = [life for life in device.lives if life.birth == 0 and life.size]
+        later = [life for life in device.lives if life.birth and life.size]
+
+        def overlap(a, b):
+            return a.address < b.address + b.size and b.address < a.address + a.size
+
+        return (any(overlap(a, b) for i, a in enumerate(older) for b in older[:i]),
+                sum(any(overlap(a, b) and a.death > b.birth for a in older) for b in later))
+
+    def test_allocations_that_are_not_recorded(self):
+        n_noted = n_counted = 0
+        for seed in SEEDS:
+            for every in (2, 5, 60):
+                snapshot = simulated(seed, record_after=50)
+                n_alloc = 0
+                kept = []
+                for event in snapshot["device_traces"][0]:
+                    n_alloc += event["action"] == "alloc"
+                    if event["action"] != "alloc" or n_alloc % every:
+                        kept.append(event)
+                snapshot["device_traces"][0] = kept
+                among, later = self.wanted(self.control(snapshot))
+                with self.subTest(seed=seed, every=every):
+                    message = self.notes(snapshot).get("overlapping_older")
+                    self.assertEqual(among or later > 0, message is not None)
+                    if message:
+                        self.assertEqual(among, not message.startswith("0 "))
+                        n_noted += 1
+                    if message and not among:
+                        self.assertEqual(later, self.number(r"and ([\d,]+) made in it", message))
+                        n_counted += 1
+        self.assertGreater(n_noted, len(SEEDS))
+        self.assertGreater(n_counted, 3)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -77,6 +77,10 @@ static const struct sentence sentences[] = {
      "what was reserved."},
     {"orphan_frees", "%c0 allocation%p0(|s) (%b1) made before the recording began and freed in it: the stack "
                      "shown is the free's."},
+    {"overlapping_older", "%c0 allocation%p0(|s) taken to be older than the recording overlap%p0(s|) another "
+                          "such one, and %c1 made in it "
+                          "overlap%p1(s|) one that is still there: their own events are missing, and totals "
+                          "are too high. Record all actions."},
     {"overflow", "The recording was longer than its buffer: the oldest events were overwritten."},
     {"reopened_addresses",
      "%c0 event%p0(|s) allocated an address that was still in use: the earlier allocation is taken to "
