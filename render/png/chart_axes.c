@@ -42,6 +42,13 @@ static void y_label(const struct y_unit *unit, uint64_t bytes, char *text, size_
         snprintf(text, capacity, unit->decimals == 10 ? "%s.%" PRIu64 : "%s.%02" PRIu64, whole.text, rest);
 }
 
+void chart_tick_text(const struct ticks *ticks, uint64_t top, uint32_t i, char *text, size_t capacity) {
+    struct y_unit unit = y_unit_of(ticks, top);
+    char number[48];
+    y_label(&unit, (uint64_t)ticks->at[i], number, sizeof number);
+    snprintf(text, capacity, "%s %s", number, unit.name);
+}
+
 static struct ticks y_ticks(const struct chart_maker *maker) {
     return raster_ticks(&maker->out->view, maker->in->options->scale);
 }

@@ -69,6 +69,9 @@ void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *t
 int32_t chart_axis_x(const struct chart_maker *maker, int64_t q16);
 int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment);
 
+/* A tick of bytes with its unit, which all ticks of one axis share: "0.5 GiB" below "1.0 GiB". */
+void chart_tick_text(const struct ticks *ticks, uint64_t top, uint32_t i, char *text, size_t capacity);
+
 /* chart_axes.c. Labels need the view, the first function only its top. */
 int32_t chart_y_labels_width(struct chart_maker *maker);
 void chart_axes_put(struct chart_maker *maker);

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "render/png/canvas.h"
+#include "render/png/chart_maker.h"
 #include "render/png/colors.h"
 #include "render/png/png_write.h"
 
@@ -131,7 +132,6 @@ static void scene_put(struct pad *pad, const struct plot_side *plot, struct rect
     free(rgba);
 }
 
-/* Bytes in the unit of the largest tick: "1.5 GiB". */
 static void labels_put(struct pad *pad, struct rect area, int32_t x, int32_t width) {
     struct view view = {.top_bytes = pad->top_bytes, .width = 1, .height = (uint32_t)area.height};
     struct ticks ticks = raster_ticks(&view, pad->options->scale);
@@ -139,8 +139,10 @@ static void labels_put(struct pad *pad, struct rect area, int32_t x, int32_t wid
     for (uint32_t i = 0; i < ticks.count; i++) {
         int32_t up = (int32_t)(y_scale_q8(&scale, (uint64_t)ticks.at[i]) >> 8);
         int32_t y = area.y + area.height - up - line_height(pad->small) / 2;
+        char text[64];
+        chart_tick_text(&ticks, pad->top_bytes, i, text, sizeof text);
         text_put(pad, (struct rect){x, y, width, 0}, pad->small, pad->colors->quiet, true, FONT_CUT_END,
-                 format_bytes((uint64_t)ticks.at[i]).text);
+                 text);
     }
 }
 
@@ -156,7 +158,7 @@ static void plot_title(const struct pad *pad, const struct plot_side *plot, char
 
 static void plot_put(struct pad *pad, const struct plot_side *plot, struct rect area) {
     char text[TEXT_NBYTES];
-    int32_t letter = pad->em * 3 / 2, labels = pad->em * 9 / 2, head = line_height(pad->body) + pad->em / 2;
+    int32_t letter = pad->em * 3 / 2, labels = pad->em * 11 / 2, head = line_height(pad->body) + pad->em / 2;
     text_put(pad, (struct rect){area.x, area.y, letter, 0}, pad->bold, plot->mark, false, FONT_CUT_END,
              plot->letter);
     plot_title(pad, plot, text, sizeof text);
