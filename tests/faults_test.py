@@ -320,9 +320,11 @@ class Places(Case):
             for name in ("loop", "full", "/dev/full", "in/s.pickle/x", "out/none/x", "out/" + "x" * 300):
                 self.refused(verb, "in/s.pickle", "-o", name)
             self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "/dev/null").returncode, 0)
-            reader = subprocess.Popen(["cat", "pipe"], cwd=self.folder, stdout=subprocess.PIPE)
-            self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "pipe").returncode, 0)
-            self.assertGreater(len(reader.communicate()[0]), 500)
+            with open(self.folder / "read", "wb") as read:  # a file: a pipe that nobody empties would hold up both
+                reader = subprocess.Popen(["cat", "pipe"], cwd=self.folder, stdout=read)
+                self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "pipe").returncode, 0)
+                self.assertEqual(reader.wait(TIMEOUT_S), 0)
+            self.assertGreater((self.folder / "read").stat().st_size, 500)
             self.assertEqual(self.outputs(), {})
             self.assertEqual(self.strata(verb, "in/s.pickle", "-o", "out").returncode, 0)
             self.assertEqual(len(self.outputs()), 1)
