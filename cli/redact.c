@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -351,7 +352,9 @@ static bool setting_stays(struct redaction *redaction, cJSON *item) {
 static void settings_redact(struct redaction *redaction, uint32_t *id) {
     uint32_t nbytes;
     const uint8_t *bytes = old_string(redaction, *id, &nbytes);
+    errno = 0; /* cJSON says of a text that is not JSON what it says without memory: nothing */
     cJSON *settings = cJSON_ParseWithLength((const char *)bytes, nbytes), *next;
+    redaction->failed |= settings == NULL && errno == ENOMEM;
     for (cJSON *item = settings != NULL ? settings->child : NULL; item != NULL; item = next) {
         next = item->next;
         if (!setting_stays(redaction, item))
