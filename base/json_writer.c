@@ -138,10 +138,23 @@ void json_string_begin(struct json_writer *json, const char *name) {
     buffer_add_text(json->out, "\"");
 }
 
+/* How many bytes from `text` on stand as they are: nearly all of a real name. */
+static size_t plain_nbytes(const struct json_writer *json, const char *text, size_t nbytes) {
+    size_t n = 0;
+    while (n < nbytes && text[n] >= ' ' && text[n] < 0x7f && !needs_escape(json, (uint32_t)text[n]))
+        n++;
+    return n;
+}
+
 void json_string_add(struct json_writer *json, const void *bytes, size_t nbytes) {
     const char *text = bytes;
     for (size_t at = 0; at < nbytes && !json->out->failed;) {
         char shown[4];
+        size_t plain = plain_nbytes(json, text + at, nbytes - at);
+        buffer_add(json->out, text + at, plain);
+        at += plain;
+        if (at == nbytes)
+            break;
         uint32_t code = utf8_next(text, nbytes, &at);
         if (code == 0)
             code = UTF8_REPLACEMENT;
