@@ -150,7 +150,7 @@ static uint32_t finding_color(const struct chart_maker *maker, const struct find
 /* Returns the y below. */
 static int32_t finding_put(struct chart_maker *maker, const struct finding *finding, struct rect area) {
     char text[FINDING_TEXT_NBYTES];
-    int32_t indent = indent_of(maker), y = area.y, width = area.width - indent, below = area.y;
+    int32_t indent = indent_of(maker), y = area.y, width = area.width - indent;
     title_of(maker, finding, text);
     int32_t height = lines_height(maker, width, maker->bold, text, TITLE_LINES);
     chart_put_lines(maker, (struct rect){area.x + indent, y, width, height}, maker->bold,
@@ -163,7 +163,7 @@ static int32_t finding_put(struct chart_maker *maker, const struct finding *find
     height = lines_height(maker, width, maker->small, text, DETAIL_LINES);
     chart_put_lines(maker, (struct rect){area.x + indent, y, width, height}, maker->small,
                     maker->out->colors.quiet, text);
-    below = y + height;
+    int32_t below = y + height;
     chart_put(maker, CHART_FILL, (struct rect){area.x, area.y, maker->em / 4, below - area.y},
               finding_color(maker, finding));
     return below + maker->em;
