@@ -669,23 +669,23 @@ uint32_t allocator_allocate(struct allocator *a, uint64_t nbytes, uint16_t pool,
     return 0;
 }
 
-void allocator_wait(struct allocator *a, uint32_t index) {
+void allocator_wait(struct allocator *a, uint32_t block) {
     if (!ARENA_GROW(a->arena, a->waiting, a->waiting_capacity, (uint64_t)a->n_waiting + 1)) {
         a->no_memory = true;
         return;
     }
-    a->block[index].use = ALLOCATOR_WAITING;
-    a->block[index].note = a->n_waiting;
-    a->waiting[a->n_waiting++] = index;
+    a->block[block].use = ALLOCATOR_WAITING;
+    a->block[block].note = a->n_waiting;
+    a->waiting[a->n_waiting++] = block;
 }
 
-void allocator_free(struct allocator *a, uint32_t index) {
-    if (a->block[index].use == ALLOCATOR_WAITING)
-        waiting_remove(a, index);
-    a->active_bytes -= a->block[index].size;
-    a->block[index].use = ALLOCATOR_FREE;
-    block_merge(a, index);
-    list_put(a, index);
+void allocator_free(struct allocator *a, uint32_t block) {
+    if (a->block[block].use == ALLOCATOR_WAITING)
+        waiting_remove(a, block);
+    a->active_bytes -= a->block[block].size;
+    a->block[block].use = ALLOCATOR_FREE;
+    block_merge(a, block);
+    list_put(a, block);
 }
 
 bool allocator_give_back(struct allocator *a, uint64_t address, uint64_t nbytes) {

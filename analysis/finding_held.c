@@ -179,7 +179,7 @@ void finding_held_over_find(struct finder *finder) {
         bytes += held.bytes;
         most = held.n_pairs > most ? held.n_pairs : most;
     }
-    if (rows == NULL || finder->failed)
+    if (rows == NULL || finder->failed || most == 0)
         return;
     finding.per_n = most;
     finding.per_bytes = bytes / most;

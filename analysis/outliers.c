@@ -554,9 +554,7 @@ static bool cohort_judge(struct cohort *cohort) {
     struct tally kept = {0};
     cohort->kept = &kept;
     steps_choose(cohort);
-    if (!steps_judge(cohort))
-        return false;
-    bool done = true;
+    bool done = steps_judge(cohort);
     for (uint32_t i = 0; done && i < cohort->count; i++) {
         struct outlier_row *row = &cohort->rows[cohort->member[i]];
         row->cohort_size = cohort->count;
@@ -565,6 +563,7 @@ static bool cohort_judge(struct cohort *cohort) {
             done = row_compare(cohort, cohort->member[i]);
     }
     tally_drop(cohort, &kept);
+    cohort->kept = NULL;
     return done;
 }
 

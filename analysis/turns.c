@@ -214,8 +214,10 @@ static bool begins_move(const struct phase_runs *runs, const struct timeline *ti
 /* A short rest without a forward belongs to the last turn; a longer one is an open turn. False: no memory. */
 static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                           struct turn_ends *ends, enum turns_source source, struct arena *arena) {
-    uint32_t n = ends->count, last = ends->end[n - 1],
-             first = first_begin(runs, timeline, ends->end[0], arena);
+    uint32_t n = ends->count;
+    if (n == 0)
+        return true;
+    uint32_t last = ends->end[n - 1], first = first_begin(runs, timeline, ends->end[0], arena);
     uint32_t *begin = arena_column(arena, (uint64_t)n + 1, sizeof *begin);
     if (begin == NULL || first == UINT32_MAX)
         return false;

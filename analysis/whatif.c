@@ -481,7 +481,7 @@ static const char *set_behind(const struct whatif_request *request, const char *
 }
 
 static void scenario_of_request(struct whatif *whatif, const struct whatif_request *request) {
-    char name[WHATIF_NAME] = "", spelled[WHATIF_NAME];
+    char name[WHATIF_NAME] = "", spelled[WHATIF_NAME] = "";
     for (const char *set = set_behind(request, NULL); set != NULL; set = set_behind(request, set))
         if (set_text(set, spelled))
             name_append(name, spelled);

@@ -296,6 +296,7 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
         code = diff_draw(writer->out, &diff, a, b, settings, &arena);
     else if (code == EXIT_CODE_DONE && !diff_write(writer, &diff))
         code = side_no_memory(b);
+    writer->arena = NULL;
     arena_release(&arena);
     return code;
 }

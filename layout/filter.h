@@ -102,9 +102,9 @@ struct filter_facts {
     uint32_t peak_moment;               /* of alive:peak: the whole run's */
 };
 
-/* "file:line function" of a frame, cut at capacity - 1 bytes, terminated, a NUL as a blank; returns its length. O(length).
+/* "file:line function" of frame `id`, cut at capacity - 1 bytes, terminated, a NUL as a blank; returns its length. O(length).
  */
-uint32_t filter_frame_text(const struct trace *trace, uint32_t frame, char *text, uint32_t capacity);
+uint32_t filter_frame_text(const struct trace *trace, uint32_t id, char *text, uint32_t capacity);
 
 static inline uint32_t filter_bitmap_words(const struct timeline *timeline) {
     return timeline->device->lives.count / 64 + 1;

@@ -32,6 +32,8 @@ static bool piece_add(struct walk *walk, struct segment_piece piece, uint32_t *i
 
 /* The piece that is there at an address or, where none is, the next one behind. UINT32_MAX: none. */
 static uint32_t piece_from(const struct walk *walk, uint64_t address) {
+    if (walk->segments->piece == NULL)
+        return UINT32_MAX;
     struct ordered_place place = ordered_seek(&walk->there, &walk->store, address, 0), before;
     const struct ordered_key *key = ordered_at(&walk->there, &walk->store, place);
     if (key != NULL && key->first == address)
@@ -307,6 +309,8 @@ static bool final_blocks_init(struct final_blocks *final, const struct device_tr
 
 /* 0: no block in use is there. */
 static uint64_t final_size(const struct final_blocks *final, uint64_t address) {
+    if (final->rows == NULL)
+        return 0;
     uint32_t low = 0, high = final->device->n_blocks;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -409,7 +413,11 @@ static void lives_lay(const struct laying *laying, const struct sort_row *rows, 
 bool segments_at(struct held *held, const struct segments *segments, uint32_t moment, const uint32_t *alive,
                  uint32_t n_alive, struct block_sizes sizes, struct arena *arena) {
     *held = (struct held){0};
-    struct laying laying = {.held = held, .segments = segments, .sizes = sizes, .moment = moment};
+    struct laying laying = {.held = held,
+                            .segments = segments,
+                            .final = {.device = segments->device},
+                            .sizes = sizes,
+                            .moment = moment};
     struct sort_row *rows = rows_take(arena, n_alive);
     if (rows == NULL || !held_segments(held, segments, moment, arena) ||
         (sizes.extra == NULL && !final_blocks_init(&laying.final, segments->device, arena)))

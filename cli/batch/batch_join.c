@@ -193,11 +193,20 @@ static struct batch_file *join_add(struct join *join, const char *input, int64_t
     return file;
 }
 
+/* "0.1.0" as numbers; what is missing or no number stays as it is. */
+static void version_read(const char *version, unsigned long part[3]) {
+    char *end;
+    for (size_t i = 0; i < 3 && *version >= '0' && *version <= '9'; i++) {
+        part[i] = strtoul(version, &end, 10);
+        version = *end == '.' ? end + 1 : "";
+    }
+}
+
 /* Whether "0.1.0" comes before this version; no version is the oldest. */
 static bool version_is_older(const char *version) {
-    unsigned theirs[3] = {0}, ours[3] = {0};
-    sscanf(version, "%5u.%5u.%5u", &theirs[0], &theirs[1], &theirs[2]);
-    sscanf(STRATA_VERSION, "%5u.%5u.%5u", &ours[0], &ours[1], &ours[2]);
+    unsigned long theirs[3] = {0}, ours[3] = {0};
+    version_read(version, theirs);
+    version_read(STRATA_VERSION, ours);
     for (size_t i = 0; i < 3; i++)
         if (theirs[i] != ours[i])
             return theirs[i] < ours[i];

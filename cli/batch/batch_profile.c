@@ -70,7 +70,7 @@ bool profile_add(struct buffer *out, const struct timeline *timeline, struct are
 
 /* A whole number within the bounds; else the nearer bound, and `least` where it is none. */
 static int64_t bounded(const cJSON *item, int64_t least, int64_t most) {
-    if (!cJSON_IsNumber(item) || !(item->valuedouble > (double)least))
+    if (item == NULL || !cJSON_IsNumber(item) || !(item->valuedouble > (double)least))
         return least;
     return item->valuedouble >= (double)most ? most : (int64_t)item->valuedouble;
 }

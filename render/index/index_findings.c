@@ -290,12 +290,11 @@ static bool copies_mark(struct index *index) {
             order[count++] = &index->rows[i];
     qsort(order, count, sizeof *order, id_compare);
     for (uint32_t i = 1, first = 0; i < count; i++) {
-        if (strcmp(order[i]->recording_id, order[first]->recording_id) != 0)
-            first = i;
-        else if (may_be_copies(order[first], order[i])) {
+        bool equal = strcmp(order[i]->recording_id, order[first]->recording_id) == 0;
+        if (equal && may_be_copies(order[first], order[i])) {
             order[i]->copy_of = order[first]->input;
             index->n_copies++;
-        } else if (order[first]->copy_of == NULL && order[i]->rank != order[first]->rank)
+        } else if (!equal || (order[first]->copy_of == NULL && order[i]->rank != order[first]->rank))
             first = i;
     }
     free(order);

@@ -188,14 +188,14 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
         .scale = options->scale};
 }
 
-/* `style` is the caller's, so that it lives as long as `input`. */
+/* `style` and `verdicts` are the caller's, so that they live as long as `input`. */
 static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
-                                          struct raster_style *style, struct arena *scratch) {
+                                          struct raster_style *style, struct verdicts *verdicts,
+                                          struct arena *scratch) {
     struct group *groups;
-    struct verdicts verdicts;
-    if (!verdicts_init(&verdicts, input->timeline, scratch))
+    if (!verdicts_init(verdicts, input->timeline, scratch))
         return CHART_NO_MEMORY;
-    input->verdicts = &verdicts;
+    input->verdicts = verdicts;
     style_fill(style, input);
     if (!chart_groups_find(input, style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
@@ -222,13 +222,15 @@ enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
         input.moment = timeline->n_moments - 1;
     struct arena scratch;
     struct raster_style style;
+    struct verdicts verdicts;
     struct selection selection;
     arena_init(&scratch, input.host, SIZE_MAX);
     if (options->filter != NULL)
         input.selection = &selection;
     bool selected =
         options->filter == NULL || selection_make(&selection, timeline, options->filter, &scratch);
-    enum chart_error error = selected ? chart_with_groups(out, &input, &style, &scratch) : CHART_NO_MEMORY;
+    enum chart_error error =
+        selected ? chart_with_groups(out, &input, &style, &verdicts, &scratch) : CHART_NO_MEMORY;
     arena_release(&scratch);
     return error;
 }

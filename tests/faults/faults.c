@@ -55,17 +55,22 @@ static void note(const char *what, unsigned long number) {
 
 __attribute__((constructor)) static void begin(void) {
     const char *fault = getenv("FAULT"), *log = getenv("FAULT_LOG");
-    char name[16] = "", how[16] = "";
+    const char *colon = fault != NULL ? strchr(fault, ':') : NULL;
+    char *how;
     if (log != NULL)
         snprintf(log_path, sizeof log_path, "%s", log);
-    if (fault == NULL || sscanf(fault, "%15[a-z]:%lu:%15s", name, &nth_wanted, how) < 2)
+    if (colon == NULL)
         return;
+    nth_wanted = strtoul(colon + 1, &how, 10);
+    how += *how == ':';
     for (int kind = 0; kind < KINDS; kind++)
-        if (strcmp(names[kind], name) == 0)
+        if (strncmp(names[kind], fault, (size_t)(colon - fault)) == 0 && names[kind][colon - fault] == '\0')
             kind_wanted = kind;
     is_short = strcmp(how, "short") == 0;
     from_then_on = strcmp(how, "on") == 0;
-    error_wanted = kind_wanted == MALLOC ? ENOMEM : how[0] >= '1' && how[0] <= '9' ? atoi(how) : EIO;
+    error_wanted = kind_wanted == MALLOC        ? ENOMEM
+                   : *how >= '1' && *how <= '9' ? (int)strtol(how, NULL, 10)
+                                                : EIO;
     memset(counts, 0, sizeof counts);
 }
 
@@ -94,30 +99,30 @@ static void *next_of(const char *name) {
 
 /* ---- the calls ---- */
 
-void *malloc(size_t nbytes) {
-    return fails(MALLOC) ? NULL : __libc_malloc(nbytes);
+void *malloc(size_t size) {
+    return fails(MALLOC) ? NULL : __libc_malloc(size);
 }
 
-void *calloc(size_t count, size_t nbytes) {
-    return fails(MALLOC) ? NULL : __libc_calloc(count, nbytes);
+void *calloc(size_t nmemb, size_t size) {
+    return fails(MALLOC) ? NULL : __libc_calloc(nmemb, size);
 }
 
-void *realloc(void *ptr, size_t nbytes) {
-    return fails(MALLOC) ? NULL : __libc_realloc(ptr, nbytes);
+void *realloc(void *ptr, size_t size) {
+    return fails(MALLOC) ? NULL : __libc_realloc(ptr, size);
 }
 
-ssize_t write(int fd, const void *bytes, size_t nbytes) {
+ssize_t write(int fd, const void *buf, size_t n) {
     bool failed = fails(WRITE);
     if (failed && !is_short)
         return -1;
-    return syscall(SYS_write, fd, bytes, failed && nbytes > 1 ? 1 : nbytes);
+    return syscall(SYS_write, fd, buf, failed && n > 1 ? 1 : n);
 }
 
-ssize_t read(int fd, void *bytes, size_t nbytes) {
+ssize_t read(int fd, void *buf, size_t nbytes) {
     bool failed = fails(READ);
     if (failed && !is_short)
         return -1;
-    return syscall(SYS_read, fd, bytes, failed && nbytes > 1 ? 1 : nbytes);
+    return syscall(SYS_read, fd, buf, failed && nbytes > 1 ? 1 : nbytes);
 }
 
 int fsync(int fd) {
@@ -133,29 +138,29 @@ int close(int fd) {
     return failed ? -1 : result;
 }
 
-int rename(const char *from, const char *to) {
-    return fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+int rename(const char *old, const char *new) {
+    return fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, old, AT_FDCWD, new, 0);
 }
 
-int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags) {
-    return fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, from_fd, from, to_fd, to, flags);
+int renameat2(int oldfd, const char *old, int newfd, const char *new, unsigned flags) {
+    return fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, oldfd, old, newfd, new, flags);
 }
 
-int open(const char *path, int flags, ...) {
+int open(const char *file, int oflag, ...) {
     va_list arguments;
-    va_start(arguments, flags);
-    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+    va_start(arguments, oflag);
+    mode_t mode = (oflag & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
-    return fails(OPEN) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return fails(OPEN) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, file, oflag, mode);
 }
 
 int mkdir(const char *path, mode_t mode) {
     return fails(MKDIR) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
-int fstat(int fd, struct stat *status) {
+int fstat(int fd, struct stat *buf) {
     int (*next)(int, struct stat *) = (int (*)(int, struct stat *))next_of("fstat");
-    return fails(FSTAT) ? -1 : next(fd, status);
+    return fails(FSTAT) ? -1 : next(fd, buf);
 }
 
 pid_t fork(void) {
@@ -163,8 +168,9 @@ pid_t fork(void) {
     return fails(FORK) ? -1 : next();
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context) {
+int pthread_create(pthread_t *newthread, const pthread_attr_t *attr, void *(*start_routine)(void *),
+                   void *arg) {
     int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
         (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))next_of("pthread_create");
-    return fails(THREAD) ? EAGAIN : next(thread, attributes, run, context);
+    return fails(THREAD) ? EAGAIN : next(newthread, attr, start_routine, arg);
 }
