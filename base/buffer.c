@@ -37,8 +37,12 @@ static bool buffer_reserve(struct buffer *buffer, size_t nbytes) {
     if (capacity < needed)
         capacity = needed;
     uint8_t *bytes = bytes_resize(buffer, capacity);
-    if (!bytes && capacity > needed) /* near a limit, what is needed may be there */
-        bytes = bytes_resize(buffer, capacity = needed);
+    /* Near a limit there may be less. What is asked for shrinks by halves: growing by no more than is needed would copy
+     * everything again for each addition until the limit is met. */
+    while (!bytes && capacity > needed) {
+        capacity = needed + (capacity - needed) / 2;
+        bytes = bytes_resize(buffer, capacity);
+    }
     if (!bytes) {
         buffer->failed = true;
         return false;

@@ -471,7 +471,6 @@ class RefusalTest(InputsTest):
             self.assertEqual(1, done.returncode)
             self.assertIn(b"--max-memory", done.stderr)
 
-    @unittest.skipIf("asan" in STRATA, "the sanitizers' allocator takes minutes for it")
     def test_reports_much_longer_than_their_input(self):
         """Long names that are met again in every stack: some 100 MB of JSON from a file of some 100 KB."""
         outer = [{"filename": "f" * 16000, "name": "n" * 16000, "line": line} for line in range(40)]

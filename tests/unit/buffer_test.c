@@ -134,6 +134,33 @@ static void shares_the_limit_of_an_arena(void **state) {
     assert_int_equal(taken, 0);
 }
 
+struct counted {
+    size_t taken, n_moves;
+};
+
+static void *moves_count(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
+    struct counted *counted = context;
+    counted->n_moves++;
+    return counted_resize(&counted->taken, ptr, old_nbytes, new_nbytes);
+}
+
+/* A buffer that takes exactly what it needs once a half more is too much copies itself for every addition. */
+static void moves_seldom_near_a_limit(void **state) {
+    (void)state;
+    enum { LIMIT_NBYTES = 1 << 20 };
+    struct counted counted = {0};
+    struct arena arena;
+    arena_init(&arena, (struct arena_host){moves_count, &counted}, LIMIT_NBYTES);
+    struct buffer buffer = {.host = arena_share(&arena)};
+    while (!buffer.failed)
+        buffer_add_text(&buffer, "sixteen bytes...");
+    assert_true(buffer.nbytes > LIMIT_NBYTES - 32);
+    assert_true(counted.n_moves < 64);
+    buffer_release(&buffer);
+    arena_release(&arena);
+    assert_int_equal(counted.taken, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(starts_empty_and_can_be_released),
@@ -144,6 +171,7 @@ int main(void) {
         cmocka_unit_test(prints_at_every_distance_from_the_end),
         cmocka_unit_test(failure_sticks),
         cmocka_unit_test(shares_the_limit_of_an_arena),
+        cmocka_unit_test(moves_seldom_near_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
