@@ -6,12 +6,16 @@
 
 enum group_by { GROUP_BY_SITE, GROUP_BY_STACK };
 
+/* Allocations of one call site that are told apart; groups_at leaves them together (analysis/site_parts.h does not). */
+enum group_part { GROUP_WHOLE, GROUP_OPTIMIZER_STATE, GROUP_OPTIMIZER_TEMPORARY, GROUP_OF_FREE, GROUP_PARTS };
+
 struct group {
     uint64_t bytes;
     uint32_t count; /* allocations */
     uint32_t site;  /* frame id; 0: no stack was recorded */
     uint32_t stack; /* the stack, or for GROUP_BY_SITE the one with the most bytes among them */
     bool of_free;   /* the stack is one of a free: where it was allocated is not known */
+    uint8_t part;   /* enum group_part */
 };
 
 /*

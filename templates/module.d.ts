@@ -36,7 +36,7 @@ interface record_drawing { pixels: number; drawn: number; merged: number; }
 interface record_picked { allocation: number; event: number; }
 interface record_outline { first: number; count: number; edges: number; }
 interface record_areas { place: number; keys: number; width: number; }
-interface record_group { bytes: number; count: number; site: number; stack: number; }
+interface record_group { bytes: number; count: number; site: number; stack: number; part: number; }
 interface record_sum { allocations: number; bytes: number; }
 interface record_kept { allocations: number; peak_bytes: number; highest: number; }
 interface record_parsed { words: number; regexes: number; wrong: number; from: number; until: number; what: number; nbytes: number;

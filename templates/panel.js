@@ -8,6 +8,7 @@ import { keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { rangeEvents } from "./overlay.js";
 import { addressText, askSums, GROUPINGS, groupName } from "./questions.js";
+import { PARTS } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import {
     change, COLORINGS, heldMoment, invalidate, isDark, kept, LIST, momentText, printing, select, session, state,
@@ -97,9 +98,9 @@ function rowColor(site) {
 
 /** A row by call site or by stack. @param {number} index @returns {ListEntry} */
 function siteEntry(index) {
-    const { bytes, count, site, stack } = view.group(index);
+    const { bytes, count, site, stack, part } = view.group(index);
     const bySite = state.groupBy === "site";
-    const name = bySite ? session.siteText(site) : stackText(stack, site);
+    const name = (bySite ? session.siteText(site) : stackText(stack, site)) + PARTS[part];
     const frame = session.frame(site);
     const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
     return { bytes, count, name, title, color: rowColor(site), focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack } };
@@ -161,8 +162,9 @@ function listTitle(moment) {
 function listGroups(about) {
     const by = state.groupBy;
     if (by === "site" || by === "stack") {
-        if ("at" in about) return view.groups(Number(about.at), by);
-        return view.rangeGroups(about.from, about.to, about.what === "freed" ? "freed" : "born", by);
+        const parts = by === "site" ? "parts" : by;
+        if ("at" in about) return view.groups(Number(about.at), parts);
+        return view.rangeGroups(about.from, about.to, about.what === "freed" ? "freed" : "born", parts);
     }
     const { groups, count, bytes } = askSums(view, LIST_SLOT, about, by);
     return { count: groups, allocations: count, bytes };

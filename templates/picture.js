@@ -3,6 +3,7 @@ import { hashOfState, writeHash } from "./address.js";
 import { context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
 import { keptText } from "./filter.js";
 import { legendUi } from "./legend.js";
+import { PARTS } from "./session.js";
 import { flush, heldMoment, isDark, kept, meta, session, state, view } from "./state.js";
 import { baseName, copyText, deviceName, element, formatBytes, formatShare, make, setText } from "./text.js";
 
@@ -13,10 +14,10 @@ function pictureLegend() {
     if (state.colorBy === "site") {
         const moment = heldMoment();
         const live = view.c.live_at(moment);
-        view.groups(moment, "site");
-        return view.firstGroups(PICTURE_ROWS).map(({ bytes, site }) => ({
+        view.groups(moment, "parts");
+        return view.firstGroups(PICTURE_ROWS).map(({ bytes, site, part }) => ({
             color: session.siteColor(site, isDark()),
-            text: `${session.siteText(site)}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`,
+            text: `${session.siteText(site)}${PARTS[part]}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`,
         }));
     }
     const steps = legendUi.querySelectorAll(".legend-step");

@@ -9,6 +9,7 @@ import { pickAt, rangeEvents } from "./overlay.js";
 import { insidePlot } from "./pointer.js";
 import { askBlocks, askDifferences, askFindings, askSums, askTree, listSums, treeObject } from "./questions.js";
 import { search, setSearch } from "./search.js";
+import { OF_FREE } from "./session.js";
 import {
     axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, select, session, setAxis, setWindow, state, view,
 } from "./state.js";
@@ -43,6 +44,7 @@ function summaryOfDevice() {
             count: group.count,
             share: live === 0 ? 0 : group.bytes / live,
             site: session.siteText(group.site),
+            ...(group.part === OF_FREE ? { stack_is: "free" } : {}),
             stack: session.stack(group.stack),
         })),
         oom: Array.from({ length: view.facts.ooms }, (_, i) => ({

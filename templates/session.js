@@ -5,7 +5,14 @@ import { RECORDS, SESSION_CALLS, VIEW_CALLS } from "./api.js";
 import { cssColor } from "./text.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
-/** @typedef {"site" | "stack"} GroupBy what lists of many rows are grouped by */
+/** @typedef {"site" | "stack" | "parts"} GroupBy what lists of many rows are grouped by; parts of call sites: what an optimizer keeps apart, and what is known by its free */
+
+const GROUP_BYS = ["site", "stack", "parts"];
+
+/** What stands behind a site's name, by enum group_part: as in the picture. */
+export const OF_FREE = 3;
+export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
+
 /** @typedef {{count: number, allocations: number, bytes: number}} Held totals of the groups that a view holds */
 
 /** The module's memory as a typed view, made anew each time: it moves when it grows. @param {ModuleExports} module @param {number} place @param {number} count */
@@ -235,12 +242,12 @@ export class View {
 
     /** What is alive after an event, in groups by falling bytes: totals over all; group() reads one. @param {number} event @param {GroupBy} by */
     groups(event, by) {
-        return this.hold(this.c.groups(event, by === "stack" ? 1 : 0) >>> 0);
+        return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
     }
 
     /** The same of what was allocated or freed in the events [from, to). @param {number} from @param {number} to @param {"born" | "freed"} what @param {GroupBy} by */
     rangeGroups(from, to, what, by) {
-        return this.hold(this.c.range_groups(from, to, what === "freed" ? 1 : 0, by === "stack" ? 1 : 0) >>> 0);
+        return this.hold(this.c.range_groups(from, to, what === "freed" ? 1 : 0, GROUP_BYS.indexOf(by)) >>> 0);
     }
 
     /** @param {number} count @returns {Held} */

@@ -463,6 +463,76 @@ class Sections(unittest.TestCase):
 # ---- options ----
 
 
+def own_frames(life):
+    """"train.py:41 step" of each frame that is not torch's or Python's, innermost first."""
+    return [f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}" for frame in life.frames
+            if frame["filename"].endswith(".py") and "/torch/" not in frame["filename"]
+            and "/lib/python3" not in frame["filename"]]
+
+
+class CallSites(unittest.TestCase):
+    """Who calls a site, with shares, against a plain sum over every allocation that is alive at the peak."""
+
+    def check_callers(self, path, nodes, lives, whole):
+        seen = 0
+        for node in nodes:
+            way = [*path, node["site"]]
+            mine = [life for life in lives if own_frames(life)[:len(way)] == way]
+            self.assertEqual((node["bytes"], node["count"]), (sum(life.size for life in mine), len(mine)), way)
+            self.assertAlmostEqual(node["share"], node["bytes"] / whole, places=5)
+            seen += 1 + self.check_callers(way, node.get("callers", ()), lives, whole)
+        self.assertEqual([node["bytes"] for node in nodes], sorted((node["bytes"] for node in nodes), reverse=True))
+        return seen
+
+    def test_callers_and_categories(self):
+        seen = 0
+        for path in samples():
+            if path.stem == "hostile_names":
+                continue
+            for device, got in zip(replay.read_devices(path), report(path)["devices"]):
+                lives = [life for life in device.lives if life.alive(got["peak_event"] + 1)]
+                for group in got["top_at_peak"]:
+                    with self.subTest(f"{path.name} {group['site']}"):
+                        for figure in ("bytes", "count"):
+                            self.assertEqual(sum(each[figure] for each in group["categories"]), group[figure])
+                        seen += self.check_callers([group["site"]], group.get("callers", ()), lives, group["bytes"])
+        self.assertGreater(seen, 100)
+
+    def test_state_and_temporaries_of_an_optimizer_are_apart(self):
+        frames = [{"filename": "/home/u/adam.py", "line": 9, "name": "step"}]
+        inner = [{"filename": "/x/site-packages/torch/optim/adam.py", "line": 77, "name": "_init_group"}]
+        torch_step = [{"filename": "/x/site-packages/torch/optim/optimizer.py", "line": 5, "name": "wrapper"}]
+        model = [{"filename": "/home/u/model.py", "line": 3, "name": "forward"}]
+        outer = [{"filename": "/home/u/train.py", "line": 20, "name": "run"}]
+        trace, address = [], 0x7f0000000000
+
+        def add(action, at, size, stack):
+            trace.append({"action": action, "addr": address + (at << 24), "size": size, "stream": 0, "frames": stack})
+
+        for turn in range(2):
+            add("alloc", 1, 1 << 20, model + outer)
+            if turn == 0:
+                add("alloc", 2, 4 << 20, inner + torch_step + frames + outer)
+            add("alloc", 3, 8 << 20, torch_step + frames + outer)
+            for action in ("free_requested", "free_completed"):
+                add(action, 3, 8 << 20, torch_step + frames + outer)
+            for action in ("free_requested", "free_completed"):
+                add(action, 1, 1 << 20, model + outer)
+        add("alloc", 1, 1 << 20, model + outer)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "adam.pickle")
+            path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, protocol=4))
+            text = run("report", path).stdout.decode()
+            group = report(path)["devices"][0]["top_at_peak"][0]
+        rows = [line.split("adam.py:9 step")[0].split() + [line.split("adam.py:9 step")[1].strip()]
+                for line in text.splitlines() if "adam.py:9 step" in line]
+        self.assertEqual(rows[0], ["8,192.0", "KiB", "62", "%", "1", "(optimizer temporaries)  train.py:20 run"])
+        self.assertEqual([row[0] for row in rows if "(optimizer state)" in row[-1]][:1], ["4,096.0"])
+        self.assertEqual((group["site"], group["bytes"]), ("adam.py:9 step", 12 << 20))
+        self.assertEqual([(each["category"], each["bytes"]) for each in group["categories"]],
+                         [("temporary", 8 << 20), ("optimizer_state", 4 << 20)])
+
+
 class Options(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

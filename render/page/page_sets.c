@@ -1,11 +1,26 @@
 /* Sums of allocations: groups and legends. */
 #include "render/page/page_state.h"
 
+#include "analysis/site_parts.h"
+
 /* ---- groups ---- */
 
 static bool some_reserve(struct page_view *view, uint32_t count) {
     view->n_groups = 0;
     return ARENA_GROW(&view->arena, view->some, view->some_capacity, (uint64_t)count + 1);
+}
+
+enum { GROUP_BY_PARTS = 2 };
+
+static bool parts_of(struct page_view *view, uint32_t count) {
+    struct site_parts parts;
+    const struct verdicts *verdicts = session_verdicts(view->session, view_now(view));
+    if (verdicts == NULL ||
+        !site_parts_of(&parts, view_timeline(view), verdicts, view->some, count, &view->grouping))
+        return false;
+    view->groups = parts.groups;
+    view->n_groups = parts.n_groups;
+    return true;
 }
 
 static uint32_t some_group(struct page_view *view, uint32_t count, uint32_t by) {
@@ -14,8 +29,11 @@ static uint32_t some_group(struct page_view *view, uint32_t count, uint32_t by) 
     for (uint32_t i = 0; i < count; i++)
         if (life_is_kept(view, view->some[i]))
             view->some[kept++] = view->some[i];
-    if (!groups_of(view_timeline(view), view->some, kept, by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE,
-                   &view->grouping, &view->groups, &view->n_groups))
+    bool done = by == GROUP_BY_PARTS ? parts_of(view, kept)
+                                     : groups_of(view_timeline(view), view->some, kept,
+                                                 by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &view->grouping,
+                                                 &view->groups, &view->n_groups);
+    if (!done)
         view->n_groups = 0;
     return view->n_groups;
 }
@@ -45,7 +63,8 @@ place view_group(struct page_view *view, u32 index) {
     if (index >= view->n_groups)
         return 0;
     const struct group *group = &view->groups[index];
-    return FILL(view, group, (double)group->bytes, group->count, group->site, group->stack);
+    return FILL(view, group, (double)group->bytes, group->count, group->site, group->stack,
+                group->of_free ? GROUP_OF_FREE : group->part);
 }
 
 static bool life_is_alive(const struct lives *lives, uint32_t life, uint32_t moment) {

@@ -1,6 +1,7 @@
 /* What the legend lists: call sites, or what shares a colour. */
 #include "render/png/chart_groups.h"
 
+#include "analysis/site_parts.h"
 #include "base/bytes.h"
 #include "base/format.h"
 #include "layout/site.h"
@@ -66,7 +67,13 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
                        struct group **groups, uint32_t *n_groups) {
     if (style->color_by != COLOR_BY_SITE && style->color_by != COLOR_BY_EACH)
         return keys_sum(input, style, arena, groups, n_groups);
-    return groups_at(chart_shown(input), input->moment, GROUP_BY_SITE, arena, groups, n_groups);
+    if (input->verdicts == NULL)
+        return groups_at(chart_shown(input), input->moment, GROUP_BY_SITE, arena, groups, n_groups);
+    struct site_parts parts;
+    bool done = site_parts_at(&parts, chart_shown(input), input->verdicts, input->moment, arena);
+    *groups = parts.groups;
+    *n_groups = parts.n_groups;
+    return done;
 }
 
 /* ---- names ---- */
@@ -101,12 +108,19 @@ static void category_text(uint32_t category, char *text, size_t capacity) {
         *at = *at == '_' ? ' ' : *at;
 }
 
-void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
-                      uint32_t capacity) {
+static void part_text(const struct trace *trace, const struct group *group, char *text, uint32_t capacity) {
+    uint32_t length = site_text(trace, group->site, text, capacity);
+    if (length < capacity)
+        snprintf(text + length, capacity - length, "%s", group_part_mark(group));
+}
+
+void chart_group_text(const struct timeline *timeline, enum color_by by, const struct group *group,
+                      char *text, uint32_t capacity) {
+    uint32_t key = group->site;
     switch (by) {
     case COLOR_BY_SITE:
     case COLOR_BY_EACH:
-    case COLOR_COUNT: site_text(timeline->trace, key, text, capacity); break;
+    case COLOR_COUNT: part_text(timeline->trace, group, text, capacity); break;
     case COLOR_BY_SIZE:
     case COLOR_BY_AGE: range_text(by, key, text, capacity); break;
     case COLOR_BY_STREAM:

@@ -7,15 +7,15 @@
 #include "render/raster/raster.h"
 
 /*
- * Groups of what is alive at the input's moment: by call site, by falling bytes; for other colourings by
+ * Groups of what is alive at the input's moment: by call site (analysis/site_parts.h), by falling bytes; for other colourings by
  * raster_key, which is then the group's `site`, and every key that the window shows, also those of 0 bytes at the
  * moment. What the filter takes out is in none. Reads no groups of the input. False: no memory.
  */
 bool chart_groups_find(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                        struct group **groups, uint32_t *n_groups);
 
-/* "train.py:41 forward", "2 MiB to 8 MiB", "stream 3": what a group's `site` is called. */
-void chart_group_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
-                      uint32_t capacity);
+/* "train.py:41 forward", "main.py:88 step (state)", "2 MiB to 8 MiB", "stream 3": what a group is called. */
+void chart_group_text(const struct timeline *timeline, enum color_by by, const struct group *group,
+                      char *text, uint32_t capacity);
 
 #endif

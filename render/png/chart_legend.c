@@ -155,8 +155,7 @@ static void row_figures(const struct chart_maker *maker, struct row *row, uint64
 }
 
 static void row_of_group(const struct chart_maker *maker, const struct group *group, struct row *row) {
-    chart_group_text(maker->in->timeline, maker->in->options->color_by, group->site, row->site,
-                     sizeof row->site);
+    chart_group_text(maker->in->timeline, maker->in->options->color_by, group, row->site, sizeof row->site);
     row_figures(maker, row, group->bytes, group->count);
 }
 

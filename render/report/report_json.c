@@ -3,10 +3,12 @@
  * of one row. Integers are integers: a double would lose the last digits of an address space's worth of bytes.
  */
 #include "render/report/report_json.h"
+#include "base/bytes.h"
 #include "base/json_writer.h"
 #include "layout/site.h"
 #include "render/report/report_gap.h"
 #include "render/report/report_replay.h"
+#include "render/report/report_sites.h"
 
 static void add_trace_string(struct json_writer *json, const char *name, const struct trace *trace,
                              uint32_t id) {
@@ -71,8 +73,87 @@ static void add_stack(struct json_writer *json, const struct trace *trace, uint3
     json_end(json);
 }
 
+/* What the listed groups are for, and who calls them. */
+struct listed {
+    struct report_callers callers;
+    uint64_t (*bytes)[CATEGORY_COUNT]; /* [n_shown] */
+    uint64_t (*count)[CATEGORY_COUNT];
+    uint64_t *of_free; /* [n_shown] bytes of which only the free is known */
+};
+
+/* Which listed group a stack belongs to, plus 1: `group_of[id]`, id being that of its site or its own. */
+static uint32_t *listed_ids(const struct report_device *report) {
+    bool by_stack = report->options->group == GROUP_BY_STACK;
+    uint32_t n = by_stack ? report->trace->stacks.count : report->trace->frames.count;
+    uint32_t *group_of = arena_column(report->arena, n, sizeof *group_of);
+    if (group_of == NULL)
+        return NULL;
+    bytes_zero(group_of, (size_t)n * sizeof *group_of);
+    for (uint32_t i = 0; i < report->n_shown; i++)
+        group_of[by_stack ? report->groups[i].stack : report->groups[i].site] = i + 1;
+    return group_of;
+}
+
+static void listed_sum(struct listed *listed, const struct report_device *report, const uint32_t *group_of,
+                       const uint32_t *alive, uint32_t n_alive) {
+    const struct lives *lives = &report->device->lives;
+    bool by_stack = report->options->group == GROUP_BY_STACK;
+    for (uint32_t i = 0; i < n_alive; i++) {
+        uint32_t life = alive[i], stack = lives->stack[life], category = report->verdicts.category[life];
+        uint32_t group = group_of[by_stack ? stack : report->timeline.site[stack]];
+        if (group == 0)
+            continue;
+        listed->bytes[group - 1][category] += lives->size[life];
+        listed->count[group - 1][category] += life_allocations(lives, life);
+        if (lives->flags[life] & LIFE_STACK_OF_FREE)
+            listed->of_free[group - 1] += lives->size[life];
+    }
+}
+
+/* False: no memory. */
+static bool listed_find(struct listed *listed, const struct report_device *report) {
+    const struct timeline *shown = report_shown(report);
+    uint32_t moment = report->timeline.peak_moment, n_alive = timeline_alive_at(shown, moment, NULL, 0);
+    uint32_t *alive = arena_column(report->arena, n_alive, sizeof *alive), *group_of = listed_ids(report);
+    *listed = (struct listed){.bytes = arena_column(report->arena, report->n_shown, sizeof *listed->bytes),
+                              .count = arena_column(report->arena, report->n_shown, sizeof *listed->count),
+                              .of_free = arena_column(report->arena, report->n_shown, sizeof(uint64_t))};
+    if (alive == NULL || group_of == NULL || listed->bytes == NULL || listed->count == NULL ||
+        listed->of_free == NULL)
+        return false;
+    bytes_zero(listed->bytes, report->n_shown * sizeof *listed->bytes);
+    bytes_zero(listed->count, report->n_shown * sizeof *listed->count);
+    bytes_zero(listed->of_free, report->n_shown * sizeof(uint64_t));
+    timeline_alive_at(shown, moment, alive, n_alive);
+    listed_sum(listed, report, group_of, alive, n_alive);
+    return report_callers_find(&listed->callers, report, alive, n_alive);
+}
+
+/* Those that are there, by falling bytes. */
+static void add_group_categories(struct json_writer *json, const struct listed *listed, uint32_t index) {
+    bool said[CATEGORY_COUNT] = {false};
+    json_array(json, "categories", JSON_COMPACT);
+    for (uint32_t n = 0; n < CATEGORY_COUNT; n++) {
+        uint32_t best = CATEGORY_COUNT;
+        for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
+            if (!said[i] && listed->count[index][i] != 0 &&
+                (best == CATEGORY_COUNT || listed->bytes[index][i] > listed->bytes[index][best]))
+                best = i;
+        if (best == CATEGORY_COUNT)
+            break;
+        said[best] = true;
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "category", category_name((enum category)best));
+        json_u64(json, "bytes", listed->bytes[index][best]);
+        json_u64(json, "count", listed->count[index][best]);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 static void add_group(struct json_writer *json, const struct report_device *report,
-                      const struct group *group) {
+                      const struct listed *listed, uint32_t index) {
+    const struct group *group = &report->groups[index];
     json_object(json, NULL, JSON_COMPACT);
     json_u64(json, "bytes", group->bytes);
     json_u64(json, "count", group->count);
@@ -80,6 +161,11 @@ static void add_group(struct json_writer *json, const struct report_device *repo
     report_site_json(json, report->trace, group->site);
     if (group->of_free)
         json_text(json, "stack_is", "free");
+    if (listed->of_free[index] != 0)
+        json_u64(json, "of_free_bytes", listed->of_free[index]);
+    add_group_categories(json, listed, index);
+    if (report->options->group == GROUP_BY_SITE)
+        report_callers_json(json, &listed->callers, report->trace, group->site);
     add_stack(json, report->trace, group->stack);
     json_end(json);
 }
@@ -213,11 +299,16 @@ static void add_filtered(struct json_writer *json, const struct report_device *r
     json_i64(json, "filtered_peak_event", report_event(shown->peak_moment));
 }
 
-static void add_top(struct json_writer *json, const struct report_device *report) {
+/* False: no memory. */
+static bool add_top(struct json_writer *json, const struct report_device *report) {
+    struct listed listed;
+    if (!listed_find(&listed, report))
+        return false;
     json_array(json, "top_at_peak", JSON_LINES);
     for (uint32_t i = 0; i < report->n_shown && !json->out->failed; i++)
-        add_group(json, report, &report->groups[i]);
+        add_group(json, report, &listed, i);
     json_end(json);
+    return true;
 }
 
 /* False: no memory. */
@@ -306,8 +397,7 @@ static bool add_device(void *context, const struct report_device *report) {
     json_object(json, NULL, JSON_LINES);
     add_figures(json, report);
     add_filtered(json, report);
-    add_top(json, report);
-    if (!add_ooms(json, report))
+    if (!add_top(json, report) || !add_ooms(json, report))
         return false;
     report_json_verdicts(json, report);
     report_json_categories(json, report);

@@ -1,5 +1,5 @@
 /* Out of memory: the state at that moment, and what follows from it. */
-#include "render/report/report_words.h"
+#include "render/report/report_sites.h"
 
 #include "analysis/whatif.h"
 #include "base/bytes.h"
@@ -523,17 +523,10 @@ static void holes_write(struct sheet *sheet, const struct report_device *report,
 
 static void holders_table(struct sheet *sheet, const struct report_device *report,
                           const struct report_oom *oom) {
-    struct group *groups;
-    uint32_t n_groups;
-    if (!report_groups_at(report, oom->state.moment, report->options->group, &groups, &n_groups)) {
-        sheet->out->failed = true;
-        return;
-    }
-    if (n_groups == 0)
+    if (report_shown(report)->live[oom->state.moment] == 0)
         return;
     sheet_say(sheet, "What held the memory:");
-    words_groups(sheet, &report->timeline, groups, n_groups < OOM_GROUPS_SHOWN ? n_groups : OOM_GROUPS_SHOWN,
-                 oom->state.live_bytes);
+    report_sites_table(sheet, report, oom->state.moment, OOM_GROUPS_SHOWN, oom->state.live_bytes);
 }
 
 static void oom_write(struct sheet *sheet, const struct report_device *report,

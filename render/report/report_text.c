@@ -1,12 +1,12 @@
 /* The report for people. One walk writes both forms, the sheet knows which. */
 #include "base/format.h"
 #include "render/report/report_replay.h"
-#include "render/report/report_words.h"
+#include "render/report/report_sites.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { STACKS_SHOWN = 5, BASELINE_SHOWN = 5 };
+enum { BASELINE_SHOWN = 5 };
 
 /* How what is older than the recording is known. */
 struct baseline {
@@ -124,22 +124,14 @@ static void rest_write(struct sheet *sheet, const struct report_device *report, 
                   format_share(rest, timeline->peak_bytes).text);
 }
 
-/* The largest stacks, where a call site has several: who calls it tells them apart. */
-static void stacks_write(struct sheet *sheet, const struct report_device *report) {
-    const struct timeline *timeline = &report->timeline;
-    struct group *groups;
-    uint32_t n_groups;
-    if (report->options->group == GROUP_BY_STACK)
-        return;
-    if (!report_groups_at(report, timeline->peak_moment, GROUP_BY_STACK, &groups, &n_groups)) {
-        sheet->out->failed = true;
+static void groups_write(struct sheet *sheet, const struct report_device *report) {
+    uint64_t peak = report->timeline.peak_bytes;
+    if (report->options->group == GROUP_BY_SITE) {
+        report_sites_table(sheet, report, report->timeline.peak_moment, report->options->top, peak);
         return;
     }
-    if (n_groups == report->n_groups)
-        return;
-    sheet_say(sheet, "The same by stack, the largest of %s:", format_count(n_groups).text);
-    words_groups(sheet, timeline, groups, n_groups < STACKS_SHOWN ? n_groups : STACKS_SHOWN,
-                 timeline->peak_bytes);
+    report_stacks_table(sheet, report, report->groups, report->n_shown, peak);
+    rest_write(sheet, report, "stack");
 }
 
 static void peak_write(struct sheet *sheet, const struct report_device *report) {
@@ -163,9 +155,7 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
                   format_bytes(report_shown(report)->live[timeline->peak_moment]).text,
                   words_counted(sheet, report->n_groups, thing),
                   words_moment(sheet, timeline, timeline->peak_moment));
-    words_groups(sheet, timeline, report->groups, report->n_shown, timeline->peak_bytes);
-    rest_write(sheet, report, thing);
-    stacks_write(sheet, report);
+    groups_write(sheet, report);
     report_categories(sheet, report);
 }
 
@@ -175,8 +165,6 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
     const struct timeline *timeline = &report->timeline;
     const struct lives *lives = &report->device->lives;
     struct baseline baseline = baseline_of(lives, report->device->n_events + 1);
-    struct group *groups;
-    uint32_t n_groups;
     if (timeline->start_bytes == 0)
         return;
     sheet_heading(sheet, 3, "Before recording");
@@ -192,12 +180,7 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
             "%s in %s are known from their frees: their size is exact, and the stack shown is the one "
             "of the free.",
             format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"));
-    if (!report_groups_at(report, 0, report->options->group, &groups, &n_groups)) {
-        sheet->out->failed = true;
-        return;
-    }
-    words_groups(sheet, timeline, groups, n_groups < BASELINE_SHOWN ? n_groups : BASELINE_SHOWN,
-                 timeline->start_bytes);
+    report_sites_table(sheet, report, 0, BASELINE_SHOWN, timeline->start_bytes);
 }
 
 /* ---- trust ---- */

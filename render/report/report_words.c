@@ -6,36 +6,12 @@
 
 #include <inttypes.h>
 
-enum {
-    CALLERS_SHOWN = 3, /* user frames outside of the call site */
-    HOLES_SHOWN = 20   /* groups of holes */
-};
+enum { HOLES_SHOWN = 20 }; /* groups of holes */
 
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
     char text[1024];
     uint32_t length = site_text(trace, frame, text, sizeof text);
     return sheet_name(sheet, text, length < sizeof text ? length : sizeof text - 1);
-}
-
-/* "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */
-static const char *callers_name(struct sheet *sheet, const struct timeline *timeline,
-                                const struct group *group) {
-    const struct trace *trace = timeline->trace;
-    const char *text = "";
-    uint32_t last = group->site, shown = 0;
-    bool outside = false;
-    for (uint32_t stack = group->stack; stack != 0 && shown < CALLERS_SHOWN;
-         stack = trace->stacks.stack[stack].parent) {
-        uint32_t frame = trace->stacks.stack[stack].frame;
-        if (outside && frame != last && timeline_frame_is_user(timeline, frame)) {
-            text =
-                sheet_format(sheet, "%s%s%s", text, shown != 0 ? " ← " : "", words_site(sheet, trace, frame));
-            last = frame;
-            shown++;
-        }
-        outside = outside || frame == group->site;
-    }
-    return text;
 }
 
 /* "after event 18,204 (12.3 s)", "before the first event" */
@@ -58,22 +34,6 @@ const char *words_bytes(struct sheet *sheet, uint64_t bytes) {
 /* "1 allocation", "210 allocations" */
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing) {
     return sheet_format(sheet, "%s %s%s", format_count(count).text, thing, count == 1 ? "" : "s");
-}
-
-void words_groups(struct sheet *sheet, const struct timeline *timeline, const struct group *groups,
-                  uint32_t count, uint64_t whole) {
-    static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
-    unsigned unit = count > 0 ? format_unit(groups[0].bytes) : 0;
-    sheet_table(sheet, headings, "rrrll");
-    for (uint32_t i = 0; i < count; i++) {
-        sheet_cell(sheet, "%s", format_bytes_in(groups[i].bytes, unit).text);
-        sheet_cell(sheet, "%s", format_share(groups[i].bytes, whole).text);
-        sheet_cell(sheet, "%s", format_count(groups[i].count).text);
-        sheet_cell(sheet, "%s%s", words_site(sheet, timeline->trace, groups[i].site),
-                   groups[i].of_free ? " (where it was freed)" : "");
-        sheet_cell(sheet, "%s", callers_name(sheet, timeline, &groups[i]));
-    }
-    sheet_table_end(sheet);
 }
 
 const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {

@@ -21,10 +21,6 @@ const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing
 /* "default", "private (0, 1)", "not recorded" */
 const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool);
 
-/* A table of groups with their callers; shares are of `whole` bytes. */
-void words_groups(struct sheet *sheet, const struct timeline *timeline, const struct group *groups,
-                  uint32_t count, uint64_t whole);
-
 /* Holes by pool, stream and class of requests, as a table. */
 void words_holes(struct sheet *sheet, const struct device_trace *device, const struct holes_summary *summary);
 

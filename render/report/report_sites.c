@@ -1,0 +1,190 @@
+#include "render/report/report_sites.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "layout/site.h"
+#include "render/report/report_gap.h"
+
+enum {
+    CALLERS_SHOWN = 3, /* frames outwards, and callers side by side */
+    JSON_DEPTH = 8,
+    JSON_CALLERS = 8 /* side by side */
+};
+
+/* ---- callers ---- */
+
+bool report_callers_find(struct report_callers *callers, const struct report_device *report,
+                         const uint32_t *lives, uint32_t n_lives) {
+    const struct timeline *timeline = &report->timeline;
+    uint32_t n_frames = report->trace->frames.count;
+    if (n_lives == 0)
+        return true;
+    callers->same = arena_column(report->arena, n_frames, sizeof *callers->same);
+    callers->node_of = arena_column(report->arena, n_frames, sizeof *callers->node_of);
+    if (callers->same == NULL || callers->node_of == NULL ||
+        !frames_same(report->trace, callers->same, report->arena) ||
+        !tree_make(&callers->tree, timeline, lives, n_lives, TREE_CALLERS, report->arena))
+        return false;
+    bytes_zero(callers->node_of, (size_t)n_frames * sizeof *callers->node_of);
+    const struct tree_node *root = &callers->tree.node[0];
+    for (uint32_t i = root->first_child; i < root->first_child + root->n_children; i++)
+        callers->node_of[callers->tree.node[i].frame] = i;
+    return true;
+}
+
+static const struct tree_node *node_of_site(const struct report_callers *callers, uint32_t site) {
+    return &callers->tree.node[callers->node_of[callers->same[site]]];
+}
+
+/* Of a function that calls itself, the outermost call. */
+static const struct tree_node *without_recursion(const struct tree *tree, const struct tree_node *node) {
+    while (node->n_children == 1 && node->self_bytes == 0 &&
+           tree->node[node->first_child].frame == node->frame)
+        node = &tree->node[node->first_child];
+    return node;
+}
+
+/* "81 % trainer.py:40 step, 19 % eval.py:12 run" */
+static const char *branches_text(struct sheet *sheet, const struct tree *tree, const struct trace *trace,
+                                 const struct tree_node *node, uint64_t whole) {
+    const char *text = "";
+    uint32_t shown = node->n_children <= CALLERS_SHOWN ? node->n_children : CALLERS_SHOWN - 1;
+    uint64_t rest = 0;
+    for (uint32_t i = 0; i < node->n_children; i++) {
+        const struct tree_node *child = &tree->node[node->first_child + i];
+        if (i < shown)
+            text =
+                sheet_format(sheet, "%s%s%s %s", text, i == 0 ? "" : ", ",
+                             format_share(child->bytes, whole).text, words_site(sheet, trace, child->frame));
+        else
+            rest += child->bytes;
+    }
+    if (shown == node->n_children)
+        return text;
+    return sheet_format(sheet, "%s, %s %s more", text, format_share(rest, whole).text,
+                        format_count(node->n_children - shown).text);
+}
+
+const char *report_callers_text(struct sheet *sheet, const struct report_callers *callers,
+                                const struct trace *trace, uint32_t site) {
+    const struct tree *tree = &callers->tree;
+    const struct tree_node *node = node_of_site(callers, site);
+    const char *text = "";
+    uint64_t whole = node->bytes;
+    if (node == &tree->node[0])
+        return "";
+    for (uint32_t shown = 0; shown < CALLERS_SHOWN; shown++) {
+        node = without_recursion(tree, node);
+        const char *arrow = shown == 0 ? "" : " \xe2\x86\x90 ";
+        if (node->n_children == 0)
+            break;
+        if (node->n_children > 1 || node->self_bytes != 0)
+            return sheet_format(sheet, "%s%s%s", text, arrow, branches_text(sheet, tree, trace, node, whole));
+        node = &tree->node[node->first_child];
+        text = sheet_format(sheet, "%s%s%s", text, arrow, words_site(sheet, trace, node->frame));
+    }
+    return text;
+}
+
+static void callers_json(struct json_writer *json, const struct tree *tree, const struct trace *trace,
+                         const struct tree_node *node, uint64_t whole, uint32_t depth) {
+    json_array(json, "callers", JSON_COMPACT);
+    for (uint32_t i = 0; i < node->n_children && i < JSON_CALLERS && depth < JSON_DEPTH; i++) {
+        const struct tree_node *child = &tree->node[node->first_child + i];
+        json_object(json, NULL, JSON_COMPACT);
+        report_site_json(json, trace, child->frame);
+        json_u64(json, "bytes", child->bytes);
+        json_u64(json, "count", child->count);
+        json_share(json, "share", child->bytes, whole);
+        /* Where paths have parted often, what holds next to nothing tells nothing. */
+        if (child->n_children != 0 && child->bytes >= whole / 100)
+            callers_json(json, tree, trace, child, whole, depth + 1);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+void report_callers_json(struct json_writer *json, const struct report_callers *callers,
+                         const struct trace *trace, uint32_t site) {
+    const struct tree_node *node = node_of_site(callers, site);
+    if (node != &callers->tree.node[0])
+        callers_json(json, &callers->tree, trace, node, node->bytes, 0);
+}
+
+/* ---- tables ---- */
+
+static const char *const site_headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
+
+static void group_cells(struct sheet *sheet, const struct trace *trace, const struct group *group,
+                        unsigned unit, uint64_t whole) {
+    sheet_cell(sheet, "%s", format_bytes_in(group->bytes, unit).text);
+    sheet_cell(sheet, "%s", format_share(group->bytes, whole).text);
+    sheet_cell(sheet, "%s", format_count(group->count).text);
+    sheet_cell(sheet, "%s%s", words_site(sheet, trace, group->site), group_part_suffix(group));
+}
+
+static void rest_say(struct sheet *sheet, const struct site_parts *parts, uint32_t shown, uint64_t whole) {
+    uint64_t rest = 0;
+    for (uint32_t i = shown; i < parts->n_groups; i++)
+        rest += parts->groups[i].bytes;
+    if (shown != parts->n_groups)
+        sheet_say(sheet, "Not listed: %s with %s (%s).", words_counted(sheet, parts->n_groups - shown, "row"),
+                  format_bytes(rest).text, format_share(rest, whole).text);
+}
+
+void report_sites_table(struct sheet *sheet, const struct report_device *report, uint32_t moment,
+                        uint32_t most, uint64_t whole) {
+    struct site_parts parts;
+    struct report_callers callers[GROUP_PARTS] = {0};
+    bool done = site_parts_at(&parts, report_shown(report), &report->verdicts, moment, report->arena);
+    for (uint32_t part = 0; done && part < GROUP_PARTS; part++)
+        done = report_callers_find(&callers[part], report, parts.lives + parts.start[part],
+                                   parts.start[part + 1] - parts.start[part]);
+    if (!done) {
+        sheet->out->failed = true;
+        return;
+    }
+    unsigned unit = parts.n_groups > 0 ? format_unit(parts.groups[0].bytes) : 0;
+    most = most == 0 || most > parts.n_groups ? parts.n_groups : most;
+    sheet_table(sheet, site_headings, "rrrll");
+    for (uint32_t i = 0; i < most; i++) {
+        const struct group *group = &parts.groups[i];
+        group_cells(sheet, report->trace, group, unit, whole);
+        sheet_cell(sheet, "%s",
+                   report_callers_text(sheet, &callers[group->part], report->trace, group->site));
+    }
+    sheet_table_end(sheet);
+    rest_say(sheet, &parts, most, whole);
+}
+
+/* "train.py:88 step ← main.py:3 main": the next frames of the user's own code outside of the call site. */
+static const char *stack_callers(struct sheet *sheet, const struct timeline *timeline,
+                                 const struct group *group) {
+    const struct trace *trace = timeline->trace;
+    const char *text = "";
+    uint32_t last = group->site, shown = 0;
+    bool outside = false;
+    for (uint32_t stack = group->stack; stack != 0 && shown < CALLERS_SHOWN;
+         stack = trace->stacks.stack[stack].parent) {
+        uint32_t frame = trace->stacks.stack[stack].frame;
+        if (outside && frame != last && timeline_frame_is_user(timeline, frame)) {
+            text = sheet_format(sheet, "%s%s%s", text, shown != 0 ? " \xe2\x86\x90 " : "",
+                                words_site(sheet, trace, frame));
+            last = frame;
+            shown++;
+        }
+        outside = outside || frame == group->site;
+    }
+    return text;
+}
+
+void report_stacks_table(struct sheet *sheet, const struct report_device *report, const struct group *groups,
+                         uint32_t count, uint64_t whole) {
+    unsigned unit = count > 0 ? format_unit(groups[0].bytes) : 0;
+    sheet_table(sheet, site_headings, "rrrll");
+    for (uint32_t i = 0; i < count; i++) {
+        group_cells(sheet, report->trace, &groups[i], unit, whole);
+        sheet_cell(sheet, "%s", stack_callers(sheet, &report->timeline, &groups[i]));
+    }
+    sheet_table_end(sheet);
+}

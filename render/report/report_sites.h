@@ -1,0 +1,38 @@
+/* Call sites at a moment with who calls them, for people and for JSON. Private to the report. */
+#ifndef STRATA_RENDER_REPORT_REPORT_SITES_H
+#define STRATA_RENDER_REPORT_REPORT_SITES_H
+
+#include "analysis/site_parts.h"
+#include "base/json_writer.h"
+#include "layout/tree.h"
+#include "render/report/report_words.h"
+
+/* Who calls the sites of one set of allocations. */
+struct report_callers {
+    struct tree tree;
+    uint32_t *same;    /* [frames.count] the first frame that people would call the same */
+    uint32_t *node_of; /* [frames.count] of such a frame: the site's node; 0: it has none */
+};
+
+/* Of `lives[n_lives]`. Memory from the report's arena. False: no memory. */
+bool report_callers_find(struct report_callers *callers, const struct report_device *report,
+                         const uint32_t *lives, uint32_t n_lives);
+
+/* "block.py:31 forward ← 81 % trainer.py:40 step, 19 % eval.py:12 run": outwards as long as there is one caller, then who
+ * they are and what share of the site's bytes each holds. */
+const char *report_callers_text(struct sheet *sheet, const struct report_callers *callers,
+                                const struct trace *trace, uint32_t site);
+
+/* "callers": [ { "site", "bytes", "count", "share", "callers" } ] of a site, by falling bytes; share is of the site's. */
+void report_callers_json(struct json_writer *json, const struct report_callers *callers,
+                         const struct trace *trace, uint32_t site);
+
+/* A table of what is alive at a moment by call site, at most `most` rows; shares are of `whole` bytes. */
+void report_sites_table(struct sheet *sheet, const struct report_device *report, uint32_t moment,
+                        uint32_t most, uint64_t whole);
+
+/* The same by stack, of groups that are known. */
+void report_stacks_table(struct sheet *sheet, const struct report_device *report, const struct group *groups,
+                         uint32_t count, uint64_t whole);
+
+#endif
