@@ -1,19 +1,12 @@
 // Two recordings and several views of one in the same page: each draws and answers as if it were alone.
-//
-//     STRATA=path/to/strata node --test tests/views_test.mjs
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 
-const here = path.dirname(fileURLToPath(import.meta.url));
-const strata = process.env.STRATA ?? "strata";
-const browserPath = [process.env.STRATA_CHROMIUM, "/usr/bin/chromium", "/usr/bin/google-chrome"].find((name) => name && existsSync(name));
-const skip = existsSync(path.join(here, "node_modules", "playwright-core")) && browserPath ? false : "no browser, or no tests/node_modules";
-if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
+import { browser, folder, here, report, samples, skip, writePage } from "./browser.mjs";
 
 /** An inert element of a page that strata wrote. @param {string} page @param {string} id */
 function carried(page, id) {
@@ -22,33 +15,18 @@ function carried(page, id) {
     return page.slice(from, page.indexOf("</script>", from));
 }
 
-/** @param {string} input @param {string} folder */
-function pageOf(input, folder) {
-    const file = path.join(folder, `${path.basename(input)}.html`);
-    execFileSync(strata, ["html", "-q", "-f", input, "-o", file]);
-    return readFileSync(file, "utf8");
-}
-
-/** @param {string} input */
-function report(input) {
-    return JSON.parse(execFileSync(strata, ["report", "--json", input], { maxBuffer: 1 << 28 }).toString());
-}
-
 test("views and recordings do not know of each other", { skip }, async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "strata-views-"));
-    const inputs = ["two_devices.pickle", "streams.pickle"].map((name) => path.join(here, "..", "samples", name));
-    const [first, second] = inputs.map((input) => pageOf(input, folder));
+    const inputs = ["two_devices.pickle", "streams.pickle"].map((name) => path.join(samples, name));
+    const [first, second] = inputs.map((input) => readFileSync(writePage(input), "utf8"));
     const script = path.join(folder, "script.js");
-    execFileSync("esbuild", [path.join(here, "two_views.js"), "--bundle", "--format=iife", "--log-level=warning", `--outfile=${script}`]);
+    execFileSync("esbuild", [path.join(here, "page", "two_views.js"), "--bundle", "--format=iife", "--log-level=warning", `--outfile=${script}`]);
     const inert = (/** @type {string} */ id, /** @type {string} */ text) => `<script type="application/octet-stream" id="${id}">${text}</script>`;
     const parts = [inert("module", carried(first, "module")), inert("payload", carried(first, "payload")), inert("second", carried(second, "payload"))];
     const page = path.join(folder, "views.html");
     writeFileSync(page, `<!doctype html><meta charset="utf-8"><body>${parts.join("")}<script>${readFileSync(script, "utf8")}</script>`);
 
-    const { chromium } = await import("playwright-core");
-    const browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+    const tab = await browser.newPage();
     try {
-        const tab = await browser.newPage();
         await tab.goto(pathToFileURL(page).href);
         const got = await tab.evaluate("ready");
         assert.deepEqual(got.hashes, [got.alone[0], got.alone[1], got.alone[2], got.alone[0]]);
@@ -59,10 +37,9 @@ test("views and recordings do not know of each other", { skip }, async () => {
         assert.deepEqual(got.facts.map((/** @type {any} */ { peak_bytes, events }) => ({ peak_bytes, events })), facts.map(({ peak_bytes, events }) => ({ peak_bytes, events })));
         assert.ok(got.kept > 0 && got.kept < facts[0].allocations, "the filter leaves some, and only in its view");
         assert.equal(got.groups[0].bytes, facts[0].top_at_peak[0].bytes);
-        const top = JSON.parse(execFileSync(strata, ["report", "--json", "--group", "stack", inputs[1]]).toString()).devices[0].top_at_peak[0];
+        const top = report(inputs[1], "--group", "stack").devices[0].top_at_peak[0];
         assert.deepEqual(got.groups[1], { bytes: top.bytes, count: top.count });
     } finally {
-        await browser.close();
-        rmSync(folder, { recursive: true });
+        await tab.close();
     }
 });

@@ -1,8 +1,8 @@
-// A page with several timelines, which tests/views_test.mjs bundles: recordings and views are handles, so any number of
+// A page with several timelines, which views_test.mjs bundles: recordings and views are handles, so any number of
 // them live side by side in one module.
-import { loadModule, loadSession } from "../templates/load.js";
-import { View } from "../templates/session.js";
-import { Matcher, selectWords } from "../templates/words.js";
+import { loadModule, loadSession } from "../../templates/load.js";
+import { View } from "../../templates/session.js";
+import { Matcher, selectWords } from "../../templates/words.js";
 
 /** Draws a view into a canvas of its own. @param {View} view @param {{from: number, to: number, color: number}} window */
 function draw(view, { from, to, color }) {

@@ -1,0 +1,109 @@
+// The panels that answer: why, tree, compare.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ask, canvasPixels, plotBox, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+
+describe("why, tree and compare", { skip }, () => {
+    test("a leak's card has its line, its bars, and a button that shows its allocations", async () => {
+        const input = path.join(samples, "leak_two_per_layer.pickle");
+        const [{ findings }] = report(input).devices;
+        await withPage(writePage(input), async (page) => {
+            assert.deepEqual(await ask(page, "strata.findings()"), findings);
+            await page.locator("#tab-why").click();
+            const card = page.locator("#panel-why .card").first();
+            assert.match(await card.innerText(), /probe\.py:27 keep_hidden keeps 24 MiB more in every step/);
+            assert.equal(await card.locator(".step-bar").count(), 6);
+            await card.getByRole("button", { name: /^Show/ }).click();
+            await until(async () => /focus=site_/.test(await page.evaluate(() => location.hash)), "the highlight");
+            assert.match(await page.locator("#panel-why .why-foot").innerText(), /Growth was judged over 6 steps/);
+        });
+    });
+
+    test("the tree opens, turns, and highlights what goes through a frame", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const before = await canvasPixels(page);
+            await page.keyboard.press("3");
+            await until(() => page.locator("#tree-rows > .row").first().isVisible(), "rows");
+            assert.match(await page.locator("#tree-rows > .row").first().innerText(), /main\.py/);
+            await page.locator("#tree-rows > .row", { hasText: "attention.py" }).first().click();
+            await settle(page);
+            assert.notDeepEqual((await canvasPixels(page)).rgba, before.rgba);
+            await page.locator("#plot").focus();
+            await page.keyboard.press("c");
+            await until(async () => /tree=callers/.test(await page.evaluate(() => location.hash)), "callers");
+        });
+    });
+
+    test("two marks are compared; the rows add up", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const box = await plotBox(page);
+            await page.mouse.move(box.x + box.width * 0.3, box.y + 100);
+            await page.keyboard.press("m");
+            await page.mouse.move(box.x + box.width * 0.7, box.y + 100);
+            await page.keyboard.press("m");
+            await until(() => page.locator("#compare-rows > .row").first().isVisible(), "rows");
+            const hash = await until(async () => /a=e(\d+)&b=e(\d+)/.exec(await page.evaluate(() => location.hash)), "marks in the address");
+            const { live } = replay("--curves", path.join(samples, "train.pickle"), 0);
+            const delta = live[Number(hash[2]) + 1] - live[Number(hash[1]) + 1];
+            assert.match(await page.locator("#panel-compare .why-foot").innerText(), new RegExp(`add up to ${delta.toLocaleString("en-US")} bytes`));
+            // Back takes the marks away, one after the other.
+            await page.waitForTimeout(1200);
+            await setView(page, { from: 100, to: 400 });
+            await until(() => page.evaluate(() => location.hash.includes("window=")), "the window");
+            await page.keyboard.press("[");
+            await until(async () => (await ask(page, "strata.view()")).from < 0, "the window before");
+        });
+    });
+
+    test("areas: the same silhouette, and totals at the cursor", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const before = await canvasPixels(page);
+            await page.locator("#view-category").click();
+            await until(async () => /view=category/.test(await page.evaluate(() => location.hash)), "the address");
+            const after = await canvasPixels(page);
+            const ground = new Uint32Array(before.rgba.buffer, before.rgba.byteOffset)[before.width + 1];
+            // A column has as much of areas as it had of bands, give or take the lines between them.
+            const heights = (/** @type {{width: number, height: number, rgba: Uint8Array}} */ { width, height, rgba }) => {
+                const pixels = new Uint32Array(rgba.buffer, rgba.byteOffset);
+                return Array.from({ length: width }, (_, x) => {
+                    let painted = 0;
+                    for (let y = 0; y < height; y++) if (pixels[y * width + x] !== ground) painted++;
+                    return painted;
+                });
+            };
+            const [bands, areas] = [heights(before), heights(after)];
+            const off = bands.filter((height, x) => Math.abs(height - areas[x]) > 8).length;
+            assert.ok(Math.max(...areas) > 100 && off < bands.length * 0.05, `${off} of ${bands.length} columns differ`);
+            const box = await plotBox(page);
+            await page.mouse.move(box.x + box.width / 2, box.y + box.height - 20);
+            await until(async () => /activation|parameter/.test(await page.locator("#tip").innerText()), "totals");
+        });
+    });
+
+    for (const scheme of /** @type {const} */ (["light", "dark"]))
+        test(`axe finds nothing in any tab, ${scheme}`, async () => {
+            const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+            await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+                for (const key of ["1", "2", "3", "4"]) {
+                    await page.keyboard.press(key);
+                    await settle(page);
+                    await page.evaluate(axe);
+                    const { violations } = /** @type {any} */ (await page.evaluate("axe.run()"));
+                    assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 160)]), [], `tab ${key}`);
+                }
+            }, { colorScheme: scheme });
+        });
+
+    test("steps are compared with a click", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            await page.keyboard.press("4");
+            await until(async () => (await page.locator(".step-button").count()) === 4, "a button for each step");
+            await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
+            await until(async () => /a=s1/.test(await page.evaluate(() => location.hash)), "A");
+        });
+    });
+});

@@ -1,0 +1,284 @@
+// The page in a real browser, opened from file:// with every request watched: what the tests of this folder share. Each file
+// has a browser and a recording of its own.
+//
+//     STRATA=path/to/strata node --test tests/page/hands_test.mjs
+//
+// Where there is no Chromium (STRATA_CHROMIUM may name one) or no tests/node_modules, the tests are skipped, unless
+// STRATA_NEEDS_BROWSER is set.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+/** The folder of the tests. */
+export const here = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
+export const samples = path.join(here, "..", "samples");
+export const strata = process.env.STRATA ?? "strata";
+
+/** @returns {string | undefined} */
+function findBrowser() {
+    const names = [process.env.STRATA_CHROMIUM, "chromium", "chromium-browser", "google-chrome"].filter(Boolean);
+    const folders = (process.env.PATH ?? "").split(path.delimiter);
+    for (const candidate of names.flatMap((name) => folders.map((folder) => path.resolve(folder, String(name))))) {
+        try {
+            accessSync(candidate, constants.X_OK);
+            return candidate;
+        } catch {
+            // not this one
+        }
+    }
+    return undefined;
+}
+
+/** Why the page cannot be tested here, or false. */
+function reasonToSkip() {
+    if (!existsSync(path.join(here, "node_modules", "playwright-core"))) return "tests/node_modules is missing: npm ci makes it";
+    return browserPath ? false : "no Chromium found";
+}
+
+const browserPath = findBrowser();
+
+export const skip = reasonToSkip();
+if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
+if (skip) console.log(`skipped: the page (${skip})`);
+
+/** A recording with everything that moves: two devices, frees that wait for another stream, an address space that is reused. */
+const SIMULATED = [
+    "n_steps=900", "n_devices=2", "cross_stream=0.2", 'form="pickle4"', "ring=null", "record_after=60", "skipped=[]",
+    "lost=0", "races=false", "time=true", 'context="all"', "high_addresses=false",
+]; // prettier-ignore
+
+/** @type {string} */ export let folder;
+/** @type {import("playwright-core").Browser} */ export let browser;
+/** @type {string} */ export let recording;
+
+export function run(/** @type {string} */ command, /** @type {(string | number)[]} */ ...args) {
+    return execFileSync(command, args.map(String), { maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+export function replay(/** @type {(string | number)[]} */ ...args) {
+    return JSON.parse(run("python3", path.join(here, "replay.py"), ...args).toString());
+}
+
+export function report(/** @type {string} */ input, /** @type {string[]} */ ...flags) {
+    return JSON.parse(run(strata, "report", "--json", ...flags, input).toString());
+}
+
+/** Writes the page of a recording. */
+export function writePage(/** @type {string} */ input, /** @type {string[]} */ ...flags) {
+    const page = path.join(folder, `${path.basename(input)}${flags.join("")}.html`.replace(/[^\w.-]/g, "_"));
+    run(strata, "html", "-q", "-f", ...flags, input, "-o", page);
+    return page;
+}
+
+/** What must not happen while a page is open. */
+class Watch {
+    /** @type {string[]} */ troubles = [];
+
+    /** @param {import("playwright-core").Page} page @param {string} url */
+    static async on(page, url) {
+        const watch = new Watch();
+        const note = (/** @type {string} */ trouble) => void watch.troubles.push(trouble);
+        await page.route("**/*", (route) => {
+            const wanted = route.request().url().replace(/#.*/, "");
+            if (wanted === url) return route.continue();
+            note(`request for ${wanted}`);
+            return route.abort();
+        });
+        page.on("request", (request) => {
+            const wanted = request.url().replace(/#.*/, "");
+            if (wanted !== url && !wanted.startsWith("data:")) note(`request: ${wanted}`);
+        });
+        page.on("websocket", (socket) => note(`web socket ${socket.url()}`));
+        page.on("console", (message) => {
+            // The tests read the canvas, not the page.
+            if (message.text().includes("willReadFrequently")) return;
+            if (["error", "warning"].includes(message.type())) note(`console: ${message.text()}`);
+        });
+        page.on("pageerror", (error) => note(`error: ${error.stack}`));
+        page.on("dialog", (dialog) => {
+            note(`dialog: ${dialog.message()}`);
+            return dialog.dismiss();
+        });
+        await page.addInitScript(() => {
+            addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective}`));
+        });
+        return watch;
+    }
+
+    check() {
+        assert.deepEqual(this.troubles, []);
+    }
+}
+
+/**
+ * Opens a page that strata wrote and runs `use` on it; nothing may be fetched, logged or asked meanwhile.
+ * @param {string} file
+ * @param {(page: import("playwright-core").Page) => Promise<void>} use
+ * @param {import("playwright-core").BrowserContextOptions & {hash?: string}} [options]
+ */
+export async function withPage(file, use, { hash = "", ...options } = {}) {
+    const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
+    try {
+        const page = await context.newPage();
+        const url = pathToFileURL(file).href;
+        const watch = await Watch.on(page, url);
+        await page.goto(url + hash);
+        await page.evaluate("strata.ready");
+        await use(page);
+        await settle(page);
+        watch.check();
+    } finally {
+        await context.close();
+    }
+}
+
+/** Waits until what was asked for is drawn: the page draws once per frame. @param {import("playwright-core").Page} page */
+export async function settle(page) {
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))));
+}
+
+/** @param {import("playwright-core").Page} page @param {string} expression */
+export async function ask(page, expression) {
+    return page.evaluate(expression);
+}
+
+/** @param {import("playwright-core").Page} page @param {object} change */
+export async function setView(page, change) {
+    await ask(page, `strata.setView(${JSON.stringify(change)})`);
+    await settle(page);
+    return ask(page, "strata.view()");
+}
+
+/** Polls until `probe` answers something true. */
+export async function until(/** @type {() => Promise<any>} */ probe, /** @type {string} */ what) {
+    for (let i = 0; i < 100; i++) {
+        const answer = await probe();
+        if (answer) return answer;
+        await new Promise((done) => setTimeout(done, 30));
+    }
+    throw new Error(`did not happen: ${what}`);
+}
+
+/** The canvas' pixels. @param {import("playwright-core").Page} page */
+export async function canvasPixels(page) {
+    const { width, height, base64 } = await page.evaluate(() => {
+        const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("timeline"));
+        const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+        const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+        let text = "";
+        for (let i = 0; i < data.length; i += 8192) text += String.fromCharCode(...data.subarray(i, i + 8192));
+        return { width: canvas.width, height: canvas.height, base64: btoa(text) };
+    });
+    return { width, height, rgba: new Uint8Array(Buffer.from(base64, "base64")) };
+}
+
+/** Place and size of the plot in CSS pixels. @param {import("playwright-core").Page} page */
+export async function plotBox(page) {
+    const box = await page.locator("#timeline").boundingBox();
+    assert.ok(box, "the plot is visible");
+    return box;
+}
+
+/** Names of all rows of the list, of which the document holds those in sight. @param {import("playwright-core").Page} page @returns {Promise<string[]>} */
+export async function listedSites(page) {
+    return page.evaluate(async () => {
+        const scroll = /** @type {HTMLElement} */ (document.getElementById("list-scroll"));
+        const count = Number(scroll.getAttribute("aria-rowcount")) - 1;
+        /** @type {Map<number, string>} */
+        const names = new Map();
+        for (let at = 0; names.size < count && at < count * 60; at += 100) {
+            scroll.scrollTop = at;
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))));
+            for (const row of document.querySelectorAll("#list > .row:not([hidden])"))
+                names.set(Number(row.getAttribute("aria-rowindex")) - 2, row.querySelector(".row-text")?.textContent ?? "");
+        }
+        return [...names].sort(([a], [b]) => a - b).map(([, name]) => name);
+    });
+}
+
+before(async () => {
+    if (skip) return;
+    folder = mkdtempSync(path.join(tmpdir(), "strata-page-"));
+    recording = path.join(folder, "simulated.pickle");
+    run("python3", path.join(here, "simulate.py"), 11, recording, ...SIMULATED);
+    const { chromium } = await import("playwright-core");
+    // Containers give a browser neither a sandbox nor much shared memory.
+    browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+});
+
+after(async () => {
+    await browser?.close();
+    if (folder) rmSync(folder, { recursive: true });
+});
+
+/** Number of different colours: an empty picture must not count as an equal one. @param {Uint8Array} rgba */
+export function colorsOf(rgba) {
+    return new Set(new Uint32Array(rgba.buffer, rgba.byteOffset, rgba.length / 4)).size;
+}
+
+/** Top of the y axis in bytes, from the program that asks the layout code itself. */
+export function headroom(/** @type {number} */ ordinal, input = recording) {
+    const output = run(String(process.env.STATE_DUMP), "--pick", input, ordinal, 10, 10, -1, 1, "0,0").toString();
+    return Number(/^top (\d+)$/m.exec(output)?.[1]);
+}
+
+/** Random points of the plot, by a generator of its own so that a failure repeats. */
+export function randomPoints(/** @type {number} */ count, /** @type {number} */ width, /** @type {number} */ height) {
+    let seed = 12345;
+    const next = (/** @type {number} */ below) => {
+        seed = (Math.imul(seed, 1103515245) + 12345) >>> 0;
+        return Math.floor((seed / 2 ** 32) * below);
+    };
+    return Array.from({ length: count }, () => [next(width), next(height)]);
+}
+
+/** @param {import("playwright-core").Page} page @param {number} ordinal @param {{from: number, to: number}} view @param {number} count @param {string} [input] */
+export async function checkPicks(page, ordinal, view, count, input = recording) {
+    const box = await plotBox(page);
+    const [width, height] = [Math.round(box.width), Math.round(box.height)];
+    const top = headroom(ordinal, input);
+    // Most points below the highest total of the window: above it there is nothing to find.
+    const { live } = replay("--curves", input, ordinal);
+    const highest = live.slice(Math.max(view.from, 0), view.to + 1).reduce((/** @type {number} */ most, /** @type {number} */ bytes) => Math.max(most, bytes), 0);
+    const used = Math.min(height, Math.ceil((1.2 * height * highest) / top));
+    const points = randomPoints(count, width, used).map(([x, y]) => [x, y + height - used]);
+    const got = await page.evaluate((points) => points.map(([x, y]) => window.strata.pick(x, y)), points);
+    const wanted = replay("--pick", input, ordinal, width, height, view.from, view.to, 0, top,
+                          ...points.map((point) => point.join(","))); // prettier-ignore
+    let hits = 0;
+    points.forEach((point, i) => {
+        const allowed = wanted[i].lives.map((/** @type {any} */ life) => life && [life.allocation, life.bytes, life.birth, life.death]);
+        const pick = got[i];
+        const answer = pick && [pick.allocation, pick.bytes, pick.birth, pick.death];
+        const where = `pixel ${point} of ${width}x${height}, event ${wanted[i].event}`;
+        assert.ok(allowed.some((each) => JSON.stringify(each) === JSON.stringify(answer)),
+                  `${where}: ${JSON.stringify(answer)} instead of ${JSON.stringify(allowed)}`); // prettier-ignore
+        if (!pick) return;
+        hits++;
+        const life = wanted[i].lives.find((/** @type {any} */ each) => each?.allocation === pick.allocation);
+        const frames = pick.stack.map((/** @type {any} */ frame) => [frame.file, frame.line ?? 0, frame.name]);
+        assert.deepEqual(frames, life.frames, where);
+    });
+    assert.ok(hits > count / 5, `only ${hits} of ${count} points hit an allocation`);
+}
+
+/** A recording of the samples or of the corpus, or "" where the corpus is not here. */
+export function corpus(/** @type {string} */ name) {
+    const folder = process.env.STRATA_CORPUS;
+    const file = folder ? path.join(folder, name) : "";
+    return file && existsSync(file) ? file : "";
+}
+
+/** Every allocation of the current device, as an expression for the page. */
+export const ALL = "Array.from({length: strata.stats().allocations}, (_, i) => strata.allocation(i))";
+
+/** A snapshot as the recorder would write it, made by Python's own pickle. */
+export function writeSnapshot(/** @type {string} */ name, /** @type {string} */ expression) {
+    const file = path.join(folder, name);
+    run("python3", "-c", `import pickle,sys\npickle.dump(${expression}, open(sys.argv[1], "wb"))`, file);
+    return file;
+}

@@ -1,0 +1,89 @@
+// The page's figures against the report and a plain replay; names of a hostile recording.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ask, checkPicks, listedSites, plotBox, randomPoints, recording, replay, report, samples, setView, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+
+describe("figures", { skip }, () => {
+    test("summary() is the report's object of the device", async () => {
+        const wanted = report(recording).devices;
+        await withPage(writePage(recording), async (page) => {
+            for (const device of wanted) {
+                await setView(page, { device: device.device });
+                const summary = await ask(page, "strata.summary()");
+                // The report also knows what only it computes: growth, fragmentation, advice. What both say is equal.
+                const { oom, top_at_peak, ...figures } = summary;
+                assert.ok(Object.keys(figures).length >= 12, "all figures of the contract");
+                for (const name of Object.keys(figures)) assert.deepEqual(figures[name], device[name], name);
+                assert.deepEqual(oom, device.oom.map(({ event, requested_bytes, device_free_bytes }) => ({ event, requested_bytes, device_free_bytes })));
+                const short = (/** @type {any[]} */ top) => top.map(({ bytes, count, site }) => ({ bytes, count, site }));
+                assert.deepEqual(short(top_at_peak).slice(0, 20), short(device.top_at_peak));
+            }
+        });
+    });
+
+    test("200 points: pick() finds what the plain replay finds there", async () => {
+        await withPage(writePage(recording), async (page) => {
+            const ordinal = (await ask(page, "strata.view()")).device;
+            const { events } = report(recording).devices.find((/** @type {any} */ device) => device.device === ordinal);
+            for (const [from, to] of [[-1, events], [300, 700], [500, 520]]) {
+                const view = await setView(page, { from, to });
+                assert.deepEqual([view.from, view.to], [from, to]);
+                await checkPicks(page, ordinal, view, 200);
+            }
+        });
+    });
+
+    test("search() counts what the plain replay counts", async () => {
+        await withPage(writePage(recording), async (page) => {
+            const ordinal = (await ask(page, "strata.view()")).device;
+            for (const text of ["attention.py", "FORWARD", "注意", "</script>", "no such text"]) {
+                const found = await ask(page, `strata.search(${JSON.stringify(text)})`);
+                assert.deepEqual(found, replay("--search", recording, ordinal, text), text);
+            }
+        });
+    });
+
+    test("stats() accounts for every allocation", async () => {
+        await withPage(writePage(recording), async (page) => {
+            const stats = await ask(page, "strata.stats()");
+            const summary = await ask(page, "strata.summary()");
+            assert.equal(stats.allocations, summary.allocations);
+            assert.ok(stats.drawn > 0 && stats.drawn + stats.merged <= stats.allocations);
+            assert.ok(stats.frameMs.length > 0);
+        });
+    });
+});
+
+describe("hostile names", { skip }, () => {
+    const hostile = path.join(samples, "hostile_names.pickle");
+
+    test("are shown as text and never run", async () => {
+        const groups = report(hostile, "--top", "0").devices[0].top_at_peak;
+        const nasty = groups.filter((/** @type {any} */ group) => /[<>&]/.test(group.site));
+        assert.ok(nasty.length > 2, "the sample names something in angle brackets");
+        await withPage(writePage(hostile), async (page) => {
+            const scripts = await page.evaluate(() => document.querySelectorAll("script").length);
+            assert.equal(await page.evaluate(() => document.querySelectorAll("img, iframe, object, embed, base").length), 0);
+            const listed = await listedSites(page);
+            assert.equal(listed.length, groups.length);
+            for (const group of nasty) assert.ok(listed.includes(group.site), `${group.site} is in the list`);
+            const box = await plotBox(page);
+            for (const [x, y] of randomPoints(40, Math.round(box.width), Math.round(box.height)))
+                await page.mouse.click(box.x + x, box.y + y);
+            await ask(page, `strata.search(${JSON.stringify("<script>")})`);
+            await settle(page);
+            assert.equal(await page.evaluate(() => document.querySelectorAll("script").length), scripts);
+            assert.equal(await page.evaluate(() => document.querySelectorAll("img, iframe, object, embed, base").length), 0);
+        });
+    });
+
+    test("a hash full of nonsense leaves a page that works", async () => {
+        const hash = "#device=99&window=nan_1e999&bytes=9_-1e400&at=-7&selected=1e12&focus=site,%3Cimg%20src=x%3E&search=%3Cscript%3E&color=%00";
+        await withPage(writePage(hostile), async (page) => {
+            const view = await ask(page, "strata.view()");
+            assert.ok(view.from < view.to);
+        }, { hash });
+    });
+});

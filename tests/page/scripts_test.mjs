@@ -1,0 +1,113 @@
+// What scripts may ask the page, what it says of damage, and its words.
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { ask, browser, folder, replay, report, samples, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
+
+describe("questions of scripts", { skip }, () => {
+    test("groups, compare and tree add up to the replay's totals", async () => {
+        const input = path.join(samples, "train.pickle");
+        const { live } = replay("--curves", input, 0);
+        const [device] = report(input).devices;
+        await withPage(writePage(input), async (page) => {
+            for (const by of ["site", "stack", "file", "category", "stream", "pool"]) {
+                const groups = await ask(page, `strata.groups({ at: 700, by: "${by}" })`);
+                assert.equal(groups.reduce((/** @type {number} */ sum, /** @type {any} */ { bytes }) => sum + bytes, 0), live[701], by);
+                assert.deepEqual(groups.map((/** @type {any} */ g) => g.bytes), groups.map((/** @type {any} */ g) => g.bytes).toSorted((/** @type {number} */ x, /** @type {number} */ y) => y - x));
+                const { a_bytes: a, b_bytes: b, rows: differences } = await ask(page, `strata.compare({ a: { at: 300 }, b: { at: "peak" }, by: "${by}" })`);
+                assert.deepEqual([a, b], [live[301], device.peak_bytes]);
+                assert.equal(differences.reduce((/** @type {number} */ sum, /** @type {any} */ row) => sum + row.delta_bytes, 0), b - a);
+                for (const row of differences) assert.equal(row.delta_bytes, row.b_bytes - row.a_bytes);
+            }
+            const top = await ask(page, "strata.groups()");
+            assert.deepEqual(top.slice(0, 5).map((/** @type {any} */ { name, bytes, count }) => ({ name, bytes, count })), device.top_at_peak.slice(0, 5).map((/** @type {any} */ { site, bytes, count }) => ({ name: site, bytes, count })));
+            for (const direction of ["callees", "callers"]) {
+                const tree = await ask(page, `strata.tree({ at: "peak", direction: "${direction}" })`);
+                assert.deepEqual([tree.name, tree.bytes, tree.count], ["", device.peak_bytes, device.live_at_peak]);
+                const check = (/** @type {any} */ node) => {
+                    assert.ok(node.children.reduce((/** @type {number} */ sum, /** @type {any} */ { bytes }) => sum + bytes, 0) <= node.bytes);
+                    node.children.forEach(check);
+                };
+                check(tree);
+                assert.ok(tree.children.length > 0);
+            }
+        });
+    });
+
+    test("ranges: what was allocated less what was freed is the difference of the totals", async () => {
+        const input = path.join(samples, "train.pickle");
+        const { live } = replay("--curves", input, 0);
+        await withPage(writePage(input), async (page) => {
+            const question = (/** @type {string} */ what) => ask(page, `strata.compare({ a: { from: 200, to: 900, what: "${what}" }, b: { at: 899 }, by: "stack" })`);
+            const [made, freed, kept, through] = await Promise.all(["allocated", "freed", "kept", "through"].map(question));
+            assert.equal(made.a_bytes - freed.a_bytes, live[900] - live[200]);
+            assert.equal(kept.a_bytes + through.a_bytes, live[900]);
+            assert.equal(made.b_bytes, live[900]);
+        });
+    });
+
+    test("blocks tile the segments", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+            const { reserved_end_bytes: reserved, events } = await ask(page, "strata.summary()");
+            const { segments, blocks } = await ask(page, `strata.blocks({ at: ${events - 1} })`);
+            const sum = (/** @type {any[]} */ list) => list.reduce((total, { bytes }) => total + bytes, 0);
+            assert.deepEqual([sum(segments), sum(blocks)], [reserved, reserved]);
+            assert.ok(blocks.every((/** @type {any} */ { state, allocation }) => (state === "free") === (allocation === null)));
+            assert.match(segments[0].address, /^0x[0-9a-f]+$/);
+        });
+    });
+
+    test("a bad question is refused in words", async () => {
+        await withPage(writePage(path.join(samples, "one_event.pickle")), async (page) => {
+            for (const question of ['groups({ by: "colour" })', "groups({ at: 0.5 })", 'compare({ a: { from: 3, to: 1 }, b: { at: 0 } })', 'tree({ direction: "up" })'])
+                await assert.rejects(ask(page, `strata.${question}`), /RangeError/);
+        });
+    });
+});
+
+describe("faults", { skip }, () => {
+    test("a fault of the module is said in a sentence, with how to report it", async () => {
+        const file = writePage(path.join(samples, "train.pickle"));
+        const context = await browser.newContext();
+        const page = await context.newPage();
+        await page.goto(pathToFileURL(file).href);
+        await ask(page, "strata.ready");
+        await ask(page, "void setTimeout(() => { throw new WebAssembly.RuntimeError('unreachable'); })");
+        await until(async () => /fault of its own \(unreachable\).*report it.*xxh128:/s.test(await page.locator("#failure").innerText()), "the sentence");
+        await context.close();
+    });
+});
+
+describe("words", { skip }, () => {
+    test("a search that would never end is stopped and said so, and the page goes on", async () => {
+        const name = `${"a".repeat(16384)}!`;
+        const file = path.join(folder, "names.json");
+        const event = (/** @type {string} */ action) => ({ action, addr: 4096, size: 1024, stream: 0, time_us: 1, frames: [{ filename: "a.py", line: 1, name }] });
+        writeFileSync(file, JSON.stringify({ segments: [], device_traces: [[event("alloc"), event("free_requested"), event("free_completed")]] }));
+        await withPage(writePage(file), async (page) => {
+            await until(async () => /takes longer than/.test(await page.locator("#found").innerText()), "the sentence");
+            const begin = Date.now();
+            assert.deepEqual(await ask(page, 'strata.search("a.py")'), { allocations: 1, bytesAtPeak: 1024 });
+            assert.ok(Date.now() - begin < 1500, "the next search is not held up");
+        }, { hash: `#search=${encodeURIComponent("/(a+)+b/")}` });
+    });
+
+    test("one grammar for search and filter", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const all = (await ask(page, "strata.stats()")).allocations;
+            const { allocations: large } = await ask(page, 'strata.search("size:>1MiB alive:peak")');
+            await setView(page, { search: "", filter: { words: "size:>1MiB", atPeak: true } });
+            assert.equal((await ask(page, "strata.stats()")).kept, large);
+            await setView(page, { filter: {} });
+            assert.equal((await ask(page, "strata.stats()")).kept, all);
+            await setView(page, { filter: { leastBytes: "80GB" } });
+            assert.equal((await ask(page, "strata.stats()")).kept, 0);
+            await until(() => page.evaluate(() => location.hash.includes("80GB")), "the address has the filter");
+            await ask(page, "void (location.hash = '#device=0')");
+            await until(async () => (await ask(page, "strata.stats()")).kept === all, "an address without a filter takes it away");
+        });
+    });
+});
