@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,12 @@ static void add_curve(struct buffer *out, const struct timeline *timeline) {
         buffer_printf(out, "%s%" PRIu64, i != 0 ? "," : "", live);
     }
     buffer_add_text(out, "]");
+    if (timeline->start_us == NULL)
+        return;
+    buffer_printf(out, ", \"curve_first_us\": %" PRId64 ", \"curve_us\": [", timeline->first_us);
+    for (uint64_t i = 0; i < count; i++)
+        buffer_printf(out, "%s%" PRId64, i != 0 ? "," : "", timeline->start_us[n * i / count]);
+    buffer_add_text(out, "]");
 }
 
 static bool add_sites(struct buffer *out, const struct timeline *timeline, struct arena *arena) {
@@ -60,15 +67,16 @@ static bool add_sites(struct buffer *out, const struct timeline *timeline, struc
     return true;
 }
 
-static bool add_device(struct buffer *out, const struct recording *recording, uint32_t device,
-                       struct arena *scratch) {
+static bool add_device(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                       uint32_t device, struct arena *scratch) {
     struct arena arena;
     struct timeline timeline;
     arena_init(&arena, arena_share(scratch), SIZE_MAX);
     bool done = timeline_init(&timeline, &recording->trace, device, &arena);
     if (done) {
-        buffer_printf(out, "%s\n      {\"device\": %" PRId32 ", ", device != 0 ? "," : "",
-                      recording->trace.devices[device].ordinal);
+        buffer_printf(out, "%s\n      {\"device\": %" PRId32 ", \"capacity_bytes\": %" PRIu64 ", ",
+                      device != 0 ? "," : "", recording->trace.devices[device].ordinal,
+                      recording_capacity(recording, settings, device));
         add_curve(out, &timeline);
         done = add_sites(out, &timeline, &arena) && profile_add(out, &timeline, &arena);
         buffer_add_text(out, "}");
@@ -134,7 +142,7 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
     buffer_printf(out, ",\n    \"device\": %" PRId32 ",\n    \"devices\": [",
                   recording->trace.devices[device].ordinal);
     for (uint32_t i = 0; i < recording->trace.n_devices; i++)
-        if (!add_device(out, recording, i, scratch))
+        if (!add_device(out, recording, batch->settings, i, scratch))
             return false;
     buffer_add_text(out, "\n    ]\n  }\n}\n");
     if (!out->failed)
@@ -182,6 +190,7 @@ static void read_figures(struct index_row *row, const cJSON *device) {
     row->peak_event = signed_of(device, "peak_event", -1);
     row->end_bytes = number_of(device, "end_bytes");
     row->reserved_peak_bytes = number_of(device, "reserved_peak_bytes");
+    row->reserved_end_bytes = number_of(device, "reserved_end_bytes");
     const cJSON *ooms = cJSON_GetObjectItemCaseSensitive(device, "oom");
     const cJSON *first = cJSON_GetArrayItem(ooms, 0);
     row->n_ooms = (uint32_t)cJSON_GetArraySize(ooms);
@@ -200,6 +209,26 @@ static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *
         uint64_t bytes = number_from(sample);
         row->samples[row->n_samples++] = bytes < row->peak_bytes ? bytes : row->peak_bytes;
     }
+    return true;
+}
+
+/* When the samples begin. None where one is missing, or comes before the one before it. */
+static bool read_curve_times(struct index_row *row, const cJSON *extra, struct arena *arena) {
+    const cJSON *sample;
+    int64_t first = signed_of(extra, "curve_first_us", -1), last = INT64_MIN;
+    uint32_t count = 0;
+    uint64_t *us = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *us);
+    if (us == NULL)
+        return false;
+    cJSON_ArrayForEach(sample, cJSON_GetObjectItemCaseSensitive(extra, "curve_us")) {
+        double offset = cJSON_IsNumber(sample) ? sample->valuedouble : -1e300;
+        if (first < 0 || count == row->n_samples || !(fabs(offset) < 0x1p52) || (int64_t)offset < last ||
+            first + (int64_t)offset < 0)
+            return true;
+        last = (int64_t)offset;
+        us[count++] = (uint64_t)(first + last);
+    }
+    row->sample_us = count != 0 && count == row->n_samples ? us : NULL;
     return true;
 }
 
@@ -293,12 +322,14 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     sidecar->flags = text_keep(arena, string_of(batch, "flags"));
     sidecar->rules_fingerprint = text_keep(arena, string_of(batch, "rules_fingerprint"));
     sidecar->version = text_keep(arena, string_of(batch, "version"));
+    row->capacity_bytes = number_of(extra, "capacity_bytes");
     read_figures(row, figures);
     bool kept = row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
                 sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
                 profile_read(row, extra, arena) &&
                 read_notes(row, cJSON_GetObjectItemCaseSensitive(figures, "findings"), arena) &&
                 read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
+                read_curve_times(row, extra, arena) &&
                 read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena) &&
                 read_truncation(row, document, arena);
     return kept ? SIDECAR_READ : SIDECAR_NO_MEMORY;

@@ -1,5 +1,6 @@
 #include "render/index/index.h"
 
+#include "base/base64.h"
 #include "render/json_text.h"
 #include "render/page/template.h"
 
@@ -140,6 +141,12 @@ static void add_row_members(struct buffer *out, const struct index_row *row) {
     buffer_printf(out, ", \"peak_event\": %" PRId64, row->peak_event);
     add_count(out, "end_bytes", row->end_bytes);
     add_count(out, "reserved_peak_bytes", row->reserved_peak_bytes);
+    add_count(out, "reserved_end_bytes", row->reserved_end_bytes);
+    add_name(out, "capacity_bytes");
+    if (row->capacity_bytes != 0)
+        buffer_printf(out, "%" PRIu64, row->capacity_bytes);
+    else
+        buffer_add_text(out, "null");
     add_oom(out, row);
     add_name(out, "truncation");
     if (row->truncation != NULL)
@@ -151,6 +158,7 @@ static void add_row_members(struct buffer *out, const struct index_row *row) {
     add_odd(out, row->odd);
     add_text_or_null(out, "host", row->host != NULL && row->host[0] != '\0' ? row->host : NULL);
     add_number(out, "local_rank", row->local_rank);
+    add_text_or_null(out, "group", row->group != NULL && row->group[0] != '\0' ? row->group : NULL);
     add_count(out, "cohort", row->cohort);
     add_count(out, "steps", row->n_steps);
     buffer_printf(out, ", \"growth_bytes\": %" PRId64, row->growth_bytes);
@@ -277,23 +285,115 @@ static void add_totals(struct buffer *out, const struct index *index, const stru
     buffer_add_text(out, "},\n");
 }
 
-/* What the page has beside summary.json: samples as 16-bit shares of the highest peak, so that 2,048 curves stay
- * small and are on one scale by construction. */
-static void add_samples(struct buffer *out, const struct index_row *row, uint64_t most) {
-    buffer_add_text(out, ", \"samples\": [");
+/* ---- what the page has beside summary.json ---- */
+
+enum { CELLS_MOST = 1 << 19, PAGE_NOTES = 6, SHARE_MOST = 65535 };
+
+/* What the page draws is in 16-bit shares, so that ten thousand curves stay small and are on one scale by construction. */
+struct page_scale {
+    uint64_t peak_most;         /* share SHARE_MOST of bytes */
+    uint64_t first_us, last_us; /* shares 0 and SHARE_MOST of times */
+    uint32_t step_stride; /* of the steps that are shown; thinned where there are more than CELLS_MOST */
+};
+
+static unsigned share_of(uint64_t part, uint64_t whole) {
+    return whole != 0 ? (unsigned)lround((double)part / (double)whole * SHARE_MOST) : 0;
+}
+
+static struct page_scale page_scale_of(const struct index *index, const struct totals *totals) {
+    struct page_scale scale = {.peak_most = totals->peak_most, .first_us = UINT64_MAX, .step_stride = 1};
+    uint64_t cells = 0;
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        const struct index_row *row = &index->rows[i];
+        cells += row->profile.n_steps;
+        if (row->sample_us == NULL || row->n_samples == 0)
+            continue;
+        if (row->sample_us[0] < scale.first_us)
+            scale.first_us = row->sample_us[0];
+        if (row->sample_us[row->n_samples - 1] > scale.last_us)
+            scale.last_us = row->sample_us[row->n_samples - 1];
+    }
+    if (scale.last_us == 0)
+        scale.first_us = 0;
+    while (cells / scale.step_stride > CELLS_MOST)
+        scale.step_stride *= 2;
+    return scale;
+}
+
+static void shares_begin(struct buffer *out, const char *name) {
+    add_name(out, name);
+    buffer_add_text(out, "\"");
+}
+
+/* Little endian, as the page's typed arrays are on every machine that has a browser. */
+static void shares_end(struct buffer *out, const uint8_t *bytes, size_t nbytes) {
+    uint8_t text[(INDEX_SAMPLES * 2 + 2) / 3 * 4];
+    base64_encode(text, bytes, nbytes);
+    buffer_add(out, text, base64_nbytes(nbytes));
+    buffer_add_text(out, "\"");
+}
+
+static void add_samples(struct buffer *out, const struct index_row *row, const struct page_scale *scale) {
+    uint8_t bytes[INDEX_SAMPLES * 2];
+    shares_begin(out, "samples");
     for (uint32_t i = 0; i < row->n_samples; i++) {
-        double share = most != 0 ? (double)row->samples[i] / (double)most : 0;
-        buffer_printf(out, "%s%u", i != 0 ? "," : "", (unsigned)lround(share * 65535));
+        unsigned share = share_of(row->samples[i], scale->peak_most);
+        bytes[2 * i] = (uint8_t)share;
+        bytes[2 * i + 1] = (uint8_t)(share >> 8);
+    }
+    shares_end(out, bytes, (size_t)row->n_samples * 2);
+    if (row->sample_us == NULL)
+        return;
+    shares_begin(out, "times");
+    for (uint32_t i = 0; i < row->n_samples; i++) {
+        unsigned share = share_of(row->sample_us[i] - scale->first_us, scale->last_us - scale->first_us);
+        bytes[2 * i] = (uint8_t)share;
+        bytes[2 * i + 1] = (uint8_t)(share >> 8);
+    }
+    shares_end(out, bytes, (size_t)row->n_samples * 2);
+}
+
+/* Number, whether it is complete, begin and end as shares of the run, peak and end as shares of the highest peak. */
+static void add_steps(struct buffer *out, const struct index_row *row, const struct page_scale *scale) {
+    uint32_t nth = 0;
+    buffer_add_text(out, ", \"steps_at\": [");
+    for (uint32_t i = 0; i < row->profile.n_steps; i++) {
+        const struct rank_step *step = &row->profile.step[i];
+        uint64_t n_moments = row->n_events + 1;
+        if (step->number % scale->step_stride != 0 || step->to_moment > n_moments ||
+            step->peak_bytes > scale->peak_most || step->end_bytes > scale->peak_most)
+            continue;
+        buffer_printf(out, "%s[%" PRId64 ",%d,%u,%u,%u,%u]", nth++ != 0 ? "," : "", step->number,
+                      step->complete, share_of(step->from_moment, n_moments),
+                      share_of(step->to_moment, n_moments), share_of(step->peak_bytes, scale->peak_most),
+                      share_of(step->end_bytes, scale->peak_most));
     }
     buffer_add_text(out, "]");
 }
 
-static void add_row(struct buffer *out, const struct index_row *row, const struct totals *totals,
-                    bool for_page) {
+/* What the row's own report concludes, the first few, with the views that show them. */
+static void add_row_notes(struct buffer *out, const struct index_row *row) {
+    buffer_add_text(out, ", \"notes\": [");
+    for (uint32_t i = 0; i < row->n_notes && i < PAGE_NOTES; i++) {
+        buffer_add_text(out, i != 0 ? ", {\"kind\": " : "{\"kind\": ");
+        json_text_add(out, row->notes[i].kind);
+        add_text(out, "severity", row->notes[i].severity);
+        add_text(out, "title", row->notes[i].title);
+        add_text(out, "view", row->notes[i].view);
+        buffer_add_text(out, "}");
+    }
+    buffer_add_text(out, "]");
+}
+
+/* `scale` NULL: for summary.json. */
+static void add_row(struct buffer *out, const struct index_row *row, const struct page_scale *scale) {
     buffer_add_text(out, "{");
     add_row_members(out, row);
-    if (for_page)
-        add_samples(out, row, totals->peak_most);
+    if (scale != NULL) {
+        add_samples(out, row, scale);
+        add_steps(out, row, scale);
+        add_row_notes(out, row);
+    }
     buffer_add_text(out, "}");
 }
 
@@ -309,10 +409,14 @@ static bool add_document(struct buffer *out, const struct index *index, bool for
     add_findings(out, index);
     add_refusals(out, "failed", index->failed, index->n_failed);
     add_refusals(out, "skipped", index->skipped, index->n_skipped);
+    struct page_scale scale = page_scale_of(index, &totals);
+    if (for_page)
+        buffer_printf(out, "  \"span_us\": %" PRIu64 ",\n  \"step_stride\": %" PRIu32 ",\n",
+                      scale.last_us - scale.first_us, scale.step_stride);
     buffer_add_text(out, "  \"rows\": [");
     for (uint32_t i = 0; i < index->n_rows; i++) {
         line_begin(out, i);
-        add_row(out, &index->rows[i], &totals, for_page);
+        add_row(out, &index->rows[i], for_page ? &scale : NULL);
     }
     buffer_add_text(out, index->n_rows != 0 ? "\n  ]\n}\n" : "]\n}\n");
     return !out->failed;

@@ -57,13 +57,15 @@ struct index_row {
     uint32_t n_devices;
     bool has_png;
     uint64_t input_nbytes;
-    uint64_t n_events, peak_bytes, end_bytes, reserved_peak_bytes;
+    uint64_t n_events, peak_bytes, end_bytes, reserved_peak_bytes, reserved_end_bytes;
+    uint64_t capacity_bytes; /* of the device; 0: not known */
     int64_t peak_event;
     uint32_t n_ooms;
     uint64_t oom_requested_bytes, oom_free_bytes; /* of the first */
     const char *truncation; /* the reader's sentence where the file is cut short; NULL: it is whole */
     uint32_t n_samples;
-    uint64_t *samples; /* live bytes: highest of each of n_samples equal parts of the run */
+    uint64_t *samples;   /* live bytes: highest of each of n_samples equal parts of the run */
+    uint64_t *sample_us; /* when each part begins, since the Unix epoch; NULL: the file has no times */
     uint32_t n_sites;
     struct index_site *sites; /* at the peak, by falling bytes */
     struct rank_profile profile;

@@ -488,6 +488,57 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
     return finding->title != NULL;
 }
 
+/* ---- many lines of one kind ---- */
+
+static uint64_t finding_rows_hash(const struct index_finding *finding) {
+    uint64_t hash = key_add(0xcbf29ce484222325u, finding->kind);
+    for (uint32_t i = 0; i < finding->n_rows; i++)
+        hash = (hash ^ finding->rows[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* Alike ones side by side, the most severe of them first. */
+static int alike_compare(const void *a, const void *b) {
+    uint64_t x = finding_rows_hash(a), y = finding_rows_hash(b);
+    return x != y ? (x < y ? -1 : 1) : finding_compare(a, b);
+}
+
+static bool findings_alike(const struct index_finding *a, const struct index_finding *b) {
+    return strcmp(a->kind, b->kind) == 0 && strncmp(a->kind, "rank_", 5) != 0 && a->n_rows == b->n_rows &&
+           memcmp(a->rows, b->rows, a->n_rows * sizeof *a->rows) == 0;
+}
+
+/* Forty lines of one leak are one finding: the first speaks, the others are counted, and named in its detail. */
+static bool finding_join(struct index *index, struct index_finding *first, uint32_t n_more) {
+    char text[FINDING_CAPACITY];
+    const char *what = strcmp(first->kind, "out_of_memory") == 0 ? "time" : "line";
+    snprintf(text, sizeof text, "%.1300s; likewise %" PRIu32 " more %s%s", first->title, n_more, what,
+             n_more == 1 ? "" : "s");
+    first->title = text_keep(index, text);
+    size_t used = (size_t)snprintf(text, sizeof text, "%.300s", first->detail);
+    for (uint32_t i = 1; i <= n_more && used + 100 < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "; %.90s",
+                                 first[i].detail != NULL ? first[i].detail : "");
+    first->detail = text_keep(index, text);
+    return first->title != NULL && first->detail != NULL;
+}
+
+static bool findings_join_alike(struct index *index) {
+    uint32_t kept = 0;
+    if (index->n_findings != 0)
+        qsort(index->findings, index->n_findings, sizeof *index->findings, alike_compare);
+    for (uint32_t from = 0, to; from < index->n_findings; from = to) {
+        struct index_finding *first = &index->findings[from];
+        for (to = from + 1; to < index->n_findings && findings_alike(first, &index->findings[to]);)
+            to++;
+        if (to - from > 1 && !finding_join(index, first, to - from - 1))
+            return false;
+        index->findings[kept++] = *first;
+    }
+    index->n_findings = kept;
+    return true;
+}
+
 static uint32_t claims_collect(const struct index *index, struct claim *claims) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < index->n_rows; i++) {
@@ -521,6 +572,7 @@ static bool findings_unite(struct index *index) {
             to++;
         done = finding_make(index, claims + from, to - from);
     }
+    done = done && findings_join_alike(index);
     if (done && index->n_findings != 0)
         qsort(index->findings, index->n_findings, sizeof *index->findings, finding_compare);
     free(claims);

@@ -1,0 +1,114 @@
+// What the index's page is given, and what follows from it: which recordings share a colour, which belong together.
+// Everything from file names enters the document as text (make, setText); names of pages are checked by the writer to
+// hold letters, digits, '.', '_', '-' and '/' only.
+import { formatCount } from "../text.js";
+
+/**
+ * @typedef {{bytes: number, median_bytes: number, site: string}} Difference
+ * @typedef {{kind: string, severity: string, title: string, view: string}} Note
+ * @typedef {{input: string, rank: number | null, step: number | null, device: number, devices: number, input_bytes: number,
+ *   events: number, peak_bytes: number, peak_event: number, end_bytes: number, reserved_peak_bytes: number, reserved_end_bytes: number,
+ *   capacity_bytes: number | null, oom: number, oom_requested_bytes?: number, oom_free_bytes?: number, truncation: string | null,
+ *   peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort: number, steps: number,
+ *   growth_bytes: number, copy_of: string | null, page: string, png: string | null, diff?: string | null, finding: string | null,
+ *   differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][]}} Row
+ * @typedef {{input: string, reason: string}} Refusal
+ * @typedef {{kind: string, severity: string, title: string, detail: string, site: string | null, bytes: number, count: number,
+ *   ranks: number[], rows: number[], view: string | null}} Finding
+ * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, copies: number,
+ *   cohorts: number, events: number, input_bytes: number, lowest_peak_bytes: number, median_peak_bytes: number,
+ *   highest_peak_bytes: number}} Totals
+ * @typedef {{version: string, totals: Totals, notes: string[], findings: Finding[], failed: Refusal[], skipped: Refusal[],
+ *   span_us: number, step_stride: number, rows: Row[]}} Data
+ * @typedef {{number: number, rows: number[], color: string, name: string}} Cohort
+ * @typedef {ReturnType<typeof createBatch>} Batch
+ */
+
+/** The share that stands for the highest peak of all. */
+export const SHARE_MOST = 65535;
+
+/** Colours of odd recordings, told apart by colour-blind eyes too; on both themes. */
+const ODD_COLORS = ["#d55e00", "#2b83c6", "#009e73", "#c85a9a", "#c68a00", "#7b5be0", "#8c6d31", "#d13b3b"];
+
+/** Of the cohorts by falling size; the last for all that follow. */
+const COHORT_COLORS = ["#8a99ad", "#3a9d97", "#c97f4a", "#6b7fd0", "#a77bb5", "#7a8f5a"];
+
+/** @param {string} text base64 of 16-bit shares */
+function decodeShares(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    return new Uint16Array(bytes.buffer);
+}
+
+/** @param {Row} row */
+export function rowTitle(row) {
+    if (row.rank === null) return row.input;
+    return row.step === null ? `rank ${row.rank}` : `rank ${row.rank}, step ${row.step}`;
+}
+
+/** What shares a colour: all steps of a rank. @param {Row} row */
+function groupOf(row) {
+    return row.rank ?? row.input;
+}
+
+/** "ranks 2, 5-9" of rising numbers, at most `most` of them spelled. @param {number[]} numbers @param {number} [most] */
+export function rangesText(numbers, most = 6) {
+    const parts = [];
+    for (let i = 0, to; i < numbers.length; i = to) {
+        for (to = i + 1; to < numbers.length && numbers[to] === numbers[to - 1] + 1; ) to++;
+        parts.push(to - i > 1 ? `${numbers[i]}\u2013${numbers[to - 1]}` : String(numbers[i]));
+    }
+    return parts.length > most ? `${parts.slice(0, most).join(", ")} \u2026` : parts.join(", ");
+}
+
+/** Recordings that run the same program, the largest cohort first; copies belong to none. @param {Row[]} rows @returns {Cohort[]} */
+function cohortsOf(rows) {
+    /** @type {Map<number, number[]>} */
+    const members = new Map();
+    rows.forEach((row, i) => {
+        if (row.copy_of !== null) return;
+        const list = members.get(row.cohort);
+        if (list) list.push(i);
+        else members.set(row.cohort, [i]);
+    });
+    return [...members.values()]
+        .sort((a, b) => b.length - a.length || a[0] - b[0])
+        .map((list, i) => ({
+            number: i,
+            rows: list,
+            color: COHORT_COLORS[Math.min(i, COHORT_COLORS.length - 1)],
+            name: list.length === 1 ? rowTitle(rows[list[0]]) : (rows[list[0]].group ?? `cohort ${formatCount(i + 1)}`),
+        }));
+}
+
+/** @param {Data} data */
+export function createBatch(data) {
+    const rows = data.rows;
+    const samples = rows.map((row) => decodeShares(row.samples));
+    const times = rows.map((row) => (row.times ? decodeShares(row.times) : null));
+    const cohorts = cohortsOf(rows);
+    /** @type {(Cohort | undefined)[]} */
+    const cohortOf = rows.map(() => undefined);
+    for (const cohort of cohorts) for (const index of cohort.rows) cohortOf[index] = cohort;
+    // Odd rows, the most severe first: those with a finding, in the order of the findings.
+    const oddRows = [...new Set(data.findings.flatMap((finding) => finding.rows))].filter((index) => rows[index].finding !== null);
+    /** One row for each colour. @type {Map<number | string, number>} */
+    const oddGroups = new Map();
+    for (const index of oddRows) if (!oddGroups.has(groupOf(rows[index]))) oddGroups.set(groupOf(rows[index]), index);
+    const keys = new Map([...oddGroups.keys()].map((key, i) => [key, i]));
+    const colors = new Map(oddRows.map((index) => [index, ODD_COLORS[(keys.get(groupOf(rows[index])) ?? 0) % ODD_COLORS.length]]));
+    return {
+        data,
+        rows,
+        samples,
+        times,
+        cohorts,
+        oddRows,
+        oddGroups,
+        /** @param {number} index */
+        colorOf: (index) => colors.get(index),
+        /** @param {number} index */
+        cohortOf: (index) => cohortOf[index],
+        /** Bytes of a share. @param {number} share */
+        bytesOf: (share) => (share / SHARE_MOST) * data.totals.highest_peak_bytes,
+    };
+}

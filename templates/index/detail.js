@@ -1,0 +1,145 @@
+// One recording, beside the pictures: what is said of it, its figures, its curve, and where it differs from the median.
+import { copyText, element, formatBytes, formatCount, formatEvent, formatPlural, make } from "../text.js";
+import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
+import { rowTitle, SHARE_MOST } from "./data.js";
+import { KIND_TITLES } from "./findings.js";
+import { makeLink } from "./link.js";
+
+/**
+ * @typedef {import("./data.js").Batch} Batch
+ * @typedef {import("./data.js").Row} Row
+ */
+
+/** @param {number} change */
+function changeText(change) {
+    return change === 0 ? "0" : `${change < 0 ? "\u2212" : "+"}${formatBytes(Math.abs(change))}`;
+}
+
+/** @param {Row} row */
+function makeDifferences(row) {
+    const table = make("table");
+    const head = make("tr");
+    head.append(make("th", "", "Call site"), make("th", "number", "Here"), make("th", "number", "Median"), make("th", "number", "Difference"));
+    table.append(head);
+    for (const difference of row.differences) {
+        const line = make("tr");
+        const change = difference.bytes - difference.median_bytes;
+        line.append(
+            make("td", "site", difference.site),
+            make("td", "number", formatBytes(difference.bytes)),
+            make("td", "number", formatBytes(difference.median_bytes)),
+            make("td", change < 0 ? "number less" : "number more", changeText(change)),
+        );
+        table.append(line);
+    }
+    return table;
+}
+
+/** @param {Row} row */
+function makeCards(row) {
+    /** One card for a kind: the first note speaks, the others are links. @type {Map<string, HTMLElement>} */
+    const kinds = new Map();
+    for (const note of row.notes) {
+        const there = kinds.get(note.kind);
+        const card = there ?? make("div", `card ${note.severity}`);
+        if (there) card.append(make("p", "", note.title));
+        else card.append(make("p", "card-kind", KIND_TITLES[note.kind] ?? note.kind.replaceAll("_", " ")), make("p", "card-title", note.title));
+        if (note.view) card.append(makeLink(row.page, "Show it in the page", row, note.view));
+        kinds.set(note.kind, card);
+    }
+    const cards = [...kinds.values()];
+    if (row.finding !== null) {
+        const card = make("div", `card ${row.oom ? "high" : "medium"}`);
+        card.append(make("p", "card-kind", "Among the ranks"), make("p", "card-title", row.finding));
+        cards.unshift(card);
+    }
+    return cards;
+}
+
+/** @param {Batch} batch @param {number} index */
+function makeCurve(batch, index) {
+    const canvas = document.createElement("canvas");
+    canvas.className = "detail-curve";
+    canvas.setAttribute("aria-hidden", "true");
+    const width = 340;
+    const context = canvasContext(canvas, width, 70);
+    const shares = batch.samples[index];
+    const last = Math.max(1, shares.length - 1);
+    const box = { left: 0, top: 2, width, height: 68, most: SHARE_MOST };
+    traceCurve(context, shares, (i) => i / last, box);
+    context.lineTo(width, 70);
+    context.lineTo(0, 70);
+    context.fillStyle = batch.colorOf(index) ?? cssVariable("--curve");
+    context.globalAlpha = 0.45;
+    context.fill();
+    context.globalAlpha = 1;
+    traceCurve(context, shares, (i) => i / last, box);
+    context.strokeStyle = batch.colorOf(index) ?? cssVariable("--curve");
+    context.stroke();
+    return canvas;
+}
+
+/** The recording in the middle of a cohort, by peak. @param {Batch} batch @param {number} index */
+function medianOf(batch, index) {
+    const cohort = batch.cohortOf(index);
+    if (!cohort || cohort.rows.length < 2) return undefined;
+    const others = cohort.rows.filter((other) => other !== index).sort((a, b) => batch.rows[a].peak_bytes - batch.rows[b].peak_bytes || a - b);
+    return batch.rows[others[(others.length - 1) >> 1]];
+}
+
+/** A page of the difference where there is one; else the command that makes it. @param {Batch} batch @param {Row} row @param {number} index */
+function makeCompare(batch, row, index) {
+    if (row.diff) return makeLink(row.diff, "Difference from the median rank", row);
+    const median = medianOf(batch, index);
+    if (!median) return null;
+    const button = make("button", "quiet", "Copy the command that compares it");
+    button.type = "button";
+    const quote = (/** @type {string} */ text) => `'${text.replaceAll("'", "'\\''")}'`;
+    button.title = `strata diff ${quote(median.page)} ${quote(row.page)}`;
+    button.addEventListener("click", async () => {
+        await copyText(button.title);
+        button.textContent = `Copied: with ${rowTitle(median)}`;
+    });
+    return button;
+}
+
+/** @param {Batch} batch @param {Row} row @param {number} index */
+function makeFacts(batch, row, index) {
+    const list = make("dl", "facts");
+    const add = (/** @type {string} */ name, /** @type {string} */ value) => value && list.append(make("dt", "", name), make("dd", "", value));
+    const cohort = batch.cohortOf(index);
+    add("Peak", `${formatBytes(row.peak_bytes)}, ${formatEvent(row.peak_event)}`);
+    add("End", formatBytes(row.end_bytes));
+    add("Reserved", `${formatBytes(row.reserved_peak_bytes)} at most${row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`}`);
+    add("Steps", row.steps ? `${formatCount(row.steps)} complete` : "none found");
+    add("Growth", row.steps >= 3 ? `${changeText(row.growth_bytes)} per step` : "");
+    add("Cohort", row.copy_of !== null ? `a copy of ${row.copy_of}` : cohort && cohort.rows.length > 1 ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings` : "alone: no other runs the same program");
+    add("Host", row.host ?? "");
+    add("Device", row.devices > 1 ? `${row.device} of ${row.devices}` : String(row.device));
+    add("File", `${formatBytes(row.input_bytes)}, ${formatPlural(row.events, "event")}`);
+    return list;
+}
+
+/** @param {Batch} batch */
+export function createDetail(batch) {
+    const detail = element("detail", HTMLElement);
+    return {
+        /** @param {number} index */
+        show(index) {
+            if (index < 0) {
+                detail.replaceChildren(make("p", "dim", batch.rows.length ? "Choose a recording in a picture or in the list: its figures, what is said of it and how it differs from the others stand here." : ""));
+                return;
+            }
+            const row = batch.rows[index];
+            const links = make("p", "links");
+            links.append(makeLink(row.page, "Page", row));
+            if (row.png !== null) links.append(makeLink(row.png, "PNG", row));
+            const compare = makeCompare(batch, row, index);
+            if (compare) links.append(compare);
+            const parts = [make("h2", "", rowTitle(row)), make("p", "dim path", row.input), ...makeCards(row), links, makeFacts(batch, row, index), makeCurve(batch, index)];
+            if (row.truncation !== null) parts.push(make("p", "", row.truncation));
+            if (row.differences.length) parts.push(make("h3", "", "Against the median of its cohort"), makeDifferences(row));
+            detail.replaceChildren(...parts);
+        },
+    };
+}

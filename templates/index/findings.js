@@ -1,0 +1,96 @@
+// What is different, alike over ranks said once; and what there is to say where nothing is.
+import { element, formatCount, make, setText } from "../text.js";
+import { rangesText } from "./data.js";
+
+/**
+ * @typedef {import("./data.js").Batch} Batch
+ * @typedef {import("./data.js").Finding} Finding
+ */
+
+const FINDINGS_SHOWN = 12;
+
+/** @type {Record<string, string>} */
+export const KIND_TITLES = {
+    out_of_memory: "Out of memory",
+    leak: "Leak",
+    growing_buffer: "Growing buffer",
+    gradients_kept: "Gradients kept",
+    held_over: "Held over",
+    kept_per_layer: "Kept per layer",
+    fragmentation: "Fragmentation",
+    retry_flush: "Nearly out of memory",
+    cache_churn: "Cache emptied",
+    private_pool_held: "Private pool",
+    rank_odd: "Differs",
+    rank_only_line: "Only there",
+    levels_rise: "Levels rise",
+};
+
+/** @param {Batch} batch */
+function calmSentence(batch) {
+    if (batch.rows.length === 0) return "There is no recording to compare.";
+    return batch.rows.length < 4
+        ? "Fewer than four recordings: too few to call one of them different."
+        : "No recording is far from the median of its cohort in its peak, its end or its number of events, and none ran out of memory.";
+}
+
+/** @param {Batch} batch @param {{choose: (index: number) => void}} use */
+export function createFindings(batch, use) {
+    const { data, rows } = batch;
+    let shown = FINDINGS_SHOWN;
+    let chosen = -1;
+
+    /** @param {Finding} finding */
+    function makeItem(finding) {
+        const item = make("li");
+        const button = make("button", `finding ${finding.severity}`);
+        const [index] = finding.rows;
+        button.type = "button";
+        button.setAttribute("aria-pressed", String(finding.rows.includes(chosen)));
+        if (index !== undefined) {
+            const swatch = make("span", "swatch");
+            swatch.style.background = batch.colorOf(index) ?? "var(--curve)";
+            button.append(swatch);
+        }
+        button.append(make("span", "kind", KIND_TITLES[finding.kind] ?? finding.kind.replaceAll("_", " ")), make("span", "title", finding.title));
+        if (finding.rows.length > 1) {
+            const count = make("span", "count dim", `${formatCount(finding.rows.length)} recordings`);
+            if (finding.ranks.length) count.title = `ranks ${rangesText(finding.ranks, 40)}`;
+            button.append(count);
+        }
+        button.addEventListener("click", () => {
+            // Again: the next of those that it speaks of.
+            const at = finding.rows.indexOf(chosen);
+            if (index !== undefined) use.choose(finding.rows[(at + 1) % finding.rows.length]);
+        });
+        item.append(button);
+        return item;
+    }
+
+    function draw() {
+        const items = data.findings.slice(0, shown).map(makeItem);
+        if (items.length === 0) items.push(make("li", "dim", calmSentence(batch)));
+        const list = element("findings", HTMLElement);
+        const focused = [...list.querySelectorAll("button")].findIndex((button) => button === document.activeElement);
+        list.replaceChildren(...items);
+        if (focused >= 0) list.querySelectorAll("button")[focused]?.focus();
+        const more = element("findings-more", HTMLButtonElement);
+        more.hidden = shown >= data.findings.length;
+        setText(more, `Show all ${formatCount(data.findings.length)}`);
+    }
+
+    const merged = data.findings.some((finding) => finding.rows.length > 1);
+    const said = data.findings.length === 0 ? "" : `${formatCount(data.findings.length)} finding${data.findings.length === 1 ? "" : "s"}${merged ? ", alike ones said once" : ""}`;
+    setText(element("findings-count", HTMLElement), rows.length ? said : "");
+    element("findings-more", HTMLButtonElement).addEventListener("click", () => {
+        shown = data.findings.length;
+        draw();
+    });
+    return {
+        /** @param {number} index */
+        show(index) {
+            chosen = index;
+            draw();
+        },
+    };
+}

@@ -1,0 +1,339 @@
+// Ranks along, and from top to bottom the steps of a recording (or the recordings of a rank, or parts of the run): each cell
+// is a figure's distance from the median of its cohort in the same line. Above it, who belongs to which cohort.
+import { element, formatBytes, formatCount, make, setText } from "../text.js";
+import { canvasContext, countStep, cssVariable, watchPointer } from "./canvas.js";
+import { rowTitle } from "./data.js";
+
+/**
+ * @typedef {import("./data.js").Batch} Batch
+ * @typedef {import("./data.js").Row} Row
+ * @typedef {{index: number, bytes: number, away: number}} Cell
+ * @typedef {{name: string, cells: (Cell | undefined)[]}} Line
+ */
+
+const COHORTS_SHOWN = 5;
+const COHORT_HEIGHT = 15;
+const PARTS = 16;
+const AXIS_HEIGHT = 22;
+
+/** @type {Record<string, {title: string, value: (row: Row) => number | null, perStep?: 4 | 5}>} */
+export const FIGURES = {
+    peak: { title: "Peak", value: (row) => row.peak_bytes, perStep: 4 },
+    end: { title: "Carried over", value: (row) => row.end_bytes, perStep: 5 },
+    reserved: { title: "Reserved", value: (row) => row.reserved_peak_bytes },
+    unused: { title: "Unused", value: (row) => Math.max(0, row.reserved_end_bytes - row.end_bytes) },
+    growth: { title: "Growth", value: (row) => (row.steps >= 3 ? row.growth_bytes : null) },
+    headroom: { title: "Headroom", value: (row) => (row.capacity_bytes === null ? null : row.capacity_bytes - row.reserved_peak_bytes) },
+};
+
+/** @param {Batch} batch */
+function columnsOf(batch) {
+    const ranks = [...new Set(batch.rows.flatMap((row) => (row.rank === null ? [] : [row.rank])))].sort((a, b) => a - b);
+    const place = new Map(ranks.map((rank, i) => [rank, i]));
+    let next = ranks.length;
+    const ofRow = batch.rows.map((row) => (row.rank === null ? next++ : (place.get(row.rank) ?? 0)));
+    return { ranks, ofRow, count: Math.max(1, next) };
+}
+
+/** Puts each cell's distance from the median of its cohort beside it. @param {Batch} batch @param {Line} line */
+function lineMeasure(batch, line) {
+    /** @type {Map<number, number[]>} */
+    const values = new Map();
+    const key = (/** @type {Cell} */ cell) => batch.cohortOf(cell.index)?.number ?? -1;
+    for (const cell of line.cells) {
+        if (cell === undefined) continue;
+        const list = values.get(key(cell));
+        if (list) list.push(cell.bytes);
+        else values.set(key(cell), [cell.bytes]);
+    }
+    const medians = new Map([...values].map(([cohort, list]) => [cohort, Float64Array.from(list).sort()[list.length >> 1]]));
+    for (const cell of line.cells) if (cell !== undefined) cell.away = cell.bytes - (medians.get(key(cell)) ?? cell.bytes);
+    return line;
+}
+
+/**
+ * The lines of a figure. Of two files in one place, the one further from the others.
+ * @param {Batch} batch @param {ReturnType<typeof columnsOf>} columns @param {string} figure @returns {Line[]}
+ */
+function linesOf(batch, columns, figure) {
+    const { rows } = batch;
+    const { value, perStep } = FIGURES[figure];
+    const files = [...new Set(rows.map((row) => row.step))].sort((a, b) => (a ?? Infinity) - (b ?? Infinity));
+    /** @type {Map<number, Line>} */
+    const lines = new Map();
+    const put = (/** @type {number} */ place, /** @type {string} */ name, /** @type {number} */ index, /** @type {number | null} */ bytes) => {
+        if (bytes === null) return;
+        const line = lines.get(place) ?? { name, cells: [] };
+        lines.set(place, line);
+        const there = line.cells[columns.ofRow[index]];
+        if (there !== undefined && Math.abs(rows[there.index].peak_score) >= Math.abs(rows[index].peak_score)) return;
+        line.cells[columns.ofRow[index]] = { index, bytes, away: 0 };
+    };
+    const stepped = perStep !== undefined && files.length === 1 && rows.some((row) => row.steps_at.length > 1);
+    rows.forEach((row, index) => {
+        if (row.copy_of !== null) return;
+        if (stepped) for (const step of row.steps_at) put(step[0], `step ${step[0]}`, index, batch.bytesOf(step[perStep]));
+        else if (perStep === undefined || files.length > 1) {
+            const place = files.indexOf(row.step);
+            put(place, row.step === null ? "" : `step ${row.step}`, index, value(row));
+        } else
+            for (let part = 0; part < PARTS; part++) {
+                const shares = batch.samples[index];
+                const from = Math.floor((part * shares.length) / PARTS);
+                const some = shares.subarray(from, Math.max(from + 1, Math.floor(((part + 1) * shares.length) / PARTS)));
+                const share = perStep === 4 ? some.reduce((most, each) => Math.max(most, each), 0) : (some.at(-1) ?? 0);
+                put(part, part === 0 ? "begin" : part === PARTS - 1 ? "end" : "", index, batch.bytesOf(share));
+            }
+    });
+    return [...lines.keys()].sort((a, b) => a - b).map((place) => lineMeasure(batch, /** @type {Line} */ (lines.get(place))));
+}
+
+/** Distance that gets the full colour: small differences shall look small. @param {Batch} batch @param {Line[]} lines */
+function scaleOf(batch, lines) {
+    let most = Math.max(1, batch.data.totals.median_peak_bytes * 0.05);
+    for (const line of lines) for (const cell of line.cells) if (cell !== undefined) most = Math.max(most, Math.abs(cell.away));
+    return most;
+}
+
+/**
+ * @param {Batch} batch
+ * @param {{choose: (index: number) => void, hover: (index: number) => void, figure: (name: string) => void}} use
+ */
+export function createHeat(batch, use) {
+    const canvas = element("heat", HTMLCanvasElement);
+    const columns = columnsOf(batch);
+    /** @type {Map<string, {lines: Line[], scale: number}>} */
+    const known = new Map();
+    let figure = "peak";
+    let chosen = -1;
+    let hovered = -1;
+    const shownCohorts = batch.cohorts.length > 1 ? batch.cohorts.filter((cohort) => cohort.rows.length > 1).slice(0, COHORTS_SHOWN) : [];
+    const labels = shownCohorts.length ? 116 : 64;
+    const others = batch.cohorts.length > 1 ? batch.cohorts.filter((cohort) => !shownCohorts.includes(cohort)) : [];
+
+    function picture() {
+        const made = known.get(figure);
+        if (made) return made;
+        const lines = linesOf(batch, columns, figure);
+        const fresh = { lines, scale: scaleOf(batch, lines) };
+        known.set(figure, fresh);
+        return fresh;
+    }
+
+    function layout() {
+        const { lines } = picture();
+        const width = Math.max(80, (canvas.parentElement?.clientWidth ?? 80) - labels - 2);
+        const top = (shownCohorts.length + (others.length ? 1 : 0)) * COHORT_HEIGHT + (shownCohorts.length ? 6 : 0);
+        const lineHeight = lines.length <= 1 ? 34 : Math.max(2, Math.min(18, Math.floor(200 / lines.length)));
+        const cells = Math.min(columns.count, Math.floor(width));
+        return { width, top, lineHeight, cells, height: top + lineHeight * lines.length + AXIS_HEIGHT };
+    }
+
+    /** Left edge of a column. @param {ReturnType<typeof layout>} box @param {number} cell */
+    const leftOf = (box, cell) => labels + Math.round((cell / box.cells) * box.width);
+
+    /** @param {ReturnType<typeof layout>} box @param {number} cell */
+    function columnsAt(box, cell) {
+        const from = Math.floor((cell * columns.count) / box.cells);
+        return { from, to: Math.max(from + 1, Math.floor(((cell + 1) * columns.count) / box.cells)) };
+    }
+
+    /** Where several ranks share a pixel column, the one furthest from the others. @param {ReturnType<typeof layout>} box @param {Line} line @param {number} cell */
+    function cellAt(box, line, cell) {
+        const { from, to } = columnsAt(box, cell);
+        /** @type {Cell | undefined} */
+        let best;
+        for (let column = from; column < to; column++) {
+            const one = line.cells[column];
+            if (one && (!best || Math.abs(one.away) > Math.abs(best.away))) best = one;
+        }
+        return best;
+    }
+
+    /** @param {number} away @param {number} scale */
+    function colorOf(away, scale) {
+        const strength = Math.sqrt(Math.min(1, Math.abs(away / scale)));
+        const from = document.documentElement.dataset.theme === "dark" ? [44, 50, 58] : [226, 230, 236];
+        const to = away >= 0 ? [200, 94, 20] : [14, 124, 118];
+        return `rgb(${from.map((channel, i) => Math.round(channel + (to[i] - channel) * strength)).join()})`;
+    }
+
+    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
+    function drawCohorts(context, box) {
+        const strips = [...shownCohorts.map((cohort) => ({ name: cohort.name, count: cohort.rows.length, rows: cohort.rows, color: cohort.color }))];
+        if (others.length) {
+            const rows = others.flatMap((cohort) => cohort.rows);
+            strips.push({ name: others.every((cohort) => cohort.rows.length === 1) ? "alone" : "others", count: rows.length, rows, color: cssVariable("--text") });
+        }
+        strips.forEach((strip, nth) => {
+            const y = nth * COHORT_HEIGHT;
+            label(context, `${strip.name.length > 12 ? `${strip.name.slice(0, 11)}\u2026` : strip.name} ${formatCount(strip.count)}`, y + COHORT_HEIGHT / 2 - 1);
+            context.fillStyle = cssVariable("--raised");
+            context.fillRect(labels, y, box.width, COHORT_HEIGHT - 3);
+            context.fillStyle = strip.color;
+            for (const index of strip.rows) {
+                const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
+                const gap = box.width / box.cells > 6 ? 1 : 0;
+                context.fillRect(leftOf(box, cell), y, Math.max(1, leftOf(box, cell + 1) - leftOf(box, cell) - gap), COHORT_HEIGHT - 3);
+            }
+        });
+    }
+
+    /** @param {CanvasRenderingContext2D} context @param {string} text @param {number} y */
+    function label(context, text, y) {
+        context.fillStyle = cssVariable("--dim");
+        context.textAlign = "right";
+        context.textBaseline = "middle";
+        context.fillText(text, labels - 8, y);
+    }
+
+    /** Without data: hatched, so that it is not taken for the median. @param {CanvasRenderingContext2D} context */
+    function hatch(context) {
+        const tile = document.createElement("canvas");
+        tile.width = tile.height = 6;
+        const pen = tile.getContext("2d");
+        if (!pen) return cssVariable("--surface");
+        pen.strokeStyle = cssVariable("--line");
+        for (const shift of [-6, 0, 6]) {
+            pen.beginPath();
+            pen.moveTo(shift, 6);
+            pen.lineTo(shift + 6, 0);
+            pen.stroke();
+        }
+        return context.createPattern(tile, "repeat") ?? cssVariable("--surface");
+    }
+
+    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
+    function drawLines(context, box) {
+        const { lines, scale } = picture();
+        context.fillStyle = hatch(context);
+        context.fillRect(labels, box.top, box.width, box.lineHeight * lines.length);
+        const labelled = countStep(lines.length, Math.floor((box.lineHeight * lines.length) / 15));
+        const gap = box.width / box.cells > 6 ? 1 : 0;
+        lines.forEach((line, nth) => {
+            const y = box.top + nth * box.lineHeight;
+            if (nth % labelled === 0 || (labelled > 1 && line.name === "end")) label(context, line.name, y + box.lineHeight / 2);
+            /** @type {number[]} */
+            const marked = [];
+            const draw = (/** @type {number} */ cell, /** @type {number} */ least) => {
+                const one = cellAt(box, line, cell);
+                if (!one) return;
+                context.fillStyle = colorOf(one.away, scale);
+                const width = Math.max(least, leftOf(box, cell + 1) - leftOf(box, cell) - gap);
+                context.fillRect(leftOf(box, cell), y, width, box.lineHeight - (box.lineHeight > 5 ? 1 : 0));
+            };
+            for (let cell = 0; cell < box.cells; cell++) {
+                const one = cellAt(box, line, cell);
+                if (one && batch.colorOf(one.index)) marked.push(cell);
+                draw(cell, 1);
+            }
+            // Among thousands a cell is a hair's breadth; those that matter are drawn again, wide enough to be seen.
+            for (const cell of marked) draw(cell, 3);
+        });
+        drawFeet(context, box);
+    }
+
+    /** A red foot below a rank that ran out of memory. @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
+    function drawFeet(context, box) {
+        context.fillStyle = cssVariable("--bad");
+        const bottom = box.height - AXIS_HEIGHT;
+        batch.rows.forEach((row, index) => {
+            if (!row.oom) return;
+            const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
+            context.fillRect(leftOf(box, cell), bottom - 3, Math.max(3, leftOf(box, cell + 1) - leftOf(box, cell)), 5);
+        });
+    }
+
+    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box */
+    function drawAxis(context, box) {
+        const step = countStep(columns.count, Math.floor(box.width / 60));
+        const y = box.height - AXIS_HEIGHT + 12;
+        context.fillStyle = cssVariable("--dim");
+        context.textBaseline = "middle";
+        for (let column = 0; column < columns.ranks.length; column += step) {
+            const x = labels + ((column + 0.5) / columns.count) * box.width;
+            context.textAlign = x < labels + 30 ? "left" : x > labels + box.width - 30 ? "right" : "center";
+            context.fillText((column === 0 ? "rank " : "") + columns.ranks[column], column === 0 ? labels : x, y);
+        }
+    }
+
+    /** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof layout>} box @param {number} index @param {string} color */
+    function drawCursor(context, box, index, color) {
+        if (index < 0) return;
+        const cell = Math.floor((columns.ofRow[index] * box.cells) / columns.count);
+        const [left, right] = [leftOf(box, cell), leftOf(box, cell + 1)];
+        context.strokeStyle = color;
+        context.lineWidth = 1.5;
+        context.strokeRect(left - 1, 0.5, Math.max(3, right - left) + 1, box.height - AXIS_HEIGHT + 1);
+    }
+
+    function draw() {
+        const box = layout();
+        canvas.style.height = `${box.height}px`;
+        const context = canvasContext(canvas, box.width + labels + 2, box.height);
+        context.font = "11px system-ui, sans-serif";
+        drawCohorts(context, box);
+        drawLines(context, box);
+        drawAxis(context, box);
+        drawCursor(context, box, hovered, cssVariable("--dim"));
+        drawCursor(context, box, chosen, cssVariable("--accent"));
+        showScale();
+    }
+
+    function showScale() {
+        const { lines, scale } = picture();
+        const among = batch.cohorts.length > 1 ? "its cohort" : "all";
+        setText(element("heat-least", HTMLElement), `\u2212${formatBytes(scale)}`);
+        setText(element("heat-most", HTMLElement), `+${formatBytes(scale)} to the median of ${among}`);
+        element("heat-ramp", HTMLElement).style.background = `linear-gradient(to right, ${[-1, -0.25, 0, 0.25, 1].map((share) => colorOf(share, 1)).join()})`;
+        const rows = lines.length > 1 ? `; ${formatCount(lines.length)} lines from ${lines[0].name || "first"} to ${lines.at(-1)?.name || "last"}` : "";
+        canvas.setAttribute("aria-label", `${FIGURES[figure].title} of each recording by rank, as its distance from the median${rows}`);
+    }
+
+    /** @param {number} x @param {number} y */
+    function lineAt(x, y) {
+        const box = layout();
+        const { lines } = picture();
+        const cell = Math.floor(((x - labels) / box.width) * box.cells);
+        if (cell < 0 || cell >= box.cells) return undefined;
+        const line = lines[Math.floor((y - box.top) / box.lineHeight)];
+        if (line) return { line, one: cellAt(box, line, cell) };
+        const { from, to } = columnsAt(box, cell);
+        const index = batch.rows.findIndex((_, i) => columns.ofRow[i] >= from && columns.ofRow[i] < to);
+        return y < box.top && index >= 0 ? { line: undefined, one: { index, bytes: 0, away: 0 } } : undefined;
+    }
+
+    /** @param {number} index @param {number} x @param {number} y */
+    function tell(index, x, y) {
+        const hit = lineAt(x, y);
+        const row = batch.rows[index];
+        const cohort = batch.cohorts.length > 1 ? `, ${batch.cohortOf(index)?.name ?? "a copy"}` : "";
+        if (!hit?.line || !hit.one) return `${rowTitle(row)}${cohort}: peak ${formatBytes(row.peak_bytes)}`;
+        const away = hit.one.away === 0 ? "the median" : `${formatBytes(Math.abs(hit.one.away))} ${hit.one.away > 0 ? "above" : "below"} the median`;
+        const line = hit.line.name && hit.line.name !== "" && row.step === null ? `, ${hit.line.name}` : "";
+        const sign = hit.one.bytes < 0 ? "\u2212" : "";
+        return `${rowTitle(row)}${line}${cohort}: ${FIGURES[figure].title.toLowerCase()} ${sign}${formatBytes(Math.abs(hit.one.bytes))}, ${away}${row.oom ? "; out of memory" : ""}`;
+    }
+
+    const buttons = Object.entries(FIGURES)
+        .filter(([, { value }]) => batch.rows.some((row) => value(row) !== null))
+        .map(([name, { title }]) => {
+            const button = make("button", "", title);
+            button.type = "button";
+            button.dataset.figure = name;
+            button.addEventListener("click", () => use.figure(name));
+            return button;
+        });
+    element("figures", HTMLElement).replaceChildren(...buttons);
+    watchPointer(canvas, element("heat-tip", HTMLElement), { find: (x, y) => lineAt(x, y)?.one?.index ?? -1, tell, hover: use.hover, choose: use.choose });
+
+    return {
+        /** @param {{figure: string, chosen: number, hovered: number}} wish */
+        show(wish) {
+            figure = buttons.some((button) => button.dataset.figure === wish.figure) ? wish.figure : "peak";
+            [chosen, hovered] = [wish.chosen, wish.hovered];
+            for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.figure === figure));
+            draw();
+        },
+    };
+}

@@ -1,0 +1,51 @@
+// Which recordings some words ask for: "rank 7", "oom", "odd", "host:node4", a kind of finding, a part of a name.
+
+/** @typedef {import("./data.js").Row} Row */
+
+/** @param {Row} row */
+function textOf(row) {
+    const sites = row.differences.map((difference) => difference.site);
+    return [row.input, row.host ?? "", row.group ?? "", row.finding ?? "", ...row.notes.map((note) => note.title), ...sites].join("\n").toLowerCase();
+}
+
+/** Numbers as people write them: 7, 3-9. @param {string} text @param {number | null} number */
+function hasNumber(text, number) {
+    const range = /^(\d+)(?:[-\u2013](\d+))?$/.exec(text);
+    return range !== null && number !== null && number >= Number(range[1]) && number <= Number(range[2] ?? range[1]);
+}
+
+/** Words that stand for a property. @type {Record<string, (row: Row) => boolean>} */
+const PROPERTIES = {
+    oom: (row) => row.oom > 0,
+    odd: (row) => row.finding !== null,
+    cut: (row) => row.truncation !== null,
+    copy: (row) => row.copy_of !== null,
+};
+
+/**
+ * @param {string} words
+ * @param {Row[]} rows
+ * @param {(index: number) => number} cohortNumber from 1
+ */
+export function createWords(words, rows, cohortNumber) {
+    const parts = words.toLowerCase().replace(/\b(rank|step|cohort|host|group)s?[\s:]+/g, "$1:").split(/\s+/).filter(Boolean);
+    /** @type {Record<string, (row: Row, index: number, value: string) => boolean>} */
+    const keys = {
+        rank: (row, _, value) => hasNumber(value, row.rank),
+        step: (row, _, value) => hasNumber(value, row.step),
+        cohort: (_, index, value) => hasNumber(value, cohortNumber(index)),
+        host: (row, _, value) => (row.host ?? "").toLowerCase().includes(value),
+        group: (row, _, value) => (row.group ?? "").toLowerCase().includes(value),
+    };
+    const tests = parts.map((part) => {
+        const colon = part.indexOf(":");
+        const key = keys[part.slice(0, Math.max(0, colon))];
+        if (key) return (/** @type {Row} */ row, /** @type {number} */ index) => key(row, index, part.slice(colon + 1));
+        const property = PROPERTIES[part];
+        if (property) return property;
+        // A number is a rank; of files without one, a part of the name.
+        if (/^\d+([-\u2013]\d+)?$/.test(part)) return (/** @type {Row} */ row) => hasNumber(part, row.rank) || (row.rank === null && row.input.includes(part));
+        return (/** @type {Row} */ row) => row.notes.some((note) => note.kind === part) || textOf(row).includes(part);
+    });
+    return (/** @type {number} */ index) => tests.every((test) => test(rows[index], index));
+}
