@@ -10,6 +10,7 @@
 #include "cli/version.h"
 #include "cli/window.h"
 #include "layout/phases.h"
+#include "render/page/diff_page.h"
 #include "render/png/diff_chart.h"
 #include "render/report/diff.h"
 
@@ -257,6 +258,10 @@ static bool is_picture(const struct settings *settings) {
     return settings->output != NULL && ends_with(settings->output, ".png");
 }
 
+static bool is_page(const struct settings *settings) {
+    return settings->output != NULL && ends_with(settings->output, ".html");
+}
+
 static const struct timeline *side_shown(const struct side *side) {
     return side->filter.query != NULL ? &side->selection.timeline : &side->timeline;
 }
@@ -281,6 +286,60 @@ static int diff_draw(struct buffer *out, const struct diff *diff, const struct s
     return EXIT_CODE_FAILED;
 }
 
+static struct html_options page_options_of(const struct side *side) {
+    const struct settings *settings = &side->settings;
+    return (struct html_options){.file = side->shown,
+                                 .fingerprint = side->recording.fingerprint,
+                                 .theme = settings->theme,
+                                 .device = side->timeline.device->ordinal,
+                                 .max_nbytes = settings->max_html_nbytes};
+}
+
+static void note_merged(const struct side *side, const struct html_outcome *outcome) {
+    if (outcome->n_merged + outcome->n_hidden != 0)
+        terminal_note(
+            side->recording.input.shown,
+            "in the page %s of %s allocations are merged into %s bands and %s are not drawn, to keep it "
+            "small (see --max-html-size)",
+            format_count(outcome->n_merged).text, format_count(outcome->n_lives).text,
+            format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
+}
+
+/* Says what became of the page. An enum exit_code. */
+static int page_answer(enum html_result result, const struct side *a, const struct side *b,
+                       const struct html_outcome *of_a, const struct html_outcome *of_b) {
+    if (result == HTML_NO_MEMORY)
+        return side_no_memory(b);
+    if (result == HTML_TOO_LARGE) {
+        terminal_error(b->settings.output, "the page cannot be made as small as %s (see --max-html-size)",
+                       format_bytes(b->settings.max_html_nbytes).text);
+        return EXIT_CODE_FAILED;
+    }
+    note_merged(a, of_a);
+    note_merged(b, of_b);
+    return EXIT_CODE_DONE;
+}
+
+/* The page of both. An enum exit_code. */
+static int diff_show(struct buffer *out, const struct diff *diff, struct side *a, struct side *b) {
+    char title[sizeof a->shown + sizeof b->shown + 16];
+    struct buffer figures = {.host = arena_share(&b->scratch)};
+    struct html_options of_a = page_options_of(a), of_b = page_options_of(b);
+    struct html_outcome outcome_a = {0}, outcome_b = {0};
+    struct diff_page page = {.title = title,
+                             .a = &a->recording.trace,
+                             .b = &b->recording.trace,
+                             .of_a = &of_a,
+                             .of_b = &of_b,
+                             .figures = &figures};
+    enum html_result result = HTML_NO_MEMORY;
+    snprintf(title, sizeof title, "%s against %s", b->shown, a->shown);
+    if (diff_write_figures(&figures, diff))
+        result = diff_page_render(out, &page, &outcome_a, &outcome_b);
+    buffer_release(&figures);
+    return page_answer(result, a, b, &outcome_a, &outcome_b);
+}
+
 static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
                     const struct settings *settings) {
     struct arena arena;
@@ -294,6 +353,8 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
     int code = diff_compute(&diff, &arena) ? EXIT_CODE_DONE : side_no_memory(b);
     if (code == EXIT_CODE_DONE && is_picture(settings))
         code = diff_draw(writer->out, &diff, a, b, settings, &arena);
+    else if (code == EXIT_CODE_DONE && is_page(settings))
+        code = diff_show(writer->out, &diff, a, b);
     else if (code == EXIT_CODE_DONE && !diff_write(writer, &diff))
         code = side_no_memory(b);
     writer->arena = NULL;
@@ -346,13 +407,13 @@ static bool format_choose(struct settings *settings) {
         terminal_error(NULL, "diff: --json and --markdown are two formats; ask for one at a time");
         return false;
     }
-    if (ends_with(path, ".html")) {
-        terminal_error(path, "a difference has no page yet; text, .md, .json and .png are there");
-        return false;
-    }
-    if (is_picture(settings) && (settings->n_inputs > 2 || settings->format != REPORT_TEXT)) {
-        terminal_error(path, settings->n_inputs > 2 ? "a picture shows two recordings, and more are named"
-                                                    : "a picture is neither JSON nor Markdown");
+    if ((is_picture(settings) || is_page(settings)) &&
+        (settings->n_inputs > 2 || settings->format != REPORT_TEXT)) {
+        const char *what = is_page(settings) ? "page" : "picture";
+        if (settings->n_inputs > 2)
+            terminal_error(path, "a %s shows two recordings, and more are named", what);
+        else
+            terminal_error(path, "a %s is neither JSON nor Markdown", what);
         return false;
     }
     if (settings->format == REPORT_TEXT && ends_with(path, ".json"))
@@ -367,7 +428,8 @@ static int diff_read(struct side *base, const struct settings *settings) {
     static const char *const endings[] = {
         [REPORT_TEXT] = ".diff.txt", [REPORT_JSON] = ".diff.json", [REPORT_MARKDOWN] = ".diff.md"};
     struct output_request request = {settings->output != NULL ? settings->output : "-",
-                                     endings[settings->format], settings->force, is_picture(settings)};
+                                     endings[settings->format], settings->force,
+                                     is_picture(settings) || is_page(settings)};
     int code = side_open(base, settings->inputs[0], settings, 0);
     if (code != EXIT_CODE_DONE)
         return code;
@@ -410,6 +472,7 @@ const struct verb verb_diff = {
     .examples = "  strata diff before.pickle after.pickle\n"
                 "  strata diff --markdown eager.pickle compiled.pickle -o change.md\n"
                 "  strata diff run.pickle#step=3 run.pickle#step=7\n"
+                "  strata diff a.pickle b.pickle -o change.html\n"
                 "  strata diff a.pickle b.pickle -o change.png\n"
                 "  strata diff --json --align step a.pickle b.pickle | jq .causes\n",
     .run = diff_run,

@@ -366,8 +366,9 @@ static const struct option options[] = {
      "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
     {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
     {'o', VERB_DIFF, "output", "PATH", apply_output,
-     "a file, whose ending says what it is: .txt, .md, .json or\n.png; - for standard output (default: text, "
-     "there)"},
+     "a file, whose ending says what it is: .txt, .md, .json,\n.png or .html; - for standard output "
+     "(default: "
+     "text, there)"},
     {0, VERB_CHECK, "rule", "RULE", apply_rule,
      "a limit such as 'peak < 75GiB'; as many as you like\n(docs/ci.md)"},
     {0, VERB_CHECK, "config", "FILE", apply_config, "rules, patterns of files and the baseline: strata.json"},
@@ -408,10 +409,10 @@ static const struct option options[] = {
     {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", apply_theme,
      "colours of the page (default: auto, as the system)"},
     {0, VERB_PNG | VERB_DIFF | SHAPES, "theme", "light|dark|auto", apply_theme,
-     "colours of the picture (default: auto, which is light)"},
+     "colours of the picture (default: auto, which is light;\na page of a difference follows the system)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
      "draw a line at the device's capacity, such as 80GiB\n(default: the file's, where it names one)"},
-    {0, VERB_HTML | VERB_BATCH | SHAPES, "max-html-size", "SIZE", apply_max_html_size,
+    {0, VERB_HTML | VERB_BATCH | VERB_DIFF | SHAPES, "max-html-size", "SIZE", apply_max_html_size,
      "merge the smallest allocations until the page fits\n(default: 100MiB)"},
     {0, VERB_PNG | VERB_BATCH | VERB_DIFF | SHAPES, "width", "PIXELS", apply_width,
      "320 to 7680 (default: 1600)"},

@@ -17,11 +17,12 @@ bool html_recognises(const uint8_t *p, size_t nbytes) {
 }
 
 /* Texts that tell the kinds of pages apart. */
-enum mark { MARK_MEMORY_VIZ, MARK_STRATA, MARK_PICTURE, MARK_BASE64, MARK_COUNT };
+enum mark { MARK_MEMORY_VIZ, MARK_STRATA, MARK_DIFFERENCE, MARK_PICTURE, MARK_BASE64, MARK_COUNT };
 
 static const char *const marks[MARK_COUNT] = {
     [MARK_MEMORY_VIZ] = "const local_files",
     [MARK_STRATA] = "<script type=\"application/octet-stream\" id=\"payload\">",
+    [MARK_DIFFERENCE] = "<script type=\"application/octet-stream\" id=\"payload-a\">",
     [MARK_PICTURE] = "data:image/png;base64,",
     [MARK_BASE64] = "\"base64\"",
 };
@@ -81,13 +82,17 @@ static bool seek_fail(struct cursor *cursor, bool picture) {
 }
 
 bool html_seek(struct cursor *cursor, enum html_kind *kind) {
-    unsigned set = 1U << MARK_MEMORY_VIZ | 1U << MARK_STRATA | 1U << MARK_PICTURE;
+    unsigned set = 1U << MARK_MEMORY_VIZ | 1U << MARK_STRATA | 1U << MARK_DIFFERENCE | 1U << MARK_PICTURE;
     bool picture = false;
     enum mark mark = MARK_PICTURE;
     while (mark_seek(cursor, set, &mark)) {
         *kind = mark == MARK_STRATA ? HTML_STRATA : HTML_MEMORY_VIZ;
         if (mark == MARK_STRATA)
             return true;
+        if (mark == MARK_DIFFERENCE)
+            return cursor_fail(cursor, READ_NO_DATA, 0,
+                               "this page shows the difference of two recordings, and which of them is meant "
+                               "cannot be told: give the recording itself");
         if (mark == MARK_PICTURE)
             picture = true;
         else if (mark == MARK_MEMORY_VIZ)

@@ -1,18 +1,9 @@
 // Where the timeline lies on the page and the canvases that it is made of: sizes, positions, colours, lines.
+import { context2d, theme, themeColor } from "./paint.js";
 import { state, topBytes, view } from "./state.js";
 import { element } from "./text.js";
 
-/** A text cut to a width, "" where not even three letters would fit. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
-export function cutText(context, text, width) {
-    if (context.measureText(text).width <= width) return text;
-    let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
-    while (low < high) {
-        const middle = Math.ceil((low + high) / 2);
-        if (context.measureText(`${text.slice(0, middle)}\u2026`).width <= width) low = middle;
-        else high = middle - 1;
-    }
-    return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
-}
+export { context2d, cutText, sizeCanvas, theme, themeColor } from "./paint.js";
 
 /** CSS pixels around the timeline, for labels. */
 export const GUTTER = { left: 66, top: 30, right: 16, bottom: 46 };
@@ -44,41 +35,6 @@ export const plot = {
     /** What the last overlay found under the pointer. @type {{life: number | null, event: number} | null} */
     hover: null,
 };
-
-/** What the style sheet says, read once per theme: asking it makes the browser compute styles. */
-export const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
-
-/** A colour of the style sheet. @param {string} name */
-export function themeColor(name) {
-    const dark = document.documentElement.dataset.theme ?? "";
-    if (dark !== theme.dark) {
-        theme.dark = dark;
-        theme.font = getComputedStyle(document.body).fontFamily;
-        theme.colors.clear();
-    }
-    const known = theme.colors.get(name);
-    if (known !== undefined) return known;
-    const color = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-    theme.colors.set(name, color);
-    return color;
-}
-
-/** @param {HTMLCanvasElement} canvas */
-export function context2d(canvas) {
-    const context = canvas.getContext("2d");
-    if (!context) throw new Error("This browser gives no canvas to draw on.");
-    return context;
-}
-
-/** Gives a canvas its size in CSS pixels; the backing store follows the screen's pixels. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
-export function sizeCanvas(canvas, width, height, ratio) {
-    const backingWidth = Math.max(1, Math.round(width * ratio));
-    const backingHeight = Math.max(1, Math.round(height * ratio));
-    if (canvas.width !== backingWidth) canvas.width = backingWidth;
-    if (canvas.height !== backingHeight) canvas.height = backingHeight;
-    canvas.style.width = `${backingWidth / ratio}px`;
-    canvas.style.height = `${backingHeight / ratio}px`;
-}
 
 /* ---- positions in CSS pixels of the timeline ---- */
 

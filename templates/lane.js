@@ -2,6 +2,7 @@
 // window (at most a few per pixel); here they are drawn on the canvas of the axes.
 import { cutText, GUTTER, plot, themeColor } from "./canvas.js";
 import { phaseIds, phaseText } from "./describe.js";
+import { phaseColor } from "./paint.js";
 import { change, isDark, session, state, view, wholeRange } from "./state.js";
 import { element, formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
 
@@ -59,15 +60,6 @@ function findPhaseMarks(ratio) {
     });
 }
 
-/** Equal names have equal colours, in every file. @param {string} name */
-function phaseColor(name) {
-    let hash = 2166136261;
-    for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
-    // The digits of "ProfilerStep#12" change the last bits only; the high ones are spread over all.
-    const hue = Math.imul(hash ^ (hash >>> 13), 0x9e3779b1) >>> 23;
-    return isDark() ? `hsl(${hue % 360} 28% 30%)` : `hsl(${hue % 360} 48% 87%)`;
-}
-
 /** @param {CanvasRenderingContext2D} context @param {number} top y of the lane */
 export function drawLane(context, top) {
     lane.marks = lane.height === 0 ? [] : findPhaseMarks(plot.ratio);
@@ -77,7 +69,7 @@ export function drawLane(context, top) {
     for (const mark of lane.marks) {
         const gap = mark.to - mark.from > 4 ? 1 : 0;
         const y = top + 3 + mark.row * LANE_ROW;
-        context.fillStyle = phaseColor(mark.name);
+        context.fillStyle = phaseColor(mark.name, isDark());
         context.fillRect(mark.from, y, Math.max(1 / plot.ratio, mark.to - mark.from - gap), LANE_ROW - 2);
         if (mark.to - mark.from < 24) continue;
         context.fillStyle = text;

@@ -7,6 +7,7 @@ import {
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, visibleGhosts, visibleMarkers } from "./markers.js";
+import { tickUnit } from "./paint.js";
 import { search, updateSearch } from "./search.js";
 import {
     axisNumber, capacityBytes, COLORINGS, eventOfAxis, FOCUS_KINDS, isDark, session, state, topBytes, view,
@@ -70,12 +71,6 @@ export function drawTimeline() {
 }
 
 /* ---- axes ---- */
-
-/** Unit in which ticks are short: that of the highest, or a smaller one where the step needs it. @param {number} step @param {number} highest */
-function tickUnit(step, highest) {
-    for (let unit = 4; unit > 0; unit--) if (highest >= 1024 ** unit && decimalsOf(step / 1024 ** unit, 3) < 3) return unit;
-    return 0;
-}
 
 /** Labels for the lines that the module draws behind the stack: one in 70 of its pixels. @param {CanvasRenderingContext2D} context */
 function drawBytesAxis(context) {

@@ -6,12 +6,14 @@ sites up again.
     STRATA=path/to/strata diff_test.py [PAIRS]
 """
 
+import base64
 import collections
 import json
 import os
 import pathlib
 import pickle
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -321,9 +323,35 @@ class Operands(unittest.TestCase):
             run("diff", *words, "-f", "-o", first, self.leak, SAMPLES / "one_event.pickle")
             self.assertEqual(before, first.read_bytes())
         self.assertEqual(1, run("diff", "-o", first, self.leak, self.train).returncode)
-        for words in (("-o", self.at / "x.png", self.leak, self.train, self.leak), ("-o", self.at / "x.html", self.leak, self.train),
-                      ("--json", "-o", self.at / "x.png", self.leak, self.train)):
+        for words in (("-o", self.at / "x.png", self.leak, self.train, self.leak), ("-o", self.at / "x.html", self.leak, self.train, self.leak),
+                      ("--json", "-o", self.at / "x.html", self.leak, self.train), ("--json", "-o", self.at / "x.png", self.leak, self.train)):
             self.assertEqual(2, run("diff", *words).returncode)
+
+    def test_pages(self):
+        """The same again, within the limit, without paths where they are redacted, and no recording to be read again."""
+        first, second = self.at / "a.html", self.at / "b.html"
+        for words in ((), ("--redact",), ("--filter", "attention"), ("--max-html-size", "216KiB")):
+            for path in (first, second):
+                done = run("diff", "-f", *words, "-o", path, self.leak, self.train)
+                self.assertEqual((0, b""), (done.returncode, done.stdout), done.stderr)
+            self.assertEqual(first.read_bytes(), second.read_bytes(), words)
+        self.assertLessEqual(first.stat().st_size, 216 << 10)
+        self.assertEqual(1, run("diff", "-o", first, self.leak, self.train).returncode, "kept without -f")
+        done = run("diff", "-f", "--max-html-size", "100KiB", "-o", first, self.leak, self.train)
+        self.assertEqual(1, done.returncode)
+        self.assertIn(b"--max-html-size", done.stderr)
+        for verb in ("report", "html", "png"):
+            done = run(verb, second, "-f", "-o", self.at / "again")
+            self.assertEqual(1, done.returncode)
+            self.assertIn(b"difference of two recordings", done.stderr)
+
+    def test_a_page_carries_what_json_says(self):
+        page = self.at / "figures.html"
+        self.assertEqual(0, run("diff", "-f", "-o", page, f"{self.leak}#step=1", f"{self.train}#step=2").returncode)
+        carried = re.search(rb'id="figures">([^<]*)<', page.read_bytes()).group(1)
+        figures = json.loads(base64.b64decode(carried))
+        self.assertIsInstance(figures.pop("matches"), list)
+        self.assertEqual(diff(f"{self.leak}#step=1", f"{self.train}#step=2"), figures)
 
     def test_a_filter_counts_on_both_sides(self):
         document = diff("--filter", "attention", self.leak, self.train)

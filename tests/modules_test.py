@@ -35,7 +35,7 @@ class Modules(unittest.TestCase):
         self.assertIsNone(cycle({"a": ["b", "c"], "b": ["c"], "c": []}))
 
     def test_no_cycles(self):
-        for entry in ("boot.js", "page.js", "index.js"):
+        for entry in ("boot.js", "page.js", "index.js", "difference.js"):
             meta = json.loads((STRATA.parent / "embedded" / f"{entry}.meta.json").read_text())
             imports = {name: [one["path"] for one in module["imports"]] for name, module in meta["inputs"].items()}
             self.assertIn(f"templates/{entry}", imports)

@@ -59,6 +59,11 @@ static void add_sums(struct json_writer *json, uint64_t a_bytes, uint64_t b_byte
     json_u64(json, "b_count", b_count);
 }
 
+/* Whether B knows the site by another name than A. */
+static bool is_renamed(const struct compare_site *site) {
+    return site->match != SITE_SAME && site->match != SITE_ALONE;
+}
+
 static void add_site(struct json_writer *json, const struct diff *diff, const struct compare_site *site) {
     static const char *const matches[] = {[SITE_SAME] = "same",
                                           [SITE_MOVED] = "moved",
@@ -72,7 +77,7 @@ static void add_site(struct json_writer *json, const struct diff *diff, const st
     add_sums(json, site->a.bytes, site->b.bytes, site->a.count, site->b.count);
     json_text(json, "change", diff_change_name(site->change));
     json_text(json, "match", matches[site->match]);
-    if (site->match != SITE_SAME && site->match != SITE_ALONE) {
+    if (is_renamed(site)) {
         site_text(diff->a.timeline->trace, site->a.site, text, sizeof text);
         json_text(json, "a_site", text);
     }
@@ -310,18 +315,23 @@ static void side_write(struct sheet *sheet, const char *letter, const struct dif
                 (int)side->timeline->device->ordinal, side_moment(sheet, side));
 }
 
+static const char *aligned_words(const struct diff *diff) {
+    static const char *const words[][2] = {{"step", "at the peak of the same step"},
+                                           {"annotation", "at the peak of the same annotation"},
+                                           {"event", "at the moments that were asked for"}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(diff->aligned_by, words[i][0]) == 0)
+            return words[i][1];
+    return "each at its peak";
+}
+
 static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
-    static const char *const aligned[] = {"each at its peak", "at the peak of the same step",
-                                          "at the peak of the same annotation"};
-    const char *how = strcmp(diff->aligned_by, "step") == 0         ? aligned[1]
-                      : strcmp(diff->aligned_by, "annotation") == 0 ? aligned[2]
-                                                                    : aligned[0];
     sheet_heading(
         sheet, 2,
         sheet_format(sheet, "%s against %s", diff_file(sheet, &diff->b), diff_file(sheet, &diff->a)));
     verdict_write(sheet, diff);
     causes_write(sheet, diff);
-    sheet_say(sheet, "Compared %s:", how);
+    sheet_say(sheet, "Compared %s:", aligned_words(diff));
     side_write(sheet, "A", &diff->a);
     side_write(sheet, "B", &diff->b);
     sites_write(sheet, diff, top);
@@ -365,4 +375,31 @@ bool diff_end(struct diff_writer *writer) {
         buffer_add_text(writer->out, "\n");
     }
     return !writer->out->failed;
+}
+
+static void add_matches(struct json_writer *json, const struct diff *diff) {
+    char text[1024];
+    json_array(json, "matches", JSON_LINES);
+    for (uint32_t i = 0; i < diff->comparison.n_sites && !json->out->failed; i++) {
+        const struct compare_site *site = &diff->comparison.site[i];
+        if (!is_renamed(site))
+            continue;
+        json_object(json, NULL, JSON_COMPACT);
+        diff_site_text(diff, site, text, sizeof text);
+        json_text(json, "site", text);
+        site_text(diff->a.timeline->trace, site->a.site, text, sizeof text);
+        json_text(json, "a_site", text);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+bool diff_write_figures(struct buffer *out, const struct diff *diff) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    add_diff(&json, diff);
+    add_matches(&json, diff);
+    json_end(&json);
+    return !out->failed;
 }

@@ -52,6 +52,10 @@ void diff_begin(struct diff_writer *writer);
 bool diff_write(struct diff_writer *writer, const struct diff *diff);
 bool diff_end(struct diff_writer *writer);
 
+/* The figures that the page of a difference carries: the JSON of one difference, and `matches`: the names of all call
+ * sites that are another in A, also of those that are alive at neither moment. False: no memory. */
+bool diff_write_figures(struct buffer *out, const struct diff *diff);
+
 /* A cause as one sentence: "+14.8 GiB: attention.py:88 forward is new". Cut at capacity - 1 bytes. */
 void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity);
 

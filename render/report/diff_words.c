@@ -94,10 +94,16 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
     if (longer ? cause->to > cause->from : cause->to < cause->from)
         snprintf(lives, sizeof lives, " an allocation lives for about %s events, %s before;",
                  format_count(cause->to).text, format_count(cause->from).text);
-    snprintf(text, capacity, "%s %s %s:%s %s %s alive here, %s before", where,
-             cause->n_sites == 1 ? "is" : "are", longer ? "kept longer" : "freed earlier", lives,
-             format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
-             format_count(site->a.count).text);
+    bool told = longer ? site->b.count > site->a.count : site->b.count < site->a.count;
+    const char *kept = longer ? "kept longer" : "freed earlier", *verb = cause->n_sites == 1 ? "is" : "are";
+    if (told)
+        snprintf(text, capacity, "%s %s %s:%s %s %s alive here, %s before", where, verb, kept, lives,
+                 format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
+                 format_count(site->a.count).text);
+    else /* as many, but larger or smaller ones */
+        snprintf(text, capacity, "%s %s %s:%s %s of %s are alive here, %s before", where, verb, kept, lives,
+                 format_bytes(site->b.bytes).text, cause->n_sites == 1 ? "it" : "the first",
+                 format_bytes(site->a.bytes).text);
 }
 
 static void moved_text(const struct diff *diff, const struct cause *cause, const char *site, char *text,

@@ -1,0 +1,114 @@
+#include "render/page/diff_page.h"
+
+#include "render/page/payload_fit.h"
+#include "render/page/shell.h"
+
+/* What the build made of the files of templates/. */
+extern const unsigned char asset_difference_html[], asset_difference_js[], asset_difference_css[];
+extern const size_t asset_difference_js_nbytes, asset_difference_css_nbytes;
+extern const char asset_difference_js_hash[], asset_difference_css_hash[];
+
+static const struct shell_assets assets = {
+    .template = (const char *)asset_difference_html,
+    .program = {asset_difference_js, &asset_difference_js_nbytes, asset_difference_js_hash},
+    .style = {asset_difference_css, &asset_difference_css_nbytes, asset_difference_css_hash}};
+
+/* What is filled into the template. */
+struct parts {
+    const struct diff_page *page;
+    struct shell shell;
+    struct buffer a, b; /* payloads */
+};
+
+static void fill_title(struct buffer *out, const void *context) {
+    const struct parts *parts = context;
+    template_add_title(out, parts->page->title);
+}
+
+static void fill_policy(struct buffer *out, const void *context) {
+    const struct parts *parts = context;
+    shell_add_policy(out, &parts->shell);
+}
+
+static void fill_style(struct buffer *out, const void *context) {
+    const struct parts *parts = context;
+    shell_add_style(out, &parts->shell);
+}
+
+static void fill_script(struct buffer *out, const void *context) {
+    const struct parts *parts = context;
+    shell_add_script(out, &parts->shell);
+}
+
+static void fill_module(struct buffer *out, const void *context) {
+    const struct parts *parts = context;
+    shell_add_module(out, &parts->shell);
+}
+
+/* Not "payload": who reads the page of one recording must not take one of two for it. */
+static void fill_payloads(struct buffer *out, const void *context) {
+    const struct parts *parts = context;
+    template_add_inert(out, "payload-a", parts->a.bytes, parts->a.nbytes);
+    template_add_inert(out, "payload-b", parts->b.bytes, parts->b.nbytes);
+}
+
+static void fill_figures(struct buffer *out, const void *context) {
+    const struct parts *parts = context;
+    template_add_inert(out, "figures", parts->page->figures->bytes, parts->page->figures->nbytes);
+}
+
+static void page_fill(struct buffer *out, const struct parts *parts) {
+    static const struct template_hole holes[] = {{"TITLE", fill_title},   {"POLICY", fill_policy},
+                                                 {"STYLE", fill_style},   {"FIGURES", fill_figures},
+                                                 {"MODULE", fill_module}, {"PAYLOADS", fill_payloads},
+                                                 {"SCRIPT", fill_script}};
+    template_fill(out, assets.template, holes, sizeof holes / sizeof *holes, parts);
+}
+
+/* Size of the page without its recordings; 0: no memory. */
+static uint64_t shell_measure(const struct parts *parts) {
+    struct buffer out = {0};
+    page_fill(&out, parts);
+    uint64_t nbytes = out.failed ? 0 : out.nbytes;
+    buffer_release(&out);
+    return nbytes;
+}
+
+static enum html_result fit_a(struct parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
+    return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);
+}
+
+static enum html_result fit_b(struct parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
+    return payload_fit(&parts->b, parts->page->b, parts->page->of_b, frame_nbytes, outcome);
+}
+
+/* Each within half of the room; then the one that was made smaller once more, in what the other leaves. */
+static enum html_result fit_both(struct parts *parts, uint64_t shell_nbytes, struct html_outcome *a,
+                                 struct html_outcome *b) {
+    uint64_t most = parts->page->of_a->max_nbytes, room = most > shell_nbytes ? most - shell_nbytes : 0;
+    enum html_result result = fit_a(parts, shell_nbytes + room / 2, a);
+    if (result == HTML_DONE)
+        result = fit_b(parts, shell_nbytes + payload_text_nbytes(&parts->a), b);
+    if (result != HTML_DONE || a->n_merged + a->n_hidden == 0)
+        return result;
+    uint64_t rest = shell_nbytes + payload_text_nbytes(&parts->b);
+    buffer_release(&parts->a);
+    return fit_a(parts, rest, a);
+}
+
+enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
+                                  struct html_outcome *outcome_a, struct html_outcome *outcome_b) {
+    struct arena_host host = arena_share(&page->b->arena);
+    struct parts parts = {.page = page, .a = {.host = host}, .b = {.host = host}};
+    enum html_result result = HTML_NO_MEMORY;
+    bool packed = shell_pack(&parts.shell, &assets, host, page->of_a->threads);
+    uint64_t shell_nbytes = packed ? shell_measure(&parts) : 0;
+    if (shell_nbytes != 0)
+        result = fit_both(&parts, shell_nbytes, outcome_a, outcome_b);
+    if (result == HTML_DONE)
+        page_fill(out, &parts);
+    buffer_release(&parts.a);
+    buffer_release(&parts.b);
+    shell_release(&parts.shell);
+    return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;
+}

@@ -1,0 +1,22 @@
+/* The page of a difference: two recordings, what the verb found about them, and the program that shows both. */
+#ifndef STRATA_RENDER_PAGE_DIFF_PAGE_H
+#define STRATA_RENDER_PAGE_DIFF_PAGE_H
+
+#include "render/page/html.h"
+
+struct diff_page {
+    const char *title;
+    struct trace *a, *b;                    /* their `meta` is set */
+    const struct html_options *of_a, *of_b; /* theme, max_nbytes and threads: those of `of_a` */
+    const struct buffer *figures;           /* the JSON that templates/difference.js reads */
+};
+
+/*
+ * Appends the page to `out`. With max_nbytes each recording has half of the room, and what the smaller one leaves of it
+ * is the other's; the figures are of the whole recordings in any case. `outcome_a` and `outcome_b` say what that took.
+ * All memory counts as the arena's of `b`. The same input gives the same bytes, whatever `threads` is.
+ */
+enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
+                                  struct html_outcome *outcome_a, struct html_outcome *outcome_b);
+
+#endif

@@ -1,0 +1,64 @@
+// What every canvas of a page needs: its size, the style sheet's colours, texts that fit, units of ticks.
+import { decimalsOf } from "./text.js";
+
+/** A text cut to a width, "" where not even three letters would fit. @param {CanvasRenderingContext2D} context @param {string} text @param {number} width */
+export function cutText(context, text, width) {
+    if (context.measureText(text).width <= width) return text;
+    let [low, high] = [0, Math.min(text.length, Math.ceil(width))];
+    while (low < high) {
+        const middle = Math.ceil((low + high) / 2);
+        if (context.measureText(`${text.slice(0, middle)}\u2026`).width <= width) low = middle;
+        else high = middle - 1;
+    }
+    return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
+}
+
+/** What the style sheet says, read once per theme: asking it makes the browser compute styles. */
+export const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
+
+/** A colour of the style sheet. @param {string} name */
+export function themeColor(name) {
+    const dark = document.documentElement.dataset.theme ?? "";
+    if (dark !== theme.dark) {
+        theme.dark = dark;
+        theme.font = getComputedStyle(document.body).fontFamily;
+        theme.colors.clear();
+    }
+    const known = theme.colors.get(name);
+    if (known !== undefined) return known;
+    const color = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    theme.colors.set(name, color);
+    return color;
+}
+
+/** @param {HTMLCanvasElement} canvas */
+export function context2d(canvas) {
+    const context = canvas.getContext("2d");
+    if (!context) throw new Error("This browser gives no canvas to draw on.");
+    return context;
+}
+
+/** Gives a canvas its size in CSS pixels; the backing store follows the screen's pixels. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
+export function sizeCanvas(canvas, width, height, ratio) {
+    const backingWidth = Math.max(1, Math.round(width * ratio));
+    const backingHeight = Math.max(1, Math.round(height * ratio));
+    if (canvas.width !== backingWidth) canvas.width = backingWidth;
+    if (canvas.height !== backingHeight) canvas.height = backingHeight;
+    canvas.style.width = `${backingWidth / ratio}px`;
+    canvas.style.height = `${backingHeight / ratio}px`;
+}
+
+/** Equal names have equal colours, in every file. @param {string} name @param {boolean} dark */
+export function phaseColor(name, dark) {
+    let hash = 2166136261;
+    for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 16777619);
+    // The digits of "ProfilerStep#12" change the last bits only; the high ones are spread over all.
+    const hue = Math.imul(hash ^ (hash >>> 13), 0x9e3779b1) >>> 23;
+    return dark ? `hsl(${hue % 360} 28% 30%)` : `hsl(${hue % 360} 48% 87%)`;
+}
+
+/** Unit in which ticks are short: that of the highest, or a smaller one where the step needs it. @param {number} step @param {number} highest */
+export function tickUnit(step, highest) {
+    for (let unit = 4; unit > 0; unit--) if (highest >= 1024 ** unit && decimalsOf(step / 1024 ** unit, 3) < 3) return unit;
+    return 0;
+}

@@ -1,0 +1,369 @@
+// The timelines of two recordings, each a factory's own canvases, and the curve of their difference.
+import { DRAW_DARK, DRAW_RESERVED } from "./api.js";
+import { phaseText } from "./describe.js";
+import { context2d, cutText, phaseColor, sizeCanvas, theme, themeColor, tickUnit } from "./paint.js";
+import { askSteps } from "./questions.js";
+import { COLORINGS } from "./state.js";
+import { BYTE_UNITS, decimalsOf, formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
+import { differenceOf } from "./two_axes.js";
+
+/** @typedef {import("./session.js").View} View */
+/** @typedef {{letter: "a" | "b", view: View, moment: number, file: string}} Side */
+/** @typedef {{from: number, to: number}} Span */
+/** @typedef {{top: number, dark: boolean, color: string, window: Span, cursor: number | null, held: boolean}} Shown what a timeline shows; the cursor is an event with fractions */
+/** @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null) => void, choose: (event: number, allocation: number | null) => void, fit: () => void}} Hands what the mouse does */
+
+const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
+const LANE_ROW = 18;
+const LANE_ROWS = 2;
+
+/* ---- what all plots have ---- */
+
+/** Canvases in a box that takes the room there is: pixels of the plot, what lies around them, what follows the pointer. @param {string} name @param {HTMLElement} box @param {() => number} below pixels below the plot besides the axis */
+function makeStage(name, box, below) {
+    const [pixels, axes, overlay] = ["pixels", "axes", "overlay"].map((part) => make("canvas", `two-${part}`));
+    pixels.setAttribute("role", "img");
+    pixels.id = `timeline-${name}`;
+    const room = make("div", "two-room");
+    room.append(axes, pixels, overlay);
+    box.append(room);
+    const stage = { room, pixels, axes, overlay, width: 1, height: 1, ratio: 1 };
+    const measure = () => {
+        const ratio = devicePixelRatio || 1;
+        const width = Math.max(40, room.clientWidth - GUTTER.left - GUTTER.right);
+        const height = Math.max(24, room.clientHeight - GUTTER.top - GUTTER.bottom - below());
+        if (width === stage.width && height === stage.height && ratio === stage.ratio) return;
+        Object.assign(stage, { width, height, ratio });
+        sizeCanvas(pixels, width, height, ratio);
+        pixels.style.left = `${GUTTER.left}px`;
+        pixels.style.top = `${GUTTER.top}px`;
+        for (const canvas of [axes, overlay]) sizeCanvas(canvas, room.clientWidth, room.clientHeight, ratio);
+    };
+    /** A cleared canvas in which (0, 0) is the plot's corner. @param {HTMLCanvasElement} canvas */
+    const begin = (canvas) => {
+        const context = context2d(canvas);
+        context.setTransform(1, 0, 0, 1, 0, 0);
+        context.clearRect(0, 0, canvas.width, canvas.height);
+        context.setTransform(stage.ratio, 0, 0, stage.ratio, GUTTER.left * stage.ratio, GUTTER.top * stage.ratio);
+        themeColor("--text");
+        context.font = `12px ${theme.font}`;
+        context.lineWidth = 1;
+        return context;
+    };
+    return { stage, measure, begin };
+}
+
+/** @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */
+function line(context, x0, y0, x1, y1) {
+    context.beginPath();
+    context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
+    context.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
+    context.stroke();
+}
+
+/** A label on a coloured ground, kept inside of the plot. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x its middle @param {number} y @param {number} width of the plot @param {string} ground */
+function pill(context, text, x, y, width, ground) {
+    const half = context.measureText(text).width / 2 + 9;
+    const middle = Math.min(Math.max(x, half), width - half);
+    context.fillStyle = ground;
+    context.beginPath();
+    context.roundRect(middle - half, y, half * 2, 20, 10);
+    context.fill();
+    context.fillStyle = themeColor("--surface");
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.fillText(text, middle, y + 10.5);
+    return { from: middle - half, to: middle + half };
+}
+
+/** Lines and labels of bytes. @param {CanvasRenderingContext2D} context @param {View} view @param {number} low @param {number} high @param {{width: number, height: number}} size @param {boolean} lines */
+function drawBytes(context, view, low, high, { width, height }, lines) {
+    const room = Math.min(8, Math.max(2, Math.floor(height / 50)));
+    const most = Math.max(high, -low);
+    // The module's axes begin at zero; below it lie the same ticks.
+    const above = view.session.ticks("bytes", 0, most, Math.max(2, Math.round((room * most) / (high - low))));
+    const step = above.length > 1 ? above[1] - above[0] : most;
+    const ticks = [...above.filter((bytes) => bytes <= high), ...above.filter((bytes) => bytes > 0 && -bytes >= low).map((bytes) => -bytes)];
+    const unit = tickUnit(step, most);
+    const decimals = decimalsOf(step / 1024 ** unit, 3);
+    context.textBaseline = "middle";
+    context.textAlign = "right";
+    for (const bytes of ticks) {
+        const y = height * (1 - (bytes - low) / (high - low));
+        context.strokeStyle = themeColor("--line");
+        if (lines) line(context, 0, y, width, y);
+        context.fillStyle = themeColor("--dim");
+        const text = (bytes / 1024 ** unit).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+        context.fillText(text.replace("-", "\u2212"), -10, y);
+    }
+    context.fillStyle = themeColor("--text");
+    context.fillText(BYTE_UNITS[unit], -10, -14);
+}
+
+/** Event numbers below the plot. @param {CanvasRenderingContext2D} context @param {View} view @param {Span} window @param {number} width @param {number} y @param {string} title */
+function drawEvents(context, view, { from, to }, width, y, title) {
+    const ticks = view.session.ticks("decimal", Math.ceil(from), Math.floor(to), Math.min(10, Math.max(2, Math.floor(width / 120))));
+    context.textBaseline = "top";
+    context.textAlign = "center";
+    context.fillStyle = themeColor("--dim");
+    const room = context.measureText(title).width + 14;
+    for (const event of ticks.filter((tick) => tick >= 0)) {
+        const x = ((event - from) / (to - from)) * width;
+        context.strokeStyle = themeColor("--axis");
+        line(context, x, y, x, y + 4);
+        const text = formatCount(event);
+        const half = context.measureText(text).width / 2;
+        if (x + half < width - room) context.fillText(text, x, y + 6);
+    }
+    context.textAlign = "right";
+    context.fillText(title, width, y + 6);
+}
+
+/** What the mouse does to a plot. @param {ReturnType<typeof makeStage>["stage"]} stage @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at @param {Hands} hands */
+function listen(stage, at, hands) {
+    /** @type {{x: number, moved: boolean} | null} */
+    let drag = null;
+    const place = (/** @type {MouseEvent} */ event) => {
+        const box = stage.pixels.getBoundingClientRect();
+        return { x: event.clientX - box.left, y: event.clientY - box.top };
+    };
+    const { room } = stage;
+    room.addEventListener("pointerdown", (event) => {
+        const { x, y } = place(event);
+        if (event.button !== 0 || x < 0 || y < 0 || x >= stage.width || y > stage.height + 60) return;
+        drag = { x, moved: false };
+        room.setPointerCapture(event.pointerId);
+    });
+    room.addEventListener("pointermove", (event) => {
+        const { x, y } = place(event);
+        if (drag && (drag.moved || Math.abs(x - drag.x) > 3)) {
+            hands.pan((drag.x - x) / stage.width);
+            drag = { x, moved: true };
+        } else hands.hover(x >= 0 && x < stage.width ? (at(x, y)?.event ?? null) : null);
+    });
+    room.addEventListener("pointerup", (event) => {
+        const finished = drag;
+        drag = null;
+        const { x, y } = place(event);
+        const found = finished && !finished.moved ? at(x, y) : null;
+        if (found) hands.choose(found.event, found.allocation);
+    });
+    room.addEventListener("pointercancel", () => (drag = null));
+    room.addEventListener("pointerleave", () => !drag && hands.hover(null));
+    room.addEventListener("dblclick", hands.fit);
+    room.addEventListener("wheel", (event) => {
+        event.preventDefault();
+        const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
+        const [along, across] = [event.deltaX * pixels, event.deltaY * pixels];
+        if (event.shiftKey || Math.abs(along) > Math.abs(across)) hands.pan((along || across) / stage.width);
+        else hands.zoom(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), Math.min(1, Math.max(0, place(event).x / stage.width)));
+    }, { passive: false });
+}
+
+/* ---- one recording ---- */
+
+/** Bands below a timeline: what the program noted, else the steps that were found. @param {View} view */
+function makeLane(view) {
+    const rows = view.facts.phase_rows > 0 ? Math.min(LANE_ROWS, view.facts.phase_rows) : askSteps(view).length > 1 ? 1 : 0;
+    const named = view.facts.phase_rows > 0;
+    /** @param {Span} window @param {number} width @param {{x: number, ratio: number}} drawn */
+    const marks = (window, width, drawn) => {
+        if (named)
+            return view.phaseMarks(false, rows).map(({ phase, row, from, to }) => {
+                const name = phaseText(view.session.string(view.c.phase(phase).name));
+                return { row, from: drawn.x + from / drawn.ratio, to: drawn.x + to / drawn.ratio, name };
+            });
+        const x = (/** @type {number} */ event) => ((event - window.from) / (window.to - window.from)) * width;
+        const steps = askSteps(view).map(({ name, from, to }) => ({ row: 0, from: Math.max(0, x(from)), to: Math.min(width, x(to)), name: `step ${name}` }));
+        return steps.filter(({ from, to }) => to - from > 1);
+    };
+    return { rows, height: rows ? rows * LANE_ROW + 4 : 0, marks };
+}
+
+/** @param {Side} side @param {Hands} hands */
+export function createTimeline(side, hands) {
+    const { view, letter } = side;
+    const lane = makeLane(view);
+    const box = make("section", "two-plot");
+    box.dataset.side = letter;
+    const head = make("p", "two-head");
+    const device = view.session.devices[view.device].ordinal;
+    const facts = make("span", "two-dim", [`device ${device}`, formatPlural(view.facts.events, "event"), `peak ${formatBytes(view.facts.peak_bytes)}`].join(" \u00b7 "));
+    const says = make("span", "two-says");
+    head.append(make("b", `letter letter-${letter}`, letter.toUpperCase()), make("b", "two-file", side.file), facts, says);
+    box.append(head);
+    const { stage, measure, begin } = makeStage(letter, box, () => lane.height);
+    stage.pixels.setAttribute("aria-label", `Allocations of ${letter.toUpperCase()} over the run; highest ${formatBytes(view.facts.peak_bytes)}.`);
+    const whole = view.c.whole(0);
+    /** Where the run lies in the plot, in its pixels, and what it shows there. */
+    const drawn = { x: 0, width: 0, from: 0, to: 1 };
+    /** @type {Shown} */
+    let shown = { top: 1, dark: false, color: "site", window: { from: 0, to: 1 }, cursor: null, held: false };
+
+    /** The window may reach beyond the run: what is drawn is the run's part of it, on whole pixels. */
+    const clip = () => {
+        const { from, to } = shown.window;
+        const scale = stage.pixels.width / (to - from);
+        const x0 = Math.max(0, Math.round((whole.from - from) * scale));
+        const x1 = Math.min(stage.pixels.width, Math.round((whole.to - from) * scale));
+        Object.assign(drawn, { x: x0, width: Math.max(0, x1 - x0), from: from + x0 / scale, to: from + x1 / scale });
+    };
+    const xOf = (/** @type {number} */ event) => ((event - shown.window.from) / (shown.window.to - shown.window.from)) * stage.width;
+
+    const drawPixels = () => {
+        const context = context2d(stage.pixels);
+        context.clearRect(0, 0, stage.pixels.width, stage.pixels.height);
+        clip();
+        if (drawn.width === 0) return;
+        const { image } = view.draw({
+            axis: 0, from: drawn.from, to: drawn.to, width: drawn.width, height: stage.pixels.height, bottom_bytes: 0, top_bytes: shown.top,
+            flags: (shown.dark ? DRAW_DARK : 0) | DRAW_RESERVED, color_by: COLORINGS.indexOf(shown.color), capacity_bytes: 0,
+        });
+        context.putImageData(image, drawn.x, 0);
+    };
+    const drawLane = (/** @type {CanvasRenderingContext2D} */ context) => {
+        if (lane.rows === 0 || drawn.width === 0) return;
+        for (const { row, from, to, name } of lane.marks(shown.window, stage.width, { x: drawn.x / stage.ratio, ratio: stage.ratio })) {
+            const y = stage.height + 3 + row * LANE_ROW;
+            context.fillStyle = phaseColor(name, shown.dark);
+            context.fillRect(from, y, Math.max(1, to - from - (to - from > 4 ? 1 : 0)), LANE_ROW - 2);
+            if (to - from < 24) continue;
+            context.fillStyle = themeColor("--text");
+            context.textAlign = "left";
+            context.textBaseline = "middle";
+            context.fillText(cutText(context, name, to - from - 9), from + 4, y + LANE_ROW / 2 - 0.5);
+        }
+    };
+    const drawAxes = () => {
+        const context = begin(stage.axes);
+        drawBytes(context, view, 0, shown.top, stage, false);
+        drawLane(context);
+        context.strokeStyle = themeColor("--axis");
+        line(context, 0, 0, 0, stage.height);
+        line(context, 0, stage.height, stage.width, stage.height);
+        drawEvents(context, view, shown.window, stage.width, stage.height + lane.height, "event");
+    };
+    /** Peak and compared moment, then the cursor, which may lie over them. */
+    const drawOverlay = () => {
+        const context = begin(stage.overlay);
+        const { peak_event, peak_bytes } = view.facts;
+        const marks = [{ event: peak_event, text: `Peak ${formatBytes(peak_bytes)}` }];
+        if (side.moment !== peak_event) marks.push({ event: side.moment, text: `Compared ${formatBytes(view.c.live_at(side.moment))}` });
+        let taken = { from: Infinity, to: -Infinity };
+        for (const { event, text } of marks) {
+            const x = xOf(event + 0.5);
+            if (x < 0 || x > stage.width) continue;
+            context.strokeStyle = themeColor("--dim");
+            context.setLineDash([3, 3]);
+            line(context, x, 0, x, stage.height);
+            context.setLineDash([]);
+            const half = context.measureText(text).width / 2 + 9;
+            if (x + half > taken.from && x - half < taken.to) continue;
+            taken = pill(context, text, x, -22, stage.width, themeColor("--text"));
+        }
+        if (shown.cursor === null) return;
+        const x = xOf(shown.cursor + 0.5);
+        if (x < 0 || x > stage.width) return;
+        const color = themeColor(`--mark-${letter}`);
+        context.strokeStyle = color;
+        context.lineWidth = shown.held ? 2 : 1;
+        line(context, x, 0, x, stage.height + lane.height);
+        pill(context, formatBytes(view.c.live_at(eventOf(shown.cursor))), x, 4, stage.width, color);
+    };
+    /** The event whose state a place along the axis shows. @param {number} place */
+    const eventOf = (place) => Math.min(view.facts.events - 1, Math.max(-1, Math.floor(place)));
+    /** @param {number} x @param {number} y CSS pixels of the plot */
+    const at = (x, y) => {
+        const column = Math.floor(x * stage.ratio) - drawn.x;
+        const row = Math.floor(y * stage.ratio);
+        if (column < 0 || column >= drawn.width) return null;
+        if (row < 0 || row >= stage.pixels.height) return { event: view.c.event_of_x(column), allocation: null };
+        const { life, event } = view.pick(column, row);
+        return { event, allocation: life };
+    };
+    listen(stage, at, hands);
+    return {
+        box,
+        at,
+        measure,
+        eventOf,
+        /** @param {Shown} next @param {boolean} pixels whether more than the cursor is another */
+        draw(next, pixels) {
+            shown = next;
+            if (pixels) {
+                measure();
+                drawPixels();
+                drawAxes();
+            }
+            drawOverlay();
+            const cursor = shown.cursor === null ? null : eventOf(shown.cursor);
+            setText(says, cursor === null ? "" : cursor < 0 ? "before the first event" : `event ${formatCount(cursor)}`);
+        },
+    };
+}
+
+/* ---- the difference ---- */
+
+/** @param {View} a @param {View} b @param {Hands} hands */
+export function createDifference(a, b, hands) {
+    const box = make("section", "two-plot");
+    const head = make("p", "two-head");
+    head.append(make("b", "two-file", "B \u2212 A"), make("span", "two-dim", "highest total of B less that of A, column by column"));
+    box.append(head);
+    const { stage, measure, begin } = makeStage("difference", box, () => 0);
+    /** @type {Span} */
+    let shown = { from: 0, to: 1 };
+    let columns = new Float64Array(0);
+    /** @param {number} x */
+    const at = (x) => ({ event: shown.from + (x / stage.width) * (shown.to - shown.from) - 0.5, allocation: null });
+    listen(stage, at, hands);
+
+    const drawCurve = () => {
+        const context = context2d(stage.pixels);
+        context.setTransform(1, 0, 0, 1, 0, 0);
+        context.clearRect(0, 0, stage.pixels.width, stage.pixels.height);
+        let [low, high] = [0, 0];
+        for (const value of columns) {
+            if (value < low) low = value;
+            if (value > high) high = value;
+        }
+        const margin = (high - low) * 0.06 || 1;
+        const [bottom, top] = [low < 0 ? low - margin : 0, high > 0 || low === 0 ? high + margin : 0];
+        const y = (/** @type {number} */ bytes) => stage.pixels.height * (1 - (bytes - bottom) / (top - bottom));
+        for (const sign of [1, -1]) {
+            context.fillStyle = themeColor(sign > 0 ? "--more" : "--less");
+            columns.forEach((value, x) => {
+                if (value * sign > 0) context.fillRect(x, Math.min(y(0), y(value)), 1, Math.max(1, Math.abs(y(value) - y(0))));
+            });
+        }
+        return { bottom, top };
+    };
+    return {
+        box,
+        measure,
+        /** @param {Span} window of A's events @param {import("./two_axes.js").Anchor[]} anchors @param {boolean} kept @param {number | null} cursor @param {boolean} pixels */
+        draw(window, anchors, kept, cursor, pixels) {
+            shown = window;
+            if (pixels) {
+                measure();
+                columns = differenceOf(a, b, anchors, window, stage.pixels.width, kept);
+                const { bottom, top } = drawCurve();
+                const context = begin(stage.axes);
+                drawBytes(context, a, bottom, top, stage, true);
+                context.strokeStyle = themeColor("--axis");
+                line(context, 0, 0, 0, stage.height);
+                const zero = stage.height * (1 - (0 - bottom) / (top - bottom));
+                line(context, 0, zero, stage.width, zero);
+                drawEvents(context, a, window, stage.width, stage.height, "event of A");
+            }
+            const context = begin(stage.overlay);
+            const x = cursor === null ? -1 : ((cursor + 0.5 - window.from) / (window.to - window.from)) * stage.width;
+            if (x < 0 || x > stage.width) return;
+            context.strokeStyle = themeColor("--cross");
+            line(context, x, 0, x, stage.height);
+            const value = columns[Math.min(columns.length - 1, Math.floor(x * stage.ratio))];
+            const text = Number.isNaN(value) ? "one of them does not run here" : value === 0 ? "the same" : `${value > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(value))}`;
+            pill(context, text, x, -22, stage.width, themeColor("--text"));
+        },
+    };
+}
