@@ -12,11 +12,11 @@ static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *t
 }
 
 uint32_t allocation_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
-    const uint32_t *birth = timeline->device->lives.birth + runs->first_life;
+    const uint32_t *birth = timeline->device->lives.birth; /* NULL where nothing was allocated */
     uint32_t low = 0, high = runs->n_lives;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (birth[middle] < moment)
+        if (birth[runs->first_life + middle] < moment)
             low = middle + 1;
         else
             high = middle;

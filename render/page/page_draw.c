@@ -104,8 +104,10 @@ place view_outline(struct page_view *view, u32 allocation) {
 f64 view_x_of_event(struct page_view *view, f64 event) {
     const struct timeline *timeline = view_timeline(view);
     uint32_t moment = event >= timeline->n_moments ? timeline->n_moments
-                      : event < 0                  ? 0
-                                                   : (uint32_t)event + 1;
+                      : event >= 0                 ? (uint32_t)event + 1
+                                                   : 0;
+    if (view->scene.view.width == 0) /* nothing was drawn */
+        return 0;
     return view_x_q8(&view->scene.view, timeline, moment) / 256.0;
 }
 

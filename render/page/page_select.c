@@ -121,7 +121,7 @@ f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
         return -1;
     for (double tried = 0, at = allocation; tried < count; tried++) {
         at += step;
-        at = at < 0 ? count - 1 : at >= count ? 0 : at;
+        at = at < 0 ? count - 1 : !(at < count) ? 0 : at; /* what is no number goes to the first one */
         if (life_is_found(view, (uint32_t)at))
             return at;
     }

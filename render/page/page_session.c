@@ -22,19 +22,37 @@ void session_release(struct page_session *session) {
     struct arena_host host = page_heap();
     arena_release(&session->loading);
     arena_release(&session->arena);
-    if (session->devices != NULL)
+    if (session->stage == SESSION_READY)
         trace_release(&session->trace);
     host.resize(host.context, session, sizeof *session, 0);
 }
 
+/* The protocol is kept here: a call that comes at another time than its own is refused, whatever the page does. */
 place session_reserve(struct page_session *session, u32 nbytes) {
+    if (session->stage > SESSION_RESERVED)
+        return 0;
+    arena_release(&session->loading);
     session->nbytes = nbytes;
     session->bytes = arena_alloc(&session->loading, nbytes);
+    session->stage = session->bytes != NULL ? SESSION_RESERVED : SESSION_NEW;
     return (place)session->bytes;
 }
 
+/* What was needed to read the payload, and is not any more. */
+static void loading_end(struct page_session *session, enum session_stage stage) {
+    arena_release(&session->loading);
+    session->payload = (struct payload){0};
+    session->stage = stage;
+}
+
 i32 session_open(struct page_session *session) {
-    return payload_open(&session->payload, session->bytes, session->nbytes, &session->loading);
+    if (session->stage != SESSION_RESERVED)
+        return PAYLOAD_BAD_VALUE;
+    int32_t error = payload_open(&session->payload, session->bytes, session->nbytes, &session->loading);
+    session->stage = SESSION_OPEN;
+    if (error != PAYLOAD_OK)
+        loading_end(session, SESSION_FAILED);
+    return error;
 }
 
 u32 session_pieces(struct page_session *session) {
@@ -50,18 +68,22 @@ place session_piece(struct page_session *session, u32 index) {
 }
 
 i32 session_unpack(struct page_session *session) {
+    if (session->stage != SESSION_OPEN)
+        return PAYLOAD_BAD_VALUE;
     if (!trace_init(&session->trace, page_heap(), SIZE_MAX))
         return PAYLOAD_NO_MEMORY;
     int32_t error = payload_unpack(&session->payload, &session->trace);
-    arena_release(&session->loading);
-    session->payload.n_pieces = 0;
+    loading_end(session, SESSION_READY);
     if (error == PAYLOAD_OK) {
         session->devices =
             arena_alloc(&session->arena, ((size_t)session->trace.n_devices + 1) * sizeof *session->devices);
         error = session->devices != NULL ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
     }
-    if (error != PAYLOAD_OK)
+    if (error != PAYLOAD_OK) {
         trace_release(&session->trace);
+        session->trace = (struct trace){0};
+        session->stage = SESSION_FAILED;
+    }
     return error;
 }
 

@@ -91,7 +91,11 @@ union page_record { /* the last one that a call has filled */
     double number;
 };
 
+/* How far a recording has come. */
+enum session_stage { SESSION_NEW, SESSION_RESERVED, SESSION_OPEN, SESSION_READY, SESSION_FAILED };
+
 struct page_session {
+    enum session_stage stage;
     struct arena loading; /* the payload while it is read */
     uint8_t *bytes;
     uint32_t nbytes;

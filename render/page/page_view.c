@@ -30,8 +30,8 @@ static void view_show(struct page_view *view, uint32_t index) {
     scene_init(&view->scene, view_timeline(view), page_heap());
 }
 
-place view_new(u32 session_place, u32 device) {
-    struct page_session *session = (struct page_session *)(place)session_place;
+place view_new(place session_place, u32 device) {
+    struct page_session *session = (struct page_session *)session_place;
     struct arena_host host = page_heap();
     if (session_device_built(session, device) == NULL)
         return 0;
@@ -254,8 +254,9 @@ u32 view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
     const struct phases *phases = &view_now(view)->phases;
     const struct view *window = &view->scene.view;
     double painted[PHASE_OPEN_MAX] = {0},
-           scale = (double)window->width / (double)(window->to_q16 - window->from_q16);
-    const struct phase_span *spans = phase_spans(view, window->axis);
+           scale = (double)window->width /
+                   (double)(window->to_q16 - window->from_q16); /* nothing drawn: no number */
+    const struct phase_span *spans = window->width == 0 ? NULL : phase_spans(view, window->axis);
     uint32_t count = 0;
     /* They start in order: from the first one behind the window on, none is seen. */
     for (uint32_t i = 0; spans != NULL && i < phases->count && spans[i].start < window->to_q16; i++) {

@@ -312,21 +312,23 @@ static bool pieces_deflate(struct payload *payload, struct arena *arena) {
     return true;
 }
 
-/* Inflates what may be broken. The checksum of a piece is not looked at: a fuzzer cannot mend it, and would never come
- * behind it. */
+bool examine_inflate(const uint8_t *packed, size_t packed_nbytes, uint8_t *target, size_t raw_nbytes) {
+    z_stream stream = {0};
+    if (packed_nbytes < 2 || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+        return false;
+    stream.next_in = packed + 2;
+    stream.avail_in = (uInt)packed_nbytes - 2;
+    stream.next_out = target;
+    stream.avail_out = (uInt)raw_nbytes;
+    const int status = inflate(&stream, Z_FINISH);
+    (void)inflateEnd(&stream);
+    return status == Z_STREAM_END && stream.avail_out == 0;
+}
+
 static bool pieces_inflate(const struct payload *payload) {
     for (uint32_t i = 0; i < payload->n_pieces; i++) {
         const struct payload_piece *piece = &payload->pieces[i];
-        z_stream stream = {0};
-        if (piece->packed_nbytes < 2 || inflateInit2(&stream, -MAX_WBITS) != Z_OK)
-            return false;
-        stream.next_in = piece->packed + 2;
-        stream.avail_in = piece->packed_nbytes - 2;
-        stream.next_out = piece->target;
-        stream.avail_out = piece->raw_nbytes;
-        const int status = inflate(&stream, Z_FINISH);
-        (void)inflateEnd(&stream);
-        if (status != Z_STREAM_END || stream.avail_out != 0)
+        if (!examine_inflate(piece->packed, piece->packed_nbytes, piece->target, piece->raw_nbytes))
             return false;
     }
     return true;
@@ -441,6 +443,24 @@ bool examine_read_recipe(struct trace *trace, const uint8_t *bytes, size_t nbyte
     bool done = examine_read(trace, made, made_nbytes, &error);
     free(made);
     return done;
+}
+
+uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes) {
+    struct trace trace;
+    struct payload payload;
+    struct arena arena;
+    uint8_t *made = NULL;
+    arena_init(&arena, fuzz_host, FUZZ_TRACE_NBYTES);
+    if (examine_read_recipe(&trace, bytes, nbytes) && payload_pack(&payload, &trace, &arena) == PAYLOAD_OK &&
+        pieces_deflate(&payload, &arena)) {
+        *made_nbytes = (size_t)payload_nbytes(&payload);
+        made = malloc(*made_nbytes);
+        CHECK(made != NULL);
+        payload_assemble(&payload, made);
+    }
+    arena_release(&arena);
+    trace_release(&trace);
+    return made;
 }
 
 void examine_recording(const uint8_t *bytes, size_t nbytes) {

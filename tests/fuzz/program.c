@@ -1,6 +1,7 @@
 #include "tests/fuzz/program.h"
 
 #include <ftw.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,4 +72,15 @@ void program_run(int n_words, char **words) {
         fail("the exit code is one of the documented ones");
     if (nftw(folder, is_temporary, 16, FTW_PHYS) != 0)
         fail("no temporary file is left");
+}
+
+void program_word(struct program_words *words, const char *word) {
+    if (words->count == PROGRAM_WORDS_MAX)
+        return;
+    words->word[words->count++] = (char *)(uintptr_t)word;
+    words->word[words->count] = NULL;
+}
+
+void program_run_words(struct program_words *words) {
+    program_run(words->count, words->word);
 }

@@ -17,6 +17,17 @@ void program_write(const char *name, const void *bytes, size_t nbytes);
  * left. */
 void program_run(int n_words, char **words);
 
+/* A command line that grows; what is beyond the most words is left out. The words must outlive it. */
+enum { PROGRAM_WORDS_MAX = 40 };
+struct program_words {
+    int count;
+    char *word[PROGRAM_WORDS_MAX + 1];
+};
+void program_word(struct program_words *words, const char *word);
+
+/* program_run of what was collected. */
+void program_run_words(struct program_words *words);
+
 /* Removes everything in the folder. */
 void program_leave(void);
 

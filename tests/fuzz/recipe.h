@@ -14,6 +14,9 @@
 /* Returns a pickle of `*made_nbytes` bytes, to be freed. */
 uint8_t *recipe_make(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
 
+/* The same as a profiler's trace: JSON with calls, samples of memory, and numbers that are none. */
+uint8_t *recipe_make_kineto(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
+
 /* The next number of an input, taken from its front; 0 at its end. */
 uint8_t recipe_u8(const uint8_t **bytes, size_t *nbytes);
 

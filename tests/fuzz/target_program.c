@@ -3,7 +3,8 @@
  *
  *     words, one per line | "%%\n" | text of the files "rules", "config" and "baseline" | "%%\n" | the snapshot "in", or a recipe for it
  *
- * A snapshot that begins with the byte 1 is made by the recipe behind it; "dumps/rank0.pickle" is the same. Nothing outside
+ * A snapshot that begins with the byte 1 or 2 is made by the recipe behind it, a pickle or a profiler's trace;
+ * "dumps/rank0.pickle" is the same. Nothing outside
  * of the folder can be named: words lose what a path would need for that.
  */
 #include "tests/fuzz/program.h"
@@ -59,6 +60,8 @@ static void snapshot_write(struct part part) {
     uint8_t *made = NULL;
     if (part.nbytes != 0 && part.at[0] == 1)
         part.at = made = recipe_make(part.at + 1, part.nbytes - 1, &part.nbytes);
+    else if (part.nbytes != 0 && part.at[0] == 2)
+        part.at = made = recipe_make_kineto(part.at + 1, part.nbytes - 1, &part.nbytes);
     program_write("in", part.at, part.nbytes);
     program_folder("dumps");
     program_write("dumps/rank0.pickle", part.at, part.nbytes);
