@@ -1,5 +1,7 @@
 #include "analysis/fragmentation.h"
 
+#include "analysis/pool_use.h"
+
 const char *const gap_cause_name[GAP_CAUSES] = {[GAP_ROUNDING] = "rounding",
                                                 [GAP_UNSPLIT] = "unsplit_tails",
                                                 [GAP_EMPTY_SEGMENTS] = "empty_segments",
@@ -51,14 +53,9 @@ static void block_count(struct finding *finding, const struct held_block *block)
     found->exact &= !block->guessed;
 }
 
-static bool is_private(const struct device_trace *device, uint16_t pool) {
-    const struct pool_id *id = &device->pools[pool];
-    return pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0);
-}
-
 static enum gap_cause cause_of_hole(const struct finding *finding, const struct held_segment *segment,
                                     uint32_t index) {
-    if (is_private(finding->device, segment->pool))
+    if (pool_is_private(finding->device, segment->pool))
         return GAP_PRIVATE;
     if (segment->n_blocks == 1)
         return GAP_EMPTY_SEGMENTS;
@@ -120,10 +117,8 @@ static void rest_count(struct fragmentation *found) {
     cause_add(found, GAP_CONTRADICTION, rest);
 }
 
-bool fragmentation_find(struct fragmentation *found, const struct timeline *timeline,
-                        const struct segments *segments, const struct replay *replay, uint32_t moment,
-                        struct arena *arena) {
-    struct held held;
+void fragmentation_of(struct fragmentation *found, const struct timeline *timeline, const struct held *held,
+                      const struct replay *replay, uint32_t moment) {
     struct allocator_settings settings;
     bool known;
     *found = (struct fragmentation){.moment = moment,
@@ -132,13 +127,20 @@ bool fragmentation_find(struct fragmentation *found, const struct timeline *time
                                     .exact = extra_of(replay) == NULL || moment >= replay->guessed_until};
     found->gap_bytes = (int64_t)(found->reserved_bytes - found->live_bytes);
     settings = replay != NULL ? replay->settings : replay_settings(timeline->trace, timeline->device, &known);
+    struct finding finding = {
+        .found = found, .held = held, .device = timeline->device, .settings = &settings};
+    for (uint32_t i = 0; i < held->n_segments; i++)
+        segment_count(&finding, &held->segment[i]);
+    found->n_segments = held->n_segments;
+    rest_count(found);
+}
+
+bool fragmentation_find(struct fragmentation *found, const struct timeline *timeline,
+                        const struct segments *segments, const struct replay *replay, uint32_t moment,
+                        struct arena *arena) {
+    struct held held;
     if (!fragmentation_state(&held, timeline, segments, replay, moment, arena))
         return false;
-    struct finding finding = {
-        .found = found, .held = &held, .device = timeline->device, .settings = &settings};
-    for (uint32_t i = 0; i < held.n_segments; i++)
-        segment_count(&finding, &held.segment[i]);
-    found->n_segments = held.n_segments;
-    rest_count(found);
+    fragmentation_of(found, timeline, &held, replay, moment);
     return true;
 }

@@ -57,6 +57,10 @@ bool fragmentation_find(struct fragmentation *fragmentation, const struct timeli
                         const struct segments *segments, const struct replay *replay, uint32_t moment,
                         struct arena *arena);
 
+/* The same of a state that is there already: `held` is that of the moment (fragmentation_state). O(blocks). */
+void fragmentation_of(struct fragmentation *found, const struct timeline *timeline, const struct held *held,
+                      const struct replay *replay, uint32_t moment);
+
 /* The segments and blocks at a moment, with sizes as the replay tells them, where it does. False: no memory. */
 bool fragmentation_state(struct held *held, const struct timeline *timeline, const struct segments *segments,
                          const struct replay *replay, uint32_t moment, struct arena *arena);

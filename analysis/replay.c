@@ -634,26 +634,12 @@ static void grade(struct replayer *replayer) {
 
 /* ---- recordings that cannot be replayed ---- */
 
-static bool has_addresses(const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->address[i] != 0)
-            return true;
-    return false;
-}
-
 /* NULL: it can be. */
 static const char *refusal(const struct trace *trace, const struct device_trace *device) {
-    if (trace->kind != TRACE_SNAPSHOT)
-        return "a profiler's recording tells neither segments nor where allocations lie";
-    if (device->lives.merged != NULL)
-        return "the allocations of this page were merged to keep it small, and their addresses are gone";
-    if (device->lives.count == device->lives.preexisting)
+    const char *reason = segments_refusal(trace, device);
+    if (reason == NULL && device->lives.count == device->lives.preexisting)
         return "no allocation was recorded, so there is nothing to replay";
-    if (!has_addresses(&device->lives))
-        return "the recording holds no addresses";
-    if (device->n_segments == 0 && device->n_segment_events == 0)
-        return "the recording holds no segments";
-    return NULL;
+    return reason;
 }
 
 static bool columns_init(struct replayer *replayer) {

@@ -5,6 +5,27 @@
 
 #define MIB (UINT64_C(1) << 20)
 
+/* ---- recordings that tell nothing ---- */
+
+static bool has_addresses(const struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (lives->address[i] != 0)
+            return true;
+    return false;
+}
+
+const char *segments_refusal(const struct trace *trace, const struct device_trace *device) {
+    if (trace->kind != TRACE_SNAPSHOT)
+        return "a profiler's recording tells neither segments nor where allocations lie";
+    if (device->lives.merged != NULL)
+        return "the allocations of this page were merged to keep it small, and their addresses are gone";
+    if (device->n_segments == 0 && device->n_segment_events == 0)
+        return "the recording holds no segments";
+    if (device->lives.count != 0 && !has_addresses(&device->lives))
+        return "the recording holds no addresses";
+    return NULL;
+}
+
 /* ---- pieces: from the end back to the beginning ---- */
 
 struct walk {

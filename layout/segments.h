@@ -33,6 +33,10 @@ struct segments {
     uint64_t contradicted_bytes; /* of events that the final segments contradict */
 };
 
+/* Why nothing can be said of what lies where in a device's memory, a sentence without its full stop; NULL: something can.
+ * O(lives). */
+const char *segments_refusal(const struct trace *trace, const struct device_trace *device);
+
 /* O(n log n) for n segments, segment events and, where private or expandable pools are to be told apart, lives. False:
  * no memory. */
 bool segments_init(struct segments *segments, const struct device_trace *device, struct arena *arena);

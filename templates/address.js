@@ -2,7 +2,7 @@
 import { filterOfText, filterWords, setFilter } from "./filter.js";
 import { askFindings, GROUPINGS, WHATS } from "./questions.js";
 import {
-    change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, meta, session, setAxis, setBytes, setWindow,
+    change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
     state, THEMES, view, VIEWINGS, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
@@ -64,6 +64,7 @@ export function hashOfState() {
     if (state.compareB) hash.set("b", state.compareB);
     if (state.compareBy !== "site") hash.set("by", state.compareBy);
     if (state.compareWhat !== "peak") hash.set("what", state.compareWhat);
+    if (state.mapOpen) hash.set("map", state.mapOrder);
     if (state.internals) hash.set("internals", "1");
     if (state.theme !== meta.theme) hash.set("theme", state.theme);
     return `#${hash}`;
@@ -155,6 +156,8 @@ export function readHash(text) {
         theme: THEMES.includes(theme) ? theme : "auto",
         colorBy: COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring(),
         viewBy: VIEWINGS.includes(hash.get("view") ?? "") ? String(hash.get("view")) : "age",
+        mapOpen: hash.has("map"),
+        mapOrder: MAP_ORDERS.includes(hash.get("map") ?? "") ? String(hash.get("map")) : "size",
         internals: hash.get("internals") === "1",
         rangeOf: of === "freed" || of === "peak" ? of : "born",
         groupBy: GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",

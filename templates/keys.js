@@ -1,6 +1,7 @@
 // What keys do.
 import { plot } from "./canvas.js";
 import { ui } from "./header.js";
+import { toggleMap } from "./map_view.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey } from "./side.js";
 import {
@@ -58,6 +59,7 @@ const keyActions = {
     2: () => openTab(1),
     3: () => openTab(2),
     4: () => openTab(3),
+    g: toggleMap,
     m: markMoment,
     "[": () => history.back(),
     "]": () => history.forward(),

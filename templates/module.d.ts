@@ -56,6 +56,26 @@ interface record_segment { address_high: number; address_low: number; bytes: num
 first_block: number; blocks: number; }
 interface record_block { address_high: number; address_low: number; bytes: number; requested_bytes: number; state: number; allocation: number;
 guessed: number; }
+interface record_map { height: number; segments: number; blocks: number; groups: number; parts: number; outside: number; outside_bytes: number;
+row_bytes: number; }
+interface record_map_group { y: number; first_part: number; parts: number; segments: number; holes: number; bytes: number; free_bytes: number;
+pool: number; stream: number; small: number; }
+interface record_map_part { segment: number; x: number; width: number; y: number; from: number; segment_bytes: number; }
+interface record_map_cell { segment: number; block: number; allocation: number; address_high: number; address_low: number; bytes: number;
+state: number; guessed: number; segment_bytes: number; segment_birth: number; segment_stack: number; pool: number; stream: number;
+expandable: number; }
+interface record_map_place { x: number; end: number; y: number; }
+interface record_map_label { x: number; end: number; y: number; bytes: number; }
+interface record_replayed { grade: number; allocations: number; allocations_exact: number; driver_events: number;
+driver_events_exact: number; reserved_max_error_bytes: number; }
+interface record_gap { reserved_bytes: number; live_bytes: number; gap_bytes: number; rounding: number; unsplit_tails: number;
+empty_segments: number; holes: number; expandable_tails: number; private_pools: number; contradictions: number; exact: number;
+largest_hole_bytes: number; segments: number; pinned: number; pinned_free_bytes: number; pools: number;
+}
+interface record_pinned { address_high: number; address_low: number; bytes: number; free_bytes: number; blocks: number; allocation: number;
+}
+interface record_pool_use { pool: number; is_private: number; segments: number; allocations: number; live_bytes: number;
+reserved_bytes: number; free_bytes: number; }
 interface record_judged { turns: number; steps: number; phases: number; growth: number; findings: number; }
 interface record_step { from: number; to: number;
 peak_event: number; begin_bytes: number; peak_bytes: number; end_bytes: number; name: number; }
@@ -147,6 +167,25 @@ oom_state(index: number): record_oom_state;
 blocks(event: number): record_held;
 segment(index: number): record_segment;
 block(index: number): record_block;
+map_refusal(): record_text;
+replay(): number;
+replayed(): record_replayed;
+replay_reason(): record_text;
+map(event: number, order: number, width: number, room: number, ratio_q8: number): record_map;
+map_draw(scroll: number, height: number, flags: number, color_by: number): number;
+map_group(index: number): record_map_group;
+map_part_from(y: number): number;
+map_part(index: number): record_map_part;
+map_pick(x: number, y: number): record_map_cell;
+map_cell(block: number): record_map_cell;
+map_block_of(allocation: number): number;
+map_place(block: number, nth: number): record_map_place;
+map_labels(scroll: number, height: number, least: number): number;
+map_label_rows(): number;
+map_next_hole(block: number): number;
+gap(event: number): record_gap;
+pinned(index: number): record_pinned;
+pool_use(index: number): record_pool_use;
 judged(): record_judged;
 step(index: number): record_step;
 steps_from(): record_text;

@@ -3,6 +3,7 @@ import { areaTotals, showsAreas } from "./areas.js";
 import { GUTTER, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
+import { mapLife } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { eventOfAxis, kept, momentText, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
@@ -165,6 +166,8 @@ export function drawOverlay() {
     drawHeldMoment(context);
     drawMarks(context);
     if (state.selected !== null) outlineLife(context, state.selected, themeColor("--accent"));
+    const mapped = mapLife();
+    if (mapped !== null && mapped !== state.selected) outlineLife(context, mapped, themeColor("--text"));
     plot.hover = state.pointer ? pickAt(state.pointer.x, state.pointer.y) : null;
     if (plot.hover && state.pointer) {
         if (plot.hover.life !== null && plot.hover.life !== state.selected)

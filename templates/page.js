@@ -7,6 +7,7 @@ import { goToOom, pressKey } from "./keys.js";
 import { startLane } from "./lane.js";
 import { drawLegend } from "./legend.js";
 import { loadPage, nextTurn } from "./load.js";
+import { drawMap, map, startMap } from "./map_view.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
 import { drawDetail, panel, startPanel } from "./panel.js";
@@ -18,7 +19,7 @@ import { goToMatch, setSearch } from "./search.js";
 import { View } from "./session.js";
 import { drawSide, startSide } from "./side.js";
 import {
-    change, DETAIL, eventOfAxis, EVERYTHING, fitWindow, flush, goToEvent, HEADER, invalidate, LEGEND, LIST, meta,
+    change, DETAIL, eventOfAxis, EVERYTHING, fitWindow, flush, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
     MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, startState, state, THEMES, TIMELINE, view,
     VIEWINGS,
 } from "./state.js";
@@ -31,6 +32,7 @@ function draw(parts) {
     // What can change the room that is left for the timeline comes before it.
     if (parts & HEADER) drawHeader();
     if (parts & LEGEND) drawLegend();
+    map.box.hidden = !state.mapOpen;
     if (parts & (TIMELINE | HEADER | LEGEND)) layoutPlot();
     if (parts & TIMELINE) {
         drawTimeline();
@@ -43,6 +45,7 @@ function draw(parts) {
         placeBrush();
     }
     if (parts & (OVERLAY | TIMELINE)) drawOverlay();
+    if (parts & (MAP | TIMELINE | OVERLAY)) drawMap(!(parts & (MAP | TIMELINE)));
     if (parts & DETAIL) drawDetail();
     if (parts & LIST) drawSide();
 }
@@ -146,6 +149,7 @@ async function start() {
     readHash(location.hash || String(meta.view ?? ""));
     startPlot();
     startMinimap();
+    startMap();
     startPanel();
     startSide();
     startLane();

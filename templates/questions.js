@@ -100,6 +100,9 @@ const SEGMENT_EXPANDABLE = 1;
 /** What the allocator holds after an event. @param {View} view @param {number | "peak"} at */
 export function askBlocks(view, at) {
     const { from } = extentOf(view, { at });
+    const refusal = view.sentence("map_refusal");
+    if (refusal) throw new Error(`Nothing can be said of blocks: ${refusal}.`);
+    view.c.replay();
     const held = view.c.blocks(from);
     const segments = Array.from({ length: held.segments }, (_, i) => {
         const segment = view.c.segment(i);

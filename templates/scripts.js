@@ -5,13 +5,14 @@ import { poolText } from "./describe.js";
 import { emptyFilter, setFilter } from "./filter.js";
 import { ui } from "./header.js";
 import { lane } from "./lane.js";
+import { map } from "./map_view.js";
 import { pickAt, rangeEvents } from "./overlay.js";
 import { insidePlot } from "./pointer.js";
 import { askBlocks, askDifferences, askFindings, askSums, askTree, listSums, treeObject } from "./questions.js";
 import { search, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
-    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, select, session, setAxis, setWindow, state, view,
+    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, select, session, setAxis, setWindow, state, view,
 } from "./state.js";
 
 /* ---- for scripts ---- */
@@ -66,6 +67,7 @@ function currentView() {
         search: state.search,
         selected: state.selected,
         filter: { ...state.filter },
+        map: state.mapOpen ? state.mapOrder : null,
         range: state.range ? { from: rangeEvents(state.range).first, to: rangeEvents(state.range).end } : null,
     };
 }
@@ -88,6 +90,10 @@ async function changeView(wanted) {
     }
     if (wanted.filter !== undefined) setFilter({ ...emptyFilter(), ...wanted.filter });
     if (wanted.range !== undefined) change({ range: wanted.range && { from: axisOfEvent(wanted.range.from), to: axisOfEvent(wanted.range.to) } });
+    if (wanted.map !== undefined) {
+        if (wanted.map !== null && !MAP_ORDERS.includes(wanted.map)) throw new RangeError(`There is no order "${wanted.map}".`);
+        change({ mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
+    }
     if (wanted.search !== undefined) setSearch(wanted.search);
     if (wanted.selected !== undefined) {
         if (wanted.selected !== null && !(wanted.selected >= 0 && wanted.selected < view.facts.allocations))
@@ -174,6 +180,7 @@ export function makeApi(ready) {
                 memoryBytes: session.module.memory.buffer.byteLength,
                 kept: kept.active ? kept.allocations : view.facts.allocations,
                 draws: plot.draws,
+                mapMs: map.frameMs.slice(),
             };
         },
     };

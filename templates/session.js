@@ -198,6 +198,12 @@ export class View {
         this.facts = this.c.facts();
     }
 
+    /** What the module says in words, "" where it has nothing to say. @param {"map_refusal" | "replay_reason"} name */
+    sentence(name) {
+        const call = /** @type {(handle: number) => number} */ (this.module[`view_${name}`]);
+        return call(this.handle) === 0 ? "" : this.session.decode(this.c[name]());
+    }
+
     sitesOfStacks() {
         this.sites ??= Uint32Array.from({ length: this.session.facts.stacks }, (_, i) => this.c.stack_site(i));
         return this.sites;

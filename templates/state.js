@@ -21,11 +21,15 @@ export const HEADER = 32;
 
 export const LEGEND = 64;
 
-export const EVERYTHING = 127;
+export const MAP = 128;
+
+export const EVERYTHING = 255;
 
 export const VIEWINGS = ["age", "category", "stream", "pool"];
 
 export const COLORINGS = ["site", "size", "age", "stream", "pool", "category", "each"];
+
+export const MAP_ORDERS = ["size", "address", "free", "age"];
 
 export const THEMES = ["auto", "light", "dark"];
 
@@ -80,6 +84,9 @@ export const state = {
     compareB: "",
     compareBy: "site",
     compareWhat: "peak",
+    /** The map below the timeline is open, its segments in an order of MAP_ORDERS. */
+    mapOpen: false,
+    mapOrder: "size",
     /** Internal phases are shown in the lane. */
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
@@ -98,23 +105,25 @@ const SHOWN_BY = {
     to: TIMELINE | OVERLAY,
     bottom: TIMELINE | OVERLAY,
     top: TIMELINE | OVERLAY,
-    colorBy: TIMELINE | LIST | DETAIL | LEGEND | HEADER,
+    colorBy: TIMELINE | LIST | DETAIL | LEGEND | HEADER | MAP,
     groupBy: LIST | HEADER,
     viewBy: TIMELINE | OVERLAY | HEADER,
     theme: EVERYTHING,
-    search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER,
-    selected: TIMELINE | OVERLAY | LIST | DETAIL,
-    focus: TIMELINE | OVERLAY | LIST | DETAIL,
-    moment: OVERLAY | LIST | DETAIL,
+    search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MAP,
+    selected: TIMELINE | OVERLAY | LIST | DETAIL | MAP,
+    focus: TIMELINE | OVERLAY | LIST | DETAIL | MAP,
+    moment: OVERLAY | LIST | DETAIL | MAP,
     rangeOf: LIST,
     filter: HEADER,
-    filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP,
+    filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP | MAP,
     tab: LIST | OVERLAY,
     treeDirection: LIST,
     compareA: LIST | OVERLAY,
     compareB: LIST | OVERLAY,
     compareBy: LIST,
     compareWhat: LIST,
+    mapOpen: EVERYTHING,
+    mapOrder: MAP,
     internals: TIMELINE | OVERLAY | MINIMAP,
     range: OVERLAY | LIST,
 };

@@ -39,6 +39,8 @@ interface PageView {
     filter: PageFilter;
     /** Selected events [from, to). */
     range: { from: number; to: number } | null;
+    /** Order of the map's segments; null: it is folded away. */
+    map: string | null;
 }
 
 /** What torch.fx noted with a frame of generated code. */
@@ -124,7 +126,7 @@ interface PageApi {
     tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" }): PageTree;
     compare(question: { a: PageAbout; b: PageAbout; by?: string }): { a_bytes: number; b_bytes: number; rows: { name: string; a_bytes: number; b_bytes: number; delta_bytes: number }[] };
     blocks(question?: { at?: number | "peak" }): { segments: object[]; blocks: object[] };
-    stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number; kept: number; draws: number };
+    stats(): { allocations: number; drawn: number; merged: number; frameMs: number[]; memoryBytes: number; kept: number; draws: number; mapMs: number[] };
 }
 
 interface Window {

@@ -45,13 +45,10 @@ place view_request(struct page_view *view) {
     return (place)&view->request;
 }
 
-static struct raster_style style_of(struct page_view *view) {
-    const struct record_request *request = &view->request;
-    uint32_t flags = small_of(request->flags), color_by = small_of(request->color_by);
+struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t color_by) {
     struct raster_style style = {.dark = (flags & DRAW_DARK) != 0,
                                  .reserved = (flags & DRAW_RESERVED) != 0,
                                  .color_by = color_by < COLOR_COUNT ? (enum color_by)color_by : COLOR_BY_SITE,
-                                 .capacity_bytes = bytes_of(request->capacity_bytes),
                                  .lit = (flags & DRAW_FOUND) != 0 ? view->queries[PAGE_SEARCH].selection.keep
                                         : view->is_lit            ? view->lit
                                                                   : NULL};
@@ -72,7 +69,8 @@ place view_draw(struct page_view *view) {
         window.bottom_bytes -= window.bottom_bytes == UINT64_MAX;
         window.top_bytes = window.bottom_bytes + 1;
     }
-    struct raster_style style = style_of(view);
+    struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
+    style.capacity_bytes = bytes_of(request->capacity_bytes);
     if (!picture_reserve(view, (uint64_t)width * height * 4) || !scene_build(&view->scene, &window) ||
         !raster_draw(&view->raster, &view->scene, &style, view->rgba))
         return 0;

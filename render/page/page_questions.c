@@ -114,21 +114,22 @@ place view_node(struct page_view *view, u32 index) {
 
 /* ---- segments and blocks ---- */
 
+bool device_segments(struct page_session *session, struct page_device *device) {
+    if (device->segments.device == NULL &&
+        !segments_init(&device->segments, device->timeline.device, &session->arena))
+        device->segments.device = NULL;
+    return device->segments.device != NULL;
+}
+
 place view_blocks(struct page_view *view, f64 event) {
     struct page_device *device = view_now(view);
-    const struct timeline *timeline = view_timeline(view);
-    uint32_t *alive = NULL, n_alive = 0;
     view->held = (struct held){0};
-    if (device->segments.device == NULL &&
-        !segments_init(&device->segments, timeline->device, &view->session->arena)) {
-        device->segments.device = NULL;
-        return 0;
-    }
-    struct extent extent = {.what = EXTENT_AT, .first = moment_of(view, event), .end = 0};
     arena_release(&view->holding);
-    if (!extent_lives(timeline, extent, NULL, &view->holding, &alive, &n_alive) ||
-        !segments_at(&view->held, &device->segments, extent.first, alive, n_alive,
-                     (struct block_sizes){.extra = NULL}, &view->holding))
+    if (segments_refusal(device->timeline.trace, device->timeline.device) != NULL ||
+        !device_segments(view->session, device) ||
+        !fragmentation_state(&view->held, &device->timeline, &device->segments,
+                             device->replayed ? &device->replay : NULL, moment_of(view, event),
+                             &view->holding))
         return 0;
     return FILL(view, held, view->held.n_segments, view->held.n_blocks, view->held.n_outside,
                 (double)view->held.outside_bytes);

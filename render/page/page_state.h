@@ -7,9 +7,12 @@
 #define STRATA_RENDER_PAGE_PAGE_STATE_H
 
 #include "analysis/compare.h"
+#include "analysis/fragmentation.h"
+#include "analysis/pool_use.h"
 #include "analysis/selection.h"
 #include "analysis/verdicts.h"
 #include "layout/groups.h"
+#include "layout/memory_map.h"
 #include "layout/phases.h"
 #include "layout/scene.h"
 #include "layout/segments.h"
@@ -17,6 +20,7 @@
 #include "layout/ticks.h"
 #include "layout/tree.h"
 #include "render/page/page_api.h"
+#include "render/raster/map_raster.h"
 #include "render/raster/raster.h"
 #include "trace/payload.h"
 
@@ -37,6 +41,8 @@ struct page_device {
     struct phases phases;
     struct verdicts verdicts; /* its `timeline` NULL: not asked for yet */
     struct segments segments; /* its `device` NULL: not asked for yet */
+    struct replay replay;     /* where `replayed` */
+    bool replayed;
 };
 
 /* Groups of some allocations, kept until the slot is asked again. */
@@ -48,6 +54,23 @@ struct page_sums {
     uint32_t n_groups;
     uint64_t bytes, count;
 };
+
+/* What the allocator holds at a moment, and its picture. */
+struct page_map {
+    struct arena holding, laying; /* of the state; of the picture */
+    const struct page_device *device;
+    uint32_t moment;
+    bool there, replayed; /* the state is; with the sizes of a replay */
+    struct held held;
+    struct fragmentation gap;
+    struct pool_uses pools;
+    struct memory_map laid; /* its `held` NULL: not laid out */
+    struct record_map_label *labels;
+    uint8_t *rgba; /* in the view's arena */
+    uint32_t label_capacity, rgba_capacity;
+};
+
+void page_map_forget(struct page_map *map);
 
 union page_record { /* the last one that a call has filled */
     struct record_recording recording;
@@ -88,6 +111,15 @@ union page_record { /* the last one that a call has filled */
     struct record_held held;
     struct record_segment segment;
     struct record_block block;
+    struct record_map map;
+    struct record_map_group map_group;
+    struct record_map_part map_part;
+    struct record_map_cell map_cell;
+    struct record_map_place map_place;
+    struct record_replayed replayed;
+    struct record_gap gap;
+    struct record_pinned pinned;
+    struct record_pool_use pool_use;
     double number;
 };
 
@@ -136,6 +168,7 @@ struct page_view {
     uint32_t n_pairs;
     struct tree tree;
     struct held held;
+    struct page_map map;
     char name[4096]; /* of a group, or what a finding says */
     struct record_request request;
     struct page_query queries[PAGE_QUERIES];
@@ -163,6 +196,12 @@ struct page_device *session_device_built(struct page_session *session, uint32_t 
  * NULL: no memory. */
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device);
 const uint8_t *session_categories(struct page_session *session, struct page_device *device);
+
+/* The device's recording replayed, which is done once. NULL: no memory. */
+const struct replay *session_replay(struct page_session *session, struct page_device *device);
+
+/* Makes the device's segments over time unless they are there. False: no memory. */
+bool device_segments(struct page_session *session, struct page_device *device);
 
 static inline struct page_device *view_now(const struct page_view *view) {
     return &view->session->devices[view->index];
@@ -203,6 +242,9 @@ static inline uint64_t bytes_of(double bytes) {
 static inline bool life_is_kept(const struct page_view *view, uint32_t life) {
     return filter_keeps(view->filtered ? view->keep : NULL, life);
 }
+
+/* What a drawing of the view looks like. */
+struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t color_by);
 
 /* Fills the handle's record `kind` and returns its place. */
 #define FILL(handle, kind, ...) \

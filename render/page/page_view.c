@@ -18,6 +18,7 @@ static void view_forget(struct page_view *view) {
     arena_release(&view->planting);
     arena_release(&view->pairing);
     arena_release(&view->holding);
+    page_map_forget(&view->map);
     view->n_groups = view->n_pairs = view->tree.n_nodes = 0;
     view->held = (struct held){0};
 }
@@ -45,6 +46,8 @@ place view_new(place session_place, u32 device) {
     arena_init(&view->planting, host, SIZE_MAX);
     arena_init(&view->pairing, host, SIZE_MAX);
     arena_init(&view->holding, host, SIZE_MAX);
+    arena_init(&view->map.holding, host, SIZE_MAX);
+    arena_init(&view->map.laying, host, SIZE_MAX);
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
         arena_init(&view->sums[slot].arena, host, SIZE_MAX);
     raster_init(&view->raster, host);

@@ -6,6 +6,7 @@
 #include "layout/site.h"
 #include "layout/ticks.h"
 #include "render/raster/lanes.h"
+#include "render/raster/mix.h"
 #include "render/raster/palette.h"
 
 /*
@@ -35,14 +36,6 @@ static const struct theme themes[2] = {
 };
 
 /* ---- colours ---- */
-
-/* `share` of 256 parts of `b`, the rest of `a`. */
-static uint32_t mix(uint32_t a, uint32_t b, uint32_t share) {
-    uint32_t result = 0;
-    for (unsigned shift = 0; shift < 24; shift += 8)
-        result |= (((a >> shift & 255) * (256 - share) + (b >> shift & 255) * share) >> 8) << shift;
-    return result;
-}
 
 static uint64_t spread(uint32_t rgb) {
     return UINT64_C(255) << 48 | (uint64_t)(rgb & 255) << 32 | (uint64_t)(rgb >> 8 & 255) << 16 |
@@ -213,7 +206,7 @@ static void column_fill(struct painter *painter, uint32_t column, uint32_t row, 
                         bool hatched) {
     uint32_t plain = gather(spread(rgb) << 8), other = plain;
     if (hatched)
-        other = gather(spread(mix(rgb, painter->theme->ground, PATTERN_SHARE)) << 8);
+        other = gather(spread(color_mix(rgb, painter->theme->ground, PATTERN_SHARE)) << 8);
     for (uint32_t *pixel = pixel_at(painter, column, row); row < last; row++, pixel -= painter->width)
         *pixel = hatched && hatch_at(column, row, painter->pen) ? other : plain;
 }
@@ -339,8 +332,8 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
  * the recording is paler still. */
 static uint32_t shade(const struct painter *painter, uint32_t rgb, bool odd, bool old) {
     if (odd)
-        rgb = mix(rgb, painter->theme->ground, 26);
-    return old ? mix(rgb, painter->theme->ground, 76) : rgb;
+        rgb = color_mix(rgb, painter->theme->ground, 26);
+    return old ? color_mix(rgb, painter->theme->ground, 76) : rgb;
 }
 
 /* Computed once for each site and shade: the frames' table is small, the lives are many. */
@@ -368,7 +361,7 @@ static uint32_t life_color(struct painter *painter, uint32_t life) {
                        ? site_color(painter, lives->stack[life], odd, old)
                        : key_color(painter, life, odd, old);
     if (!filter_keeps(painter->style->lit, life))
-        rgb = mix(rgb, painter->theme->ground, 205);
+        rgb = color_mix(rgb, painter->theme->ground, 205);
     return rgb;
 }
 
@@ -392,7 +385,7 @@ static void band_column(struct painter *painter, const struct band *band, uint32
 static void band_draw(struct painter *painter, const struct band *band) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     uint64_t size = lives->size[band->life];
-    uint32_t rgb = life_color(painter, band->life), edge = mix(rgb, painter->theme->edge, 120);
+    uint32_t rgb = life_color(painter, band->life), edge = color_mix(rgb, painter->theme->edge, 120);
     uint32_t column = band->start;
     if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
         columns_paint(painter, band->start, band->end, size, rgb);
@@ -543,7 +536,7 @@ static void baseline_mark(struct painter *painter) {
              row++) {
             uint32_t *pixel = pixel_at(painter, column, row);
             if (row / pen % DOT_EVERY == DOT_AT)
-                *pixel = mix(*pixel & 0xFFFFFF, ink, PATTERN_SHARE) | 0xFF000000u;
+                *pixel = color_mix(*pixel & 0xFFFFFF, ink, PATTERN_SHARE) | 0xFF000000u;
         }
     }
 }

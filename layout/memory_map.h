@@ -1,0 +1,84 @@
+/*
+ * What the allocator holds at a moment, as a picture: one row for each segment, addresses along, all to one scale.
+ *
+ *     default pool, stream 0, above 1 MiB      <- a group: what serves the same requests
+ *     |#####|####|     hole     |##|#|         <- a segment: its blocks and holes
+ *     |########|   |
+ *     |##| |# | |##|  |#|                      <- small ones stand side by side
+ *
+ * Where a few expandable segments are all there is, they go on in the next row. Freestanding, integer arithmetic only.
+ */
+#ifndef STRATA_LAYOUT_MEMORY_MAP_H
+#define STRATA_LAYOUT_MEMORY_MAP_H
+
+#include "layout/segments.h"
+
+enum map_order { MAP_BY_SIZE, MAP_BY_ADDRESS, MAP_BY_FREE /* share, falling */, MAP_BY_AGE, MAP_ORDERS };
+
+/* "size", "address", "free", "age" */
+extern const char *const map_order_name[MAP_ORDERS];
+
+/* In pixels. */
+struct map_grid {
+    uint32_t width; /* at least 1 */
+    uint32_t row, row_gap,
+        side_gap;     /* height of a row; what is free below it, and between neighbours in it */
+    uint32_t heading; /* height of a group's heading */
+    uint32_t narrow;  /* segments narrower than this stand side by side */
+    uint32_t room;    /* height that there is: few expandable segments are spread over it */
+};
+
+/* A run of a segment in one row: bytes [from, to) of it. */
+struct map_part {
+    uint32_t segment; /* of the held ones */
+    uint32_t x, width, y;
+    uint64_t from, to;
+};
+
+/* Segments of one pool, stream and size class. */
+struct map_group {
+    uint32_t first_part, n_parts, y; /* y of its heading */
+    uint32_t n_segments, n_holes;
+    uint64_t bytes, free_bytes, live_bytes; /* live: blocks in use or waiting, as large as they are */
+    uint16_t pool, stream;
+    bool small; /* up to 1 MiB */
+};
+
+struct memory_map {
+    const struct held *held;
+    struct map_grid grid;
+    uint32_t n_parts, n_groups, height; /* pixels of all of it */
+    uint64_t row_bytes;                 /* that the width stands for */
+    struct map_part *part; /* group by group, from top to bottom and from left to right; in the arena */
+    struct map_group *group;
+    uint32_t *first_part; /* [held->n_segments] of a segment; its others follow */
+};
+
+/* `held` outlives the map. O(blocks + segments log segments). False: no memory. */
+bool memory_map_make(struct memory_map *map, const struct held *held, enum map_order order,
+                     struct map_grid grid, struct arena *arena);
+
+/* The first part whose row ends below `y`, n_parts: there is none. O(log parts). */
+uint32_t memory_map_part_from(const struct memory_map *map, uint32_t y);
+
+/* The segment and the block under a pixel. False: none. O(parts of the row + log blocks). */
+bool memory_map_pick(const struct memory_map *map, uint32_t x, uint32_t y, uint32_t *segment,
+                     uint32_t *block);
+
+/* Where the nth part of a block lies, in 1/256 pixels along. False: it has no so many. */
+struct map_place {
+    uint32_t x_q8, end_q8, y;
+};
+bool memory_map_place(const struct memory_map *map, uint32_t segment, uint32_t block, uint32_t nth,
+                      struct map_place *place);
+
+/* Where bytes of a part lie, in 1/256 pixels from its left edge. */
+uint32_t map_part_q8(const struct map_part *part, uint64_t at);
+
+/* The first block of a segment that ends behind `address`. */
+uint32_t held_block_from(const struct held *held, const struct held_segment *segment, uint64_t address);
+
+/* The segment that an address lies in, LIFE_NONE: in none. O(log segments). */
+uint32_t held_segment_at(const struct held *held, uint64_t address);
+
+#endif

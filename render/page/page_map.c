@@ -1,0 +1,305 @@
+/* What the allocator holds after an event: as a picture, by causes, by pools. The state is made once for an event and all of
+ * these answer from it. */
+#include "render/page/page_state.h"
+
+/* ---- the replay, which tells how large blocks are ---- */
+
+const struct replay *session_replay(struct page_session *session, struct page_device *device) {
+    const struct timeline *timeline = &device->timeline;
+    if (!device->replayed &&
+        replay_run(&device->replay, timeline->trace, timeline->device, NULL, &session->arena))
+        device->replayed = true;
+    return device->replayed ? &device->replay : NULL;
+}
+
+u32 view_replay(struct page_view *view) {
+    const struct replay *replay = session_replay(view->session, view_now(view));
+    return replay == NULL ? 0 : (u32)replay->grade + 1;
+}
+
+place view_replayed(struct page_view *view) {
+    struct page_device *device = view_now(view);
+    const struct replay *replay = &device->replay;
+    if (!device->replayed)
+        return 0;
+    return FILL(view, replayed, (double)replay->grade, (double)replay->allocations,
+                (double)replay->allocations_exact, (double)replay->driver_events,
+                (double)replay->driver_events_exact, (double)replay->reserved_max_error_bytes);
+}
+
+static place text_of(struct page_view *view, const char *text) {
+    uint32_t nbytes = 0;
+    if (text == NULL)
+        return 0;
+    while (text[nbytes] != '\0')
+        nbytes++;
+    return FILL(view, text, (double)(place)text, nbytes);
+}
+
+place view_map_refusal(struct page_view *view) {
+    const struct timeline *timeline = view_timeline(view);
+    return text_of(view, segments_refusal(timeline->trace, timeline->device));
+}
+
+place view_replay_reason(struct page_view *view) {
+    const struct page_device *device = view_now(view);
+    return text_of(view, device->replayed ? device->replay.reason : NULL);
+}
+
+/* ---- the state ---- */
+
+static bool map_is_of(const struct page_map *map, const struct page_device *device, uint32_t moment) {
+    return map->there && map->moment == moment && map->device == device && map->replayed == device->replayed;
+}
+
+/* The state at a moment, made unless it is there. */
+static bool map_hold(struct page_view *view, uint32_t moment) {
+    struct page_map *map = &view->map;
+    struct page_device *device = view_now(view);
+    if (map_is_of(map, device, moment))
+        return true;
+    map->there = false;
+    map->laid = (struct memory_map){0};
+    arena_release(&map->holding);
+    if (!device_segments(view->session, device) ||
+        !fragmentation_state(&map->held, &device->timeline, &device->segments,
+                             device->replayed ? &device->replay : NULL, moment, &map->holding))
+        return false;
+    fragmentation_of(&map->gap, &device->timeline, &map->held, device->replayed ? &device->replay : NULL,
+                     moment);
+    if (!pool_uses_find(&map->pools, device->timeline.device, &map->held, &map->holding))
+        return false;
+    map->moment = moment;
+    map->device = device;
+    map->replayed = device->replayed;
+    map->there = true;
+    return true;
+}
+
+void page_map_forget(struct page_map *map) {
+    map->there = false;
+    map->laid = (struct memory_map){0};
+    arena_release(&map->holding);
+    arena_release(&map->laying);
+}
+
+/* ---- the picture ---- */
+
+static uint32_t scaled(uint32_t pixels, uint32_t ratio_q8) {
+    uint32_t result = (pixels * ratio_q8 + 128) >> 8;
+    return result == 0 ? 1 : result;
+}
+
+place view_map(struct page_view *view, f64 event, u32 order, u32 width, u32 room, u32 ratio_q8) {
+    struct page_map *map = &view->map;
+    if (width == 0 || width > VIEW_MAX_SIDE || ratio_q8 == 0 || ratio_q8 > 256 * 16 || order >= MAP_ORDERS)
+        return 0;
+    struct map_grid grid = {.width = width,
+                            .row = scaled(14, ratio_q8),
+                            .row_gap = scaled(2, ratio_q8),
+                            .side_gap = scaled(3, ratio_q8),
+                            .heading = scaled(22, ratio_q8),
+                            .narrow = scaled(46, ratio_q8),
+                            .room = room};
+    arena_release(&map->laying);
+    map->labels = NULL;
+    map->label_capacity = 0;
+    map->laid = (struct memory_map){0};
+    if (!map_hold(view, moment_of(view, event)) ||
+        !memory_map_make(&map->laid, &map->held, (enum map_order)order, grid, &map->laying))
+        return 0;
+    return FILL(view, map, map->laid.height, map->held.n_segments, map->held.n_blocks, map->laid.n_groups,
+                map->laid.n_parts, map->held.n_outside, (double)map->held.outside_bytes,
+                (double)map->laid.row_bytes);
+}
+
+place view_map_draw(struct page_view *view, u32 scroll, u32 height, u32 flags, u32 color_by) {
+    struct page_map *map = &view->map;
+    if (map->laid.held == NULL || height == 0 || height > VIEW_MAX_SIDE || scroll > map->laid.height)
+        return 0;
+    struct raster_style style = view_style(view, flags, color_by);
+    struct map_picture picture = {.map = &map->laid,
+                                  .timeline = view_timeline(view),
+                                  .style = &style,
+                                  .keep = view->filtered ? view->keep : NULL,
+                                  .scroll = scroll,
+                                  .height = height};
+    uint64_t nbytes = (uint64_t)map->laid.grid.width * height * 4;
+    if (!ARENA_GROW(&view->arena, map->rgba, map->rgba_capacity, nbytes) ||
+        !map_raster_draw(&view->raster, &picture, map->rgba))
+        return 0;
+    return (place)map->rgba;
+}
+
+place view_map_group(struct page_view *view, u32 index) {
+    const struct memory_map *map = &view->map.laid;
+    if (index >= map->n_groups)
+        return 0;
+    const struct map_group *group = &map->group[index];
+    return FILL(view, map_group, group->y, group->first_part, group->n_parts, group->n_segments,
+                group->n_holes, (double)group->bytes, (double)group->free_bytes, group->pool, group->stream,
+                group->small);
+}
+
+u32 view_map_part_from(struct page_view *view, u32 y) {
+    return view->map.laid.held == NULL ? 0 : memory_map_part_from(&view->map.laid, y);
+}
+
+place view_map_part(struct page_view *view, u32 index) {
+    const struct memory_map *map = &view->map.laid;
+    if (index >= map->n_parts)
+        return 0;
+    const struct map_part *part = &map->part[index];
+    return FILL(view, map_part, part->segment, part->x, part->width, part->y, (double)part->from,
+                (double)map->held->segment[part->segment].size);
+}
+
+/* ---- what is where ---- */
+
+static bool cell_fill(struct page_view *view, uint32_t segment, uint32_t block) {
+    const struct held *held = &view->map.held;
+    const struct held_segment *whole = &held->segment[segment];
+    const struct held_block *part = &held->block[block];
+    view->record.map_cell = (struct record_map_cell){
+        .segment = segment,
+        .block = block,
+        .allocation = part->life == LIFE_NONE ? -1.0 : (double)part->life,
+        .address_high = (double)(part->address >> 32),
+        .address_low = (uint32_t)part->address,
+        .bytes = (double)part->size,
+        .state = part->state,
+        .guessed = part->guessed,
+        .segment_bytes = (double)whole->size,
+        .segment_birth = (double)whole->birth - 1,
+        .segment_stack = whole->stack,
+        .pool = whole->pool,
+        .stream = whole->stream,
+        .expandable = (whole->flags & SEGMENT_EXPANDABLE) != 0,
+    };
+    return true;
+}
+
+place view_map_pick(struct page_view *view, u32 x, u32 y) {
+    uint32_t segment, block;
+    if (view->map.laid.held == NULL || !memory_map_pick(&view->map.laid, x, y, &segment, &block) ||
+        !cell_fill(view, segment, block))
+        return 0;
+    return (place)&view->record;
+}
+
+static uint32_t segment_of_block(const struct held *held, uint32_t block) {
+    return block < held->n_blocks ? held_segment_at(held, held->block[block].address) : LIFE_NONE;
+}
+
+place view_map_cell(struct page_view *view, u32 block) {
+    uint32_t segment = view->map.there ? segment_of_block(&view->map.held, block) : LIFE_NONE;
+    return segment != LIFE_NONE && cell_fill(view, segment, block) ? (place)&view->record : 0;
+}
+
+i32 view_map_block_of(struct page_view *view, u32 allocation) {
+    const struct lives *lives = view_lives(view);
+    const struct held *held = &view->map.held;
+    if (!view->map.there || allocation >= lives->count)
+        return -1;
+    uint32_t segment = held_segment_at(held, lives->address[allocation]);
+    if (segment == LIFE_NONE)
+        return -1;
+    uint32_t block = held_block_from(held, &held->segment[segment], lives->address[allocation]);
+    return block < held->n_blocks && held->block[block].life == allocation ? (i32)block : -1;
+}
+
+place view_map_place(struct page_view *view, u32 block, u32 nth) {
+    const struct memory_map *map = &view->map.laid;
+    struct map_place found;
+    uint32_t segment = map->held == NULL ? LIFE_NONE : segment_of_block(map->held, block);
+    if (segment == LIFE_NONE || !memory_map_place(map, segment, block, nth, &found))
+        return 0;
+    return FILL(view, map_place, found.x_q8 / 256.0, found.end_q8 / 256.0, found.y);
+}
+
+/* Holes that have room for their size, of the rows shown. */
+static uint32_t labels_of_part(struct page_map *map, const struct map_part *part, uint32_t least,
+                               uint32_t count, uint32_t most) {
+    const struct held_segment *segment = &map->held.segment[part->segment];
+    uint32_t at = held_block_from(&map->held, segment, segment->address + part->from);
+    for (; at < segment->first_block + segment->n_blocks && count < most; at++) {
+        const struct held_block *block = &map->held.block[at];
+        uint64_t from = block->address - segment->address;
+        if (from >= part->to)
+            break;
+        uint32_t x = map_part_q8(part, from) >> 8, end = map_part_q8(part, from + block->size) >> 8;
+        if (block->life == LIFE_NONE && end - x >= least)
+            map->labels[count++] =
+                (struct record_map_label){part->x + x, part->x + end, part->y, (double)block->size};
+    }
+    return count;
+}
+
+u32 view_map_labels(struct page_view *view, u32 scroll, u32 height, u32 least) {
+    enum { MOST = 2000 };
+    struct page_map *map = &view->map;
+    uint32_t count = 0;
+    if (map->laid.held == NULL || !ARENA_GROW(&map->laying, map->labels, map->label_capacity, MOST))
+        return 0;
+    for (uint32_t i = memory_map_part_from(&map->laid, scroll); i < map->laid.n_parts; i++) {
+        const struct map_part *part = &map->laid.part[i];
+        if (part->y - scroll >= height && part->y > scroll)
+            break;
+        count = labels_of_part(map, part, least, count, MOST);
+    }
+    return count;
+}
+
+place view_map_label_rows(struct page_view *view) {
+    return (place)view->map.labels;
+}
+
+/* The largest holes: the nth block by falling size is found by looking at all of them. */
+i32 view_map_next_hole(struct page_view *view, i32 block) {
+    const struct held *held = &view->map.held;
+    uint32_t found = LIFE_NONE;
+    if (!view->map.there)
+        return -1;
+    uint64_t below = block < 0 || (uint32_t)block >= held->n_blocks ? UINT64_MAX : held->block[block].size;
+    for (uint32_t i = 0; i < held->n_blocks; i++) {
+        uint64_t size = held->block[i].size;
+        bool later = size < below || (size == below && block >= 0 && i > (uint32_t)block);
+        if (held->block[i].life == LIFE_NONE && later &&
+            (found == LIFE_NONE || size > held->block[found].size))
+            found = i;
+    }
+    return found == LIFE_NONE ? -1 : (i32)found;
+}
+
+/* ---- why, and for whom ---- */
+
+place view_gap(struct page_view *view, f64 event) {
+    const struct page_map *map = &view->map;
+    if (!map_hold(view, moment_of(view, event)))
+        return 0;
+    const struct fragmentation *gap = &map->gap;
+    const int64_t *cause = gap->cause_bytes;
+    return FILL(view, gap, (double)gap->reserved_bytes, (double)gap->live_bytes, (double)gap->gap_bytes,
+                (double)cause[GAP_ROUNDING], (double)cause[GAP_UNSPLIT], (double)cause[GAP_EMPTY_SEGMENTS],
+                (double)cause[GAP_HOLES], (double)cause[GAP_EXPANDABLE_TAIL], (double)cause[GAP_PRIVATE],
+                (double)cause[GAP_CONTRADICTION], gap->exact, (double)gap->largest_hole_bytes,
+                gap->n_segments, gap->n_pinned, (double)gap->pinned_free_bytes, map->pools.count);
+}
+
+place view_pinned(struct page_view *view, u32 index) {
+    const struct fragmentation *gap = &view->map.gap;
+    if (!view->map.there || index >= PINNED_MAX || index >= gap->n_pinned)
+        return 0;
+    const struct pinned_segment *pinned = &gap->pinned[index];
+    return FILL(view, pinned, (double)(pinned->address >> 32), (uint32_t)pinned->address,
+                (double)pinned->size, (double)pinned->free_bytes, pinned->n_blocks, pinned->life);
+}
+
+place view_pool_use(struct page_view *view, u32 index) {
+    const struct pool_uses *pools = &view->map.pools;
+    if (!view->map.there || index >= pools->count)
+        return 0;
+    const struct pool_use *use = &pools->use[index];
+    return FILL(view, pool_use, use->pool, use->is_private, use->n_segments, use->n_allocations,
+                (double)use->live_bytes, (double)use->reserved_bytes, (double)use->free_bytes);
+}

@@ -1,0 +1,157 @@
+#include "render/raster/map_raster.h"
+
+#include "base/bytes.h"
+#include "layout/filter.h"
+#include "render/raster/mix.h"
+
+enum {
+    HATCH_EVERY = 7, /* pixels, as wide as the timeline's */
+    HATCH_WIDE = 2,
+    FADED_SHARE = 205,       /* of 256: what does not match is nearly gone */
+    EDGE_LEAST_Q8 = 4 * 256, /* blocks of this width have an edge */
+    WHOLE = 256
+};
+
+struct map_theme {
+    uint32_t ground, hole, hatch, other;
+};
+
+static const struct map_theme themes[2] = {
+    {.ground = 0xFFFFFF, .hole = 0xF4DFB6, .hatch = 0xC98F35, .other = 0xB9C1CC},
+    {.ground = 0x12161C, .hole = 0x4A3A1C, .hatch = 0xA97622, .other = 0x4A525D},
+};
+
+/* What covers a column of a part so far, in 1/256 of a pixel. */
+struct column {
+    uint32_t red, green, blue, weight;
+    uint32_t free, waiting; /* of the weight */
+    bool edge;
+};
+
+struct map_painter {
+    const struct map_picture *picture;
+    const struct map_theme *theme;
+    uint32_t *site_color; /* [frames.count]; 0: not yet known */
+    struct column *column;
+    uint32_t *pixels, width;
+};
+
+uint32_t map_raster_hole_color(bool dark) {
+    return themes[dark].hole;
+}
+
+static uint32_t color_of(struct map_painter *painter, uint32_t life) {
+    const struct raster_style *style = painter->picture->style;
+    const struct timeline *timeline = painter->picture->timeline;
+    if (style->color_by != COLOR_BY_SITE)
+        return raster_key_color(style->color_by, raster_key(timeline, style, life), style->dark);
+    uint32_t site = timeline->site[timeline->device->lives.stack[life]];
+    if (painter->site_color[site] == 0)
+        painter->site_color[site] = raster_site_color(timeline->trace, site, style->dark) | 0xFF000000u;
+    return painter->site_color[site] & 0xFFFFFFu;
+}
+
+static uint32_t block_color(struct map_painter *painter, const struct held_block *block) {
+    const struct map_picture *picture = painter->picture;
+    if (block->life == LIFE_NONE)
+        return painter->theme->hole;
+    uint32_t rgb =
+        filter_keeps(picture->keep, block->life) ? color_of(painter, block->life) : painter->theme->other;
+    return filter_keeps(picture->style->lit, block->life)
+               ? rgb
+               : color_mix(rgb, painter->theme->ground, FADED_SHARE);
+}
+
+static void column_cover(struct column *column, uint32_t rgb, const struct held_block *block,
+                         uint32_t share) {
+    column->red += (rgb >> 16 & 255) * share;
+    column->green += (rgb >> 8 & 255) * share;
+    column->blue += (rgb & 255) * share;
+    column->weight += share;
+    column->free += block->life == LIFE_NONE ? share : 0;
+    column->waiting += block->state == BLOCK_PENDING_FREE ? share : 0;
+}
+
+/* Covers [from, to) of a part; both in 1/256 px. What is thinner than that counts as one. */
+static void block_cover(struct map_painter *painter, const struct held_block *block, uint32_t from,
+                        uint32_t to) {
+    uint32_t rgb = block_color(painter, block), pen = painter->picture->style->scale;
+    bool edged = to - from >= EDGE_LEAST_Q8 * (pen == 0 ? 1 : pen);
+    for (uint32_t at = from; at < to;) {
+        uint32_t next = (at / WHOLE + 1) * WHOLE;
+        next = next < to ? next : to;
+        column_cover(&painter->column[at / WHOLE], rgb, block, next - at);
+        at = next;
+    }
+    if (edged)
+        painter->column[(to - 1) / WHOLE].edge = true;
+}
+
+static void part_cover(struct map_painter *painter, const struct map_part *part) {
+    const struct held *held = painter->picture->map->held;
+    const struct held_segment *segment = &held->segment[part->segment];
+    uint32_t at = held_block_from(held, segment, segment->address + part->from);
+    for (; at < segment->first_block + segment->n_blocks; at++) {
+        const struct held_block *block = &held->block[at];
+        uint64_t from = block->address - segment->address;
+        if (from >= part->to)
+            break;
+        block_cover(painter, block, map_part_q8(part, from), map_part_q8(part, from + block->size));
+    }
+}
+
+static bool hatched(uint32_t x, uint32_t y, uint32_t pen) {
+    return (x / pen + y / pen) % HATCH_EVERY < HATCH_WIDE;
+}
+
+/* The pixel of a column in a row of the map. */
+static uint32_t pixel_of(const struct map_painter *painter, const struct column *column, uint32_t x,
+                         uint32_t y) {
+    const struct map_theme *theme = painter->theme;
+    uint32_t pen = painter->picture->style->scale == 0 ? 1 : painter->picture->style->scale,
+             weight = column->weight;
+    if (weight == 0)
+        return color_pixel(theme->hole);
+    uint32_t rgb = column->red / weight << 16 | column->green / weight << 8 | column->blue / weight;
+    if (column->free == weight && hatched(x, y, pen))
+        rgb = theme->hatch;
+    else if (column->waiting == weight && hatched(x, y, pen))
+        rgb = color_mix(rgb, theme->ground, 128);
+    return color_pixel(column->edge ? color_mix(rgb, theme->ground, 150) : rgb);
+}
+
+static void part_draw(struct map_painter *painter, const struct map_part *part) {
+    const struct map_picture *picture = painter->picture;
+    uint32_t first = part->y > picture->scroll ? part->y : picture->scroll;
+    uint32_t end = part->y + picture->map->grid.row, bottom = picture->scroll + picture->height;
+    bytes_zero(painter->column, part->width * sizeof *painter->column);
+    part_cover(painter, part);
+    for (uint32_t y = first; y < end && y < bottom; y++) {
+        uint32_t *row = painter->pixels + (size_t)(y - picture->scroll) * painter->width + part->x;
+        for (uint32_t x = 0; x < part->width && part->x + x < painter->width; x++)
+            row[x] = pixel_of(painter, &painter->column[x], part->x + x, y);
+    }
+}
+
+bool map_raster_draw(struct raster *raster, const struct map_picture *picture, uint8_t *rgba) {
+    const struct memory_map *map = picture->map;
+    struct map_painter painter = {.picture = picture,
+                                  .theme = &themes[picture->style->dark],
+                                  .pixels = (uint32_t *)(void *)rgba,
+                                  .width = map->grid.width};
+    size_t n_frames = picture->timeline->trace->frames.count,
+           columns = (map->grid.width + (size_t)1) * sizeof *painter.column;
+    size_t nbytes = columns + n_frames * sizeof *painter.site_color;
+    if (nbytes > UINT32_MAX || !ARENA_GROW(&raster->arena, raster->scratch, raster->scratch_capacity, nbytes))
+        return false;
+    bytes_zero(raster->scratch, nbytes);
+    painter.column = (struct column *)(void *)raster->scratch;
+    painter.site_color = (uint32_t *)(void *)(raster->scratch + columns);
+    uint32_t ground = color_pixel(painter.theme->ground);
+    for (size_t i = 0; i < (size_t)painter.width * picture->height; i++)
+        painter.pixels[i] = ground;
+    for (uint32_t i = memory_map_part_from(map, picture->scroll);
+         i < map->n_parts && map->part[i].y < picture->scroll + picture->height; i++)
+        part_draw(&painter, &map->part[i]);
+    return true;
+}

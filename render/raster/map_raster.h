@@ -1,0 +1,26 @@
+/*
+ * A map of the allocator's memory (layout/memory_map.h) as pixels: blocks in the colours that the timeline has, holes
+ * hatched. Blocks thinner than a pixel share it by their bytes. Freestanding, integer arithmetic only.
+ */
+#ifndef STRATA_RENDER_RASTER_MAP_RASTER_H
+#define STRATA_RENDER_RASTER_MAP_RASTER_H
+
+#include "layout/memory_map.h"
+#include "render/raster/raster.h"
+
+struct map_picture {
+    const struct memory_map *map;
+    const struct timeline *timeline;
+    const struct raster_style *style; /* its colours, what is lit, its scale; the rest says nothing here */
+    const uint64_t *keep;    /* bitmap of the allocations that a filter leaves, others are grey; NULL: all */
+    uint32_t scroll, height; /* rows of pixels [scroll, scroll + height) of the map */
+};
+
+/* Draws into `rgba` (the map's width * height pixels, as raster_draw). O(pixels + blocks of the rows shown). False: no
+ * memory. */
+bool map_raster_draw(struct raster *raster, const struct map_picture *picture, uint8_t *rgba);
+
+/* 0xRRGGBB: of holes, for legends. */
+uint32_t map_raster_hole_color(bool dark);
+
+#endif

@@ -1,0 +1,349 @@
+// The map below the timeline: what the allocator holds after the event at the cursor, else at the marked one, else at
+// the peak: one row for each segment. The module lays it out and draws its pixels; labels and outlines lie above them.
+import { DRAW_DARK, DRAW_FOUND } from "./api.js";
+import { context2d, cutText, GUTTER, plot, sizeCanvas, theme, themeColor } from "./canvas.js";
+import { lifetimeText, poolName, streamText } from "./describe.js";
+import { addressText } from "./questions.js";
+import { search } from "./search.js";
+import { floats } from "./session.js";
+import {
+    change, COLORINGS, heldMoment, invalidate, isDark, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, view,
+} from "./state.js";
+import { cssColor, element, formatBytes, formatPlural, make, press, setText } from "./text.js";
+
+const LABEL_LEAST = 52;
+
+/** Recordings of more events are not replayed unasked: the sizes of a few blocks are then the least they can be. */
+const REPLAYED_EVENTS = 500000;
+
+const HOLE_WIDTH = 3;
+
+export const map = {
+    box: element("map", HTMLElement),
+    about: element("map-about", HTMLParagraphElement),
+    scroll: element("map-scroll", HTMLDivElement),
+    space: element("map-space", HTMLDivElement),
+    picture: element("map-picture", HTMLCanvasElement),
+    marks: element("map-marks", HTMLCanvasElement),
+    tip: element("map-tip", HTMLDivElement),
+    note: element("map-note", HTMLParagraphElement),
+    /** Event that is shown. */
+    event: -2,
+    /** What was laid out. @type {record_map | null} */
+    laid: null,
+    /** CSS pixel of the map under the pointer. @type {{x: number, y: number} | null} */
+    pointer: null,
+    /** Block under the pointer or that the keys have reached; -1: none. */
+    block: -1,
+    /** Milliseconds of the last drawings. @type {number[]} */
+    frameMs: [],
+};
+
+let asked = "";
+
+/** Sizes of blocks as a replay tells them: once, where that is quick. */
+export function replayOnce() {
+    if (view.facts.events <= REPLAYED_EVENTS) view.c.replay();
+}
+
+/** The event whose memory is shown. */
+export function mapEvent() {
+    return plot.hover && state.pointer ? plot.hover.event : heldMoment();
+}
+
+/** The allocation under the pointer on the map; null: none. */
+export function mapLife() {
+    if (!state.mapOpen || map.block < 0 || !map.laid) return null;
+    const { allocation } = view.c.map_cell(map.block);
+    return allocation < 0 ? null : allocation;
+}
+
+/** Lays the map out again unless nothing has changed. */
+function layOut() {
+    const { ratio, width } = plot;
+    const event = mapEvent();
+    const room = map.scroll.clientHeight;
+    const now = JSON.stringify([state.device, event, state.mapOrder, plot.timeline.width, room, ratio]);
+    if (now === asked) return;
+    const life = mapLife();
+    asked = now;
+    map.event = event;
+    map.laid = view.c.map(event, MAP_ORDERS.indexOf(state.mapOrder), plot.timeline.width, Math.round(room * ratio), Math.round(ratio * 256));
+    map.block = life === null ? -1 : view.c.map_block_of(life);
+    map.space.style.height = `${Math.max(room, map.laid.height / ratio + 8)}px`;
+    for (const canvas of [map.picture, map.marks]) sizeCanvas(canvas, width + (canvas === map.marks ? GUTTER.left + GUTTER.right : 0), room, ratio);
+    map.picture.style.left = `${GUTTER.left}px`;
+    const gap = view.c.gap(event);
+    const holes = Array.from({ length: map.laid.groups }, (_, i) => view.c.map_group(i).holes).reduce((a, b) => a + b, 0);
+    setText(map.about, [
+        momentText(event), formatPlural(map.laid.segments, "segment"), `reserved ${formatBytes(gap.reserved_bytes)}`,
+        `in use ${formatBytes(gap.live_bytes)}`, `${formatPlural(holes, "hole")}, the largest ${formatBytes(gap.largest_hole_bytes)}`,
+    ].join(" \u00b7 "));
+    const outside = map.laid.outside ? `${formatPlural(map.laid.outside, "allocation")} (${formatBytes(map.laid.outside_bytes)}) lie outside of all segments. ` : "";
+    setText(map.note, outside + (gap.exact || !map.laid.segments ? "" : "Some blocks may be up to 1 MiB larger than drawn: the recording does not tell."));
+    map.note.hidden = map.note.textContent === "";
+}
+
+/** The y of the map's first row that is shown, in the screen's pixels. */
+const scrolled = () => Math.round(map.scroll.scrollTop * plot.ratio);
+
+function drawPicture() {
+    const { width, height } = map.picture;
+    const found = !state.focus && search.ready ? DRAW_FOUND : 0;
+    const laid = /** @type {record_map} */ (map.laid);
+    const place = view.c.map_draw(Math.min(scrolled(), laid.height), height, (isDark() ? DRAW_DARK : 0) | found, COLORINGS.indexOf(state.colorBy)) >>> 0;
+    if (place === 0) return;
+    context2d(map.picture).putImageData(new ImageData(new Uint8ClampedArray(view.module.memory.buffer, place, width * height * 4), width, height), 0, 0);
+}
+
+/** "default pool, stream 7, up to 1 MiB" @param {record_map_group} group */
+function groupText(group) {
+    const name = poolName(group.pool);
+    const pool = name === "default" || name === "unknown" ? "default pool" : `private pool ${name}`;
+    return [pool, view.facts.streams > 1 ? `stream ${streamText(group.stream)}` : "", group.small ? "up to 1 MiB" : "above 1 MiB"].filter(Boolean).join(" \u00b7 ");
+}
+
+/** Headings of the groups and what each row is, in CSS pixels. @param {CanvasRenderingContext2D} context @param {number} top @param {number} bottom */
+function drawNames(context, top, bottom) {
+    const laid = /** @type {record_map} */ (map.laid);
+    const { ratio } = plot;
+    context.textBaseline = "alphabetic";
+    for (let i = 0; i < laid.groups; i++) {
+        const group = view.c.map_group(i);
+        const y = group.y / ratio - top;
+        if (y > bottom - top) break;
+        if (y < -22) continue;
+        context.textAlign = "left";
+        context.font = `600 12px ${theme.font}`;
+        context.fillStyle = themeColor("--text");
+        const name = cutText(context, groupText(group), plot.width);
+        const after = context.measureText(name).width + 12;
+        context.fillText(name, GUTTER.left, y + 16);
+        context.font = `12px ${theme.font}`;
+        context.fillStyle = themeColor("--dim");
+        const figures = `${formatPlural(group.segments, "segment")}, ${formatBytes(group.bytes)}, free ${formatBytes(group.free_bytes)} in ${formatPlural(group.holes, "hole")}`;
+        context.fillText(cutText(context, figures, plot.width - after), GUTTER.left + after, y + 16);
+    }
+    context.font = `11px ${theme.font}`;
+    context.textAlign = "right";
+    let last = NaN;
+    for (let i = view.c.map_part_from(Math.round(top * ratio)) >>> 0; i < laid.parts; i++) {
+        const part = view.c.map_part(i);
+        const y = part.y / ratio - top;
+        if (y > bottom - top) break;
+        const beside = i + 1 < laid.parts && view.c.map_part(i + 1).y === part.y;
+        if (part.y === last || part.from > 0) continue;
+        last = part.y;
+        context.fillText(beside ? "small" : formatBytes(part.segment_bytes), GUTTER.left - 8, y + 11);
+    }
+}
+
+/** Sizes of the holes that have room for it. @param {CanvasRenderingContext2D} context @param {number} top */
+function drawHoleSizes(context, top) {
+    const { ratio } = plot;
+    const count = view.c.map_labels(scrolled(), map.picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
+    const rows = floats(view.module, view.c.map_label_rows(), count * 4).slice();
+    context.font = `600 11px ${theme.font}`;
+    context.textAlign = "center";
+    context.lineJoin = "round";
+    for (let i = 0; i < count; i++) {
+        const [x, end, y, bytes] = rows.subarray(4 * i, 4 * i + 4);
+        const middle = GUTTER.left + (x + end) / 2 / ratio;
+        context.lineWidth = HOLE_WIDTH;
+        context.strokeStyle = themeColor("--hole-soft");
+        context.strokeText(formatBytes(bytes), middle, y / ratio - top + 11);
+        context.fillStyle = themeColor("--text");
+        context.fillText(formatBytes(bytes), middle, y / ratio - top + 11);
+    }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {number} block @param {string} color @param {number} top */
+function outlineBlock(context, block, color, top) {
+    for (let nth = 0; nth < 64; nth++) {
+        if (/** @type {(...numbers: number[]) => number} */ (view.module.view_map_place)(view.handle, block, nth) === 0) return;
+        const { x, end, y } = view.c.map_place(block, nth);
+        const [left, width] = [GUTTER.left + x / plot.ratio - 1, Math.max(3, (end - x) / plot.ratio + 2)];
+        context.lineWidth = 4;
+        context.strokeStyle = themeColor("--surface");
+        context.strokeRect(left, y / plot.ratio - top - 1, width, 16);
+        context.lineWidth = 2;
+        context.strokeStyle = color;
+        context.strokeRect(left, y / plot.ratio - top - 1, width, 16);
+    }
+}
+
+/** What follows the pointer, here and on the timeline. */
+function drawMarks() {
+    const context = context2d(map.marks);
+    const top = scrolled() / plot.ratio;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, map.marks.width, map.marks.height);
+    context.setTransform(plot.ratio, 0, 0, plot.ratio, 0, 0);
+    themeColor("--text");
+    drawNames(context, top, top + map.scroll.clientHeight);
+    drawHoleSizes(context, top);
+    const selected = state.selected === null ? -1 : view.c.map_block_of(state.selected);
+    const hovered = plot.hover && state.pointer && plot.hover.life !== null ? view.c.map_block_of(plot.hover.life) : map.block;
+    if (selected >= 0) outlineBlock(context, selected, themeColor("--accent"), top);
+    if (hovered >= 0 && hovered !== selected) outlineBlock(context, hovered, themeColor("--text"), top);
+}
+
+/** @param {number} block */
+function tipRows(block) {
+    const cell = view.c.map_cell(block);
+    const head = make("p", "tip-head", formatBytes(cell.bytes));
+    head.append(make("span", "tip-share", `${cell.allocation < 0 ? "free in" : "of"} a segment of ${formatBytes(cell.segment_bytes)}`));
+    const place = [addressText(cell), cell.expandable ? "expandable segment" : "", cell.segment_birth < 0 ? "" : `segment since ${momentText(cell.segment_birth)}`].filter(Boolean).join(" \u00b7 ");
+    if (cell.allocation < 0) {
+        const asker = cell.segment_stack ? [make("p", "", "The segment was asked for by"), make("p", "tip-site", session.siteText(view.c.stack_site(cell.segment_stack)))] : [];
+        return [head, ...asker, make("p", "tip-dim", place)];
+    }
+    const allocation = view.c.allocation(cell.allocation);
+    const site = view.c.stack_site(allocation.stack);
+    const line = make("p", "tip-row");
+    const swatch = make("i", "swatch");
+    swatch.style.background = cssColor(session.c.site_color(site, isDark() ? 1 : 0));
+    line.append(swatch, make("span", "tip-site", session.siteText(site)));
+    const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} asked for \u00b7 `;
+    return [head, line, make("p", "", `${requested}${cell.state === 2 ? "freed, waits for another stream" : lifetimeText(allocation)}`), make("p", "tip-dim", place)];
+}
+
+function showTip() {
+    map.tip.hidden = map.block < 0 || !map.laid;
+    if (map.tip.hidden) return;
+    map.tip.replaceChildren(...tipRows(map.block));
+    const { x, end, y } = view.c.map_place(map.block, 0);
+    const at = map.pointer ?? { x: (x + end) / 2 / plot.ratio, y: y / plot.ratio - scrolled() / plot.ratio };
+    const { offsetWidth, offsetHeight } = map.tip;
+    const { clientWidth, clientHeight } = map.box;
+    const head = map.scroll.offsetTop;
+    const left = Math.min(Math.max(8, at.x + GUTTER.left + 16), clientWidth - offsetWidth - 8);
+    const below = at.y + head + 24;
+    const topmost = below + offsetHeight <= clientHeight ? below : at.y + head - offsetHeight - 12;
+    map.tip.style.transform = `translate(${Math.round(left)}px, ${Math.round(topmost)}px)`;
+}
+
+/** Draws what is shown of the map; marks only: what follows the pointer. @param {boolean} [marksOnly] */
+export function drawMap(marksOnly) {
+    const refusal = state.mapOpen ? view.sentence("map_refusal") : "";
+    map.box.hidden = !state.mapOpen;
+    press("map-open", state.mapOpen);
+    if (!state.mapOpen) return;
+    for (const order of MAP_ORDERS) press(`map-${order}`, order === state.mapOrder);
+    map.scroll.hidden = refusal !== "";
+    if (refusal) {
+        map.laid = null;
+        asked = "";
+        map.tip.hidden = true;
+        map.note.hidden = false;
+        setText(map.about, "");
+        setText(map.note, `There is no map: ${refusal}.`);
+        return;
+    }
+    const begin = performance.now();
+    const before = asked;
+    replayOnce();
+    layOut();
+    if (!marksOnly || before !== asked) drawPicture();
+    drawMarks();
+    showTip();
+    map.frameMs.push(performance.now() - begin);
+    if (map.frameMs.length > 60) map.frameMs.shift();
+}
+
+/** The map no longer shows what is there: another device, another size of the screen. */
+export function renewMap() {
+    asked = "";
+}
+
+/** @param {PointerEvent} event */
+function pointAt(event) {
+    const box = map.picture.getBoundingClientRect();
+    map.pointer = { x: event.clientX - box.left, y: event.clientY - box.top };
+    const cell = pick(map.pointer.x * plot.ratio, map.pointer.y * plot.ratio + scrolled());
+    if (cell === map.block && cell < 0) return;
+    map.block = cell;
+    invalidate(MAP_MARKS);
+}
+
+/** Block at a pixel of the map; -1: none. @param {number} x @param {number} y */
+function pick(x, y) {
+    if (!map.laid || x < 0 || y < 0) return -1;
+    const place = /** @type {(...numbers: number[]) => number} */ (view.module.view_map_pick)(view.handle, Math.floor(x), Math.floor(y));
+    return place === 0 ? -1 : view.c.map_pick(Math.floor(x), Math.floor(y)).block;
+}
+
+const MAP_MARKS = MAP | OVERLAY;
+
+/** Pins what a block holds, there and then. */
+function pinBlock() {
+    if (map.block < 0) return;
+    const { allocation } = view.c.map_cell(map.block);
+    const site = allocation < 0 ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
+    change({ moment: map.event, selected: allocation < 0 ? null : allocation, focus: site ? { by: "site", id: site } : null });
+}
+
+/** Goes to a block and brings it into view. @param {number} block */
+export function goToBlock(block) {
+    if (!map.laid || block < 0 || block >= map.laid.blocks) return;
+    map.block = block;
+    map.pointer = null;
+    const y = view.c.map_place(block, 0).y / plot.ratio;
+    if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
+    else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight) map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;
+    invalidate(MAP_MARKS);
+}
+
+/** The block above or below, in the row that is there. @param {number} by */
+function stepRow(by) {
+    if (map.block < 0) goToBlock(0);
+    else {
+        const { x, end, y } = view.c.map_place(map.block, 0);
+        const pitch = 16 * plot.ratio;
+        for (let at = y + pitch / 2 + by * pitch; map.laid && at >= 0 && at < map.laid.height; at += by * pitch / 2) {
+            const block = pick(Math.min((x + end) / 2, map.picture.width - 1), at);
+            if (block >= 0 && view.c.map_place(block, 0).y !== y) {
+                goToBlock(block);
+                return;
+            }
+        }
+    }
+}
+
+/** @type {Record<string, () => void>} */
+const keys = {
+    ArrowRight: () => goToBlock(map.block + 1),
+    ArrowLeft: () => goToBlock(map.block - 1),
+    ArrowDown: () => stepRow(1),
+    ArrowUp: () => stepRow(-1),
+    h: () => goToBlock(view.c.map_next_hole(map.block >= 0 && view.c.map_cell(map.block).allocation < 0 ? map.block : -1)),
+    Enter: pinBlock,
+};
+
+/** @param {KeyboardEvent} event */
+function pressMapKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || !Object.hasOwn(keys, event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+}
+
+export function toggleMap() {
+    change({ mapOpen: !state.mapOpen });
+}
+
+export function startMap() {
+    map.scroll.addEventListener("scroll", () => invalidate(MAP));
+    map.scroll.addEventListener("pointermove", pointAt);
+    map.scroll.addEventListener("pointerleave", () => {
+        map.pointer = null;
+        map.block = -1;
+        invalidate(MAP_MARKS);
+    });
+    map.scroll.addEventListener("click", pinBlock);
+    map.scroll.addEventListener("keydown", pressMapKey);
+    for (const order of MAP_ORDERS) element(`map-${order}`, HTMLButtonElement).addEventListener("click", () => change({ mapOrder: order }));
+    element("map-open", HTMLButtonElement).addEventListener("click", toggleMap);
+    element("map-close", HTMLButtonElement).addEventListener("click", toggleMap);
+    new ResizeObserver(() => invalidate(MAP)).observe(map.scroll);
+}

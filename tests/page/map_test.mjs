@@ -1,0 +1,120 @@
+// The map of the allocator's memory: what it says, what is linked, and that it equals what the program says.
+import assert from "node:assert/strict";
+import { statSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ask, recording, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+
+const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
+
+/** What the program says of the same: lines of state_dump for each event. @param {string} file @param {number[]} events */
+function states(file, events) {
+    const text = run(String(process.env.STATE_DUMP), "--blocks", file, 0, ...events).toString();
+    return text.split(/^event .*\n/m).slice(1).map((part) => part.trim().split("\n").map((line) => line.split(" ")));
+}
+
+/** Segments and blocks as state_dump writes them. @param {any} said */
+function rowsOf({ segments, blocks }) {
+    const decimal = (/** @type {string} */ address) => BigInt(address).toString();
+    return [
+        ...segments.map((/** @type {any} */ s) => ["segment", decimal(s.address), String(s.bytes), s.expandable ? "1" : "0"]),
+        ...blocks.map((/** @type {any} */ b) => ["block", decimal(b.address), String(b.bytes), b.state, String(b.requested_bytes)]),
+    ];
+}
+
+/** @param {import("playwright-core").Page} page @param {string} key */
+async function press(page, key) {
+    await page.keyboard.press(key);
+    await settle(page);
+}
+
+/** @param {import("playwright-core").Page} page @param {string} id */
+const textOf = (page, id) => page.locator(`#${id}`).innerText();
+
+const OOM = { hash: "#device=0&at=3552&map=size" };
+
+describe("the map", { skip }, () => {
+    test("blocks are those of the program, at any event", async () => {
+        for (const file of [recording, ...["oom", "private_pools", "expandable", "streams"].map(sample)]) {
+            await withPage(writePage(file), async (page) => {
+                const { events } = await ask(page, "strata.summary()");
+                const asked = [-1, 0, 17, Math.floor(events / 3), Math.floor(events * 0.7), events - 1];
+                const wanted = states(file, asked);
+                for (const [i, at] of asked.entries()) {
+                    const said = wanted[i].filter((row) => row.length > 1).map((row) => (row[0] === "segment" ? [row[0], row[1], row[2], row[4]] : row));
+                    assert.deepEqual(rowsOf(await ask(page, `strata.blocks({ at: ${at} })`)), said, `${file} after event ${at}`);
+                }
+            });
+        }
+    });
+
+    test("it opens by key, shows the moment that is meant, and stands in the address", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            assert.equal(await page.locator("#map").isVisible(), false);
+            await press(page, "g");
+            assert.match(await textOf(page, "map-about"), /event 3,552 .*54 segments . reserved 7\.6 GiB . in use 6\.5 GiB . 18 holes, the largest 666 MiB/);
+            await page.click("#map-free");
+            await until(() => page.evaluate(() => location.hash.includes("map=free")), "the order in the address");
+            assert.equal((await ask(page, "strata.view()")).map, "free");
+            const box = await page.locator("#timeline").boundingBox();
+            assert.ok(box);
+            await page.mouse.move(box.x + 5, box.y + 100);
+            await settle(page);
+            assert.doesNotMatch(await textOf(page, "map-about"), /event 3,552/);
+            await press(page, "g");
+            assert.equal(await page.locator("#map").isVisible(), false);
+        });
+    });
+
+    test("a block and its band are linked both ways", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const box = await page.locator("#map-picture").boundingBox();
+            assert.ok(box);
+            await page.mouse.move(box.x + 40, box.y + 30);
+            await until(() => page.locator("#map-tip").isVisible(), "the tip");
+            assert.match(await textOf(page, "map-tip"), /512 MiB.*of a segment of 1\.2 GiB[\s\S]*attention\.py:53 forward/);
+            await page.mouse.click(box.x + 40, box.y + 30);
+            const { selected } = await ask(page, "strata.view()");
+            assert.equal((await ask(page, `strata.allocation(${selected})`)).bytes, 512 << 20);
+            assert.match(await textOf(page, "detail"), /attention\.py/);
+        }, OOM);
+    });
+
+    test("keys go from block to block and to the next hole", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            await page.focus("#map-scroll");
+            await press(page, "h");
+            assert.match(await textOf(page, "map-tip"), /^666 MiB\s*free in a segment of 1\.2 GiB/);
+            await press(page, "h");
+            assert.match(await textOf(page, "map-tip"), /^228\.3 MiB\s*free in/);
+            await press(page, "ArrowRight");
+            await press(page, "Enter");
+            assert.notEqual((await ask(page, "strata.view()")).selected, null);
+            await press(page, "ArrowDown");
+            assert.equal(await page.locator("#map-tip").isVisible(), true);
+        }, OOM);
+    });
+
+    test("what the filter takes out and the search does not find changes the picture, not the memory", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const picture = () => page.evaluate(() => /** @type {HTMLCanvasElement} */ (document.getElementById("map-picture")).toDataURL());
+            const said = await textOf(page, "map-about");
+            const plain = await picture();
+            await setView(page, { search: "attention" });
+            const found = await picture();
+            await setView(page, { search: "", filter: { words: "attention" } });
+            const filtered = await picture();
+            assert.equal(new Set([plain, found, filtered]).size, 3);
+            assert.equal(await textOf(page, "map-about"), said);
+        }, OOM);
+    });
+
+    test("where nothing is known it says why", async () => {
+        const whole = statSync(writePage(sample("train"))).size;
+        await withPage(writePage(sample("train"), "--max-html-size", String(whole - 2000)), async (page) => {
+            assert.match(await textOf(page, "map-note"), /There is no map: the allocations of this page were merged/);
+            await assert.rejects(ask(page, "strata.blocks({ at: 0 })"), /merged to keep it small/);
+        }, { hash: "#map=size" });
+    });
+});
