@@ -84,7 +84,12 @@ uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint3
     struct words words = {text, capacity, 0};
     switch (verdicts->judged.growth) {
     case GROWTH_NO_STACKS:
-        words_say(&words, "No stacks were recorded: only amounts and times are known.");
+        words_say(
+            &words,
+            verdicts->timeline->trace->kind == TRACE_MEMORY_TIMELINE
+                ? "A memory timeline says what each allocation is for, and not which line made it: what "
+                  "a line keeps from step to step cannot be seen."
+                : "No stacks were recorded: only amounts and times are known.");
         break;
     case GROWTH_TOO_SHORT: say_too_short(&words, verdicts); break;
     case GROWTH_JUDGED: say_judged(&words, verdicts); break;

@@ -184,7 +184,7 @@ static uint32_t first_begin(const struct phase_runs *runs, const struct timeline
     return begin;
 }
 
-static bool has_forward_from(const struct phase_runs *runs, uint32_t from) {
+bool has_forward_from(const struct phase_runs *runs, uint32_t from) {
     const uint8_t *letter = runs->letter + runs->first_life;
     for (uint32_t k = from; k < runs->n_lives; k++)
         if (letter[k] == PHASE_FORWARD)
@@ -192,10 +192,8 @@ static bool has_forward_from(const struct phase_runs *runs, uint32_t from) {
     return false;
 }
 
-/* What comes behind the last turn's optimizer came behind that of every turn before, too: where turns begin with the
- * same, it is the end of the one before. False: no memory. */
-static bool begins_move(const struct phase_runs *runs, const struct timeline *timeline, uint32_t *begin,
-                        uint32_t count, uint32_t last, struct arena *arena) {
+bool begins_move(const struct phase_runs *runs, const struct timeline *timeline, uint32_t *begin,
+                 uint32_t count, uint32_t last, struct arena *arena) {
     const uint32_t *stack = timeline->device->lives.stack + runs->first_life;
     const uint8_t *letter = runs->letter + runs->first_life;
     uint8_t *behind = arena_column(arena, timeline->trace->stacks.count, sizeof *behind);

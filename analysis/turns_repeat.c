@@ -166,6 +166,17 @@ static uint32_t tree_parent(const struct sequence *sequence, const struct forwar
     return tree->node[sequence->timeline->trace->stacks.stack[node].parent];
 }
 
+/* Does a key come in every turn? Often enough, and not all at once: what a loop inside of a forward makes before the layers
+ * may come as often as there are layers. */
+static bool key_comes_again(const struct sequence *sequence, uint32_t key, uint32_t turns) {
+    uint32_t count = key_count(sequence, key);
+    if (count < rare_below(turns))
+        return false;
+    uint64_t span = sequence->at[sequence->start[key + 1] - 1] - sequence->at[sequence->start[key]];
+    uint64_t run = sequence->runs->n_lives - sequence->first_forward;
+    return span * 2 * turns >= run * (turns - 1);
+}
+
 static uint32_t tree_count(const struct sequence *sequence, struct forward_tree *tree, uint32_t turns) {
     uint32_t total = 0;
     bytes_zero(tree->n_again, (size_t)sequence->n_stacks * sizeof *tree->n_again);
@@ -174,7 +185,7 @@ static uint32_t tree_count(const struct sequence *sequence, struct forward_tree 
         uint32_t count = key_count(sequence, key), node = tree->node[key];
         if (count == 0 || node == 0)
             continue;
-        bool again = count >= rare_below(turns);
+        bool again = key_comes_again(sequence, key, turns);
         total += again;
         tree->n_again[node] += again;
         tree->rare[node] |= !again;
@@ -208,6 +219,31 @@ static bool frame_is_forward(const struct trace *trace, uint32_t id) {
 }
 
 /*
+ * Below the common chain, the same where all that comes again goes through one forward by several lines: where another line
+ * of it leads only to what comes less often, that forward was entered less often than there are turns.
+ */
+static bool loop_is_inside_last(const struct sequence *sequence, const struct forward_tree *tree,
+                                uint32_t total, uint32_t parent) {
+    const struct trace *trace = sequence->timeline->trace;
+    uint32_t through = 0, common = 0;
+    bool left = false;
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t node = 1; node < sequence->n_stacks; node++) {
+            uint32_t frame = trace->stacks.stack[node].frame;
+            if (tree->node[node] != node || tree_parent(sequence, tree, node) != parent ||
+                !frame_is_forward(trace, frame))
+                continue;
+            if (common == 0 && tree->n_again[node] != 0)
+                common = frame;
+            if (pass == 0 || common == 0 || (frame != common && !same_function(trace, frame, common)))
+                continue;
+            through += tree->n_again[node];
+            left |= tree->n_again[node] == 0 && tree->rare[node];
+        }
+    return left && through == total;
+}
+
+/*
  * The common outer part of all that comes in every turn is a chain of the tree. Where some rare key leaves one of its forward
  * frames by another line, that forward was entered less often than there are turns: the loop is inside of it.
  */
@@ -229,7 +265,10 @@ static bool loop_is_inside(const struct sequence *sequence, struct forward_tree 
         if (frame_is_forward(trace, chain) && same_function(trace, own, chain))
             return true;
     }
-    return false;
+    uint32_t last = 0;
+    while (chain_child[last] != 0)
+        last = chain_child[last];
+    return loop_is_inside_last(sequence, tree, total, last);
 }
 
 /* ---- the turn ---- */
@@ -326,21 +365,43 @@ static uint32_t begins_complete(const struct sequence *sequence, uint32_t *begin
     return count + 1;
 }
 
+/* Is the last turn something else that follows the loop? Most of it never came before. */
+static bool rest_is_other(const struct sequence *sequence, uint32_t begin) {
+    uint32_t n = sequence->runs->n_lives, n_new = 0;
+    for (uint32_t k = begin; k < n; k++)
+        n_new += sequence->at[sequence->start[key_at(sequence, k)]] >= begin;
+    return (uint64_t)n_new * 2 > n - begin;
+}
+
 static bool turns_of_anchor(struct turns *turns, const struct sequence *sequence, const struct anchor *anchor,
                             struct arena *arena) {
     const struct timeline *timeline = sequence->timeline;
     const struct phase_runs *runs = sequence->runs;
-    uint32_t *begin = arena_column(arena, (uint64_t)anchor->turns + 1, sizeof *begin);
+    uint32_t *begin = arena_column(arena, (uint64_t)anchor->turns + 2, sizeof *begin);
     if (begin == NULL)
         return false;
     uint32_t count = begins_complete(sequence, begin, begins_find(sequence, anchor, begin)),
-             n = runs->n_lives;
-    if (count < 2 || timeline->peak_moment < timeline->device->lives.birth[runs->first_life + begin[0]])
+             end = runs->n_lives;
+    const uint32_t *birth = timeline->device->lives.birth + runs->first_life;
+    if (count < 2 || timeline->peak_moment < birth[begin[0]])
         return true;
-    uint64_t mean = (begin[count - 1] - begin[0]) / (count - 1), last = n - begin[count - 1];
+    uint64_t mean = (begin[count - 1] - begin[0]) / (count - 1), last = end - begin[count - 1];
+    bool behind = rest_is_other(sequence, begin[count - 1]);
+    turns->closed = behind || last * 10 >= mean * 9;
+    if (behind)
+        end = begin[--count];
+    else if (count > 2 && last * 10 < mean && !has_forward_from(runs, begin[count - 1])) {
+        /* What is kept of each pass is made behind it, where least is alive. */
+        uint32_t rest = begin[--count];
+        begin[count] = end;
+        turns->closed = true;
+        if (!begins_move(runs, timeline, begin, count, rest, arena))
+            return false;
+    }
+    if (count < 2 || (behind && timeline->peak_moment >= birth[end]))
+        return true;
     turns->source = TURNS_REPETITION;
-    turns->closed = last * 10 >= mean * 9;
-    return turns_settle(turns, runs, timeline, begin, count, n, arena);
+    return turns_settle(turns, runs, timeline, begin, count, end, arena);
 }
 
 bool turns_repeat(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,

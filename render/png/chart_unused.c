@@ -48,8 +48,34 @@ bool chart_unused_find(struct chart_maker *maker) {
            releases_find(&maker->releases, timeline->trace, timeline->device, &maker->out->arena);
 }
 
+static bool group_is_marked(const struct chart_maker *maker, const struct release_group *group) {
+    return group->cause == RELEASE_RETRY && chart_moment_is_shown(maker, group->event + 1);
+}
+
+/* The retries that gave most back, at most UNUSED_MARKS of them; returns their number. */
+static uint32_t marks_choose(const struct chart_maker *maker,
+                             const struct release_group *marks[UNUSED_MARKS]) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < maker->releases.count; i++) {
+        const struct release_group *group = &maker->releases.group[i];
+        if (!group_is_marked(maker, group))
+            continue;
+        if (n < UNUSED_MARKS)
+            marks[n++] = group;
+        else if (group->bytes > marks[0]->bytes || group->bytes > marks[1]->bytes)
+            marks[marks[0]->bytes < marks[1]->bytes ? 0 : 1] = group;
+    }
+    return n;
+}
+
+/* Room above the curve for what the marks say; 0: there are none. */
+static int32_t marks_height(const struct chart_maker *maker) {
+    const struct release_group *marks[UNUSED_MARKS];
+    return marks_choose(maker, marks) != 0 ? chart_line(maker->small) : 0;
+}
+
 int32_t chart_unused_height(const struct chart_maker *maker) {
-    return maker->unused_bytes != 0 ? maker->em * 3 : 0;
+    return maker->unused_bytes != 0 ? maker->em * 3 + marks_height(maker) : 0;
 }
 
 /* Pixels of a part of the lane's scale. */
@@ -98,27 +124,7 @@ static void curve_put(struct chart_maker *maker, struct rect lane) {
     column_put(maker, lane, begin, lane.width - begin, before);
 }
 
-static bool group_is_marked(const struct chart_maker *maker, const struct release_group *group) {
-    return group->cause == RELEASE_RETRY && chart_moment_is_shown(maker, group->event + 1);
-}
-
-/* The retries that gave most back, at most UNUSED_MARKS of them; returns their number. */
-static uint32_t marks_choose(const struct chart_maker *maker,
-                             const struct release_group *marks[UNUSED_MARKS]) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < maker->releases.count; i++) {
-        const struct release_group *group = &maker->releases.group[i];
-        if (!group_is_marked(maker, group))
-            continue;
-        if (n < UNUSED_MARKS)
-            marks[n++] = group;
-        else if (group->bytes > marks[0]->bytes || group->bytes > marks[1]->bytes)
-            marks[marks[0]->bytes < marks[1]->bytes ? 0 : 1] = group;
-    }
-    return n;
-}
-
-/* A line over the lane, and beside it how much; to the left where there is no room to the right. */
+/* A line over the lane, and above the curve how much; to the left where there is no room to the right. */
 static void mark_put(struct chart_maker *maker, struct rect lane, const struct release_group *group,
                      int32_t taken[2]) {
     char text[64];
@@ -141,9 +147,9 @@ void chart_unused_put(struct chart_maker *maker, struct rect area) {
     if (maker->unused_bytes == 0)
         return;
     const struct release_group *marks[UNUSED_MARKS];
-    int32_t gap = maker->em / 4, taken[2] = {0, 0};
+    int32_t gap = maker->em / 4, taken[2] = {0, 0}, text = marks_height(maker);
     struct rect lane = {area.x, area.y + gap, area.width, area.height - 2 * gap};
-    curve_put(maker, lane);
+    curve_put(maker, (struct rect){lane.x, lane.y + text, lane.width, lane.height - text});
     for (uint32_t i = 0, n = marks_choose(maker, marks); i < n; i++)
         mark_put(maker, lane, marks[i], taken);
 }

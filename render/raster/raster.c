@@ -50,10 +50,9 @@ static uint32_t gather(uint64_t lanes) {
            (uint32_t)(lanes >> 40 & 255) << 16 | 0xFF000000u;
 }
 
-/* Bits of the hash, well away from each other: hue and lightness are then independent. */
 static uint32_t hash_color(uint32_t hash, bool dark) {
-    uint32_t hue = (hash * 0x9E3779B1u) >> 26, lightness = (hash * 0x85EBCA77u) >> 30;
-    return (dark ? palette_sites_dark : palette_sites_light)[hue * 4 + lightness];
+    uint32_t index = (uint32_t)((uint64_t)(hash * 0x9E3779B1u) * PALETTE_SITES >> 32);
+    return (dark ? palette_sites_dark : palette_sites_light)[index];
 }
 
 uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark) {
@@ -120,9 +119,9 @@ static uint32_t category_of(const struct timeline *timeline, const struct raster
     return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
 }
 
-/* Small numbers as colours: golden steps around the circle keep neighbours apart. */
+/* Small numbers as colours: neighbours in the table are far apart. */
 static uint32_t number_color(uint32_t number, bool dark) {
-    return (dark ? palette_sites_dark : palette_sites_light)[number * 39 % 64 * 4 + number % 3 + 1];
+    return (dark ? palette_sites_dark : palette_sites_light)[number % PALETTE_SITES];
 }
 
 uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
@@ -140,18 +139,17 @@ uint32_t raster_key(const struct timeline *timeline, const struct raster_style *
     return 0;
 }
 
-/* Neighbours in number must not be neighbours in colour. */
-static uint32_t number_hash(uint32_t number) {
-    number = (number + 1) * 0x9E3779B1u;
-    number = (number ^ number >> 15) * 0x85EBCA77u;
-    return number ^ number >> 13;
+/* Neighbours in number are far apart in the table; each round through it begins elsewhere, so that what comes once per
+ * layer does not have one colour. */
+static uint32_t each_color(uint32_t number, bool dark) {
+    return number_color(number % PALETTE_SITES + number / PALETTE_SITES % PALETTE_SITES * 7, dark);
 }
 
 uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark) {
     if (by == COLOR_BY_SIZE || by == COLOR_BY_AGE)
         return (dark ? palette_scale_dark : palette_scale_light)[key < RASTER_STEPS ? key : RASTER_STEPS - 1];
     if (by == COLOR_BY_EACH)
-        return hash_color(number_hash(key), dark);
+        return each_color(key, dark);
     return by == COLOR_BY_CATEGORY ? category_color(key, dark) : number_color(key, dark);
 }
 
