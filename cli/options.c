@@ -338,6 +338,12 @@ static bool apply_rank_regex(struct settings *settings, const char *value) {
     return *value != '\0';
 }
 
+static bool apply_group_by(struct settings *settings, const char *value) {
+    settings->group_by = value;
+    return *value != '\0' &&
+           value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_,-")] == '\0';
+}
+
 static bool apply_shard(struct settings *settings, const char *value) {
     settings->shard = value;
     return *value != '\0';
@@ -362,6 +368,11 @@ static const struct option options[] = {
     {0, VERB_BATCH, "rank-regex", "REGEX", apply_rank_regex,
      "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
      "the step"},
+    {0, VERB_BATCH, "group-by", "WORDS", apply_group_by,
+     "which ranks are compared with each other: those whose paths\nhave the same numbers behind these words, "
+     "such as "
+     "tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline stage, else "
+     "the program)"},
     {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
      "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
     {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},

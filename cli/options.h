@@ -99,6 +99,7 @@ struct settings {
     bool flags_are_cut;          /* of `flags`: some did not fit */
     const char *index_directory; /* NULL: convert; else only join what is there */
     const char *rank_regex;      /* NULL: the names in use */
+    const char *group_by;        /* words of paths, "tp,pp"; NULL: role and stage */
     const char *shard;           /* NULL: everything */
 
     char flags[FLAGS_CAPACITY]; /* the given options that shape the result, in long form: "--scale 2 --from

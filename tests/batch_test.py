@@ -297,6 +297,8 @@ class Names(Folder):
         ("dp0_tp1_pp2/rank17.pickle", 17, None, "rank17"),
         ("actor18_memory.pickle", 18, None, "rank18"),
         ("node1/local_rank_3.pickle", None, None, "node1_local_rank_3"),
+        ("step_20/000021_step_20.pickle", 21, 20, "rank21-step20"),
+        ("run/2024_step_30.pickle", None, 30, "run_2024_step_30"),  # a year is no rank
     )
     LOOSE = (
         ("m0/mem-0.pickle", 0, None, None),
@@ -368,6 +370,65 @@ class Names(Folder):
         self.run_batch("--rank-regex", r"it(?P<step>\d)|node(?P<rank>\d+)", code=0)
         for wrong in ("node(", "node"):
             self.assertIn("--rank-regex", self.run_batch("--rank-regex", wrong, code=2).stderr)
+
+    def test_group_by(self):
+        """Which ranks are compared with each other is the reader's choice; nothing is converted again for it."""
+        names = [f"node{tp}/dp{dp}_tp{tp}_pp{pp}/rank{8 * dp + 4 * tp + pp}.pickle"
+                 for dp in range(2) for tp in range(2) for pp in range(2)]
+        for name in names:
+            self.put(name)
+        groups = {(): {"pp0", "pp1"}, ("--group-by", "tp"): {"tp0", "tp1"}, ("--group-by", "host,pp"): {
+            "node0 pp0", "node0 pp1", "node1 pp0", "node1 pp1"}, ("--group-by", "program"): {None}, ("--group-by", "all"): {"all"}}
+        for options, wanted in groups.items():
+            with self.subTest(options=options):
+                self.run_batch("--resume", *options, "-q")
+                rows = summary(self.folder / "out")["rows"]
+                self.assertEqual({row["group"] for row in rows}, wanted)
+                self.assertEqual(len({row["cohort"] for row in rows}), len(wanted))
+                again = batch("-q", "--index", self.folder / "out", *(options or ("--group-by", "pp,stage,role")))
+                self.assertEqual(again.returncode, 0, again.stderr)
+                self.assertEqual(summary(self.folder / "out")["rows"], rows)
+        self.assertIn("--group-by", self.run_batch("--group-by", "tp=1", code=2).stderr)
+
+    def test_a_host_that_is_odd_is_named(self):
+        """Where the odd ranks are those of one host, the host is what is odd."""
+        for rank in range(16):
+            more = 512 * MIB if rank // 4 == 2 else 0
+            self.put(f"node{rank // 4}/rank{rank}.pickle", tiny([64 * MIB + 512 * rank + more]))
+        self.run_batch("-q")
+        titles = [finding["title"] for finding in summary(self.folder / "out")["findings"]]
+        self.assertTrue(any(title.startswith("ranks 8-11 (all of node2) are alike") for title in titles), titles)
+        (self.dumps / "node3" / "rank12.pickle").write_bytes(tiny([576 * MIB + 512 * 12]))
+        self.run_batch("-q")
+        titles = [finding["title"] for finding in summary(self.folder / "out")["findings"]]
+        self.assertTrue(titles and not any("all of" in title for title in titles), titles)
+
+    def test_many_files_are_dealt_to_folders(self):
+        """From 2,000 files on; what is no snapshot counts, since whether it is one is not known before it is read."""
+        for rank in range(0, 60, 5):
+            self.put(f"rank{rank}.pickle", tiny([MIB + 512 * rank]))
+        for i in range(1990):
+            self.put(f"notes/{i}.txt", b"no snapshot")
+        self.run_batch("-q")
+        out = self.folder / "out"
+        rows = summary(out)["rows"]
+        self.assertEqual([row["rank"] for row in rows], list(range(0, 60, 5)))
+        folders = {row["page"].split("/")[0] for row in rows}
+        self.assertGreater(len(folders), 1)
+        for row in rows:
+            self.assertRegex(row["page"], r"^pages-[0-9a-f]{2}/rank\d+\.html$")
+            self.assertTrue((out / row["page"]).exists() and (out / row["sidecar"]).exists())
+        whole = contents(out)
+        again = self.run_batch("-q", "--resume", "-v")
+        self.assertEqual(contents(out), whole, again.stderr)
+        shutil.rmtree(out)
+        for part in (1, 2):
+            self.run_batch("-q", "--shard", f"{part}/2")
+        self.assertEqual(batch("-q", "--index", out).returncode, 0)
+        self.assertEqual(contents(out), whole)
+        # Results beside the snapshots are not taken for snapshots.
+        self.assertEqual(batch("-q", "--resume", self.dumps, out, "-o", out).returncode, 0)
+        self.assertEqual(len(summary(out)["rows"]), len(rows))
 
     def test_links_and_repeats_are_converted_once(self):
         path = self.put("rank0.pickle")

@@ -27,6 +27,11 @@ struct batch_file *batch_add(struct batch *batch) {
     return file;
 }
 
+const char *batch_base_name(const struct batch_file *file) {
+    const char *slash = strrchr(file->name, '/');
+    return slash != NULL ? slash + 1 : file->name;
+}
+
 uint64_t batch_hash(const char *text) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (; *text != '\0'; text++)

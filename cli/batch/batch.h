@@ -26,7 +26,9 @@ enum batch_state {
 struct batch_file {
     const char *path;  /* to open */
     const char *input; /* how results call it: below what the command line names */
-    const char *name;  /* of its outputs, without ending: letters, digits, '.', '_' and '-' */
+    const char *
+        name; /* of its outputs, without ending: letters, digits, '.', '_' and '-'; of many files with a folder before
+                          it, "pages-0c/rank3" */
     int64_t rank, step, local_rank;
     const char *host; /* "node1", as the path has it; NULL: it has none */
     const char *
@@ -59,6 +61,9 @@ char *batch_text(struct batch *batch, const char *format, ...) __attribute__((fo
 
 /* One more file, zeroed. NULL: no memory. */
 struct batch_file *batch_add(struct batch *batch);
+
+/* The name of a file's outputs without the folder. */
+const char *batch_base_name(const struct batch_file *file);
 
 /* A number that depends on the text only (64-bit FNV-1a): the same on every machine. */
 uint64_t batch_hash(const char *text);

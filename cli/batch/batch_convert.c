@@ -13,7 +13,7 @@
 static bool part_write(const struct batch *batch, const struct batch_file *file, const char *staging,
                        const char *ending, const struct buffer *part) {
     struct output output = {.force = true};
-    bool done = asprintf(&output.path, "%s/%s%s", staging, file->name, ending) >= 0;
+    bool done = asprintf(&output.path, "%s/%s%s", staging, batch_base_name(file), ending) >= 0;
     if (!done)
         output.path = NULL;
     done = done && asprintf(&output.shown, "%s/%s%s", batch->directory, file->name, ending) >= 0;

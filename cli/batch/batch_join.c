@@ -108,7 +108,9 @@ bool join_batch(struct index *index, struct batch *batch) {
             continue;
         }
         if (file->row != NULL) {
-            index->rows[index->n_rows++] = *file->row;
+            struct index_row *row = &index->rows[index->n_rows++];
+            *row = *file->row;
+            row->group = file->group; /* --group-by is of this run */
             continue;
         }
         enum sidecar_result result = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena);
@@ -229,6 +231,8 @@ static bool join_sidecar(struct join *join, const char *name) {
     }
     if (!ARENA_GROW(&join->batch->arena, join->rows, join->rows_capacity, (uint64_t)join->n_rows + 1))
         return false;
+    if (join->batch->settings->group_by != NULL)
+        sidecar.row.group = names_group(join->batch, sidecar.row.input, sidecar.row.host);
     join->rows[join->n_rows++] = sidecar.row;
     if (version_is_older(sidecar.version) && join->n_older++ == 0)
         join->older = sidecar;
@@ -448,13 +452,42 @@ static bool join_entries(struct join *join) {
     return true;
 }
 
+/* The sidecars of a folder below the batch's directory; NULL: of the directory itself. */
+static bool join_folder(struct join *join, const char *folder) {
+    struct batch *batch = join->batch;
+    const char *path =
+        folder != NULL ? batch_text(batch, "%s/%s", batch->directory, folder) : batch->directory;
+    char **names;
+    uint32_t count;
+    bool done = path != NULL && directory_names(batch, path, ".strata.json", &names, &count);
+    for (uint32_t i = 0; done && i < count; i++) {
+        const char *name = folder != NULL ? batch_text(batch, "%s/%s", folder, names[i]) : names[i];
+        done = name != NULL && join_sidecar(join, name);
+    }
+    return done;
+}
+
+static int row_name_compare(const void *a, const void *b) {
+    return strcmp(((const struct index_row *)a)->name, ((const struct index_row *)b)->name);
+}
+
+static bool join_sidecars(struct join *join) {
+    char **folders;
+    uint32_t count;
+    bool done =
+        join_folder(join, NULL) && directory_names(join->batch, join->batch->directory, "", &folders, &count);
+    for (uint32_t i = 0; done && i < count; i++)
+        done = !names_is_folder(folders[i]) || join_folder(join, folders[i]);
+    if (done && join->n_rows != 0)
+        qsort(join->rows, join->n_rows, sizeof *join->rows, row_name_compare);
+    return done;
+}
+
 static bool join_read(struct join *join) {
     struct batch *batch = join->batch;
     char **names;
     uint32_t count;
-    bool done = directory_names(batch, batch->directory, ".strata.json", &names, &count);
-    for (uint32_t i = 0; done && i < count; i++)
-        done = join_sidecar(join, names[i]);
+    bool done = join_sidecars(join);
     char *shards = batch_text(batch, "%s/shards", batch->directory);
     done = done && shards != NULL && directory_names(batch, shards, ".json", &names, &count);
     for (uint32_t i = 0; done && i < count; i++)

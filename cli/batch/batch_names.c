@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -111,12 +112,43 @@ static bool names_begin(struct batch *batch, bool prose, struct batch_file **ord
     return true;
 }
 
+uint32_t names_folders(uint32_t n_files) {
+    uint32_t folders = 1;
+    if (n_files < NAMES_FOLDERS_FROM)
+        return 0;
+    while (n_files / folders > NAMES_PER_FOLDER)
+        folders *= 2;
+    return folders;
+}
+
+void names_folder(uint32_t folder, char text[NAMES_FOLDER_CAPACITY]) {
+    snprintf(text, NAMES_FOLDER_CAPACITY, "pages-%02" PRIx32, folder);
+}
+
+bool names_is_folder(const char *name) {
+    size_t digits = strncmp(name, "pages-", 6) == 0 ? strspn(name + 6, "0123456789abcdef") : 0;
+    return digits >= 2 && digits <= 8 && name[6 + digits] == '\0';
+}
+
+static bool names_deal(struct batch *batch) {
+    uint32_t folders = names_folders(batch->count);
+    for (uint32_t i = 0; folders != 0 && i < batch->count; i++) {
+        struct batch_file *file = &batch->files[i];
+        char folder[NAMES_FOLDER_CAPACITY];
+        names_folder((uint32_t)(batch_hash(file->input) % folders), folder);
+        file->name = batch_text(batch, "%s/%s", folder, file->name);
+        if (file->name == NULL)
+            return false;
+    }
+    return true;
+}
+
 bool names_assign(struct batch *batch) {
     struct batch_file **order = malloc(((size_t)batch->count + 1) * sizeof *order);
     uint32_t count = 0;
     bool done = order != NULL && names_begin(batch, false, order, &count) &&
                 names_part(batch, order, count, name_long) && names_begin(batch, true, order, &count) &&
-                names_part(batch, order, count, name_unique);
+                names_part(batch, order, count, name_unique) && names_deal(batch);
     free(order);
     return done;
 }

@@ -30,15 +30,33 @@ void rank_pattern_release(struct rank_pattern *pattern);
  */
 void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 
+/* What --group-by asks for, of a path alone: "tp1 pp2"; NULL: the names tell no group, or no memory. */
+const char *names_group(struct batch *batch, const char *input, const char *host);
+
 /* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). False: no memory. */
 bool names_settle(struct batch *batch);
 
 /* Length of a file's name without its endings (".pickle.gz"). */
 size_t names_stem_length(const char *name);
 
+enum { NAMES_FOLDERS_FROM = 2000, NAMES_PER_FOLDER = 800 };
+
+/* Folders that the outputs of so many files are dealt to: 0, all lie in the output directory itself, else a power of two
+ * that leaves hardly any with more than a thousand files. */
+uint32_t names_folders(uint32_t n_files);
+
+enum { NAMES_FOLDER_CAPACITY = 16 };
+
+/* "pages-0c" */
+void names_folder(uint32_t folder, char text[NAMES_FOLDER_CAPACITY]);
+
+/* Whether a directory's name is one that names_folder makes. */
+bool names_is_folder(const char *name);
+
 /*
  * Sets `name` of every file: rank3-step10, or the path's text where no rank is known. Files that would share a name get the
- * path's text as well, so both of two files of one rank are kept. Depends on the set of inputs only, not on their order nor
+ * path's text as well, so both of two files of one rank are kept. From NAMES_FOLDERS_FROM files on a hash of the path deals
+ * them to folders, so that a few files more move few of the others. Depends on the set of inputs only, not on their order nor
  * on what is in them, so that all shards agree. False: no memory.
  */
 bool names_assign(struct batch *batch);

@@ -9,7 +9,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PATTERN_CAPACITY = 1024, NUMBER_DIGITS = 18, TIME_DIGITS = 8, GROUP_CAPACITY = 200 };
+enum {
+    PATTERN_CAPACITY = 1024,
+    NUMBER_DIGITS = 18,
+    TIME_DIGITS = 8,
+    PADDED_DIGITS = 6,
+    GROUP_CAPACITY = 200
+};
 
 /* ---- --rank-regex ---- */
 
@@ -111,6 +117,18 @@ static int64_t group_number(const char *text, const regmatch_t *match) {
     return (regoff_t)length == match->rm_eo - match->rm_so ? number : BATCH_UNKNOWN;
 }
 
+/* Whether a comma-separated list has this word; where there is no list, `otherwise`. */
+static bool group_is_wanted(const char *list, const char *word, bool otherwise) {
+    size_t length = strlen(word);
+    for (const char *at = list; at != NULL && *at != '\0'; at += at[0] == ',') {
+        size_t n = strcspn(at, ",");
+        if (n == length && strncasecmp(at, word, n) == 0)
+            return true;
+        at += n;
+    }
+    return list == NULL && otherwise;
+}
+
 /* "tp=1 pp=2": what the groups with other names matched. Replicas of data parallelism do the same, so dp is left out. */
 static const char *pattern_group(struct batch *batch, const struct rank_pattern *pattern, const char *input,
                                  const regmatch_t *matches) {
@@ -120,7 +138,7 @@ static const char *pattern_group(struct batch *batch, const struct rank_pattern 
         const char *name = pattern->names[i];
         const regmatch_t *match = &matches[i];
         if (name[0] == '\0' || match->rm_so < 0 || i == pattern->rank_group || i == pattern->step_group ||
-            strcmp(name, "dp") == 0)
+            !group_is_wanted(batch->settings->group_by, name, strcmp(name, "dp") != 0))
             continue;
         int n = snprintf(text + used, sizeof text - used, "%s%s=%.*s", used != 0 ? " " : "", name,
                          (int)(match->rm_eo - match->rm_so), input + match->rm_so);
@@ -275,23 +293,54 @@ static bool path_find(const char *path, const char *word, int64_t *number) {
     return false;
 }
 
-/* Ranks of one stage do the same whatever their place in data, tensor, context or expert parallelism. */
-static void read_group(struct batch *batch, struct batch_file *file) {
-    static const char *const roles[] = {"actor",   "critic",  "reward",  "reference", "ref",
-                                        "rollout", "learner", "prefill", "decode"};
-    static const char *const stages[] = {"pp", "stage"};
-    char text[GROUP_CAPACITY] = "";
-    size_t used = 0;
+static const char *const roles[] = {"actor",   "critic",  "reward",  "reference", "ref",
+                                    "rollout", "learner", "prefill", "decode"};
+
+/* The part that a rank has in a job of several programs. */
+static size_t group_add_roles(char *text, size_t used, const char *input) {
     int64_t number;
     for (size_t i = 0; i < sizeof roles / sizeof roles[0]; i++)
-        if (path_find(file->input, roles[i], &number)) {
+        if (path_find(input, roles[i], &number))
             used = group_add(text, used, roles[i], BATCH_UNKNOWN);
-            file->rank = file->rank == BATCH_UNKNOWN ? number : file->rank;
-        }
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
-        if (path_find(file->input, stages[i], &number))
-            used = group_add(text, used, stages[i], number);
-    file->group = used != 0 ? batch_text(batch, "%s", text) : NULL;
+    return used;
+}
+
+/* "actor5": its number is a rank where nothing else is. */
+static void read_role_rank(struct batch_file *file) {
+    int64_t number;
+    for (size_t i = 0; i < sizeof roles / sizeof roles[0] && file->rank == BATCH_UNKNOWN; i++)
+        if (path_find(file->input, roles[i], &number))
+            file->rank = number;
+}
+
+/* The words of --group-by in their order, each with its number in the path. */
+static size_t group_add_words(char *text, size_t used, const char *list, const char *input) {
+    char word[32];
+    int64_t number;
+    for (const char *at = list; *at != '\0'; at += at[0] == ',') {
+        size_t n = strcspn(at, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : 0), at);
+        if (word[0] != '\0' && path_find(input, word, &number))
+            used = group_add(text, used, word, number);
+        at += n;
+    }
+    return used;
+}
+
+/* Without --group-by ranks of one role and stage do the same, whatever their place in data, tensor, context or expert
+ * parallelism. */
+const char *names_group(struct batch *batch, const char *input, const char *host) {
+    const char *list = batch->settings->group_by;
+    char text[GROUP_CAPACITY] = "";
+    size_t used = 0;
+    if (group_is_wanted(list, "all", false))
+        used = group_add(text, used, "all", BATCH_UNKNOWN);
+    if (host != NULL && group_is_wanted(list, "host", false))
+        used = group_add(text, used, host, BATCH_UNKNOWN);
+    if (group_is_wanted(list, "role", true))
+        used = group_add_roles(text, used, input);
+    used = group_add_words(text, used, list != NULL ? list : "pp,stage", input);
+    return used != 0 ? batch_text(batch, "%s", text) : NULL;
 }
 
 /* ---- numbers that no word explains ---- */
@@ -299,9 +348,10 @@ static void read_group(struct batch *batch, struct batch_file *file) {
 /*
  * How whole names are built, without their endings:
  *   R rank, S step, L a loose number that is rather a rank, l one that is rather a step, T eight digits or more (a time),
- *   D a date and time with separators, '_' a separator (or none between a letter and a number), else the letter itself.
+ *   Z a rank of six digits, D a date and time with separators, '_' a separator (or none between a letter and a number), else the letter itself.
  */
 static const char *const shapes[] = {
+    "Z_step_S",
     "snapshot_D_R",
     "snapshot_T_R",
     "snapshot_S_R",
@@ -343,9 +393,9 @@ static size_t shape_number(char kind, const char *text, size_t at, struct shape_
         return date_length(text + at);
     if (kind == 'T')
         return length >= TIME_DIGITS ? length : 0;
-    if (number == BATCH_UNKNOWN || length >= TIME_DIGITS)
+    if (number == BATCH_UNKNOWN || length >= TIME_DIGITS || (kind == 'Z' && length != PADDED_DIGITS))
         return 0;
-    if (kind == 'R')
+    if (kind == 'R' || kind == 'Z')
         numbers->rank = number;
     else if (kind == 'S')
         numbers->step = number;
@@ -363,7 +413,7 @@ static bool shape_fits(const char *shape, const char *text, size_t at, size_t en
                        struct shape_numbers *numbers) {
     *numbers = (struct shape_numbers){.rank = BATCH_UNKNOWN, .step = BATCH_UNKNOWN, .loose = BATCH_UNKNOWN};
     for (; *shape != '\0'; shape++) {
-        if (strchr("RSTDLl", *shape) != NULL && (*shape != 'l' || shape[1] == '\0')) {
+        if (strchr("RSTZDLl", *shape) != NULL && (*shape != 'l' || shape[1] == '\0')) {
             size_t length = at < end ? shape_number(*shape, text, at, numbers) : 0;
             if (length == 0)
                 return false;
@@ -446,7 +496,8 @@ void names_read(struct batch *batch, struct batch_file *file, const struct rank_
     }
     read_rank(file);
     read_step(file);
-    read_group(batch, file);
+    read_role_rank(file);
+    file->group = names_group(batch, file->input, file->host);
     if (file->rank != BATCH_UNKNOWN && file->step == BATCH_UNKNOWN)
         read_step_behind_rank(file, base);
     if (file->rank == BATCH_UNKNOWN && file->local_rank == BATCH_UNKNOWN)

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_sidecar.h"
 
+#include "cli/batch/batch_names.h"
 #include "cli/batch/batch_profile.h"
 #include "cli/json_file.h"
 #include "cli/render.h"
@@ -293,6 +294,12 @@ static bool read_truncation(struct index_row *row, const cJSON *document, struct
 /* Names become links and file names here, whoever wrote the sidecar. */
 static bool name_is_plain(const char *name) {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    char folder[NAMES_FOLDER_CAPACITY];
+    const char *slash = strchr(name, '/');
+    if (slash != NULL && (size_t)(slash - name) < sizeof folder) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
+        name = names_is_folder(folder) ? slash + 1 : "";
+    }
     return name[0] != '\0' && name[0] != '.' && name[strspn(name, plain)] == '\0';
 }
 

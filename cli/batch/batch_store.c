@@ -1,5 +1,6 @@
 #include "cli/batch/batch_store.h"
 
+#include "cli/batch/batch_names.h"
 #include "cli/output.h"
 #include "cli/terminal.h"
 
@@ -95,6 +96,20 @@ static bool directories_make(const char *path) {
     return done && directory_make(path);
 }
 
+static bool folders_make(const struct batch *batch) {
+    bool done = true;
+    for (uint32_t i = 0; done && i < names_folders(batch->count); i++) {
+        char folder[NAMES_FOLDER_CAPACITY], *path;
+        names_folder(i, folder);
+        done = asprintf(&path, "%s/%s", batch->directory, folder) >= 0;
+        if (!done)
+            return false;
+        done = directory_make(path);
+        free(path);
+    }
+    return done;
+}
+
 static bool staging_open(struct store *store) {
     if (!directory_make(store->staging))
         return false;
@@ -113,7 +128,7 @@ static bool staging_open(struct store *store) {
 
 bool store_open(struct store *store, const struct batch *batch) {
     *store = (struct store){.batch = batch, .lock = -1};
-    if (!directories_make(batch->directory))
+    if (!directories_make(batch->directory) || !folders_make(batch))
         return false;
     if (asprintf(&store->staging, "%s/.strata-%" PRIu32 "-of-%" PRIu32 ".tmp", batch->directory, batch->shard,
                  batch->n_shards) < 0) {
@@ -137,7 +152,7 @@ void store_close(struct store *store) {
 
 static void staged_path(const struct store *store, const struct batch_file *file, const char *ending,
                         char **path) {
-    if (asprintf(path, "%s/%s%s", store->staging, file->name, ending) < 0)
+    if (asprintf(path, "%s/%s%s", store->staging, batch_base_name(file), ending) < 0)
         *path = NULL;
 }
 

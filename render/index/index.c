@@ -127,6 +127,12 @@ static void add_oom(struct buffer *out, const struct index_row *row) {
     add_count(out, "oom_free_bytes", row->oom_free_bytes);
 }
 
+/* Whether the recording was dumped before its last step had ended. */
+static bool row_ends_in_step(const struct index_row *row) {
+    uint32_t n = row->profile.n_steps;
+    return n != 0 && !row->profile.step[n - 1].complete;
+}
+
 /* The members that summary.json and the page share; the first has no comma before it. */
 static void add_row_members(struct buffer *out, const struct index_row *row) {
     buffer_add_text(out, "\"input\": ");
@@ -161,6 +167,8 @@ static void add_row_members(struct buffer *out, const struct index_row *row) {
     add_text_or_null(out, "group", row->group != NULL && row->group[0] != '\0' ? row->group : NULL);
     add_count(out, "cohort", row->cohort);
     add_count(out, "steps", row->n_steps);
+    add_name(out, "mid_step");
+    buffer_add_text(out, row_ends_in_step(row) ? "true" : "false");
     buffer_printf(out, ", \"growth_bytes\": %" PRId64, row->growth_bytes);
     add_text_or_null(out, "copy_of", row->copy_of);
     add_outputs(out, row);

@@ -402,6 +402,27 @@ static void ranks_text(const struct index *index, const uint32_t *rows, uint32_t
                  shown != 0 ? " and %" PRIu32 " more" : "%" PRIu32 " recordings", unnamed);
 }
 
+static bool of_host(const struct index_row *row, const char *host) {
+    return row->copy_of == NULL && row->host != NULL && strcmp(row->host, host) == 0;
+}
+
+/* " (all of node3)": where rows are those of one host, the host is what is odd. */
+static void host_text(const struct index *index, const struct index_finding *finding, char *text,
+                      size_t capacity) {
+    const char *host = index->rows[finding->rows[0]].host;
+    uint32_t n_there = 0, n_elsewhere = 0;
+    *text = '\0';
+    for (uint32_t i = 0; host != NULL && *host != '\0' && i < finding->n_rows; i++)
+        if (!of_host(&index->rows[finding->rows[i]], host))
+            return;
+    for (uint32_t i = 0; host != NULL && *host != '\0' && i < index->n_rows; i++) {
+        n_there += of_host(&index->rows[i], host);
+        n_elsewhere += index->rows[i].copy_of == NULL && !of_host(&index->rows[i], host);
+    }
+    if (n_there >= finding->n_rows && n_there != 0 && n_elsewhere != 0)
+        snprintf(text, capacity, " (%s of %.100s)", n_there == finding->n_rows ? "all" : "several", host);
+}
+
 /* Of the rows that ran out of memory, the one that did so first: by step, then by event. */
 static uint32_t first_oom(const struct index *index, const uint32_t *rows, uint32_t count) {
     uint32_t first = rows[0];
@@ -424,12 +445,14 @@ static const char *predicate_of(const struct index_row *row) {
 static void title_of_rows(const struct index *index, const struct index_finding *finding, char *title) {
     const struct index_row *row = &index->rows[finding->rows[0]];
     uint32_t n_ranks = distinct_ranks(index, finding->rows, finding->n_rows);
-    char ranks[RANKS_SHOWN];
+    char ranks[RANKS_SHOWN + 120];
     if (finding->n_rows == 1) {
         snprintf(title, FINDING_CAPACITY, "%s", row->finding);
         return;
     }
     ranks_text(index, finding->rows, finding->n_rows, ranks);
+    if (n_ranks > 1)
+        host_text(index, finding, ranks + strlen(ranks), 120);
     if (n_ranks == 1 && row->rank != INDEX_UNKNOWN)
         snprintf(title, FINDING_CAPACITY, "rank %" PRId64 ", %" PRIu32 " steps, as in step %" PRId64 ":%s",
                  row->rank, finding->n_rows, row->step, predicate_of(row));
@@ -443,11 +466,13 @@ static void title_of_rows(const struct index *index, const struct index_finding 
 
 static void title_of_notes(const struct index *index, const struct index_finding *finding,
                            const struct index_note *note, char *title) {
-    char ranks[RANKS_SHOWN];
+    char ranks[RANKS_SHOWN + 120];
     if (finding->n_rows == 1)
         snprintf(ranks, sizeof ranks, "%.150s", subject_of(&index->rows[finding->rows[0]], "").text);
-    else
+    else {
         ranks_text(index, finding->rows, finding->n_rows, ranks);
+        host_text(index, finding, ranks + strlen(ranks), 120);
+    }
     snprintf(title, FINDING_CAPACITY, "%s: %.1000s", ranks, note->title);
 }
 

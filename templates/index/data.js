@@ -9,7 +9,7 @@ import { formatCount } from "../text.js";
  * @typedef {{input: string, rank: number | null, step: number | null, device: number, devices: number, input_bytes: number,
  *   events: number, peak_bytes: number, peak_event: number, end_bytes: number, reserved_peak_bytes: number, reserved_end_bytes: number,
  *   capacity_bytes: number | null, oom: number, oom_requested_bytes?: number, oom_free_bytes?: number, truncation: string | null,
- *   peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort: number, steps: number,
+ *   peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort: number, steps: number, mid_step: boolean,
  *   growth_bytes: number, copy_of: string | null, page: string, png: string | null, diff?: string | null, finding: string | null,
  *   differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][]}} Row
  * @typedef {{input: string, reason: string}} Refusal

@@ -111,7 +111,8 @@ function makeFacts(batch, row, index) {
     add("Peak", `${formatBytes(row.peak_bytes)}, ${formatEvent(row.peak_event)}`);
     add("End", formatBytes(row.end_bytes));
     add("Reserved", `${formatBytes(row.reserved_peak_bytes)} at most${row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`}`);
-    add("Steps", row.steps ? `${formatCount(row.steps)} complete` : "none found");
+    const part = row.mid_step ? (row.oom ? "; ended in the next" : "; dumped in mid-step") : "";
+    add("Steps", row.steps || row.mid_step ? `${formatCount(row.steps)} complete${part}` : "none found");
     add("Growth", row.steps >= 3 ? `${changeText(row.growth_bytes)} per step` : "");
     add("Cohort", row.copy_of !== null ? `a copy of ${row.copy_of}` : cohort && cohort.rows.length > 1 ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings` : "alone: no other runs the same program");
     add("Host", row.host ?? "");
