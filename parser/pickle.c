@@ -1,26 +1,15 @@
-#include "parser/pickle.h"
-
+/* The pickle machine: every opcode that makes data. */
 #include "parser/pickle_machine.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Limits, each with its own error. docs/inputs.md explains them. */
 enum {
     MAX_STRING_NBYTES = 256 << 20, /* the longest string a snapshot holds is a formatted stack: some 100 KB */
-    MAX_LINE_NBYTES = 16 << 20,    /* text opcodes of protocol 0 */
     MAX_LONG_NBYTES = 1024,        /* integers: 9 bytes are the most that mean anything here */
     MAX_STACK_VALUES = 64 << 20,   /* values of containers that are not complete: 1 GiB of memory */
     MAX_MARKS = 100000             /* nesting; real files nest 8 deep */
-};
-
-enum function {
-    FUNCTION_FIRST_ARGUMENT,
-    FUNCTION_APPLIED, /* the same, with its first argument, instead of a tuple of all, behind it */
-    FUNCTION_ORDERED_DICT
 };
 
 /* ---- errors ---- */
@@ -55,7 +44,7 @@ bool machine_push_slow(struct machine *machine, struct value value) {
 }
 
 /* There is a stack from the beginning, so that places in it have addresses even where nothing was pushed yet. */
-static bool stack_begin(struct machine *machine) {
+bool machine_begin(struct machine *machine) {
     return ARENA_GROW(machine->arena, machine->stack, machine->stack_capacity, 1) ||
            machine_fail_memory(machine);
 }
@@ -65,7 +54,7 @@ static inline uint32_t stack_floor(const struct machine *machine) {
     return machine->n_marks == 0 ? 0 : machine->mark[machine->n_marks - 1];
 }
 
-static bool stack_has(struct machine *machine, uint32_t count) {
+bool machine_has(struct machine *machine, uint32_t count) {
     return machine->n_stack - stack_floor(machine) >= count ||
            machine_fail(machine, READ_BAD_STACK, "an opcode finds too few values");
 }
@@ -136,8 +125,8 @@ static void memo_overwritten(struct machine *machine) {
     machine->recipe.count = 0;
 }
 
-static bool memo_put(struct machine *machine, uint32_t index) {
-    if (!stack_has(machine, 1) || !memo_reserve(machine, index))
+bool memo_put(struct machine *machine, uint32_t index) {
+    if (!machine_has(machine, 1) || !memo_reserve(machine, index))
         return false;
     if (machine->memo.entry[index] >> 56 != VALUE_UNSET)
         memo_overwritten(machine);
@@ -155,7 +144,7 @@ bool memo_append_slow(struct machine *machine, uint64_t entry) {
     return true;
 }
 
-static bool memo_get(struct machine *machine, uint64_t index) {
+bool memo_get(struct machine *machine, uint64_t index) {
     if (index >= machine->memo.count || machine->memo.entry[index] >> 56 == VALUE_UNSET)
         return cursor_fail(machine->cursor, READ_BAD_VALUE, machine->opcode_offset,
                            "memo entry %" PRIu64 " is used before it is set", index);
@@ -255,7 +244,7 @@ static bool list_extend(struct machine *machine, uint32_t list_at, uint32_t firs
 }
 
 static bool op_append(struct machine *machine) {
-    return stack_has(machine, 2) && list_extend(machine, machine->n_stack - 2, machine->n_stack - 1);
+    return machine_has(machine, 2) && list_extend(machine, machine->n_stack - 2, machine->n_stack - 1);
 }
 
 static bool op_appends(struct machine *machine) {
@@ -310,7 +299,7 @@ static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t firs
 }
 
 static bool op_setitem(struct machine *machine) {
-    return stack_has(machine, 3) && dict_extend(machine, machine->n_stack - 3, machine->n_stack - 2, false);
+    return machine_has(machine, 3) && dict_extend(machine, machine->n_stack - 3, machine->n_stack - 2, false);
 }
 
 static bool op_setitems(struct machine *machine) {
@@ -372,7 +361,7 @@ static bool op_tuple(struct machine *machine) {
 }
 
 static bool op_tuple_of(struct machine *machine, uint32_t count) {
-    return stack_has(machine, count) && tuple_make(machine, machine->n_stack - count);
+    return machine_has(machine, count) && tuple_make(machine, machine->n_stack - count);
 }
 
 static bool op_drop_to_mark(struct machine *machine, bool keep_opaque) {
@@ -388,7 +377,7 @@ static bool op_pop(struct machine *machine) {
         machine->n_marks--;
         return true;
     }
-    if (!stack_has(machine, 1))
+    if (!machine_has(machine, 1))
         return false;
     machine->n_stack--;
     return true;
@@ -400,7 +389,7 @@ static bool op_additems(struct machine *machine) {
     if (!mark_pop(machine, &first))
         return false;
     machine->n_stack = first;
-    return stack_has(machine, 1);
+    return machine_has(machine, 1);
 }
 
 /* ---- numbers ---- */
@@ -435,52 +424,6 @@ static bool op_long4(struct machine *machine) {
     return machine->cursor->error->code == READ_OK && long_push(machine, (uint64_t)nbytes);
 }
 
-static bool decimal_push(struct machine *machine, const char *text) {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || (*end != '\0' && strcmp(end, "L") != 0))
-        return machine_fail(machine, READ_BAD_VALUE, "an integer is not a number");
-    if (errno != ERANGE || *text == '-')
-        return machine_push_bits(machine, VALUE_INT, (uint64_t)value);
-    return machine_push_bits(machine, VALUE_BIG, strtoull(text, &end, 10));
-}
-
-/* A line as text; numbers are short. */
-static bool number_line(struct machine *machine, char text[64]) {
-    text[0] = '\0';
-    const uint8_t *line;
-    size_t nbytes;
-    if (!cursor_line(machine->cursor, MAX_LONG_NBYTES, &line, &nbytes))
-        return false;
-    if (nbytes >= 64)
-        return machine_fail(machine, READ_BAD_LENGTH, "a number is longer than 63 digits");
-    memcpy(text, line, nbytes);
-    text[nbytes] = '\0';
-    return true;
-}
-
-static bool op_int_line(struct machine *machine) {
-    char text[64] = {0};
-    if (!number_line(machine, text))
-        return false;
-    if (strcmp(text, "00") == 0 || strcmp(text, "01") == 0)
-        return machine_push_bits(machine, VALUE_BOOL, text[1] == '1');
-    return decimal_push(machine, text);
-}
-
-static bool op_float_line(struct machine *machine) {
-    char text[64], *end;
-    if (!number_line(machine, text))
-        return false;
-    double number = strtod(text, &end);
-    if (end == text || *end != '\0')
-        return machine_fail(machine, READ_BAD_VALUE, "a float is not a number");
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    return machine_push_bits(machine, VALUE_FLOAT, bits);
-}
-
 static bool op_binfloat(struct machine *machine) {
     uint64_t bits =
         __builtin_bswap64(cursor_uint(machine->cursor, 8)); /* big-endian, alone among the opcodes */
@@ -489,7 +432,7 @@ static bool op_binfloat(struct machine *machine) {
 
 /* ---- strings ---- */
 
-static bool string_intern(struct machine *machine, const uint8_t *bytes, size_t nbytes) {
+bool machine_push_string(struct machine *machine, const uint8_t *bytes, size_t nbytes) {
     uint32_t id;
     return (intern_string(&machine->snapshot.interner, bytes, nbytes, &id) || machine_fail_memory(machine)) &&
            machine_push_bits(machine, VALUE_STRING, id);
@@ -507,7 +450,7 @@ static bool string_push(struct machine *machine, uint64_t nbytes) {
         return false;
     const uint8_t *bytes = cursor->p;
     cursor->p += nbytes;
-    return string_intern(machine, bytes, (size_t)nbytes);
+    return machine_push_string(machine, bytes, (size_t)nbytes);
 }
 
 /* Bytes of no use here; read in steps so that no length can make us allocate. */
@@ -523,197 +466,6 @@ static bool bytes_skip(struct machine *machine, uint64_t nbytes) {
     return cursor->error->code == READ_OK && machine_push_bits(machine, VALUE_OPAQUE, 0);
 }
 
-static size_t utf8_put(uint8_t *to, uint32_t code) {
-    if (code < 0x80) {
-        to[0] = (uint8_t)code;
-        return 1;
-    }
-    size_t more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    static const uint8_t lead[] = {0, 0xC0, 0xE0, 0xF0};
-    to[0] = (uint8_t)(lead[more] | code >> 6 * more);
-    for (size_t i = 1; i <= more; i++)
-        to[i] = (uint8_t)(0x80 | (code >> 6 * (more - i) & 0x3F));
-    return more + 1;
-}
-
-/* Value of `digits` hexadecimal digits, or UINT32_MAX. */
-static uint32_t hex_value(const uint8_t *text, size_t digits) {
-    static const char alphabet[] = "0123456789abcdef";
-    uint32_t value = 0;
-    for (size_t i = 0; i < digits; i++) {
-        const char *digit =
-            text[i] == 0 ? NULL : strchr(alphabet, text[i] >= 'A' && text[i] <= 'F' ? text[i] | 32 : text[i]);
-        if (digit == NULL)
-            return UINT32_MAX;
-        value = value << 4 | (uint32_t)(digit - alphabet);
-    }
-    return value;
-}
-
-/* UNICODE of protocol 0: raw-unicode-escape, that is Latin-1 with \uXXXX and \UXXXXXXXX. */
-static bool op_unicode_line(struct machine *machine) {
-    const uint8_t *line;
-    size_t nbytes, out = 0;
-    if (!cursor_line(machine->cursor, MAX_LINE_NBYTES, &line, &nbytes))
-        return false;
-    uint8_t *text = NULL;
-    uint32_t capacity = 0;
-    if (!ARENA_GROW(machine->arena, text, capacity, nbytes * 2 + 1))
-        return machine_fail_memory(machine);
-    for (size_t i = 0; i < nbytes;) {
-        size_t digits = line[i] == '\\' && i + 1 < nbytes ? line[i + 1] == 'u'   ? 4
-                                                            : line[i + 1] == 'U' ? 8
-                                                                                 : 0
-                                                          : 0;
-        uint32_t code =
-            digits != 0 && nbytes - i - 2 >= digits ? hex_value(line + i + 2, digits) : UINT32_MAX;
-        if (code <= 0x10FFFF) {
-            i += 2 + digits;
-        } else {
-            code = line[i++];
-        }
-        out += utf8_put(text + out, code);
-    }
-    bool done = string_intern(machine, text, out);
-    ARENA_DROP(machine->arena, text);
-    return done;
-}
-
-/* STRING of protocol 0: a quoted Python 2 literal; escapes are left as they are. */
-static bool op_string_line(struct machine *machine) {
-    const uint8_t *line;
-    size_t nbytes;
-    if (!cursor_line(machine->cursor, MAX_LINE_NBYTES, &line, &nbytes))
-        return false;
-    if (nbytes < 2 || (line[0] != '\'' && line[0] != '"') || line[nbytes - 1] != line[0])
-        return machine_fail(machine, READ_BAD_VALUE, "a string has no quotes");
-    return string_intern(machine, line + 1, nbytes - 2);
-}
-
-/* ---- memo opcodes with a text line ---- */
-
-static bool memo_line(struct machine *machine, uint32_t *index) {
-    char text[64], *end;
-    if (!number_line(machine, text))
-        return false;
-    unsigned long value = strtoul(text, &end, 10);
-    if (end == text || *end != '\0' || value > UINT32_MAX)
-        return machine_fail(machine, READ_BAD_VALUE, "a memo index is not a number");
-    *index = (uint32_t)value;
-    return true;
-}
-
-static bool op_get_line(struct machine *machine) {
-    uint32_t index = 0;
-    return memo_line(machine, &index) && memo_get(machine, index);
-}
-
-static bool op_put_line(struct machine *machine) {
-    uint32_t index = 0;
-    return memo_line(machine, &index) && memo_put(machine, index);
-}
-
-/* ---- functions: a whitelist of the harmless ones ---- */
-
-static bool function_push(struct machine *machine, const char *opcode, const char *module, const char *name) {
-    static const struct {
-        const char *module, *name;
-        enum function function;
-    } known[] = {
-        /* What the C++ pickler wraps typed containers in: each is its first argument. */
-        {"torch.jit._pickle", "restore_type_tag", FUNCTION_FIRST_ARGUMENT},
-        {"torch.jit._pickle", "build_intlist", FUNCTION_FIRST_ARGUMENT},
-        {"torch.jit._pickle", "build_doublelist", FUNCTION_FIRST_ARGUMENT},
-        {"torch.jit._pickle", "build_boollist", FUNCTION_FIRST_ARGUMENT},
-        {"torch.jit._pickle", "build_tensorlist", FUNCTION_FIRST_ARGUMENT},
-        {"collections", "OrderedDict", FUNCTION_ORDERED_DICT},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(module, known[i].module) == 0 && strcmp(name, known[i].name) == 0)
-            return machine_push_bits(machine, VALUE_FUNCTION, known[i].function);
-    return cursor_fail(machine->cursor, READ_FORBIDDEN, machine->opcode_offset,
-                       "%s %s.%s is refused: it would run code", opcode, module, name);
-}
-
-/* Names go into an error message: cut and made printable. */
-static void name_clean(char *to, size_t capacity, const uint8_t *from, size_t nbytes) {
-    size_t n = nbytes < capacity - 1 ? nbytes : capacity - 1;
-    for (size_t i = 0; i < n; i++)
-        to[i] = from[i] >= 0x20 && from[i] < 0x7F ? (char)from[i] : '?';
-    to[n] = '\0';
-}
-
-static bool op_global(struct machine *machine) {
-    const uint8_t *line;
-    size_t nbytes;
-    char module[48], name[48];
-    if (!cursor_line(machine->cursor, 4096, &line, &nbytes))
-        return false;
-    name_clean(module, sizeof module, line, nbytes);
-    if (!cursor_line(machine->cursor, 4096, &line, &nbytes))
-        return false;
-    name_clean(name, sizeof name, line, nbytes);
-    return function_push(machine, "GLOBAL", module, name);
-}
-
-static bool op_stack_global(struct machine *machine) {
-    char text[2][48];
-    if (!stack_has(machine, 2))
-        return false;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct value *value = &machine->stack[machine->n_stack - 2 + i];
-        uint32_t nbytes = 0;
-        const uint8_t *bytes = (const uint8_t *)"";
-        if (value->tag == VALUE_STRING)
-            bytes = trace_string(machine->snapshot.trace, (uint32_t)value->bits, &nbytes);
-        name_clean(text[i], sizeof text[i], bytes, nbytes);
-    }
-    machine->n_stack -= 2;
-    return function_push(machine, "STACK_GLOBAL", text[0], text[1]);
-}
-
-static bool op_reduce(struct machine *machine) {
-    if (!stack_has(machine, 2))
-        return false;
-    struct value *function = &machine->stack[machine->n_stack - 2], *arguments = function + 1;
-    if (function->tag != VALUE_FUNCTION)
-        return machine_fail(machine, READ_FORBIDDEN, "REDUCE is refused: it would call code");
-    if (function->bits == FUNCTION_FIRST_ARGUMENT)
-        return machine_fail(machine, READ_BAD_STACK, "REDUCE finds no arguments");
-    struct value result =
-        function->bits == FUNCTION_APPLIED ? *arguments : (struct value){.tag = VALUE_NEW_DICT};
-    machine->n_stack -= 2;
-    return machine_push(machine, result) && event_pass_on(machine);
-}
-
-/* Opcodes that call code or need data from outside; NULL: not one of them. */
-static const char *forbidden_name(uint8_t opcode) {
-    switch (opcode) {
-    case 'P': return "PERSID";
-    case 'Q': return "BINPERSID";
-    case 'b': return "BUILD";
-    case 'i': return "INST";
-    case 'o': return "OBJ";
-    case 0x81: return "NEWOBJ";
-    case 0x82: return "EXT1";
-    case 0x83: return "EXT2";
-    case 0x84: return "EXT4";
-    case 0x92: return "NEWOBJ_EX";
-    case 0x97: return "NEXT_BUFFER";
-    case 0x98: return "READONLY_BUFFER";
-    default: return NULL;
-    }
-}
-
-static bool op_other(struct machine *machine, uint8_t opcode) {
-    const char *name = forbidden_name(opcode);
-    if (name != NULL)
-        return cursor_fail(machine->cursor, READ_FORBIDDEN, machine->opcode_offset,
-                           "%s is refused: it would run code or needs data from outside", name);
-    return cursor_fail(machine->cursor, READ_BAD_OPCODE, machine->opcode_offset,
-                       "0x%02x is not a pickle opcode", opcode);
-}
-
 static bool op_proto(struct machine *machine) {
     uint32_t protocol = cursor_u8(machine->cursor);
     if (protocol > 5)
@@ -723,12 +475,12 @@ static bool op_proto(struct machine *machine) {
 }
 
 static bool op_dup(struct machine *machine) {
-    return stack_has(machine, 1) && machine_push(machine, machine->stack[machine->n_stack - 1]);
+    return machine_has(machine, 1) && machine_push(machine, machine->stack[machine->n_stack - 1]);
 }
 
 static bool op_stop(struct machine *machine) {
     machine->stopped = true;
-    return stack_has(machine, 1);
+    return machine_has(machine, 1);
 }
 
 /* One opcode. The order is that of how often they occur. */
@@ -833,7 +585,7 @@ static bool lookahead_get(struct cursor *cursor) {
     return cursor->p == cursor->end || cursor_need(cursor, opcode_nbytes(*cursor->p));
 }
 
-static bool machine_run(struct machine *machine) {
+bool machine_run(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     while (!machine->stopped) {
         if (cursor->end - cursor->p < CURSOR_LOOKAHEAD && !lookahead_get(cursor))
@@ -847,92 +599,4 @@ static bool machine_run(struct machine *machine) {
             return false;
     }
     return true;
-}
-
-static void machine_release(struct machine *machine) {
-    ARENA_DROP(machine->arena, machine->stack);
-    ARENA_DROP(machine->arena, machine->mark);
-    ARENA_DROP(machine->arena, machine->memo.entry);
-    ARENA_DROP(machine->arena, machine->memo.boxed);
-    list_cache_release(machine);
-}
-
-/* What is on top of the stack at STOP. */
-static bool root_take(struct machine *machine, struct value *root) {
-    uint32_t top = machine->n_stack - 1;
-    if (!values_settle(machine, top, 1))
-        return false;
-    *root = machine->stack[top];
-    return true;
-}
-
-/* Uses what a truncated pickle holds, if it holds events at all; otherwise the error stays. */
-static bool cut_read(struct machine *machine) {
-    struct read_error *error = machine->cursor->error, truncated = *error;
-    struct value root;
-    error->code = READ_OK;
-    bool found = cut_root(machine, &root);
-    machine_release(machine);
-    bool done = found && snapshot_finish(&machine->snapshot, root) &&
-                snapshot_diagnose_cut(&machine->snapshot, truncated.offset);
-    if (!done && error->code != READ_NO_MEMORY)
-        *error = truncated;
-    return done || cursor_fail(machine->cursor, error->code, error->offset, "%s", "");
-}
-
-/* What follows STOP. Of an endless input so much is read and no more. */
-static const uint64_t MAX_TRAILING_NBYTES = UINT64_C(1) << 30;
-
-static bool pickle_follows(struct cursor *cursor) {
-    return cursor_fill(cursor, 2) && cursor->p[0] == 0x80 && cursor->p[1] >= 2 && cursor->p[1] <= 5;
-}
-
-/* Line ends and zeros pad a file; no writer of a recording leaves them alone. */
-static uint64_t padding_skip(struct cursor *cursor) {
-    uint64_t nbytes = 0;
-    for (; nbytes < MAX_TRAILING_NBYTES && cursor_fill(cursor, 1); nbytes++) {
-        if (*cursor->p != '\0' && *cursor->p != '\n' && *cursor->p != '\r')
-            break;
-        cursor->p++;
-    }
-    return nbytes;
-}
-
-/* Of a stored member of a zip whose length stands behind it, the zip's own bytes follow. */
-static bool descriptor_follows(struct cursor *cursor) {
-    return cursor_fill(cursor, 4) && memcmp(cursor->p, "PK\7\10", 4) == 0;
-}
-
-/* A writer that is not alone leaves its bytes behind the end of the other's. */
-static bool trailing_diagnose(struct cursor *cursor, struct trace *trace) {
-    const char *key = pickle_follows(cursor) ? "trailing_bytes/pickle" : "trailing_bytes";
-    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {padding_skip(cursor)};
-    bool is_padding = cursor->p == cursor->end || (numbers[0] == 0 && descriptor_follows(cursor));
-    if (is_padding)
-        return cursor->error->code == READ_OK;
-    while (numbers[0] < MAX_TRAILING_NBYTES && cursor_fill(cursor, 1)) {
-        numbers[0] += (uint64_t)(cursor->end - cursor->p);
-        cursor->p = cursor->end;
-    }
-    numbers[1] = numbers[0] >= MAX_TRAILING_NBYTES;
-    if (cursor->error->code != READ_OK)
-        return false;
-    return trace_diagnose(trace, key, ORDINAL_NONE, numbers) ||
-           cursor_fail_memory(cursor, cursor_offset(cursor));
-}
-
-bool pickle_read(struct cursor *cursor, struct trace *trace) {
-    struct machine machine = {.cursor = cursor, .arena = &trace->arena};
-    struct value root;
-    bool done = snapshot_init(&machine.snapshot, trace, cursor->error) || machine_fail_snapshot(&machine);
-    done = done && stack_begin(&machine) && machine_run(&machine) && root_take(&machine, &root);
-    if (!done && cursor->error->code == READ_TRUNCATED) {
-        done = cut_read(&machine);
-    } else {
-        machine_release(&machine); /* the memo is large: gone before the columns are joined */
-        done = done && (snapshot_finish(&machine.snapshot, root) || machine_fail_snapshot(&machine)) &&
-               trailing_diagnose(cursor, trace);
-    }
-    snapshot_release(&machine.snapshot);
-    return done;
 }

@@ -1,7 +1,8 @@
 /*
- * The state of the pickle machine, shared by the files that execute opcodes: pickle.c (all of them, one by one),
- * pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of references) and pickle_cut.c (what a
- * truncated pickle leaves). Private to them.
+ * The state of the pickle machine, shared by the files that execute opcodes: pickle.c (all of them, one by one, with
+ * pickle_text.c and pickle_functions.c), pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of
+ * references), pickle_cut.c (what a truncated pickle leaves) and pickle_file.c (from the first opcode to what follows
+ * the last). Private to them.
  */
 #ifndef STRATA_PARSER_PICKLE_MACHINE_H
 #define STRATA_PARSER_PICKLE_MACHINE_H
@@ -66,6 +67,13 @@ struct short_text {
     uint32_t string;
 };
 
+/* What a pickle may call. */
+enum function {
+    FUNCTION_FIRST_ARGUMENT,
+    FUNCTION_APPLIED, /* the same, with its first argument, instead of a tuple of all, behind it */
+    FUNCTION_ORDERED_DICT
+};
+
 struct machine {
     struct cursor *cursor;
     struct arena *arena;
@@ -99,6 +107,14 @@ bool machine_fail_memory(struct machine *machine);
 /* The snapshot has set code and message; the place is the machine's. */
 bool machine_fail_snapshot(struct machine *machine);
 
+/* ---- pickle.c ---- */
+
+/* Before the first opcode. */
+bool machine_begin(struct machine *machine);
+
+/* Up to STOP. False: an error, or the end of the input. */
+bool machine_run(struct machine *machine);
+
 /* ---- stack ---- */
 
 bool machine_push_slow(struct machine *machine, struct value value);
@@ -119,7 +135,17 @@ static inline struct value *machine_top(struct machine *machine) {
     return &machine->stack[machine->n_stack - 1];
 }
 
+/* Whether so many values lie above the innermost mark; else an error. */
+bool machine_has(struct machine *machine, uint32_t count);
+
+/* A string of these bytes. */
+bool machine_push_string(struct machine *machine, const uint8_t *bytes, size_t nbytes);
+
 /* ---- memo ---- */
+
+/* GET and PUT; an error where an entry was never put. */
+bool memo_get(struct machine *machine, uint64_t index);
+bool memo_put(struct machine *machine, uint32_t index);
 
 static inline uint64_t memo_entry(enum value_tag tag, uint64_t bits) {
     return (uint64_t)tag << 56 | bits;
@@ -178,6 +204,22 @@ void list_cache_release(struct machine *machine);
  * had read it itself. Then follow, as long as it goes, the other events of the same list. False: an error.
  */
 bool dict_take(struct machine *machine);
+
+/* ---- pickle_text.c: opcodes of protocol 0, each with a line of text ---- */
+
+bool op_int_line(struct machine *machine);
+bool op_float_line(struct machine *machine);
+bool op_unicode_line(struct machine *machine);
+bool op_string_line(struct machine *machine);
+bool op_get_line(struct machine *machine);
+bool op_put_line(struct machine *machine);
+
+/* ---- pickle_functions.c: a few harmless functions; all else that would run code is refused by name ---- */
+
+bool op_global(struct machine *machine);
+bool op_stack_global(struct machine *machine);
+bool op_reduce(struct machine *machine);
+bool op_other(struct machine *machine, uint8_t opcode);
 
 /* ---- pickle_cut.c ---- */
 

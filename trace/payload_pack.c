@@ -1,49 +1,18 @@
 /* From a trace to the pieces of its payload. */
-#include "trace/payload_format.h"
+#include "trace/payload_packer.h"
 
 enum {
     /* A plane of at least so many bytes begins a piece of its own, because the statistics of its neighbours
      * would spoil the Huffman codes of both. Below, the cost of a stream (header, codes, checksum) is more. */
-    PLANE_ALONE_NBYTES = 1024,
-    FEWEST_SLOTS = 64
+    PLANE_ALONE_NBYTES = 1024
 };
 
-/* Rows of one kind that are referred to get new ids without gaps, in the old order. What nothing refers to (a
- * stack that only a free had, say) is left out. */
-struct renumbering {
-    uint32_t *to; /* first: 1 where used; later the new id */
-    uint32_t old_count, count;
-};
-
-/* A plane, or the heads of a section's columns. */
-struct chunk {
-    const uint8_t *bytes;
-    uint64_t nbytes;
-};
-
-struct packer {
-    struct payload *payload;
-    const struct trace *trace;
-    enum payload_error error;
-    struct renumbering ids[N_DOMAINS]; /* of strings, frames, fx, stacks and contexts */
-    uint64_t limit[N_DOMAINS];
-
-    uint64_t *value; /* scratch: the numbers of the column that is being made */
-    uint32_t value_capacity;
-
-    /* The section that is being made: */
-    uint8_t heads[MAX_COLUMNS * COLUMN_HEAD_NBYTES];
-    uint32_t n_columns;
-    struct chunk chunks[1 + MAX_COLUMNS * 8]; /* [0]: heads */
-    uint32_t n_chunks;
-};
-
-static void packer_fail(struct packer *packer, enum payload_error error) {
+void packer_fail(struct packer *packer, enum payload_error error) {
     if (packer->error == PAYLOAD_OK)
         packer->error = error;
 }
 
-static void *packer_alloc(struct packer *packer, uint64_t nbytes) {
+void *packer_alloc(struct packer *packer, uint64_t nbytes) {
     void *bytes = nbytes <= SIZE_MAX ? arena_alloc(packer->payload->arena, (size_t)nbytes) : NULL;
     if (bytes == NULL)
         packer_fail(packer, PAYLOAD_NO_MEMORY);
@@ -51,14 +20,14 @@ static void *packer_alloc(struct packer *packer, uint64_t nbytes) {
 }
 
 /* Room for `count` numbers. */
-static bool packer_values(struct packer *packer, uint64_t count) {
+bool packer_values(struct packer *packer, uint64_t count) {
     bool ok = ARENA_GROW(packer->payload->arena, packer->value, packer->value_capacity, count);
     if (!ok)
         packer_fail(packer, PAYLOAD_NO_MEMORY);
     return ok && packer->error == PAYLOAD_OK;
 }
 
-static void section_begin(struct packer *packer) {
+void section_begin(struct packer *packer) {
     packer->n_columns = 0;
     packer->n_chunks = 1;
 }
@@ -81,7 +50,7 @@ static uint32_t bytes_needed(uint64_t value) {
 }
 
 /* Adds the first `count` scratch numbers as the next column. At least `least_width` planes. */
-static void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
+void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
     uint64_t all = 0;
     for (uint64_t i = 0; i < count; i++)
         all |= packer->value[i];
@@ -140,8 +109,7 @@ static void section_add_run(struct packer *packer, uint32_t first, uint32_t end,
 }
 
 /* Ends the section: heads and planes become pieces, and the section an entry of the directory. */
-static void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device,
-                        uint32_t count) {
+void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device, uint32_t count) {
     struct payload *payload = packer->payload;
     void *sections = payload->sections;
     if (packer->error != PAYLOAD_OK)
@@ -178,7 +146,7 @@ static void section_end(struct packer *packer, uint16_t type, uint16_t flags, ui
     payload->sections[payload->n_sections++] = section;
 }
 
-/* ---- packing: which ids are used ---- */
+/* ---- which ids are used ---- */
 
 static bool renumbering_init(struct packer *packer, enum domain domain, uint32_t old_count) {
     struct renumbering *ids = &packer->ids[domain];
@@ -275,7 +243,7 @@ static void packer_renumber(struct packer *packer) {
         renumbering_finish(packer, domain);
 }
 
-/* ---- packing: tables of rows ---- */
+/* ---- tables of rows ---- */
 
 /* A table while one of its columns is packed. */
 struct packing {
@@ -356,8 +324,8 @@ static void flagged_table_pack(struct packer *packer, const struct table *table,
         section_end(packer, table->type, flags, device, (uint32_t)n);
 }
 
-static void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
-                       uint64_t count, const struct renumbering *used) {
+void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
+                uint64_t count, const struct renumbering *used) {
     flagged_table_pack(packer, table, 0, device, rows, count, used);
 }
 
@@ -388,259 +356,6 @@ static void strings_pack(struct packer *packer) {
     section_add_head(packer, 1, 0);
     section_add_chunk(packer, text, nbytes);
     section_end(packer, SECTION_STRING_BYTES, 0, 0, (uint32_t)nbytes);
-}
-
-/* ---- packing: lives ---- */
-
-/* Numbers by 64-bit keys, open addressing, at most half full. */
-struct numbering {
-    struct numbering_slot {
-        uint64_t key;
-        uint32_t number; /* 0: the slot is free */
-    } * slot;
-    uint32_t capacity; /* a power of two, or 0 */
-    uint32_t count;
-};
-
-static struct numbering_slot *numbering_find(const struct numbering *numbering, uint64_t key) {
-    uint64_t hash = (key ^ (key >> 32)) * 0x9e3779b97f4a7c15u;
-    uint32_t mask = numbering->capacity - 1;
-    uint32_t at = (uint32_t)(hash >> 32) & mask;
-    while (numbering->slot[at].number != 0 && numbering->slot[at].key != key)
-        at = (at + 1) & mask;
-    return &numbering->slot[at];
-}
-
-static bool numbering_widen(struct packer *packer, struct numbering *numbering) {
-    struct numbering wider = {NULL, 0, numbering->count};
-    uint32_t slots = numbering->capacity != 0 ? numbering->capacity * 2 : FEWEST_SLOTS;
-    void *column = NULL;
-    if (slots == 0 ||
-        !arena_grow(packer->payload->arena, &column, &wider.capacity, slots, sizeof *wider.slot)) {
-        packer_fail(packer, PAYLOAD_NO_MEMORY);
-        return false;
-    }
-    wider.slot = column;
-    wider.capacity = slots;
-    bytes_zero(wider.slot, (size_t)slots * sizeof *wider.slot);
-    for (uint32_t i = 0; i < numbering->capacity; i++)
-        if (numbering->slot[i].number != 0)
-            *numbering_find(&wider, numbering->slot[i].key) = numbering->slot[i];
-    column = numbering->slot;
-    arena_drop(packer->payload->arena, &column);
-    *numbering = wider;
-    return true;
-}
-
-/* The slot of `key`; a new one has number 0 until the caller gives it one. NULL: no memory. */
-static struct numbering_slot *numbering_slot(struct packer *packer, struct numbering *numbering,
-                                             uint64_t key) {
-    if (numbering->count >= numbering->capacity / 2 && !numbering_widen(packer, numbering))
-        return NULL;
-    struct numbering_slot *slot = numbering_find(numbering, key);
-    if (slot->number == 0) {
-        slot->key = key;
-        numbering->count++;
-    }
-    return slot;
-}
-
-static void numbering_release(struct packer *packer, struct numbering *numbering) {
-    void *column = numbering->slot;
-    arena_drop(packer->payload->arena, &column);
-}
-
-/* Everything that the reader will insist on. */
-static bool lives_valid(const struct device_trace *device) {
-    const struct lives *lives = &device->lives;
-    uint32_t birth = 0, end = device->n_events + 1;
-    if (device->n_events > UINT32_MAX - 2 || lives->preexisting > lives->count)
-        return false;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        bool first = i < lives->preexisting;
-        if (lives->birth[i] < birth || lives->birth[i] > device->n_events || first != (lives->birth[i] == 0))
-            return false;
-        if (lives->death[i] < lives->birth[i] || lives->death[i] > device->n_events + 1)
-            return false;
-        if (lives->request[i] < lives->birth[i] || lives->request[i] > lives->death[i])
-            return false;
-        if (first && lives->death[i] > end)
-            return false;
-        birth = lives->birth[i];
-        end = lives->death[i];
-    }
-    return true;
-}
-
-/* Dictionaries of a device's stacks and sizes, in the order in which the lives bring them up. */
-struct life_dictionaries {
-    uint32_t *stack_place; /* [old stack id] place in `stacks` + 1; 0: not there */
-    uint32_t *stacks;
-    uint64_t *sizes;
-    uint32_t *size_place; /* [life] */
-    uint32_t n_stacks, n_sizes;
-};
-
-static bool dictionaries_alloc(struct packer *packer, struct life_dictionaries *dictionaries, uint64_t n) {
-    uint64_t n_stacks = packer->trace->stacks.count;
-    dictionaries->stack_place = packer_alloc(packer, n_stacks * sizeof(uint32_t));
-    dictionaries->stacks = packer_alloc(packer, (n < n_stacks ? n : n_stacks) * sizeof(uint32_t));
-    dictionaries->sizes = packer_alloc(packer, n * sizeof(uint64_t));
-    dictionaries->size_place = packer_alloc(packer, n * sizeof(uint32_t));
-    return packer->error == PAYLOAD_OK;
-}
-
-static void dictionaries_fill(struct packer *packer, struct life_dictionaries *dictionaries,
-                              const struct lives *lives) {
-    struct numbering sizes = {NULL, 0, 0};
-    if (!dictionaries_alloc(packer, dictionaries, lives->count))
-        return;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint32_t *place = &dictionaries->stack_place[lives->stack[i]];
-        if (*place == 0) {
-            dictionaries->stacks[dictionaries->n_stacks++] = lives->stack[i];
-            *place = dictionaries->n_stacks;
-        }
-        struct numbering_slot *slot = numbering_slot(packer, &sizes, lives->size[i]);
-        if (slot == NULL)
-            break;
-        if (slot->number == 0) {
-            dictionaries->sizes[dictionaries->n_sizes++] = lives->size[i];
-            slot->number = dictionaries->n_sizes;
-        }
-        dictionaries->size_place[i] = slot->number - 1;
-    }
-    numbering_release(packer, &sizes);
-}
-
-static void column_births(struct packer *packer, const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++)
-        packer->value[i] = lives->birth[i] - (i > 0 ? lives->birth[i - 1] : 0);
-    section_add_column(packer, lives->count, 1);
-}
-
-static void column_stacks(struct packer *packer, const struct lives *lives,
-                          const struct life_dictionaries *dictionaries) {
-    for (uint32_t i = 0; i < lives->count; i++)
-        packer->value[i] = dictionaries->stack_place[lives->stack[i]] - 1;
-    section_add_column(packer, lives->count, 0);
-}
-
-/* Lifetimes, against the last lifetime of the same stack: loops repeat themselves. Those older than the
- * recording are sorted by their death, so the difference from the row before is small. */
-static void column_deaths(struct packer *packer, const struct device_trace *device,
-                          const struct life_dictionaries *dictionaries) {
-    const struct lives *lives = &device->lives;
-    uint32_t *last = packer_alloc(packer, (uint64_t)dictionaries->n_stacks * sizeof *last);
-    uint32_t end = device->n_events + 1;
-    for (uint32_t i = 0; last != NULL && i < lives->count; i++) {
-        uint32_t death = lives->death[i];
-        if (i < lives->preexisting) {
-            packer->value[i] = (i > 0 ? lives->death[i - 1] : end) - death;
-            continue;
-        }
-        uint32_t lifetime = death == end ? 0 : death - lives->birth[i] + 1;
-        uint32_t *of_stack = &last[dictionaries->stack_place[lives->stack[i]] - 1];
-        packer->value[i] = zigzag((uint64_t)lifetime - *of_stack);
-        *of_stack = lifetime;
-    }
-    section_add_column(packer, lives->count, 0);
-}
-
-static void column_waits(struct packer *packer, const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++)
-        packer->value[i] = lives->death[i] - lives->request[i];
-    section_add_column(packer, lives->count, 0);
-}
-
-/* A column of ids or flags below `limit`. */
-static void column_u16(struct packer *packer, const uint16_t *ids, uint32_t count, uint64_t limit) {
-    for (uint32_t i = 0; i < count; i++) {
-        packer->value[i] = ids[i];
-        if (ids[i] >= limit)
-            packer_fail(packer, PAYLOAD_BAD_VALUE);
-    }
-    section_add_column(packer, count, 0);
-}
-
-static void column_flags(struct packer *packer, const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++) {
-        packer->value[i] = lives->flags[i];
-        if (lives->flags[i] > ALL_LIFE_FLAGS)
-            packer_fail(packer, PAYLOAD_BAD_VALUE);
-    }
-    section_add_column(packer, lives->count, 0);
-}
-
-static void column_mapped(struct packer *packer, const uint32_t *values, uint32_t count, const uint32_t *to) {
-    for (uint32_t i = 0; i < count; i++)
-        packer->value[i] = to != NULL ? to[values[i]] : values[i];
-    section_add_column(packer, count, 0);
-}
-
-static void lives_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
-    const struct lives *lives = &device->lives;
-    struct life_dictionaries dictionaries = {0};
-    if (lives->count == 0 || !packer_values(packer, lives->count))
-        return;
-    dictionaries_fill(packer, &dictionaries, lives);
-    if (packer->error != PAYLOAD_OK)
-        return;
-    table_pack(packer, &payload_life_stack_table, number, dictionaries.stacks, dictionaries.n_stacks, NULL);
-    table_pack(packer, &payload_life_size_table, number, dictionaries.sizes, dictionaries.n_sizes, NULL);
-    section_begin(packer);
-    column_births(packer, lives);
-    column_stacks(packer, lives, &dictionaries);
-    column_deaths(packer, device, &dictionaries);
-    column_waits(packer, lives);
-    column_mapped(packer, dictionaries.size_place, lives->count, NULL);
-    column_mapped(packer, lives->context, lives->count, packer->ids[OF_CONTEXTS].to);
-    column_u16(packer, lives->stream, lives->count, device->n_streams);
-    column_u16(packer, lives->pool, lives->count, device->n_pools);
-    column_flags(packer, lives);
-    section_end(packer, SECTION_LIVES, 0, number, lives->count);
-}
-
-/* Addresses: "the one of so many lives ago", or, where an address is new, its distance from where the memory
- * of the life before ended. */
-static void addresses_pack(struct packer *packer, const struct lives *lives, uint32_t number) {
-    struct numbering last_use = {NULL, 0, 0};
-    if (lives->count == 0 || !packer_values(packer, lives->count))
-        return;
-    uint64_t *fresh = packer_alloc(packer, (uint64_t)lives->count * sizeof *fresh);
-    uint64_t n_fresh = 0, end = 0;
-    for (uint32_t i = 0; fresh != NULL && i < lives->count; i++) {
-        struct numbering_slot *slot = numbering_slot(packer, &last_use, lives->address[i]);
-        if (slot == NULL)
-            break;
-        packer->value[i] = slot->number != 0 ? i + 1 - slot->number : 0;
-        if (slot->number == 0)
-            fresh[n_fresh++] = zigzag(lives->address[i] - end);
-        slot->number = i + 1;
-        end = end_of_memory(lives->address[i], lives->size[i]);
-    }
-    numbering_release(packer, &last_use);
-    if (packer->error != PAYLOAD_OK)
-        return;
-    section_begin(packer);
-    section_add_column(packer, lives->count, 1);
-    bytes_copy(packer->value, fresh, (size_t)n_fresh * sizeof *fresh);
-    section_add_column(packer, n_fresh, 0);
-    section_end(packer, SECTION_ADDRESSES, SECTION_OPTIONAL, number, lives->count);
-}
-
-/* How many more allocations than one each row stands for. */
-static void merged_pack(struct packer *packer, const struct lives *lives, uint32_t number) {
-    if (lives->merged == NULL || lives->count == 0 || !packer_values(packer, lives->count))
-        return;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        packer->value[i] = lives->merged[i] - 1;
-        if (lives->merged[i] == 0)
-            packer_fail(packer, PAYLOAD_BAD_VALUE);
-    }
-    section_begin(packer);
-    section_add_column(packer, lives->count, 1);
-    section_end(packer, SECTION_MERGED, SECTION_OPTIONAL, number, lives->count);
 }
 
 /* Times as differences from the event before; the first is in the device's row. */

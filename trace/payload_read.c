@@ -1,166 +1,14 @@
-/* From the bytes of a payload back to a trace. Nothing in them is believed before it is checked. */
-#include "trace/payload_format.h"
+/* From the sections of a payload back to a trace. Nothing in them is believed before it is checked. */
+#include "trace/payload_reader.h"
 
-/* No deflate stream inflates to more than 1032 times its size (258 bytes per two bits). */
-enum { MOST_INFLATION = 1032 };
+/* ---- columns ---- */
 
-static uint64_t load_le(const uint8_t *from, uint32_t nbytes) {
-    uint64_t value = 0;
-    for (uint32_t i = 0; i < nbytes; i++)
-        value |= (uint64_t)from[i] << (8 * i);
-    return value;
-}
-
-/* ---- reading: header and directory ---- */
-
-static bool section_known(uint32_t type) {
-    return (type >= SECTION_FILE && type <= SECTION_FRAME_OWNERS) ||
-           (type >= SECTION_STREAMS && type < SECTION_END);
-}
-
-/* Sections are sorted by device and type, which leaves no room for two of the same. */
-static uint64_t section_order(const struct payload_section *section) {
-    return (uint64_t)section->device << 16 | section->type;
-}
-
-static enum payload_error section_check(const struct payload *payload, uint32_t index) {
-    const struct payload_section *section = &payload->sections[index];
-    bool of_device = section->type >= SECTION_STREAMS;
-    if (index > 0 && section_order(section - 1) >= section_order(section))
-        return PAYLOAD_BAD_SECTION;
-    if (section->flags & ~SECTION_OPTIONAL || section->n_pieces == 0 || section->count == 0)
-        return PAYLOAD_BAD_SECTION;
-    if (section_known(section->type))
-        return of_device == (section->device != 0) ? PAYLOAD_OK : PAYLOAD_BAD_SECTION;
-    return section->flags & SECTION_OPTIONAL ? PAYLOAD_OK : PAYLOAD_BAD_SECTION;
-}
-
-/* Reads the entries of the sections; their pieces follow each other. */
-static enum payload_error sections_read(struct payload *payload, const uint8_t *from) {
-    uint64_t n_pieces = 0;
-    for (uint32_t i = 0; i < payload->n_sections; i++, from += SECTION_ENTRY_NBYTES) {
-        payload->sections[i] = (struct payload_section){
-            .type = (uint16_t)load_le(from, 2),
-            .flags = (uint16_t)load_le(from + 2, 2),
-            .device = (uint32_t)load_le(from + 4, 4),
-            .count = (uint32_t)load_le(from + 8, 4),
-            .n_pieces = (uint32_t)load_le(from + 12, 4),
-            .first_piece = (uint32_t)n_pieces,
-        };
-        enum payload_error error = section_check(payload, i);
-        n_pieces += payload->sections[i].n_pieces;
-        if (error != PAYLOAD_OK)
-            return error;
-        if (n_pieces > payload->n_pieces)
-            return PAYLOAD_BAD_SECTION;
-    }
-    return n_pieces == payload->n_pieces ? PAYLOAD_OK : PAYLOAD_BAD_SECTION;
-}
-
-/* Reads the entries of the pieces; `packed` is where the first begins. */
-static enum payload_error pieces_read(struct payload *payload, const uint8_t *from, const uint8_t *packed,
-                                      uint64_t packed_nbytes) {
-    for (uint32_t i = 0; i < payload->n_pieces; i++, from += PIECE_ENTRY_NBYTES) {
-        struct payload_piece *piece = &payload->pieces[i];
-        *piece = (struct payload_piece){.raw_nbytes = (uint32_t)load_le(from, 4),
-                                        .packed = packed,
-                                        .packed_nbytes = (uint32_t)load_le(from + 4, 4)};
-        if (piece->packed_nbytes > packed_nbytes)
-            return PAYLOAD_TRUNCATED;
-        if (piece->raw_nbytes == 0 || piece->raw_nbytes > PAYLOAD_PIECE_NBYTES ||
-            piece->raw_nbytes / MOST_INFLATION > piece->packed_nbytes)
-            return PAYLOAD_BAD_VALUE;
-        packed += piece->packed_nbytes;
-        packed_nbytes -= piece->packed_nbytes;
-    }
-    return PAYLOAD_OK;
-}
-
-/* The pieces of a section are inflated to one place. */
-static enum payload_error section_place(struct payload *payload, struct payload_section *section) {
-    struct payload_piece *pieces = payload->pieces + section->first_piece;
-    void *target = NULL;
-    uint32_t capacity = 0;
-    for (uint32_t i = 0; i < section->n_pieces; i++)
-        section->raw_nbytes += pieces[i].raw_nbytes;
-    /* Items of 16 bytes, because a section may have more bytes than a capacity can count. */
-    if (!arena_grow(payload->arena, &target, &capacity, (section->raw_nbytes + 15) / 16, 16))
-        return PAYLOAD_NO_MEMORY;
-    uint8_t *at = target;
-    section->raw = at;
-    for (uint32_t i = 0; i < section->n_pieces; i++) {
-        pieces[i].raw = pieces[i].target = at;
-        at += pieces[i].raw_nbytes;
-    }
-    return PAYLOAD_OK;
-}
-
-/* Room for the directory, whose size was compared with the bytes that are there. */
-static enum payload_error directory_alloc(struct payload *payload, uint32_t n_sections, uint32_t n_pieces) {
-    payload->sections = arena_alloc(payload->arena, (size_t)n_sections * sizeof *payload->sections + 1);
-    payload->pieces = arena_alloc(payload->arena, (size_t)n_pieces * sizeof *payload->pieces + 1);
-    if (payload->sections == NULL || payload->pieces == NULL)
-        return PAYLOAD_NO_MEMORY;
-    payload->n_sections = payload->sections_capacity = n_sections;
-    payload->n_pieces = payload->pieces_capacity = n_pieces;
-    return PAYLOAD_OK;
-}
-
-enum payload_error payload_open(struct payload *payload, const void *bytes, uint64_t nbytes,
-                                struct arena *arena) {
-    const uint8_t *from = bytes;
-    bytes_zero(payload, sizeof *payload);
-    payload->arena = arena;
-    if (nbytes < HEADER_NBYTES)
-        return PAYLOAD_TRUNCATED;
-    for (uint32_t i = 0; i < sizeof payload_magic; i++)
-        if (from[i] != payload_magic[i])
-            return PAYLOAD_BAD_MAGIC;
-    uint32_t n_sections = (uint32_t)load_le(from + 8, 4), n_pieces = (uint32_t)load_le(from + 12, 4);
-    uint64_t entries = (uint64_t)n_sections * SECTION_ENTRY_NBYTES + (uint64_t)n_pieces * PIECE_ENTRY_NBYTES;
-    if (entries > nbytes - HEADER_NBYTES)
-        return PAYLOAD_TRUNCATED;
-
-    const uint8_t *section_entries = from + HEADER_NBYTES;
-    const uint8_t *piece_entries = section_entries + (uint64_t)n_sections * SECTION_ENTRY_NBYTES;
-    enum payload_error error = directory_alloc(payload, n_sections, n_pieces);
-    if (error == PAYLOAD_OK)
-        error = sections_read(payload, section_entries);
-    if (error == PAYLOAD_OK)
-        error =
-            pieces_read(payload, piece_entries, section_entries + entries, nbytes - HEADER_NBYTES - entries);
-    for (uint32_t i = 0; i < payload->n_sections && error == PAYLOAD_OK; i++)
-        error = section_place(payload, &payload->sections[i]);
-    return error;
-}
-
-/* ---- reading: columns ---- */
-
-enum { COLUMN_BLOCK = 256 };
-
-/* One column, read value by value; planes are put together a block at a time. */
-struct column {
-    const uint8_t *planes;
-    uint64_t count, at; /* values in all; values that have been put together */
-    uint32_t width, shift;
-    uint32_t next, have; /* in `block` */
-    uint64_t block[COLUMN_BLOCK];
-};
-
-struct reader {
-    const struct payload *payload;
-    struct trace *trace;
-    enum payload_error error;
-    uint64_t limit[N_DOMAINS];
-    struct column column[MAX_COLUMNS]; /* of the section that is being read */
-};
-
-static void reader_fail(struct reader *reader, enum payload_error error) {
+void reader_fail(struct reader *reader, enum payload_error error) {
     if (reader->error == PAYLOAD_OK)
         reader->error = error;
 }
 
-static void column_fill(struct column *column) {
+void column_fill(struct column *column) {
     uint64_t left = column->count - column->at;
     uint32_t n = left < COLUMN_BLOCK ? (uint32_t)left : COLUMN_BLOCK;
     for (uint32_t i = 0; i < COLUMN_BLOCK; i++)
@@ -176,15 +24,8 @@ static void column_fill(struct column *column) {
     column->have = COLUMN_BLOCK; /* beyond the end all values are 0 */
 }
 
-static inline uint64_t column_next(struct column *column) {
-    if (column->next == column->have)
-        column_fill(column);
-    return column->block[column->next++];
-}
-
 /* NULL: there is none, which means no rows. */
-static const struct payload_section *section_find(const struct payload *payload, uint16_t type,
-                                                  uint32_t device) {
+const struct payload_section *section_find(const struct payload *payload, uint16_t type, uint32_t device) {
     const struct payload_section wanted = {.type = type, .device = device};
     uint32_t low = 0, high = payload->n_sections;
     while (low < high) {
@@ -204,8 +45,8 @@ static const struct payload_section *section_find(const struct payload *payload,
  * the section has rows. A first column takes at least a byte per row, so a section has no more rows than
  * bytes.
  */
-static bool section_open(struct reader *reader, const struct payload_section *section, uint32_t n,
-                         const uint64_t *count) {
+bool section_open(struct reader *reader, const struct payload_section *section, uint32_t n,
+                  const uint64_t *count) {
     uint64_t at = (uint64_t)n * COLUMN_HEAD_NBYTES;
     if (section->raw_nbytes < at) {
         reader_fail(reader, PAYLOAD_TRUNCATED);
@@ -234,7 +75,7 @@ static bool section_open(struct reader *reader, const struct payload_section *se
 }
 
 /* A column of the trace with room for `count` items. NULL and an error: no memory. */
-static void *column_alloc(struct reader *reader, uint64_t count, size_t item_nbytes) {
+void *column_alloc(struct reader *reader, uint64_t count, size_t item_nbytes) {
     void *column = NULL;
     uint32_t capacity = 0;
     if (count == 0)
@@ -245,7 +86,7 @@ static void *column_alloc(struct reader *reader, uint64_t count, size_t item_nby
     return column;
 }
 
-/* ---- reading: tables of rows ---- */
+/* ---- tables of rows ---- */
 
 static inline uint64_t value_decode(const struct table *table, const struct field *field, const uint8_t *row,
                                     uint64_t self, uint64_t code, uint64_t last, bool *ok) {
@@ -310,13 +151,13 @@ static uint32_t table_read(struct reader *reader, const struct table *table, uin
 }
 
 /* A table that is not followed by more rows later. */
-static uint32_t rows_read(struct reader *reader, const struct table *table, uint32_t device, void **rows) {
+uint32_t rows_read(struct reader *reader, const struct table *table, uint32_t device, void **rows) {
     uint32_t capacity = 0;
     *rows = NULL;
     return table_read(reader, table, device, rows, &capacity);
 }
 
-/* ---- reading: what belongs to the file ---- */
+/* ---- what belongs to the file ---- */
 
 static void string_bytes_read(struct reader *reader, uint64_t nbytes) {
     const struct payload_section *section = section_find(reader->payload, SECTION_STRING_BYTES, 0);
@@ -457,242 +298,7 @@ static void file_read(struct reader *reader) {
     trace->diagnostics = rows;
 }
 
-/* ---- reading: lives ---- */
-
-static void births_read(struct reader *reader, struct lives *lives, uint32_t n_events) {
-    struct column *column = &reader->column[0];
-    uint64_t birth = 0;
-    bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t step = column_next(column);
-        birth += step;
-        ok &= step <= n_events && birth <= n_events && (i < lives->preexisting) == (birth == 0);
-        if (!ok)
-            break;
-        lives->birth[i] = (uint32_t)birth;
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-/* Puts the place in the dictionary where the stack will be. */
-static void stack_places_read(struct reader *reader, struct lives *lives, uint32_t n_stacks) {
-    bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t place = column_next(&reader->column[1]);
-        ok &= place < n_stacks;
-        lives->stack[i] = ok ? (uint32_t)place : 0;
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-/* Needs births and places of stacks. `last` has an item for each stack of the dictionary. */
-static void deaths_read(struct reader *reader, struct lives *lives, uint32_t n_events, uint32_t *last) {
-    struct column *column = &reader->column[2];
-    uint64_t end = (uint64_t)n_events + 1, before = end;
-    bool ok = true;
-    for (uint32_t i = 0; i < lives->preexisting; i++) {
-        uint64_t fall = column_next(column);
-        ok &= fall <= before;
-        before = ok ? before - fall : 0;
-        lives->death[i] = (uint32_t)before;
-    }
-    for (uint32_t i = lives->preexisting; i < lives->count; i++) {
-        uint64_t lifetime = last[lives->stack[i]] + unzigzag(column_next(column));
-        uint64_t birth = lives->birth[i];
-        ok &= lifetime <= end - birth + 1;
-        lifetime = ok ? lifetime : 0;
-        last[lives->stack[i]] = (uint32_t)lifetime;
-        lives->death[i] = (uint32_t)(lifetime == 0 ? end : birth + lifetime - 1);
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-static void waits_read(struct reader *reader, struct lives *lives) {
-    bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t wait = column_next(&reader->column[3]);
-        ok &= wait <= lives->death[i] - lives->birth[i];
-        lives->request[i] = ok ? lives->death[i] - (uint32_t)wait : 0;
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-static void sizes_read(struct reader *reader, struct lives *lives, const uint64_t *sizes, uint32_t n_sizes) {
-    bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t place = column_next(&reader->column[4]);
-        ok &= place < n_sizes;
-        lives->size[i] = ok ? sizes[place] : 0;
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-/* Columns 5 to 8: context, stream, pool, flags. */
-static void labels_read(struct reader *reader, struct lives *lives) {
-    struct column *column = reader->column;
-    bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t context = column_next(&column[5]);
-        ok &= context < reader->limit[OF_CONTEXTS];
-        lives->context[i] = (uint32_t)context;
-    }
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t stream = column_next(&column[6]), pool = column_next(&column[7]);
-        ok &= stream < reader->limit[OF_STREAMS] && pool < reader->limit[OF_POOLS];
-        lives->stream[i] = (uint16_t)stream;
-        lives->pool[i] = (uint16_t)pool;
-    }
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t flags = column_next(&column[8]);
-        ok &= flags <= ALL_LIFE_FLAGS;
-        lives->flags[i] = (uint8_t)flags;
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-static bool lives_alloc(struct reader *reader, struct lives *lives, uint32_t count) {
-    lives->birth = column_alloc(reader, count, sizeof *lives->birth);
-    lives->death = column_alloc(reader, count, sizeof *lives->death);
-    lives->request = column_alloc(reader, count, sizeof *lives->request);
-    lives->size = column_alloc(reader, count, sizeof *lives->size);
-    lives->address = column_alloc(reader, count, sizeof *lives->address);
-    lives->stack = column_alloc(reader, count, sizeof *lives->stack);
-    lives->context = column_alloc(reader, count, sizeof *lives->context);
-    lives->stream = column_alloc(reader, count, sizeof *lives->stream);
-    lives->pool = column_alloc(reader, count, sizeof *lives->pool);
-    lives->flags = column_alloc(reader, count, sizeof *lives->flags);
-    return reader->error == PAYLOAD_OK;
-}
-
-/* What the lives of a device choose from. */
-struct read_dictionaries {
-    void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
-    uint32_t n_stacks, n_sizes;
-};
-
-static bool dictionaries_read(struct reader *reader, struct read_dictionaries *dictionaries,
-                              uint32_t number) {
-    dictionaries->n_stacks = rows_read(reader, &payload_life_stack_table, number, &dictionaries->stacks);
-    dictionaries->n_sizes = rows_read(reader, &payload_life_size_table, number, &dictionaries->sizes);
-    dictionaries->last = column_alloc(reader, dictionaries->n_stacks, sizeof(uint32_t));
-    if (reader->error == PAYLOAD_OK)
-        bytes_zero(dictionaries->last, (size_t)dictionaries->n_stacks * sizeof(uint32_t));
-    return reader->error == PAYLOAD_OK;
-}
-
-static void lives_read(struct reader *reader, struct device_trace *device, uint32_t number) {
-    struct lives *lives = &device->lives;
-    struct read_dictionaries dictionaries = {0};
-    const struct payload_section *section = section_find(reader->payload, SECTION_LIVES, number);
-    if (section == NULL) {
-        if (lives->preexisting != 0)
-            reader_fail(reader, PAYLOAD_BAD_VALUE);
-        return;
-    }
-    if (lives->preexisting > section->count)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-    if (!dictionaries_read(reader, &dictionaries, number) || !section_open(reader, section, 9, NULL) ||
-        !lives_alloc(reader, lives, section->count))
-        return;
-    lives->count = section->count;
-    births_read(reader, lives, device->n_events);
-    stack_places_read(reader, lives, dictionaries.n_stacks);
-    if (reader->error != PAYLOAD_OK)
-        return;
-    deaths_read(reader, lives, device->n_events, dictionaries.last);
-    waits_read(reader, lives);
-    sizes_read(reader, lives, dictionaries.sizes, dictionaries.n_sizes);
-    labels_read(reader, lives);
-    if (reader->error != PAYLOAD_OK)
-        return;
-    const uint32_t *stacks = dictionaries.stacks;
-    for (uint32_t i = 0; i < lives->count; i++)
-        lives->stack[i] = stacks[lives->stack[i]];
-    arena_drop(&reader->trace->arena, &dictionaries.stacks);
-    arena_drop(&reader->trace->arena, &dictionaries.sizes);
-    arena_drop(&reader->trace->arena, &dictionaries.last);
-}
-
-/* How many of the section's lives have an address that is new: the zeros of its first column. */
-static uint64_t fresh_addresses(struct reader *reader, const struct payload_section *section) {
-    uint64_t fresh = 0;
-    uint64_t nbytes = section->raw_nbytes;
-    uint32_t width = nbytes > 0 ? section->raw[0] : 0;
-    struct column *column = &reader->column[0];
-    if (nbytes < 2 * COLUMN_HEAD_NBYTES || width > 8 || section->raw[1] > 64 - width * 8 ||
-        section->count > (nbytes - 2 * COLUMN_HEAD_NBYTES) / (width != 0 ? width : 1))
-        return 0; /* opening the section will say what is wrong */
-    *column = (struct column){.planes = section->raw + 2 * COLUMN_HEAD_NBYTES,
-                              .count = section->count,
-                              .width = width,
-                              .shift = section->raw[1]};
-    for (uint32_t i = 0; i < section->count; i++)
-        fresh += column_next(column) == 0;
-    return fresh;
-}
-
-/* Optional: without it all addresses are 0. */
-static void addresses_read(struct reader *reader, struct lives *lives, uint32_t number) {
-    const struct payload_section *section = section_find(reader->payload, SECTION_ADDRESSES, number);
-    uint64_t count[2], end = 0;
-    bool ok = true;
-    if (reader->error != PAYLOAD_OK)
-        return;
-    if (section == NULL) {
-        if (lives->count > 0)
-            bytes_zero(lives->address, (size_t)lives->count * sizeof *lives->address);
-        return;
-    }
-    if (section->count != lives->count) {
-        reader_fail(reader, PAYLOAD_BAD_SECTION);
-        return;
-    }
-    count[0] = section->count;
-    count[1] = fresh_addresses(reader, section);
-    if (!section_open(reader, section, 2, count))
-        return;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t back = column_next(&reader->column[0]);
-        ok &= back <= i;
-        uint64_t address = ok && back != 0 ? lives->address[i - back] : 0;
-        if (back == 0)
-            address = end + unzigzag(column_next(&reader->column[1]));
-        lives->address[i] = address;
-        end = end_of_memory(address, lives->size[i]);
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-/* Optional: without it every row is one allocation. */
-static void merged_read(struct reader *reader, struct lives *lives, uint32_t number) {
-    const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, number);
-    bool ok = true;
-    if (section == NULL || reader->error != PAYLOAD_OK)
-        return;
-    if (section->count != lives->count) {
-        reader_fail(reader, PAYLOAD_BAD_SECTION);
-        return;
-    }
-    lives->merged = column_alloc(reader, section->count, sizeof *lives->merged);
-    if (lives->merged == NULL || !section_open(reader, section, 1, NULL))
-        return;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t more = column_next(&reader->column[0]);
-        ok &= more < UINT32_MAX;
-        lives->merged[i] = (uint32_t)(more + 1);
-    }
-    if (!ok)
-        reader_fail(reader, PAYLOAD_BAD_VALUE);
-}
-
-/* ---- reading: times and the other events of a device ---- */
+/* ---- times and the other events of a device ---- */
 
 static void times_read(struct reader *reader, struct device_trace *device, uint32_t number,
                        uint64_t first_us) {

@@ -1,0 +1,353 @@
+#include "base/bytes.h"
+#include "base/sort.h"
+#include "parser/doubts.h"
+#include "parser/recorder_internal.h"
+
+/* ---- finish ---- */
+
+/* Where recording skipped every completion, the request is the end. */
+static void lives_end_at_request(struct recorder *recorder, struct lives *lives) {
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->request[i] >= lives->death[i])
+            continue;
+        lives->death[i] = lives->request[i];
+        if (lives->flags[i] & LIFE_REOPENED) {
+            lives->flags[i] &= (uint8_t)~LIFE_REOPENED;
+            recorder->n_reopened--;
+        }
+    }
+}
+
+/* What stands open at the end is there for good; an address stays in the open map until a block explains it.
+ */
+static void lives_close(struct lives *lives, uint32_t end) {
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (lives->death[i] == FOREVER)
+            lives->death[i] = end;
+        if (lives->request[i] > lives->death[i])
+            lives->request[i] = lives->death[i];
+    }
+}
+
+/* Ranks of the lives before the recording: file order of the blocks that still hold them, UINT32_MAX without
+ * one. */
+struct ranks {
+    uint32_t *rank;
+    uint32_t capacity;
+};
+
+static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t life, uint32_t rank) {
+    uint32_t old = ranks->capacity;
+    if (!ARENA_GROW(recorder_arena(recorder), ranks->rank, ranks->capacity, (uint64_t)life + 1))
+        return false;
+    for (uint32_t i = old; i < ranks->capacity; i++)
+        ranks->rank[i] = UINT32_MAX;
+    ranks->rank[life] = rank;
+    return true;
+}
+
+/* A life that no event ended, or, where completions were skipped, one that a pending block shows to be still there. */
+static bool block_fits(const struct recorder *recorder, const struct block *block, const struct lives *lives,
+                       uint32_t life) {
+    return lives->death[life] == recorder->device.n_events + 1 || block->state == BLOCK_PENDING_FREE;
+}
+
+static bool block_is_new(struct recorder *recorder, const struct segment *segment, uint32_t index,
+                         struct ranks *ranks) {
+    const struct block *block = &recorder->device.blocks[index];
+    uint32_t end = recorder->device.n_events + 1;
+    struct life_row row = {.death = end,
+                           .request = block->state == BLOCK_PENDING_FREE ? 0 : end,
+                           .stack = block->stack,
+                           .size = block->requested_size,
+                           .address = block->address,
+                           .stream = segment->stream,
+                           .pool = segment->pool,
+                           .flags = LIFE_FROM_BLOCK};
+    recorder->n_blocks_before++;
+    recorder->blocks_before_bytes += row.size;
+    return lives_add(recorder_arena(recorder), &recorder->before, &row) &&
+           rank_set(recorder, ranks, recorder->before.lives.count - 1, index);
+}
+
+static bool block_explain(struct recorder *recorder, const struct segment *segment, uint32_t index,
+                          struct ranks *ranks) {
+    const struct block *block = &recorder->device.blocks[index];
+    uint32_t slot = recorder_map_slot(&recorder->open, block->address);
+    if (slot == NOT_FOUND)
+        return block_is_new(recorder, segment, index, ranks);
+    uint32_t reference = recorder->open.slot[slot].reference - 1;
+    struct lives *lives = lives_of(recorder, reference);
+    recorder_map_remove(&recorder->open, slot);
+    if (!block_fits(recorder, block, lives, reference & ~BEFORE))
+        return block_is_new(recorder, segment, index, ranks);
+    lives->death[reference & ~BEFORE] = recorder->device.n_events + 1;
+    return !(reference & BEFORE) || rank_set(recorder, ranks, reference & ~BEFORE, index);
+}
+
+static bool blocks_explain(struct recorder *recorder, struct ranks *ranks) {
+    const struct device_trace *device = &recorder->device;
+    for (uint32_t s = 0; s < device->n_segments; s++) {
+        const struct segment *segment = &device->segments[s];
+        for (uint32_t b = 0; b < segment->block_count; b++)
+            if (device->blocks[segment->first_block + b].state != BLOCK_INACTIVE &&
+                !block_explain(recorder, segment, segment->first_block + b, ranks))
+                return false;
+    }
+    return true;
+}
+
+/* What the trace left open and no block explains: a race with another thread, or a lost free. */
+static void open_count(struct recorder *recorder) {
+    if (recorder->device.n_blocks == 0)
+        return; /* recorded without blocks: nothing to compare with */
+    for (uint32_t i = 0; recorder->open.mask != 0 && i <= recorder->open.mask; i++) {
+        if (recorder->open.slot[i].reference == 0)
+            continue;
+        uint32_t reference = recorder->open.slot[i].reference - 1;
+        struct lives *lives = lives_of(recorder, reference);
+        uint32_t life = reference & ~BEFORE;
+        if (lives->death[life] != recorder->device.n_events + 1)
+            continue;
+        lives->flags[life] |= LIFE_UNMATCHED_END;
+        recorder->n_unmatched_end++;
+        recorder->unmatched_end_bytes += lives->size[life];
+    }
+}
+
+/* Bottom to top: what outlives the recording in the order of the blocks, the rest of that, then by falling
+ * death, so that what is freed first lies on top and moves nothing. */
+static uint64_t before_key(const struct lives *lives, const struct ranks *ranks, uint32_t life,
+                           uint32_t end) {
+    if (lives->death[life] == end)
+        return life < ranks->capacity ? ranks->rank[life] : UINT32_MAX;
+    return (UINT64_C(1) << 32) + (end - lives->death[life]);
+}
+
+static bool before_order(struct recorder *recorder, const struct ranks *ranks, struct sort_row **rows) {
+    const struct lives *lives = &recorder->before.lives;
+    struct sort_row *spare = NULL;
+    uint32_t capacity = 0, spare_capacity = 0;
+    if (!ARENA_GROW(recorder_arena(recorder), *rows, capacity, lives->count) ||
+        !ARENA_GROW(recorder_arena(recorder), spare, spare_capacity, lives->count))
+        return false;
+    for (uint32_t i = 0; i < lives->count; i++)
+        (*rows)[i] = (struct sort_row){before_key(lives, ranks, i, recorder->device.n_events + 1), i};
+    sort_rows(*rows, spare, lives->count);
+    ARENA_DROP(recorder_arena(recorder), spare);
+    return true;
+}
+
+static void column_permute(uint8_t *to, const uint8_t *from, const struct sort_row *order, uint32_t count,
+                           size_t item_nbytes) {
+    for (uint32_t i = 0; i < count; i++)
+        bytes_copy(to + i * item_nbytes, from + order[i].value * item_nbytes, item_nbytes);
+}
+
+/* Puts the lives of before the recording in front of the others. */
+static bool lives_join(struct recorder *recorder, const struct ranks *ranks) {
+    struct arena *arena = recorder_arena(recorder);
+    struct lives *before = &recorder->before.lives, *later = &recorder->later.lives;
+    struct sort_row *order = NULL;
+    uint32_t n_before = before->count, n_later = later->count;
+    if (n_before != 0 && !before_order(recorder, ranks, &order))
+        return false;
+    if (!lives_reserve(arena, &recorder->later, (uint64_t)n_before + n_later))
+        return false;
+    for (unsigned i = 0; i < LIVES_COLUMNS; i++) {
+        uint8_t *column = *lives_column_of(later, i);
+        size_t item = lives_columns[i].item_nbytes;
+        if (n_before != 0) {
+            bytes_move(column + n_before * item, column, n_later * item);
+            column_permute(column, *lives_column_of(before, i), order, n_before, item);
+        }
+        uint32_t capacity = recorder->later.capacity;
+        arena_trim(arena, lives_column_of(later, i), &capacity, n_before + n_later, item);
+    }
+    ARENA_DROP(arena, order);
+    later->count = n_before + n_later;
+    later->preexisting = n_before;
+    recorder->device.lives = *later;
+    lives_drop(arena, &recorder->before);
+    return true;
+}
+
+static bool segments_are_private(const struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        if (device->segments[i].pool > 1)
+            return true;
+    return false;
+}
+
+/* The final segments by address. Those that were made in the recording say nothing of what lay there before. */
+struct final_segments {
+    struct sort_row *rows;
+    uint32_t *birth; /* moment, by place in `rows` */
+    uint32_t count;
+};
+
+static bool final_segments_init(struct final_segments *final, struct recorder *recorder) {
+    const struct device_trace *device = &recorder->device;
+    struct arena *arena = recorder_arena(recorder);
+    uint32_t n = device->n_segments;
+    *final = (struct final_segments){.rows = arena_column(arena, (uint64_t)n * 2, sizeof *final->rows),
+                                     .birth = arena_column(arena, n, sizeof *final->birth),
+                                     .count = n};
+    if (final->rows == NULL || final->birth == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        final->rows[i] = (struct sort_row){device->segments[i].address, i};
+        final->birth[i] = 0;
+    }
+    sort_rows(final->rows, final->rows + n, n);
+    for (uint32_t i = 0; i < device->n_segment_events; i++) {
+        const struct segment_event *event = &device->segment_events[i];
+        uint32_t at = sort_rows_seek(final->rows, final->count, event->address);
+        if (event->change == SEGMENT_ALLOC && at != UINT32_MAX && final->rows[at].key == event->address)
+            final->birth[at] = event->event + 1;
+    }
+    return true;
+}
+
+/* The pool of an allocation whose event did not name it: that of the final segment around its address. */
+static bool pools_complete(struct recorder *recorder) {
+    struct device_trace *device = &recorder->device;
+    struct lives *lives = &device->lives;
+    struct final_segments final;
+    if (!segments_are_private(device))
+        return true;
+    if (!final_segments_init(&final, recorder))
+        return false;
+    for (uint32_t life = 0; life < lives->count; life++) {
+        uint32_t at = sort_rows_seek(final.rows, final.count, lives->address[life]);
+        if (lives->pool[life] != POOL_UNKNOWN || at == UINT32_MAX || lives->birth[life] < final.birth[at])
+            continue;
+        const struct segment *segment = &device->segments[final.rows[at].value];
+        if (lives->address[life] - segment->address < segment->total_size)
+            lives->pool[life] = segment->pool;
+    }
+    ARENA_DROP(recorder_arena(recorder), final.rows);
+    ARENA_DROP(recorder_arena(recorder), final.birth);
+    return true;
+}
+
+/* ---- diagnostics ---- */
+
+static bool diagnose(struct recorder *recorder, const char *key, const uint64_t *numbers) {
+    return trace_diagnose(recorder->interner->trace, key, recorder->device.ordinal, numbers);
+}
+
+/* A diagnostic of so many allocations or events and their bytes; none where there are none. */
+static bool diagnose_count(struct recorder *recorder, const char *key, uint64_t count, uint64_t nbytes) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {count, nbytes};
+    return count == 0 || diagnose(recorder, key, numbers);
+}
+
+/* A recording without events, or with one: what is shown is a state. */
+static bool diagnose_history(struct recorder *recorder) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {recorder->device.n_events};
+    bool empty = recorder->device.lives.count == 0;
+    return numbers[0] > 1 || diagnose(recorder,
+                                      empty             ? "empty_device"
+                                      : numbers[0] == 0 ? "no_history"
+                                                        : "one_event",
+                                      numbers);
+}
+
+/* What the final segments say of the bytes that are in use: their own totals, or, before torch 2.0, the blocks'. */
+static uint64_t segments_requested(const struct device_trace *device) {
+    uint64_t nbytes = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        nbytes += device->segments[i].requested_size;
+    if (nbytes != 0)
+        return nbytes;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        nbytes += device->blocks[i].requested_size;
+    return nbytes;
+}
+
+static bool diagnose_live_end(struct recorder *recorder) {
+    const struct device_trace *device = &recorder->device;
+    if (device->n_blocks == 0)
+        return true; /* nothing to compare with */
+    uint64_t wanted = segments_requested(device), live = 0;
+    for (uint32_t i = 0; i < device->lives.count; i++)
+        live += device->lives.death[i] == device->n_events + 1 ? device->lives.size[i] : 0;
+    if (live == wanted)
+        return true;
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {live, wanted};
+    return diagnose(recorder, live > wanted ? "live_end_differs/more" : "live_end_differs/less", numbers);
+}
+
+static uint64_t segment_delta(const struct segment_event *event) {
+    return event->change == SEGMENT_ALLOC || event->change == SEGMENT_MAP ? event->size : 0 - event->size;
+}
+
+/* How far the reserved bytes, walked back from the final segments, would fall below zero. */
+static uint64_t reserved_shortfall(const struct device_trace *device) {
+    uint64_t nbytes = 0;
+    int64_t lowest = 0;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        nbytes += device->segments[i].total_size;
+    for (uint32_t i = device->n_segment_events; i-- > 0;) {
+        nbytes -= segment_delta(&device->segment_events[i]);
+        lowest = (int64_t)nbytes < lowest ? (int64_t)nbytes : lowest;
+    }
+    return 0 - (uint64_t)lowest;
+}
+
+static bool diagnose_reserved(struct recorder *recorder) {
+    const struct device_trace *device = &recorder->device;
+    if (device->n_segments == 0 && device->n_segment_events != 0)
+        return diagnose(recorder, "reserved_shift/unknown", NULL);
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {reserved_shortfall(device)};
+    return numbers[0] == 0 || diagnose(recorder, "reserved_shift", numbers);
+}
+
+static bool recorder_doubt(struct recorder *recorder) {
+    const struct free_counts frees = {recorder->n_of_action[ACTION_FREE_REQUESTED],
+                                      recorder->n_of_action[ACTION_FREE_COMPLETED], recorder->n_unrequested};
+    return doubts_diagnose(recorder->interner->trace, &recorder->device, &frees);
+}
+
+static bool recorder_diagnose(struct recorder *recorder) {
+    return diagnose_history(recorder) && diagnose_live_end(recorder) && diagnose_reserved(recorder) &&
+           diagnose_count(recorder, "orphan_frees", recorder->n_orphan_frees, recorder->orphan_free_bytes) &&
+           diagnose_count(recorder, "baseline_blocks", recorder->n_blocks_before,
+                          recorder->blocks_before_bytes) &&
+           diagnose_count(recorder, "reopened_addresses", recorder->n_reopened, 0) &&
+           diagnose_count(recorder, "unmatched_end", recorder->n_unmatched_end,
+                          recorder->unmatched_end_bytes) &&
+           diagnose_count(recorder, "unknown_actions", recorder->n_of_action[ACTION_UNKNOWN], 0) &&
+           recorder_doubt(recorder);
+}
+
+static void device_hand_over(struct recorder *recorder, struct device_trace *device) {
+    struct arena *arena = recorder_arena(recorder);
+    ARENA_DROP(arena, recorder->open.slot);
+    ARENA_DROP(arena, recorder->streams.slot);
+    ARENA_TRIM(arena, recorder->device.time_us, recorder->time_capacity, recorder->device.n_events);
+    *device = recorder->device;
+    *recorder = (struct recorder){0};
+}
+
+bool recorder_finish(struct recorder *recorder, struct device_trace *device) {
+    struct ranks ranks = {0};
+    uint32_t end = recorder->device.n_events + 1;
+    if (recorder->n_of_action[ACTION_FREE_COMPLETED] == 0 &&
+        recorder->n_of_action[ACTION_FREE_REQUESTED] != 0) {
+        lives_end_at_request(recorder, &recorder->before.lives);
+        lives_end_at_request(recorder, &recorder->later.lives);
+    }
+    lives_close(&recorder->before.lives, end);
+    lives_close(&recorder->later.lives, end);
+    bool done = blocks_explain(recorder, &ranks);
+    if (done) {
+        open_count(recorder);
+        done = lives_join(recorder, &ranks) && pools_complete(recorder) && recorder_diagnose(recorder);
+    }
+    ARENA_DROP(recorder_arena(recorder), ranks.rank);
+    if (done)
+        device_hand_over(recorder, device);
+    return done;
+}

@@ -1,0 +1,43 @@
+/* What the files that give a snapshot its shape share: the dict that is being looked at, and errors. */
+#ifndef STRATA_PARSER_SNAPSHOT_INTERNAL_H
+#define STRATA_PARSER_SNAPSHOT_INTERNAL_H
+
+#include "parser/keys.h"
+#include "parser/snapshot.h"
+
+/* Room for one more row. */
+#define rows_reserve(snapshot, rows)                                                                      \
+    (ARENA_GROW(&(snapshot)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + 1) || \
+     snapshot_fail_memory(snapshot))
+
+/* False, always; the first error counts. */
+bool snapshot_fail(struct snapshot *snapshot, enum read_code code, const char *message);
+
+bool snapshot_fail_memory(struct snapshot *snapshot);
+
+/* Of the dict that was loaded last: */
+bool key_has(const struct snapshot *snapshot, enum key key);
+
+uint64_t key_uint(const struct snapshot *snapshot, enum key key);
+
+uint64_t key_size(const struct snapshot *snapshot, enum key key);
+
+uint32_t key_string(const struct snapshot *snapshot, enum key key);
+
+uint32_t key_stack(const struct snapshot *snapshot, enum key key);
+
+struct pool_id key_pool(const struct snapshot *snapshot, enum key key, bool *has_pool);
+
+bool is_word(uint32_t string, enum key word);
+
+uint64_t value_uint(const struct value *value);
+
+/* A recorder of a device, as the last row. */
+bool snapshot_recorder_add(struct snapshot *snapshot, int32_t ordinal);
+
+/* The dict that was loaded as a row that waits for its list. */
+bool shape_block(struct snapshot *snapshot, struct value *result);
+
+bool shape_segment(struct snapshot *snapshot, struct value *result);
+
+#endif

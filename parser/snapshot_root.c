@@ -1,0 +1,181 @@
+#include "parser/settings.h"
+#include "parser/snapshot_internal.h"
+
+/* ---- the root ---- */
+
+static const struct value *dict_find(const struct snapshot *snapshot, const struct value *dict,
+                                     enum key key) {
+    const struct value *found = NULL;
+    if (dict == NULL || dict->tag != VALUE_DICT)
+        return NULL;
+    for (uint32_t at = snapshot->nodes.row[dict->bits].first; at != 0;
+         at = snapshot->items.row[at - 1].next) {
+        const struct node_item *item = &snapshot->items.row[at - 1];
+        if (item->key.tag == VALUE_STRING && is_word((uint32_t)item->key.bits, key))
+            found = &item->value; /* a repeated key overwrites */
+    }
+    return found;
+}
+
+/* The recorder of a device, made where no list of events brought one. */
+static bool recorder_of_device(struct snapshot *snapshot, int32_t ordinal, struct recorder **recorder) {
+    for (uint32_t i = 0; i < snapshot->recorders.count; i++) {
+        *recorder = &snapshot->recorders.row[i];
+        if ((*recorder)->device.ordinal == ordinal)
+            return true;
+    }
+    if (!snapshot_recorder_add(snapshot, ordinal))
+        return false;
+    *recorder = &snapshot->recorders.row[snapshot->recorders.count - 1];
+    return true;
+}
+
+static void devices_number(struct snapshot *snapshot, const struct value *traces) {
+    int32_t ordinal = 0;
+    if (traces == NULL || traces->tag != VALUE_LIST)
+        return;
+    for (uint32_t at = snapshot->nodes.row[traces->bits].first; at != 0;
+         at = snapshot->items.row[at - 1].next) {
+        const struct value *list = &snapshot->items.row[at - 1].value;
+        if (list->tag == VALUE_EVENTS && snapshot->recorders.row[list->bits].device.ordinal < 0)
+            snapshot->recorders.row[list->bits].device.ordinal = ordinal;
+        ordinal++;
+    }
+}
+
+static bool segment_record(struct snapshot *snapshot, const struct staged_segment *staged) {
+    struct recorder *recorder;
+    if (!recorder_of_device(snapshot, staged->device, &recorder))
+        return false;
+    if (!recorder_segment(recorder, &staged->segment, staged->stream, staged->pool))
+        return snapshot_fail_memory(snapshot);
+    uint64_t address = staged->segment.address;
+    for (uint32_t at = staged->blocks.first; at != 0; at = snapshot->blocks.row[at - 1].next) {
+        struct staged_block *row = &snapshot->blocks.row[at - 1];
+        if (!row->has_address)
+            row->block.address = address; /* torch 2.0: blocks follow each other */
+        address = row->block.address + row->block.size;
+        if (!recorder_block(recorder, &row->block))
+            return snapshot_fail_memory(snapshot);
+    }
+    return true;
+}
+
+/* The segments are those of the end. Where the events do not reach the end they would be taken for older than
+ * the recording, so they are left out. */
+static bool segments_record(struct snapshot *snapshot, const struct value *segments) {
+    if (segments == NULL || segments->tag != VALUE_SEGMENTS)
+        return true;
+    for (uint32_t at = snapshot->chains.row[segments->bits].first; at != 0;
+         at = snapshot->segments.row[at - 1].next)
+        if (snapshot->segments.row[at - 1].device < snapshot->first_cut_device &&
+            !segment_record(snapshot, &snapshot->segments.row[at - 1]))
+            return false;
+    return true;
+}
+
+static bool devices_finish(struct snapshot *snapshot) {
+    struct trace *trace = snapshot->trace;
+    trace->devices =
+        arena_alloc(&trace->arena, ((size_t)snapshot->recorders.count + 1) * sizeof *trace->devices);
+    if (trace->devices == NULL)
+        return snapshot_fail_memory(snapshot);
+    for (int64_t last = -1;;) { /* by rising ordinal; lists of events that are no device's stay out */
+        struct recorder *next = NULL;
+        for (uint32_t i = 0; i < snapshot->recorders.count; i++) {
+            struct recorder *recorder = &snapshot->recorders.row[i];
+            if (recorder->interner != NULL && recorder->device.ordinal > last &&
+                (next == NULL || recorder->device.ordinal < next->device.ordinal))
+                next = recorder;
+        }
+        if (next == NULL)
+            return true;
+        last = next->device.ordinal;
+        if (!recorder_finish(next, &trace->devices[trace->n_devices]))
+            return snapshot_fail_memory(snapshot);
+        trace->n_devices++;
+    }
+}
+
+/* A flag for all devices, or one per device. */
+static bool overflow_of(const struct snapshot *snapshot, const struct value *flag, int32_t ordinal) {
+    if (flag == NULL)
+        return false;
+    if (flag->tag == VALUE_PAIR)
+        return ordinal < 2 && (ordinal == 0 ? snapshot->pairs.row[flag->bits].first
+                                            : snapshot->pairs.row[flag->bits].second) != 0;
+    if (flag->tag != VALUE_LIST)
+        return value_uint(flag) != 0;
+    uint32_t at = snapshot->nodes.row[flag->bits].first;
+    for (int32_t i = 0; at != 0 && i < ordinal; i++)
+        at = snapshot->items.row[at - 1].next;
+    return at != 0 && value_uint(&snapshot->items.row[at - 1].value) != 0;
+}
+
+static bool overflow_diagnose(struct snapshot *snapshot, const struct value *root,
+                              const struct value *settings) {
+    const struct value *flag = dict_find(snapshot, root, KEY_TRACE_ALLOC_OVERFLOWED);
+    if (flag == NULL)
+        flag = dict_find(snapshot, settings, KEY_TRACE_ALLOC_OVERFLOWED);
+    struct trace *trace = snapshot->trace;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (overflow_of(snapshot, flag, trace->devices[i].ordinal) && trace->devices[i].n_events != 0 &&
+            !trace_diagnose(trace, "overflow", trace->devices[i].ordinal, NULL))
+            return snapshot_fail_memory(snapshot);
+    return true;
+}
+
+static bool misplaced_diagnose(struct snapshot *snapshot) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {snapshot->n_misplaced};
+    return numbers[0] == 0 || trace_diagnose(snapshot->trace, "misplaced", ORDINAL_NONE, numbers) ||
+           snapshot_fail_memory(snapshot);
+}
+
+static bool nothing_diagnose(struct snapshot *snapshot) {
+    return snapshot->trace->n_devices != 0 ||
+           trace_diagnose(snapshot->trace, "empty_snapshot", ORDINAL_NONE, NULL) ||
+           snapshot_fail_memory(snapshot);
+}
+
+bool snapshot_is_traces_key(const struct value *key) {
+    return key->tag == VALUE_STRING &&
+           (is_word((uint32_t)key->bits, KEY_DEVICE_TRACES) || is_word((uint32_t)key->bits, KEY_TRACES));
+}
+
+bool snapshot_diagnose_cut(struct snapshot *snapshot, uint64_t offset) {
+    uint64_t numbers[DIAGNOSTIC_NUMBERS] = {offset};
+    for (uint32_t i = 0; i < snapshot->trace->n_devices; i++)
+        numbers[1] += snapshot->trace->devices[i].n_events;
+    if (numbers[1] == 0)
+        return snapshot_fail(snapshot, READ_TRUNCATED, "the file ends before its first event");
+    bool cut = snapshot->first_cut_device != INT32_MAX;
+    if (cut)
+        numbers[2] = (uint64_t)snapshot->first_cut_device;
+    return trace_diagnose(snapshot->trace, cut ? "truncated/devices" : "truncated", ORDINAL_NONE, numbers) ||
+           snapshot_fail_memory(snapshot);
+}
+
+static bool root_is_snapshot(const struct snapshot *snapshot, const struct value *root) {
+    if (root->tag == VALUE_SEGMENTS || root->tag == VALUE_NEW_LIST)
+        return true; /* memory_snapshot(): the segments alone */
+    return dict_find(snapshot, root, KEY_SEGMENTS) != NULL ||
+           dict_find(snapshot, root, KEY_DEVICE_TRACES) != NULL ||
+           dict_find(snapshot, root, KEY_TRACES) != NULL;
+}
+
+bool snapshot_finish(struct snapshot *snapshot, struct value root) {
+    if (!root_is_snapshot(snapshot, &root))
+        return snapshot_fail(snapshot, READ_BAD_SHAPE,
+                             "this is not a memory snapshot: it has neither segments nor device_traces");
+    const struct value *segments = root.tag == VALUE_DICT ? dict_find(snapshot, &root, KEY_SEGMENTS) : &root;
+    const struct value *traces = dict_find(snapshot, &root, KEY_DEVICE_TRACES);
+    const struct value *settings = dict_find(snapshot, &root, KEY_ALLOCATOR_SETTINGS);
+    if (traces == NULL)
+        traces = dict_find(snapshot, &root, KEY_TRACES);
+    devices_number(snapshot, traces);
+    if (settings != NULL && !settings_text(snapshot, settings, &snapshot->trace->settings))
+        return false;
+    return segments_record(snapshot, segments) && devices_finish(snapshot) &&
+           overflow_diagnose(snapshot, &root, settings) && misplaced_diagnose(snapshot) &&
+           nothing_diagnose(snapshot);
+}

@@ -1,0 +1,75 @@
+#include "parser/snapshot_internal.h"
+
+/* ---- blocks and segments ---- */
+
+/* torch 1.13 and 2.0 kept sizes and stacks of a block's users, newest first. */
+static void block_from_history(struct snapshot *snapshot, struct block *block) {
+    if (!key_has(snapshot, KEY_HISTORY) || snapshot->key_value[KEY_HISTORY].tag != VALUE_LIST)
+        return;
+    const struct node *list = &snapshot->nodes.row[snapshot->key_value[KEY_HISTORY].bits];
+    if (list->first == 0 || snapshot->items.row[list->first - 1].value.tag != VALUE_DICT)
+        return;
+    const struct node *newest = &snapshot->nodes.row[snapshot->items.row[list->first - 1].value.bits];
+    for (uint32_t at = newest->first; at != 0; at = snapshot->items.row[at - 1].next) {
+        const struct node_item *item = &snapshot->items.row[at - 1];
+        if (item->key.tag != VALUE_STRING)
+            continue;
+        if (is_word((uint32_t)item->key.bits, KEY_FRAMES) && item->value.tag == VALUE_STACK)
+            block->stack = (uint32_t)item->value.bits;
+        if (is_word((uint32_t)item->key.bits, KEY_REAL_SIZE) && !key_has(snapshot, KEY_REQUESTED_SIZE))
+            block->requested_size = value_uint(&item->value);
+    }
+}
+
+static enum block_state state_of(uint32_t word) {
+    if (is_word(word, KEY_ACTIVE_ALLOCATED))
+        return BLOCK_ALLOCATED;
+    if (is_word(word, KEY_ACTIVE_PENDING_FREE) || is_word(word, KEY_ACTIVE_AWAITING_FREE))
+        return BLOCK_PENDING_FREE;
+    return BLOCK_INACTIVE;
+}
+
+bool shape_block(struct snapshot *snapshot, struct value *result) {
+    if (!rows_reserve(snapshot, &snapshot->blocks))
+        return false;
+    struct staged_block *row = &snapshot->blocks.row[snapshot->blocks.count];
+    *row = (struct staged_block){.has_address = key_has(snapshot, KEY_ADDRESS)};
+    struct block *block = &row->block;
+    block->address = key_uint(snapshot, KEY_ADDRESS);
+    block->size = key_size(snapshot, KEY_SIZE);
+    block->state = (uint8_t)state_of(key_string(snapshot, KEY_STATE));
+    block->stack = key_stack(snapshot, KEY_FRAMES);
+    block->requested_size =
+        key_has(snapshot, KEY_REQUESTED_SIZE) ? key_size(snapshot, KEY_REQUESTED_SIZE) : block->size;
+    if (!key_has(snapshot, KEY_FRAMES))
+        block_from_history(snapshot, block);
+    if (block->state == BLOCK_INACTIVE)
+        block->requested_size = 0; /* stale: what the last user asked for */
+    *result = (struct value){.tag = VALUE_BLOCK, .bits = snapshot->blocks.count++};
+    return true;
+}
+
+bool shape_segment(struct snapshot *snapshot, struct value *result) {
+    if (!rows_reserve(snapshot, &snapshot->segments))
+        return false;
+    struct staged_segment *row = &snapshot->segments.row[snapshot->segments.count];
+    uint64_t device = key_uint(snapshot, KEY_DEVICE);
+    bool has_pool;
+    *row = (struct staged_segment){.device = device <= INT32_MAX ? (int32_t)device : 0,
+                                   .stream = key_uint(snapshot, KEY_STREAM),
+                                   .pool = key_pool(snapshot, KEY_SEGMENT_POOL_ID, &has_pool)};
+    row->segment = (struct segment){
+        .address = key_uint(snapshot, KEY_ADDRESS),
+        .total_size = key_size(snapshot, KEY_TOTAL_SIZE),
+        .allocated_size = key_size(snapshot, KEY_ALLOCATED_SIZE),
+        .active_size = key_size(snapshot, KEY_ACTIVE_SIZE),
+        .requested_size = key_size(snapshot, KEY_REQUESTED_SIZE),
+        .stack = key_stack(snapshot, KEY_FRAMES),
+        .flags = (uint8_t)((key_uint(snapshot, KEY_IS_EXPANDABLE) ? SEGMENT_EXPANDABLE : 0) |
+                           (is_word(key_string(snapshot, KEY_SEGMENT_TYPE), KEY_SMALL) ? SEGMENT_SMALL : 0))};
+    const struct value *blocks = &snapshot->key_value[KEY_BLOCKS];
+    if (key_has(snapshot, KEY_BLOCKS) && blocks->tag == VALUE_BLOCKS)
+        row->blocks = snapshot->chains.row[blocks->bits];
+    *result = (struct value){.tag = VALUE_SEGMENT, .bits = snapshot->segments.count++};
+    return true;
+}

@@ -1,0 +1,63 @@
+/* What the files that pack a payload share: ids without gaps, and the section that is being made. */
+#ifndef STRATA_TRACE_PAYLOAD_PACKER_H
+#define STRATA_TRACE_PAYLOAD_PACKER_H
+
+#include "trace/payload_format.h"
+
+/* Rows of one kind that are referred to get new ids without gaps, in the old order. What nothing refers to (a
+ * stack that only a free had, say) is left out. */
+struct renumbering {
+    uint32_t *to; /* first: 1 where used; later the new id */
+    uint32_t old_count, count;
+};
+
+/* A plane, or the heads of a section's columns. */
+struct chunk {
+    const uint8_t *bytes;
+    uint64_t nbytes;
+};
+
+struct packer {
+    struct payload *payload;
+    const struct trace *trace;
+    enum payload_error error;
+    struct renumbering ids[N_DOMAINS]; /* of strings, frames, fx, stacks and contexts */
+    uint64_t limit[N_DOMAINS];
+
+    uint64_t *value; /* scratch: the numbers of the column that is being made */
+    uint32_t value_capacity;
+
+    /* The section that is being made: */
+    uint8_t heads[MAX_COLUMNS * COLUMN_HEAD_NBYTES];
+    uint32_t n_columns;
+    struct chunk chunks[1 + MAX_COLUMNS * 8]; /* [0]: heads */
+    uint32_t n_chunks;
+};
+
+/* Keeps the first error. */
+void packer_fail(struct packer *packer, enum payload_error error);
+
+/* From the payload's arena. NULL and an error: no memory. */
+void *packer_alloc(struct packer *packer, uint64_t nbytes);
+
+bool packer_values(struct packer *packer, uint64_t count);
+
+void section_begin(struct packer *packer);
+
+void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width);
+
+void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device, uint32_t count);
+
+void table_pack(struct packer *packer, const struct table *table, uint32_t device, const void *rows,
+                uint64_t count, const struct renumbering *used);
+
+bool lives_valid(const struct device_trace *device);
+
+/* The sections of a device's lives, `number` counted from 1. */
+void lives_pack(struct packer *packer, const struct device_trace *device, uint32_t number);
+
+void addresses_pack(struct packer *packer, const struct lives *lives, uint32_t number);
+
+void merged_pack(struct packer *packer, const struct lives *lives, uint32_t number);
+
+#endif

@@ -1,0 +1,235 @@
+/* Lives from the sections of a payload. */
+#include "trace/payload_reader.h"
+
+static void births_read(struct reader *reader, struct lives *lives, uint32_t n_events) {
+    struct column *column = &reader->column[0];
+    uint64_t birth = 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t step = column_next(column);
+        birth += step;
+        ok &= step <= n_events && birth <= n_events && (i < lives->preexisting) == (birth == 0);
+        if (!ok)
+            break;
+        lives->birth[i] = (uint32_t)birth;
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+/* Puts the place in the dictionary where the stack will be. */
+static void stack_places_read(struct reader *reader, struct lives *lives, uint32_t n_stacks) {
+    bool ok = true;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t place = column_next(&reader->column[1]);
+        ok &= place < n_stacks;
+        lives->stack[i] = ok ? (uint32_t)place : 0;
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+/* Needs births and places of stacks. `last` has an item for each stack of the dictionary. */
+static void deaths_read(struct reader *reader, struct lives *lives, uint32_t n_events, uint32_t *last) {
+    struct column *column = &reader->column[2];
+    uint64_t end = (uint64_t)n_events + 1, before = end;
+    bool ok = true;
+    for (uint32_t i = 0; i < lives->preexisting; i++) {
+        uint64_t fall = column_next(column);
+        ok &= fall <= before;
+        before = ok ? before - fall : 0;
+        lives->death[i] = (uint32_t)before;
+    }
+    for (uint32_t i = lives->preexisting; i < lives->count; i++) {
+        uint64_t lifetime = last[lives->stack[i]] + unzigzag(column_next(column));
+        uint64_t birth = lives->birth[i];
+        ok &= lifetime <= end - birth + 1;
+        lifetime = ok ? lifetime : 0;
+        last[lives->stack[i]] = (uint32_t)lifetime;
+        lives->death[i] = (uint32_t)(lifetime == 0 ? end : birth + lifetime - 1);
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+static void waits_read(struct reader *reader, struct lives *lives) {
+    bool ok = true;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t wait = column_next(&reader->column[3]);
+        ok &= wait <= lives->death[i] - lives->birth[i];
+        lives->request[i] = ok ? lives->death[i] - (uint32_t)wait : 0;
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+static void sizes_read(struct reader *reader, struct lives *lives, const uint64_t *sizes, uint32_t n_sizes) {
+    bool ok = true;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t place = column_next(&reader->column[4]);
+        ok &= place < n_sizes;
+        lives->size[i] = ok ? sizes[place] : 0;
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+/* Columns 5 to 8: context, stream, pool, flags. */
+static void labels_read(struct reader *reader, struct lives *lives) {
+    struct column *column = reader->column;
+    bool ok = true;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t context = column_next(&column[5]);
+        ok &= context < reader->limit[OF_CONTEXTS];
+        lives->context[i] = (uint32_t)context;
+    }
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t stream = column_next(&column[6]), pool = column_next(&column[7]);
+        ok &= stream < reader->limit[OF_STREAMS] && pool < reader->limit[OF_POOLS];
+        lives->stream[i] = (uint16_t)stream;
+        lives->pool[i] = (uint16_t)pool;
+    }
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t flags = column_next(&column[8]);
+        ok &= flags <= ALL_LIFE_FLAGS;
+        lives->flags[i] = (uint8_t)flags;
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+static bool lives_alloc(struct reader *reader, struct lives *lives, uint32_t count) {
+    lives->birth = column_alloc(reader, count, sizeof *lives->birth);
+    lives->death = column_alloc(reader, count, sizeof *lives->death);
+    lives->request = column_alloc(reader, count, sizeof *lives->request);
+    lives->size = column_alloc(reader, count, sizeof *lives->size);
+    lives->address = column_alloc(reader, count, sizeof *lives->address);
+    lives->stack = column_alloc(reader, count, sizeof *lives->stack);
+    lives->context = column_alloc(reader, count, sizeof *lives->context);
+    lives->stream = column_alloc(reader, count, sizeof *lives->stream);
+    lives->pool = column_alloc(reader, count, sizeof *lives->pool);
+    lives->flags = column_alloc(reader, count, sizeof *lives->flags);
+    return reader->error == PAYLOAD_OK;
+}
+
+/* What the lives of a device choose from. */
+struct read_dictionaries {
+    void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
+    uint32_t n_stacks, n_sizes;
+};
+
+static bool dictionaries_read(struct reader *reader, struct read_dictionaries *dictionaries,
+                              uint32_t number) {
+    dictionaries->n_stacks = rows_read(reader, &payload_life_stack_table, number, &dictionaries->stacks);
+    dictionaries->n_sizes = rows_read(reader, &payload_life_size_table, number, &dictionaries->sizes);
+    dictionaries->last = column_alloc(reader, dictionaries->n_stacks, sizeof(uint32_t));
+    if (reader->error == PAYLOAD_OK)
+        bytes_zero(dictionaries->last, (size_t)dictionaries->n_stacks * sizeof(uint32_t));
+    return reader->error == PAYLOAD_OK;
+}
+
+void lives_read(struct reader *reader, struct device_trace *device, uint32_t number) {
+    struct lives *lives = &device->lives;
+    struct read_dictionaries dictionaries = {0};
+    const struct payload_section *section = section_find(reader->payload, SECTION_LIVES, number);
+    if (section == NULL) {
+        if (lives->preexisting != 0)
+            reader_fail(reader, PAYLOAD_BAD_VALUE);
+        return;
+    }
+    if (lives->preexisting > section->count)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+    if (!dictionaries_read(reader, &dictionaries, number) || !section_open(reader, section, 9, NULL) ||
+        !lives_alloc(reader, lives, section->count))
+        return;
+    lives->count = section->count;
+    births_read(reader, lives, device->n_events);
+    stack_places_read(reader, lives, dictionaries.n_stacks);
+    if (reader->error != PAYLOAD_OK)
+        return;
+    deaths_read(reader, lives, device->n_events, dictionaries.last);
+    waits_read(reader, lives);
+    sizes_read(reader, lives, dictionaries.sizes, dictionaries.n_sizes);
+    labels_read(reader, lives);
+    if (reader->error != PAYLOAD_OK)
+        return;
+    const uint32_t *stacks = dictionaries.stacks;
+    for (uint32_t i = 0; i < lives->count; i++)
+        lives->stack[i] = stacks[lives->stack[i]];
+    arena_drop(&reader->trace->arena, &dictionaries.stacks);
+    arena_drop(&reader->trace->arena, &dictionaries.sizes);
+    arena_drop(&reader->trace->arena, &dictionaries.last);
+}
+
+/* How many of the section's lives have an address that is new: the zeros of its first column. */
+static uint64_t fresh_addresses(struct reader *reader, const struct payload_section *section) {
+    uint64_t fresh = 0;
+    uint64_t nbytes = section->raw_nbytes;
+    uint32_t width = nbytes > 0 ? section->raw[0] : 0;
+    struct column *column = &reader->column[0];
+    if (nbytes < 2 * COLUMN_HEAD_NBYTES || width > 8 || section->raw[1] > 64 - width * 8 ||
+        section->count > (nbytes - 2 * COLUMN_HEAD_NBYTES) / (width != 0 ? width : 1))
+        return 0; /* opening the section will say what is wrong */
+    *column = (struct column){.planes = section->raw + 2 * COLUMN_HEAD_NBYTES,
+                              .count = section->count,
+                              .width = width,
+                              .shift = section->raw[1]};
+    for (uint32_t i = 0; i < section->count; i++)
+        fresh += column_next(column) == 0;
+    return fresh;
+}
+
+/* Optional: without it all addresses are 0. */
+void addresses_read(struct reader *reader, struct lives *lives, uint32_t number) {
+    const struct payload_section *section = section_find(reader->payload, SECTION_ADDRESSES, number);
+    uint64_t count[2], end = 0;
+    bool ok = true;
+    if (reader->error != PAYLOAD_OK)
+        return;
+    if (section == NULL) {
+        if (lives->count > 0)
+            bytes_zero(lives->address, (size_t)lives->count * sizeof *lives->address);
+        return;
+    }
+    if (section->count != lives->count) {
+        reader_fail(reader, PAYLOAD_BAD_SECTION);
+        return;
+    }
+    count[0] = section->count;
+    count[1] = fresh_addresses(reader, section);
+    if (!section_open(reader, section, 2, count))
+        return;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t back = column_next(&reader->column[0]);
+        ok &= back <= i;
+        uint64_t address = ok && back != 0 ? lives->address[i - back] : 0;
+        if (back == 0)
+            address = end + unzigzag(column_next(&reader->column[1]));
+        lives->address[i] = address;
+        end = end_of_memory(address, lives->size[i]);
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+/* Optional: without it every row is one allocation. */
+void merged_read(struct reader *reader, struct lives *lives, uint32_t number) {
+    const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, number);
+    bool ok = true;
+    if (section == NULL || reader->error != PAYLOAD_OK)
+        return;
+    if (section->count != lives->count) {
+        reader_fail(reader, PAYLOAD_BAD_SECTION);
+        return;
+    }
+    lives->merged = column_alloc(reader, section->count, sizeof *lives->merged);
+    if (lives->merged == NULL || !section_open(reader, section, 1, NULL))
+        return;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        uint64_t more = column_next(&reader->column[0]);
+        ok &= more < UINT32_MAX;
+        lives->merged[i] = (uint32_t)(more + 1);
+    }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
