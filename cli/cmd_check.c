@@ -62,11 +62,13 @@ static bool results_write(const struct check_file *files, uint32_t n_files, cons
     return done;
 }
 
-static bool baseline_replace(const struct check_file *files, uint32_t n_files, const char *path) {
+static bool baseline_replace(const struct check_plan *plan, const struct check_file *files,
+                             uint32_t n_files) {
     struct buffer out = {0};
+    const char *path = plan->baseline;
     char *name = strdup(path);
     struct output output = {.path = name, .shown = name, .force = true};
-    baseline_write(&out, files, n_files);
+    baseline_write(&out, plan, files, n_files);
     bool done = name != NULL && !out.failed && output_write(&output, out.bytes, out.nbytes);
     if (name == NULL || out.failed)
         terminal_error(path, "no memory");
@@ -107,7 +109,7 @@ static int check_all(const struct check_plan *plan, const struct settings *setti
     bool readable = false;
     for (uint32_t i = 0; i < settings->n_inputs; i++)
         readable |= files[i].status != CHECK_UNREADABLE;
-    if (plan->update && readable && !baseline_replace(files, settings->n_inputs, plan->baseline))
+    if (plan->update && readable && !baseline_replace(plan, files, settings->n_inputs))
         code = worse(code, EXIT_CODE_FAILED);
     for (uint32_t i = 0; i < settings->n_inputs; i++)
         check_file_release(&files[i]);

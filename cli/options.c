@@ -445,10 +445,10 @@ static const struct option options[] = {
      "what runs along the timeline (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
      "site (default), size, age, stream, pool, category\n(default for memory timelines) or each allocation"},
-    {0, (VERB_ALL & ~VERB_CHECK) | SHAPES, "filter", "WORDS", apply_filter,
+    {0, VERB_ALL | SHAPES, "filter", "WORDS", apply_filter,
      "show only what meets all words: a text, /regex/, size:>1GiB,\nphase:backward, alive:peak ... "
      "(docs/filter.md)"},
-    {0, (VERB_ALL & ~VERB_CHECK) | SHAPES, "hide-internal", NULL, apply_hide_internal,
+    {0, VERB_ALL | SHAPES, "hide-internal", NULL, apply_hide_internal,
      "leave out what no line of your own code allocated:\n--filter own:yes"},
     {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
      "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},

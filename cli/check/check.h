@@ -23,6 +23,7 @@ struct check_plan {
     cJSON *config;        /* keeps its texts; NULL: none */
     const char *baseline; /* path; NULL: none */
     cJSON *known;         /* the baseline as it was read; NULL: there is none */
+    const char *filter;   /* words; NULL: none. Peak, end, categories and sites are of what it leaves */
     uint64_t skip_steps;
     bool update;
 };
@@ -95,8 +96,12 @@ bool baseline_figure(const struct check_plan *plan, const struct check_file *fil
 uint64_t baseline_site(const struct check_plan *plan, const struct check_file *file, const char *name);
 bool baseline_knows(const struct check_plan *plan, const struct check_file *file);
 
+/* Are the baseline's figures of what the same filter leaves? */
+bool baseline_has_filter(const struct check_plan *plan);
+
 /* Appends a new baseline of the files. The same files, in any order, give the same bytes. */
-void baseline_write(struct buffer *out, const struct check_file *files, uint32_t n_files);
+void baseline_write(struct buffer *out, const struct check_plan *plan, const struct check_file *files,
+                    uint32_t n_files);
 
 /* ---- output.c ---- */
 

@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "cli/check/check.h"
 #include "cli/exit_code.h"
+#include "cli/filter.h"
 #include "layout/groups.h"
 #include "layout/site.h"
 
@@ -20,6 +21,10 @@ struct subject {
     const struct recording *recording;
     struct arena arena;
     struct timeline timeline;
+    struct filter_set filter;
+    struct selection selection;
+    const struct timeline *shown; /* what the filter leaves; without one `timeline` */
+    const uint64_t *keep;
     struct verdicts verdicts;
     struct growth growth;
     uint32_t first;       /* moment from which on peaks count: the skipped steps end there */
@@ -74,9 +79,9 @@ static void figures_find(struct check_file *file, struct subject *subject, uint6
     file->steps = steps->count;
     file->has_start = skip_steps == 0 || skip_steps < steps->count;
     subject->first = file->has_start && skip_steps != 0 ? steps->span[skip_steps].from_moment : 0;
-    subject->peak_moment = timeline_peak_in(timeline, subject->first, timeline->n_moments);
-    file->peak = timeline->live[subject->peak_moment];
-    file->end = timeline->end_bytes;
+    subject->peak_moment = timeline_peak_in(subject->shown, subject->first, timeline->n_moments);
+    file->peak = subject->shown->live[subject->peak_moment];
+    file->end = subject->shown->end_bytes;
     file->reserved = reserved_peak_from(timeline, subject->first, &reserved_moment);
     file->has_reserved = timeline->device->n_segments != 0 || timeline->device->n_segment_events != 0;
     uint64_t live = timeline->live[reserved_moment];
@@ -90,7 +95,7 @@ static void figures_find(struct check_file *file, struct subject *subject, uint6
 static void categories_sum(const struct subject *subject, uint32_t moment, uint64_t sums[CATEGORY_COUNT]) {
     const struct lives *lives = &subject->timeline.device->lives;
     for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++)
-        if (moment < lives->death[i])
+        if (moment < lives->death[i] && filter_keeps(subject->keep, i))
             sums[subject->verdicts.category[i]] += lives->size[i];
 }
 
@@ -141,7 +146,7 @@ static bool sites_sum(struct subject *subject, uint32_t moment, const char *patt
     struct group *groups = subject->groups;
     uint32_t n_groups = subject->n_groups;
     if (moment != subject->peak_moment &&
-        !groups_at(&subject->timeline, moment, GROUP_BY_SITE, &subject->arena, &groups, &n_groups))
+        !groups_at(subject->shown, moment, GROUP_BY_SITE, &subject->arena, &groups, &n_groups))
         return false;
     *bytes = 0;
     for (uint32_t i = 0; i < n_groups; i++) {
@@ -389,14 +394,27 @@ static bool rules_judge(struct check_file *file, struct subject *subject, const 
     return file->verdicts != NULL;
 }
 
+/* What the rules are about: everything, or what the filter leaves of it. False: no memory. */
+static bool subject_choose(struct subject *subject) {
+    const struct filter_query *query = subject->filter.query;
+    subject->shown = &subject->timeline;
+    if (query == NULL)
+        return true;
+    if (!selection_make(&subject->selection, &subject->timeline, query, &subject->arena))
+        return false;
+    subject->shown = &subject->selection.timeline;
+    subject->keep = subject->selection.keep;
+    return true;
+}
+
 static bool subject_judge(struct check_file *file, struct subject *subject, const struct check_plan *plan,
                           uint32_t device) {
     if (!timeline_init(&subject->timeline, &subject->recording->trace, device, &subject->arena) ||
-        !growth_find(&subject->growth, &subject->timeline, &subject->arena) ||
+        !subject_choose(subject) || !growth_find(&subject->growth, &subject->timeline, &subject->arena) ||
         !verdicts_init(&subject->verdicts, &subject->timeline, &subject->arena))
         return false;
     figures_find(file, subject, plan->skip_steps);
-    if (!groups_at(&subject->timeline, subject->peak_moment, GROUP_BY_SITE, &subject->arena, &subject->groups,
+    if (!groups_at(subject->shown, subject->peak_moment, GROUP_BY_SITE, &subject->arena, &subject->groups,
                    &subject->n_groups))
         return false;
     categories_sum(subject, subject->peak_moment, file->category);
@@ -409,10 +427,12 @@ static void unreadable(struct check_file *file, const char *reason) {
 }
 
 static void recording_judge(struct check_file *file, const struct recording *recording, uint32_t device,
-                            const struct check_plan *plan) {
+                            const struct check_plan *plan, const struct settings *settings) {
     struct subject subject = {.recording = recording};
     recording_scratch(recording, &subject.arena);
-    if (!subject_judge(file, &subject, plan, device)) {
+    if (!filter_set_make(&subject.filter, recording, settings, &subject.arena)) {
+        unreadable(file, "there is not enough memory");
+    } else if (!subject_judge(file, &subject, plan, device)) {
         recording_print_no_memory(recording, subject.arena.limit_hit);
         unreadable(file, "there is not enough memory");
     }
@@ -426,7 +446,7 @@ static void recording_open_and_judge(struct check_file *file, struct recording *
     if (!recording_read(recording, settings))
         unreadable(file, "it cannot be read");
     else if (recording_choose_device(recording, settings, &device, code))
-        recording_judge(file, recording, device, plan);
+        recording_judge(file, recording, device, plan, settings);
     else
         unreadable(file, *code == EXIT_CODE_USAGE ? "it does not have this device"
                                                   : "it has neither events nor segments");

@@ -324,6 +324,8 @@ static void json_write(struct buffer *out, const struct check_file *files, uint3
     struct json_writer json = json_writer_of(out);
     json_object(&json, NULL, JSON_LINES);
     json_u64(&json, "schema", 1);
+    if (plan->filter != NULL)
+        json_text(&json, "filter", plan->filter);
     json_array(&json, "files", JSON_LINES);
     for (uint32_t i = 0; i < n_files; i++) {
         const struct check_site *site = site_of(&files[i], plan);
@@ -350,6 +352,11 @@ void check_write(struct buffer *out, enum check_format format, const struct chec
     case CHECK_JSON: json_write(out, files, n_files, plan); return;
     case CHECK_TEXT:
     case CHECK_GITHUB: break;
+    }
+    if (plan->filter != NULL) {
+        buffer_add_text(out, "Only what passes the filter: ");
+        plain_add(out, plan->filter);
+        buffer_add_text(out, "\n");
     }
     for (uint32_t i = 0; i < n_files; i++) {
         file_text(out, &files[i], plan);

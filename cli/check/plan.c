@@ -137,8 +137,12 @@ static int baseline_read(struct check_plan *plan) {
     plan->known = json_file_read(plan->baseline, CONFIG_MEMORY_NBYTES);
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(plan->known, "schema");
     if (cJSON_IsObject(plan->known) && cJSON_IsNumber(schema) && schema->valuedouble == 1 &&
-        cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(plan->known, "files")))
-        return EXIT_CODE_DONE;
+        cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(plan->known, "files"))) {
+        if (plan->update || baseline_has_filter(plan))
+            return EXIT_CODE_DONE;
+        terminal_error(plan->baseline, "was made with another --filter, so its figures are others");
+        return EXIT_CODE_USAGE;
+    }
     if (plan->update && plan->known == NULL && access(plan->baseline, F_OK) != 0)
         return EXIT_CODE_DONE; /* the first one */
     terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)");
@@ -147,6 +151,7 @@ static int baseline_read(struct check_plan *plan) {
 
 int check_plan_make(struct check_plan *plan, const struct settings *settings) {
     *plan = (struct check_plan){.baseline = settings->baseline,
+                                .filter = settings->filter[0] != '\0' ? settings->filter : NULL,
                                 .skip_steps = settings->skip_steps,
                                 .update = settings->update_baseline};
     for (uint32_t i = 0; i < settings->n_rules; i++)
