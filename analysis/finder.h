@@ -4,6 +4,7 @@
 #define STRATA_ANALYSIS_FINDER_H
 
 #include "analysis/verdicts.h"
+#include "base/sort.h"
 
 enum {
     FINDINGS_OF_KIND = 32, /* more sites than these are not told one by one */
@@ -17,10 +18,15 @@ struct finder {
     const struct lives *lives;
     struct arena *arena;
     uint32_t n_stacks;
-    uint32_t *key;      /* [n_stacks] inner keys (inner_keys.h) */
-    uint32_t *start;    /* [n_stacks + 1] into `order`, by key */
-    uint32_t *order;    /* recorded lives by key, then rising */
-    uint64_t *removed;  /* [n_moments + 1] differences, all zero between uses */
+    uint32_t *key;                       /* [n_stacks] inner keys (inner_keys.h) */
+    uint32_t *start;                     /* [n_stacks + 1] into `order`, by key */
+    uint32_t *order;                     /* recorded lives by key, then rising */
+    struct removed {                     /* from the curve, between asking what that saves */
+        struct sort_row *change, *spare; /* [most] moments, and which of `bytes` changes there */
+        uint64_t *bytes;                 /* [most] differences, of either sign */
+        uint64_t *each;       /* [n_moments + 1] differences, once there are more; NULL: never were */
+        uint32_t count, most; /* count == most: those of `each` */
+    } removed;
     uint8_t *blamed;    /* [frames.count] sites that a leak or a growing buffer was found at */
     uint32_t made;      /* moment of the last recorded birth: what is alive after it is there at the end */
     bool has_optimizer; /* seen by stacks or annotations */
@@ -32,7 +38,8 @@ struct finder {
 /* Adds a finding. */
 void finder_add(struct finder *finder, const struct finding *finding);
 
-/* Takes bytes out of the curve in [from, to), then asks what that saves; asking puts everything back. O(1), O(moments). */
+/* Takes bytes out of the curve in [from, to), then asks what that saves; asking puts everything back. O(1), and O(moments)
+ * at worst: few changes are a walk over blocks of moments. */
 void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes);
 uint64_t finder_saves(struct finder *finder);
 

@@ -71,25 +71,103 @@ void finder_add(struct finder *finder, const struct finding *finding) {
         finder->finding[finder->count++] = *finding;
 }
 
+/* Changes of the curve are few or many. Few are kept as a list and many, of which one finding in a thousand has so many, as
+ * a difference for each moment: that takes as much memory as the curve itself. */
+enum { MOMENTS_A_CHANGE = 32, CHANGES_LEAST = 1024 };
+
+static bool removed_init(struct removed *removed, uint32_t n_moments, struct arena *arena) {
+    removed->most = n_moments / MOMENTS_A_CHANGE + CHANGES_LEAST;
+    removed->change = arena_column(arena, removed->most, sizeof *removed->change);
+    removed->spare = arena_column(arena, removed->most, sizeof *removed->spare);
+    removed->bytes = arena_column(arena, removed->most, sizeof *removed->bytes);
+    return removed->change != NULL && removed->spare != NULL && removed->bytes != NULL;
+}
+
+static void removed_drop(struct removed *removed, struct arena *arena) {
+    ARENA_DROP(arena, removed->each);
+    ARENA_DROP(arena, removed->bytes);
+    ARENA_DROP(arena, removed->spare);
+    ARENA_DROP(arena, removed->change);
+}
+
+/* From the list to a difference for each moment. False: no memory. */
+static bool removed_spread(struct finder *finder) {
+    struct removed *removed = &finder->removed;
+    size_t n = (size_t)finder->timeline->n_moments + 1;
+    if (removed->each == NULL) {
+        removed->each = arena_column(finder->arena, n, sizeof *removed->each);
+        if (removed->each == NULL)
+            return false;
+        bytes_zero(removed->each, n * sizeof *removed->each);
+    }
+    for (uint32_t i = 0; i < removed->count; i++)
+        removed->each[removed->change[i].key] += removed->bytes[i];
+    removed->count = removed->most;
+    return true;
+}
+
+static void removed_add(struct finder *finder, uint32_t moment, uint64_t bytes) {
+    struct removed *removed = &finder->removed;
+    if (removed->count + 1 == removed->most && !removed_spread(finder)) {
+        finder->failed = true;
+        return;
+    }
+    if (removed->count == removed->most) {
+        removed->each[moment] += bytes;
+        return;
+    }
+    removed->change[removed->count] = (struct sort_row){moment, removed->count};
+    removed->bytes[removed->count++] = bytes;
+}
+
 void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes) {
     uint32_t n = finder->timeline->n_moments;
     to = to < n ? to : n;
-    if (from >= to)
+    if (from >= to || finder->failed)
         return;
-    finder->removed[from] += bytes;
-    finder->removed[to] -= bytes;
+    removed_add(finder, from, bytes);
+    removed_add(finder, to, 0 - bytes);
 }
 
-uint64_t finder_saves(struct finder *finder) {
+/* The highest total of what is left, by a walk over all moments. */
+static uint64_t highest_of_each(const struct finder *finder) {
     const uint64_t *live = finder->timeline->live;
     uint64_t removed = 0, highest = 0;
     for (uint32_t m = 0; m < finder->timeline->n_moments; m++) {
-        removed += finder->removed[m];
+        removed += finder->removed.each[m];
         uint64_t left = live[m] - removed;
         highest = left > highest ? left : highest;
     }
-    bytes_zero(finder->removed, ((size_t)finder->timeline->n_moments + 1) * sizeof *finder->removed);
+    return highest;
+}
+
+/* The same between one change and the next: there the curve's own highest total is. */
+static uint64_t highest_between(struct finder *finder) {
+    struct removed *removed = &finder->removed;
+    const struct timeline *timeline = finder->timeline;
+    uint64_t bytes = 0, highest = 0;
+    uint32_t from = 0;
+    sort_rows(removed->change, removed->spare, removed->count);
+    for (uint32_t i = 0; i <= removed->count; i++) {
+        uint32_t to = i < removed->count ? (uint32_t)removed->change[i].key : timeline->n_moments;
+        if (from < to) {
+            uint64_t left = timeline->live[timeline_peak_in(timeline, from, to)] - bytes;
+            highest = left > highest ? left : highest;
+        }
+        bytes += i < removed->count ? removed->bytes[removed->change[i].value] : 0;
+        from = to;
+    }
+    return highest;
+}
+
+uint64_t finder_saves(struct finder *finder) {
+    struct removed *removed = &finder->removed;
+    bool spread = removed->count == removed->most;
+    uint64_t highest = spread ? highest_of_each(finder) : highest_between(finder);
     uint64_t peak = finder->timeline->peak_bytes;
+    if (spread)
+        bytes_zero(removed->each, ((size_t)finder->timeline->n_moments + 1) * sizeof *removed->each);
+    removed->count = 0;
     return peak > highest ? peak - highest : 0;
 }
 
@@ -120,7 +198,6 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
     const struct lives *lives = &timeline->device->lives;
     const struct trace *trace = timeline->trace;
     uint32_t n_recorded = lives->count - lives->preexisting;
-    size_t n_removed = (size_t)timeline->n_moments + 1;
     *finder =
         (struct finder){.verdicts = verdicts,
                         .timeline = timeline,
@@ -130,14 +207,13 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
                         .key = arena_column(arena, trace->stacks.count, sizeof(uint32_t)),
                         .start = arena_column(arena, (uint64_t)trace->stacks.count + 2, sizeof(uint32_t)),
                         .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
-                        .removed = arena_column(arena, n_removed, sizeof(uint64_t)),
                         .blamed = arena_column(arena, trace->frames.count, 1),
                         .made = n_recorded > 0 ? lives->birth[lives->count - 1] : 0,
                         .has_optimizer = optimizer_is_seen(verdicts)};
-    if (finder->key == NULL || finder->start == NULL || finder->order == NULL || finder->removed == NULL ||
-        finder->blamed == NULL || !inner_keys_find(trace, verdicts->runs.stack_bits, finder->key, arena))
+    if (finder->key == NULL || finder->start == NULL || finder->order == NULL || finder->blamed == NULL ||
+        !removed_init(&finder->removed, timeline->n_moments, arena) ||
+        !inner_keys_find(trace, verdicts->runs.stack_bits, finder->key, arena))
         return false;
-    bytes_zero(finder->removed, n_removed * sizeof *finder->removed);
     bytes_zero(finder->blamed, trace->frames.count);
     order_fill(finder);
     return true;
@@ -176,7 +252,7 @@ bool findings_find(struct verdicts *verdicts, struct arena *arena) {
         kinds[i].find(&finder);
     bool done = !finder.failed && findings_sort(&finder, &verdicts->findings);
     ARENA_DROP(arena, finder.blamed);
-    ARENA_DROP(arena, finder.removed);
+    removed_drop(&finder.removed, arena);
     ARENA_DROP(arena, finder.order);
     ARENA_DROP(arena, finder.start);
     ARENA_DROP(arena, finder.key);

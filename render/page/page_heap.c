@@ -3,25 +3,36 @@
 #include "base/bytes.h"
 
 /*
- * The module's memory: what the compiler laid out, then one heap. Blocks are powers of two (in steps of a
- * quarter) from free lists, so that a freed block is found again without a search. Linear memory can only grow, so
- * large blocks are cut from larger ones that are free, and the last one grows where it lies.
+ * The module's memory: what the compiler laid out, then one heap, which only grows.
+ *
+ *     | small | small | large      | free      | large | ... | top
+ *
+ * Small blocks are powers of two (in steps of a quarter) from free lists, so that a freed one is found again without a
+ * search. Large ones, which columns of a recording are, are as long as they need be: those that are free lie in one list
+ * by address, neighbours in it become one, and what is free at the top is given back to it. There are few of them.
  */
 
-enum { PAGE_NBYTES = 65536, SIZE_CLASSES = 128, BLOCK_HEADER = 16, CUT_LEAST = 4096 };
+enum {
+    PAGE_NBYTES = 65536,
+    SIZE_CLASSES = 64,
+    BLOCK_HEADER = 16,
+    LARGE_LEAST = 256 << 10, /* bytes from which on a block is large */
+    LARGE_STEP = 4096,
+    LARGE = SIZE_CLASSES /* instead of a class */
+};
 
 extern uint8_t __heap_base;
 
 struct heap_block {
-    struct heap_block *next;
+    struct heap_block *next; /* where it is free */
     uint32_t size_class;
-    uint64_t unused_for_alignment;
+    uint64_t nbytes; /* the header included */
 };
 _Static_assert(sizeof(struct heap_block) == BLOCK_HEADER, "blocks stay aligned to 16 bytes");
 
 static struct {
     uintptr_t top;
-    struct heap_block *free[SIZE_CLASSES];
+    struct heap_block *free[SIZE_CLASSES], *large;
 } heap;
 
 /* Four sizes per power of two: 64, 80, 96, 112, 128, ... */
@@ -38,6 +49,17 @@ static uint64_t size_of_class(uint32_t size_class) {
     return (UINT64_C(16) << (size_class / 4)) * (4 + size_class % 4);
 }
 
+/* Bytes of the block for so many bytes, the header included. */
+static uint64_t block_nbytes(uint64_t nbytes) {
+    nbytes += BLOCK_HEADER;
+    return nbytes < LARGE_LEAST ? size_of_class(size_class_of(nbytes))
+                                : (nbytes + LARGE_STEP - 1) / LARGE_STEP * LARGE_STEP;
+}
+
+static uintptr_t block_end(const struct heap_block *block) {
+    return (uintptr_t)block + (uintptr_t)block->nbytes;
+}
+
 static struct heap_block *heap_extend(uint64_t nbytes) {
     if (heap.top == 0)
         heap.top = ((uintptr_t)&__heap_base + 15) & ~(uintptr_t)15;
@@ -52,62 +74,110 @@ static struct heap_block *heap_extend(uint64_t nbytes) {
     return block;
 }
 
+/* ---- large blocks ---- */
+
+/* `block` takes in what follows it, where that is free as well. */
+static void large_join(struct heap_block *block) {
+    struct heap_block *next = block->next;
+    if (next == NULL || block_end(block) != (uintptr_t)next)
+        return;
+    block->nbytes += next->nbytes;
+    block->next = next->next;
+}
+
+static void large_give(struct heap_block *block) {
+    struct heap_block **link = &heap.large, *before = NULL;
+    while (*link != NULL && *link < block) {
+        before = *link;
+        link = &before->next;
+    }
+    block->size_class = LARGE;
+    block->next = *link;
+    *link = block;
+    large_join(block);
+    if (before != NULL)
+        large_join(before);
+    /* The last one may have ended at the top, and be free now. */
+    for (link = &heap.large; *link != NULL && (*link)->next != NULL;)
+        link = &(*link)->next;
+    if (*link != NULL && block_end(*link) == heap.top) {
+        heap.top = (uintptr_t)*link;
+        *link = NULL;
+    }
+}
+
+/* What a block has beyond `nbytes` becomes free, if that is worth a block. */
+static void large_cut(struct heap_block *block, uint64_t nbytes) {
+    uint64_t rest = block->nbytes - nbytes;
+    if (rest < LARGE_STEP)
+        return;
+    struct heap_block *other = (struct heap_block *)((uintptr_t)block + (uintptr_t)nbytes);
+    other->nbytes = rest;
+    block->nbytes = nbytes;
+    large_give(other);
+}
+
+/* The smallest that is free and large enough; NULL: none is. */
+static struct heap_block *large_find(uint64_t nbytes) {
+    struct heap_block **best = NULL;
+    for (struct heap_block **link = &heap.large; *link != NULL; link = &(*link)->next)
+        if ((*link)->nbytes >= nbytes && (best == NULL || (*link)->nbytes < (*best)->nbytes))
+            best = link;
+    if (best == NULL)
+        return NULL;
+    struct heap_block *block = *best;
+    *best = block->next;
+    large_cut(block, nbytes);
+    return block;
+}
+
+/* A large block grows where it lies, into what is free behind it or at the top. False: it cannot. */
+static bool large_stretch(struct heap_block *block, uint64_t nbytes) {
+    if (block_end(block) == heap.top) {
+        if (heap_extend(nbytes - block->nbytes) == NULL)
+            return false;
+        block->nbytes = nbytes;
+        return true;
+    }
+    struct heap_block **link = &heap.large;
+    while (*link != NULL && (uintptr_t)*link != block_end(block))
+        link = &(*link)->next;
+    if (*link == NULL || block->nbytes + (*link)->nbytes < nbytes)
+        return false;
+    block->nbytes += (*link)->nbytes;
+    *link = (*link)->next;
+    large_cut(block, nbytes);
+    return true;
+}
+
+/* ---- all blocks ---- */
+
 static void heap_give(void *ptr) {
     struct heap_block *block = (struct heap_block *)ptr - 1;
+    if (block->size_class == LARGE) {
+        large_give(block);
+        return;
+    }
     block->next = heap.free[block->size_class];
     heap.free[block->size_class] = block;
 }
 
-/* The largest class of at most `nbytes`, which are 64 or more. */
-static uint32_t size_class_within(uint64_t nbytes) {
-    uint32_t size_class = size_class_of(nbytes);
-    return size_of_class(size_class) > nbytes ? size_class - 1 : size_class;
-}
-
-/* Cuts a block of a class from a larger one that is free: what the payload leaves behind is large and few. */
-static struct heap_block *heap_cut(uint32_t size_class) {
-    uint32_t from = size_class + 1;
-    while (from < SIZE_CLASSES && heap.free[from] == NULL)
-        from++;
-    if (from == SIZE_CLASSES)
-        return NULL;
-    struct heap_block *block = heap.free[from];
-    heap.free[from] = block->next;
-    uint64_t nbytes = size_of_class(size_class), rest = size_of_class(from) - nbytes;
-    if (rest < CUT_LEAST) {
-        block->size_class = from;
-        return block;
-    }
-    struct heap_block *other = (struct heap_block *)((uintptr_t)block + (uintptr_t)nbytes);
-    other->size_class = size_class_within(rest);
-    heap_give(other + 1);
-    block->size_class = size_class;
-    return block;
-}
-
-static void *heap_take(size_t nbytes) {
-    uint32_t size_class = size_class_of((uint64_t)nbytes + BLOCK_HEADER);
-    struct heap_block *block = heap.free[size_class];
+static void *heap_take(size_t size) {
+    uint64_t nbytes = block_nbytes(size);
+    uint32_t size_class = nbytes < LARGE_LEAST ? size_class_of(nbytes) : LARGE;
+    struct heap_block *block = size_class == LARGE ? NULL : heap.free[size_class];
     if (block != NULL) {
         heap.free[size_class] = block->next;
         return block + 1;
     }
-    if (size_of_class(size_class) >= CUT_LEAST && (block = heap_cut(size_class)) != NULL)
-        return block + 1;
-    block = heap_extend(size_of_class(size_class));
+    if (nbytes >= LARGE_STEP)
+        block = large_find(nbytes);
+    if (block == NULL && (block = heap_extend(nbytes)) != NULL)
+        block->nbytes = nbytes;
     if (block == NULL)
         return NULL;
     block->size_class = size_class;
     return block + 1;
-}
-
-/* What lies last grows where it is. False: it does not lie last, or there is no more memory. */
-static bool heap_stretch(struct heap_block *block, uint64_t nbytes) {
-    uint64_t have = size_of_class(block->size_class), want = size_of_class(size_class_of(nbytes));
-    if ((uintptr_t)block + (uintptr_t)have != heap.top || want < have || heap_extend(want - have) == NULL)
-        return false;
-    block->size_class = size_class_of(nbytes);
-    return true;
 }
 
 static void *heap_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
@@ -119,9 +189,15 @@ static void *heap_resize(void *context, void *ptr, size_t old_nbytes, size_t new
         return NULL;
     }
     struct heap_block *block = (struct heap_block *)ptr - 1;
-    uint64_t nbytes = (uint64_t)new_nbytes + BLOCK_HEADER;
-    if (size_class_of(nbytes) == block->size_class || heap_stretch(block, nbytes))
+    uint64_t nbytes = block_nbytes(new_nbytes);
+    if (nbytes == block->nbytes)
         return ptr;
+    if (block->size_class == LARGE && nbytes >= LARGE_LEAST) {
+        if (nbytes < block->nbytes)
+            large_cut(block, nbytes);
+        if (nbytes <= block->nbytes || large_stretch(block, nbytes))
+            return ptr;
+    }
     void *moved = heap_take(new_nbytes);
     if (moved == NULL)
         return NULL;
