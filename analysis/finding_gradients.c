@@ -14,16 +14,23 @@
  */
 #include "analysis/finder.h"
 
+#include "base/bytes.h"
 #include "base/sort.h"
+#include "layout/filter.h"
 
-enum { PAIRS_MOST = 8 << 20 /* gradients times turns that are followed one by one */ };
+enum {
+    PAIRS_MOST = 8 << 20, /* gradients times turns that are followed one by one */
+    NTH_MANY = UINT16_MAX /* places from here on are not told apart, and nothing takes them */
+};
 
 struct gradients {
     uint32_t *alive; /* lives of gradients that are not yet gone */
-    uint32_t *nth;   /* [lives.count - preexisting] place among those of stack and size in its own turn */
+    uint16_t *
+        nth; /* [lives.count - preexisting] place among those of stack and size in its own turn, or NTH_MANY */
     uint32_t n_alive;
-    struct sort_row *old, *new, *spare; /* of one turn, by size and stack */
-    uint8_t *counted;                   /* [lives.count - preexisting] is in a forward's sum */
+    struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
+    uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
+    uint64_t *counted; /* bitmap of lives.count - preexisting: is in a forward's sum */
     uint64_t n_pairs;
     bool at_least;
 };
@@ -55,11 +62,19 @@ static int rows_compare(const struct lives *lives, const struct sort_row *a, con
     return x < y ? -1 : x > y;
 }
 
-/* What a turn's backward makes, by stack, size and life, into own->new; returns how many. */
+/* What a turn's backward makes, by stack, size and life, into own->new; returns how many. Without memory for them, none. */
 static uint32_t turn_rows(struct finder *finder, struct gradients *own, const struct turn *turn) {
-    uint32_t n = 0;
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
+    uint32_t n = 0, count = 0;
     for (uint32_t k = turn->first; k < turn->end; k++)
-        if (finder->verdicts->runs.letter[finder->lives->preexisting + k] == PHASE_BACKWARD)
+        count += letter[k] == PHASE_BACKWARD;
+    if (!ARENA_GROW(finder->arena, own->new, own->new_capacity, count) ||
+        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, count)) {
+        finder->failed = true;
+        return 0;
+    }
+    for (uint32_t k = turn->first; k < turn->end; k++)
+        if (letter[k] == PHASE_BACKWARD)
             own->new[n++].value = finder->lives->preexisting + k;
     rows_sort(finder->lives, own->new, own->spare, n);
     return n;
@@ -71,6 +86,11 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
     const struct lives *lives = finder->lives;
     uint32_t from = lives->birth[lives->preexisting + forward], backward = backward_of(finder, turn, forward);
     uint32_t n_old = 0, n_new = 0, group = 0;
+    if (!ARENA_GROW(finder->arena, own->old, own->old_capacity, own->n_alive) ||
+        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, own->n_alive)) {
+        finder->failed = true;
+        return;
+    }
     for (uint32_t i = 0; i < own->n_alive; i++)
         own->old[n_old++].value = own->alive[i];
     n_new = turn_rows(finder, own, turn);
@@ -79,8 +99,8 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
         uint32_t life = own->old[i].value, to = lives->death[life];
         while (group < n_new && rows_compare(lives, &own->new[group], &own->old[i]) < 0)
             group++;
-        uint32_t at = group + own->nth[life - lives->preexisting];
-        bool replaced = at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) == 0;
+        uint32_t nth = own->nth[life - lives->preexisting], at = group + nth;
+        bool replaced = nth < NTH_MANY && at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) == 0;
         if (to > backward && replaced) {
             uint32_t place = lives->death[own->new[at].value];
             to = place < to ? place : to;
@@ -105,7 +125,7 @@ static void turn_measure(struct finder *finder, struct gradients *own, const str
         own->alive[n++] = life;
         bytes += lives->size[life];
         count += life_allocations(lives, life);
-        own->counted[life - lives->preexisting] = 1;
+        own->counted[(life - lives->preexisting) / 64] |= UINT64_C(1) << (life - lives->preexisting) % 64;
     }
     own->n_alive = n;
     if (n == 0)
@@ -129,10 +149,14 @@ static void turn_measure(struct finder *finder, struct gradients *own, const str
 
 static void gradients_add(struct finder *finder, struct gradients *own, const struct turn *turn) {
     uint32_t n = turn_rows(finder, own, turn), nth = 0;
+    if (!ARENA_GROW(finder->arena, own->alive, own->alive_capacity, (uint64_t)own->n_alive + n)) {
+        finder->failed = true;
+        return;
+    }
     for (uint32_t i = 0; i < n; i++) {
         uint32_t life = own->new[i].value;
         nth = i > 0 && rows_compare(finder->lives, &own->new[i - 1], &own->new[i]) == 0 ? nth + 1 : 0;
-        own->nth[life - finder->lives->preexisting] = nth;
+        own->nth[life - finder->lives->preexisting] = nth < NTH_MANY ? (uint16_t)nth : NTH_MANY;
         if (finder->verdicts->category[life] == CATEGORY_GRADIENT)
             own->alive[own->n_alive++] = life;
     }
@@ -140,20 +164,12 @@ static void gradients_add(struct finder *finder, struct gradients *own, const st
 
 static bool gradients_init(struct gradients *own, struct finder *finder) {
     uint32_t n = finder->lives->count - finder->lives->preexisting;
-    uint32_t n_backward = 0;
-    for (uint32_t i = finder->lives->preexisting; i < finder->lives->count; i++)
-        n_backward += finder->verdicts->runs.letter[i] == PHASE_BACKWARD;
-    *own = (struct gradients){.alive = arena_column(finder->arena, n_backward, sizeof *own->alive),
-                              .nth = arena_column(finder->arena, n, sizeof *own->nth),
-                              .old = arena_column(finder->arena, n_backward, sizeof *own->old),
-                              .new = arena_column(finder->arena, n_backward, sizeof *own->new),
-                              .spare = arena_column(finder->arena, n_backward, sizeof *own->spare),
-                              .counted = arena_column(finder->arena, n, 1)};
-    if (own->alive == NULL || own->nth == NULL || own->old == NULL || own->new == NULL ||
-        own->spare == NULL || own->counted == NULL)
+    *own = (struct gradients){.nth = arena_column(finder->arena, n, sizeof *own->nth),
+                              .counted =
+                                  arena_column(finder->arena, n / 64 + (uint64_t)1, sizeof *own->counted)};
+    if (own->nth == NULL || own->counted == NULL)
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        own->counted[i] = 0;
+    bytes_zero(own->counted, (n / 64 + (size_t)1) * sizeof *own->counted);
     return true;
 }
 
@@ -191,7 +207,7 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
     if (finding->figure[2] == 0 || finding->figure[0] < finder->timeline->peak_bytes / 1000)
         return;
     for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        if (own->counted[i - lives->preexisting])
+        if (filter_keeps(own->counted, i - lives->preexisting))
             finding_count(finding, lives, i);
     finding->saves_known = true;
     finding->figure[3] = own->at_least;

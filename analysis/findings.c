@@ -73,7 +73,7 @@ void finder_add(struct finder *finder, const struct finding *finding) {
 
 /* Changes of the curve are few or many. Few are kept as a list and many, of which one finding in a thousand has so many, as
  * a difference for each moment: that takes as much memory as the curve itself. */
-enum { MOMENTS_A_CHANGE = 32, CHANGES_LEAST = 1024 };
+enum { MOMENTS_A_CHANGE = 256, CHANGES_LEAST = 1024 };
 
 static bool removed_init(struct removed *removed, uint32_t n_moments, struct arena *arena) {
     removed->most = n_moments / MOMENTS_A_CHANGE + CHANGES_LEAST;

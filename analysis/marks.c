@@ -7,7 +7,7 @@ static uint32_t moment_after(const struct timeline *timeline, int64_t time_us) {
         return 0;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (timeline->start_us[middle] < 0 || (uint64_t)timeline->start_us[middle] < since)
+        if (timeline_start_us(timeline, middle) < 0 || (uint64_t)timeline_start_us(timeline, middle) < since)
             low = middle + 1;
         else
             high = middle;
@@ -17,7 +17,7 @@ static uint32_t moment_after(const struct timeline *timeline, int64_t time_us) {
 
 bool marks_next(struct mark_walk *walk, const struct timeline *timeline) {
     const struct trace *trace = timeline->trace;
-    if (timeline->start_us == NULL)
+    if (!timeline_timed(timeline))
         return false;
     for (; walk->next < trace->n_annotations; walk->next++) {
         const struct annotation *annotation = &trace->annotations[walk->next];

@@ -39,7 +39,7 @@ static uint32_t moment_after(const struct timeline *timeline, int64_t time_us) {
         return 0;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (timeline->start_us[middle] < 0 || (uint64_t)timeline->start_us[middle] < since)
+        if (timeline_start_us(timeline, middle) < 0 || (uint64_t)timeline_start_us(timeline, middle) < since)
             low = middle + 1;
         else
             high = middle;
@@ -294,7 +294,7 @@ bool steps_find(struct steps *steps, const struct timeline *timeline, struct are
     struct marks marks = {.moment = arena_column(arena, most, sizeof *marks.moment)};
     if (marks.moment == NULL)
         return false;
-    if (timeline->start_us != NULL) {
+    if (timeline_timed(timeline)) {
         steps_of_profiler(steps, timeline, &marks);
         if (steps->source == STEPS_NONE)
             steps_of_optimizer(steps, timeline, &marks);

@@ -26,12 +26,12 @@ static int64_t axis_of_event(const struct view *view, const struct timeline *tim
     event = clamp(event, -1, n_events);
     if (view->axis == AXIS_EVENTS)
         return event * 65536;
-    int64_t us = event == n_events ? timeline->end_us : timeline->start_us[event + 1];
+    int64_t us = event == n_events ? timeline->end_us : timeline_start_us(timeline, (uint32_t)event + 1);
     return us * 65536;
 }
 
 static int64_t axis_of_time(const struct view *view, const struct timeline *timeline, int64_t us) {
-    us = clamp(us, timeline->start_us[0], timeline->end_us);
+    us = clamp(us, timeline_start_us(timeline, 0), timeline->end_us);
     if (view->axis == AXIS_TIME)
         return us * 65536;
     return ((int64_t)timeline_moment_at(timeline, us) - 1) * 65536;
@@ -59,11 +59,11 @@ static bool position_resolve(const struct view *view, const struct timeline *tim
     if (position.base == POSITION_NONE)
         return true;
     if (position.base == POSITION_TIME) {
-        if (timeline->start_us == NULL)
+        if (!timeline_timed(timeline))
             *reason = "the recording has no times; give the window in events";
         else
             *axis_q16 = axis_of_time(view, timeline, position.offset);
-        return timeline->start_us != NULL;
+        return timeline_timed(timeline);
     }
     if (!base_event(timeline, position, &event, reason))
         return false;
@@ -75,7 +75,7 @@ static bool position_resolve(const struct view *view, const struct timeline *tim
 
 bool window_resolve(struct view *view, const struct timeline *timeline, struct position from,
                     struct position to, const char **reason) {
-    if (view->axis == AXIS_TIME && timeline->start_us == NULL) {
+    if (view->axis == AXIS_TIME && !timeline_timed(timeline)) {
         *reason = "the recording has no times; --axis events shows it";
         return false;
     }

@@ -264,9 +264,9 @@ struct keeping {
 /* Microseconds of an allocation; what outlasts the recording ends with it. */
 static uint64_t life_us(const struct timeline *timeline, uint32_t life) {
     const struct lives *lives = &timeline->device->lives;
-    int64_t end =
-        lives->death[life] < timeline->n_moments ? timeline->start_us[lives->death[life]] : timeline->end_us;
-    return (uint64_t)(end - timeline->start_us[lives->birth[life]]);
+    int64_t end = lives->death[life] < timeline->n_moments ? timeline_start_us(timeline, lives->death[life])
+                                                           : timeline->end_us;
+    return (uint64_t)(end - timeline_start_us(timeline, lives->birth[life]));
 }
 
 static bool within(const struct filter_word *word, uint64_t value) {
@@ -299,7 +299,7 @@ static bool life_meets(const struct keeping *keeping, uint32_t life) {
                0;
     case FILTER_SIZE: return within(word, lives->size[life]);
     case FILTER_AGE_EVENTS: return within(word, lives->death[life] - lives->birth[life]);
-    case FILTER_AGE_US: return timeline->start_us != NULL && within(word, life_us(timeline, life));
+    case FILTER_AGE_US: return timeline_timed(timeline) && within(word, life_us(timeline, life));
     case FILTER_STREAM:
     case FILTER_STREAM_HANDLE: return keeping->stream_known && lives->stream[life] == keeping->stream;
     case FILTER_POOL:

@@ -67,7 +67,7 @@ static void phase_end(struct phases *phases, struct phase_stack *stack, const st
 bool phases_find(const struct timeline *timeline, struct arena *arena, struct phases *phases) {
     const struct trace *trace = timeline->trace;
     *phases = (struct phases){0};
-    if (timeline->start_us == NULL || trace->n_annotations == 0 || timeline->device->n_events == 0)
+    if (!timeline_timed(timeline) || trace->n_annotations == 0 || timeline->device->n_events == 0)
         return true;
     phases->phase = arena_alloc(arena, (size_t)trace->n_annotations * sizeof *phases->phase);
     if (phases->phase == NULL)

@@ -25,9 +25,9 @@ void scene_release(struct scene *scene) {
 
 /* Where a moment begins; one past the last moment is where the last one ends. */
 static int64_t moment_q16(const struct timeline *timeline, enum axis axis, uint32_t moment) {
-    if (axis == AXIS_EVENTS || timeline->start_us == NULL)
+    if (axis == AXIS_EVENTS || !timeline_timed(timeline))
         return ((int64_t)moment - 1) * Q16;
-    return (moment < timeline->n_moments ? timeline->start_us[moment] : timeline->end_us) * Q16;
+    return (moment < timeline->n_moments ? timeline_start_us(timeline, moment) : timeline->end_us) * Q16;
 }
 
 void view_fit(struct view *view, const struct timeline *timeline) {
@@ -101,14 +101,14 @@ static int64_t column_q16(const struct view *view, uint32_t column) {
 /* First moment that begins at or after a position, n_moments if none does; not before `least`. */
 static uint32_t moment_from(const struct timeline *timeline, enum axis axis, int64_t position,
                             uint32_t least) {
-    if (axis == AXIS_EVENTS || timeline->start_us == NULL) {
+    if (axis == AXIS_EVENTS || !timeline_timed(timeline)) {
         int64_t moment = (position + Q16 - 1 >= 0 ? (position + Q16 - 1) / Q16 : -1) + 1;
         return moment < 0 ? 0 : moment > timeline->n_moments ? timeline->n_moments : (uint32_t)moment;
     }
     uint32_t low = least, high = timeline->n_moments;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (timeline->start_us[middle] * Q16 < position)
+        if (timeline_start_us(timeline, middle) * Q16 < position)
             low = middle + 1;
         else
             high = middle;

@@ -173,25 +173,39 @@ static int64_t us_since(int64_t us, int64_t first) {
     return since > (uint64_t)MAX_US ? MAX_US : (int64_t)since;
 }
 
-/* Times of real files never fall. Where one does, the moment begins with the one before it. */
+/* Do times never fall, and stay within what is drawn? */
+static bool times_rise(const struct device_trace *device) {
+    const int64_t *us = device->time_us;
+    bool rise = (uint64_t)us[device->n_events - 1] - (uint64_t)us[0] <= (uint64_t)MAX_US;
+    for (uint32_t i = 1; i < device->n_events; i++)
+        rise &= us[i] >= us[i - 1];
+    return rise;
+}
+
+/* Times of real files never fall. Where one does, the moment begins with the one before it. NULL: no memory. */
+static const int64_t *times_raise(const struct device_trace *device, struct arena *arena) {
+    int64_t *clock = arena_column(arena, device->n_events, sizeof *clock), last = 0;
+    for (uint32_t i = 0; clock != NULL && i < device->n_events; i++) {
+        int64_t us = us_since(device->time_us[i], device->time_us[0]);
+        last = us > last ? us : last;
+        clock[i] = last;
+    }
+    return clock;
+}
+
 static bool times_build(struct timeline *timeline, struct arena *arena) {
     const struct device_trace *device = timeline->device;
     if (device->time_us == NULL || device->n_events == 0)
         return true;
-    int64_t *start = arena_column(arena, timeline->n_moments, sizeof *start);
-    if (start == NULL)
-        return false;
+    bool rise = times_rise(device);
     timeline->first_us = device->time_us[0];
-    int64_t last = 0;
-    for (uint32_t i = 0; i < device->n_events; i++) {
-        int64_t us = us_since(device->time_us[i], timeline->first_us);
-        last = us > last ? us : last;
-        start[i + 1] = last;
-    }
-    int64_t margin = last / 100 > 0 ? last / 100 : 1;
-    start[0] = -margin;
+    timeline->clock = rise ? device->time_us : times_raise(device, arena);
+    timeline->clock_from = rise ? timeline->first_us : 0;
+    if (timeline->clock == NULL)
+        return false;
+    int64_t last = timeline_start_us(timeline, device->n_events), margin = last / 100 > 0 ? last / 100 : 1;
+    timeline->before_us = -margin;
     timeline->end_us = last + margin;
-    timeline->start_us = start;
     return true;
 }
 
@@ -199,7 +213,7 @@ uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us) {
     uint32_t low = 0, high = timeline->n_moments; /* first moment that begins later */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (timeline->start_us[middle] <= us)
+        if (timeline_start_us(timeline, middle) <= us)
             low = middle + 1;
         else
             high = middle;

@@ -33,11 +33,13 @@ struct timeline {
         reserved_shift; /* added everywhere because the curve went below zero without it, or, where the final
                                 segments are not known, below what was alive; 0: consistent */
 
-    int64_t
-        *start_us; /* [n_moments] when a moment begins, in microseconds since the first event, never falling;
-                      NULL: the file has no times. Moment 0 begins a hundredth of the span early. */
-    int64_t first_us; /* time of event 0 since the Unix epoch */
-    int64_t end_us;   /* where the last moment is taken to end, since the first event */
+    /* When moments begin, read by timeline_start_us: the recording's own times where they never fall, else times that do
+     * not. NULL: the file has no times. */
+    const int64_t *clock; /* [n_events] */
+    int64_t clock_from;   /* of these, the time of event 0 */
+    int64_t before_us;    /* moment 0 begins a hundredth of the span early */
+    int64_t first_us;     /* time of event 0 since the Unix epoch */
+    int64_t end_us;       /* where the last moment is taken to end, since the first event */
 
     /* Lives by lifetime, in each bucket by birth. */
     uint32_t *by_lifetime;                       /* [lives.count] life ids */
@@ -59,6 +61,16 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
 bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                    struct arena *arena);
 
+/* Does the file say when its events were? */
+static inline bool timeline_timed(const struct timeline *timeline) {
+    return timeline->clock != NULL;
+}
+
+/* When a moment begins, in microseconds since the first event; never falls from moment to moment. Needs times. O(1). */
+static inline int64_t timeline_start_us(const struct timeline *timeline, uint32_t moment) {
+    return moment == 0 ? timeline->before_us : timeline->clock[moment - 1] - timeline->clock_from;
+}
+
 /* Is the frame a line of the user's own code? O(1). */
 bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame);
 
@@ -68,7 +80,7 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
 /* Reserved bytes at a moment. O(log n). */
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
 
-/* Last moment that begins at or before `us` (since the first event); 0 if none does. Needs start_us. O(log
+/* Last moment that begins at or before `us` (since the first event); 0 if none does. Needs times. O(log
  * n). */
 uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us);
 

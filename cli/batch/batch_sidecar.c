@@ -42,11 +42,12 @@ static void add_curve(struct buffer *out, const struct timeline *timeline) {
         buffer_printf(out, "%s%" PRIu64, i != 0 ? "," : "", live);
     }
     buffer_add_text(out, "]");
-    if (timeline->start_us == NULL)
+    if (!timeline_timed(timeline))
         return;
     buffer_printf(out, ", \"curve_first_us\": %" PRId64 ", \"curve_us\": [", timeline->first_us);
     for (uint64_t i = 0; i < count; i++)
-        buffer_printf(out, "%s%" PRId64, i != 0 ? "," : "", timeline->start_us[n * i / count]);
+        buffer_printf(out, "%s%" PRId64, i != 0 ? "," : "",
+                      timeline_start_us(timeline, (uint32_t)(n * i / count)));
     buffer_add_text(out, "]");
 }
 

@@ -13,7 +13,7 @@ static int64_t q16_of(double position) {
 
 static bool window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
                       uint32_t width, uint32_t height) {
-    *window = (struct view){.axis = time && view_timeline(view)->start_us != NULL ? AXIS_TIME : AXIS_EVENTS,
+    *window = (struct view){.axis = time && timeline_timed(view_timeline(view)) ? AXIS_TIME : AXIS_EVENTS,
                             .from_q16 = q16_of(from),
                             .to_q16 = q16_of(to),
                             .width = width,

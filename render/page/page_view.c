@@ -103,7 +103,7 @@ place view_facts(struct page_view *view) {
         .reserved_peak = (double)timeline->reserved_peak,
         .reserved_end = (double)timeline->reserved_end,
         .reserved_shift = (double)timeline->reserved_shift,
-        .has_time = timeline->start_us != NULL,
+        .has_time = timeline_timed(timeline),
         .first_us = (double)timeline->first_us,
         .ooms = device->n_ooms,
         .snapshots = device->n_snapshots,
@@ -126,17 +126,17 @@ place view_whole(struct page_view *view, i32 axis) {
 
 f64 view_event_us(struct page_view *view, f64 event) {
     const struct timeline *timeline = view_timeline(view);
-    if (timeline->start_us == NULL)
+    if (!timeline_timed(timeline))
         return 0;
     if (event >= timeline->device->n_events)
         return (double)timeline->end_us;
-    return (double)timeline->start_us[moment_of(view, event)];
+    return (double)timeline_start_us(timeline, moment_of(view, event));
 }
 
 f64 view_event_at_us(struct page_view *view, f64 us) {
     const struct timeline *timeline = view_timeline(view);
     int64_t at = us >= 9e18 ? INT64_MAX : us > -9e18 ? (int64_t)us : INT64_MIN;
-    return timeline->start_us == NULL ? -1 : (double)timeline_moment_at(timeline, at) - 1;
+    return !timeline_timed(timeline) ? -1 : (double)timeline_moment_at(timeline, at) - 1;
 }
 
 f64 view_live_at(struct page_view *view, f64 event) {

@@ -71,7 +71,7 @@ uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, in
 }
 
 struct chart_window chart_window_of(const struct timeline *timeline, const struct chart_options *options) {
-    bool timed = options->axis == AXIS_TIME && timeline->start_us;
+    bool timed = options->axis == AXIS_TIME && timeline_timed(timeline);
     struct view view = {.axis = timed ? AXIS_TIME : AXIS_EVENTS};
     struct chart_window window = {.axis = view.axis, .whole = options->from_q16 >= options->to_q16};
     view_fit(&view, timeline);
@@ -111,9 +111,9 @@ static void subtitle_facts(const struct chart_maker *maker, char *text, size_t c
                  model[0] != '\0' ? " \xc2\xb7 " : "", model);
     int used = snprintf(text, capacity, "%s \xc2\xb7 %s event%s", name, format_count(n_events).text,
                         n_events == 1 ? "" : "s");
-    if (timeline->start_us && n_events > 1)
+    if (timeline_timed(timeline) && n_events > 1)
         used += snprintf(text + used, capacity - (size_t)used, " \xc2\xb7 %s",
-                         format_duration(timeline->start_us[timeline->n_moments - 1]).text);
+                         format_duration(timeline_start_us(timeline, timeline->n_moments - 1)).text);
     if (!window->whole)
         snprintf(text + used, capacity - (size_t)used, " \xc2\xb7 shown: events %s to %s",
                  format_count(window->first_moment > 0 ? window->first_moment - 1 : 0).text,

@@ -176,9 +176,9 @@ void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text,
 void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity) {
     if (moment == 0)
         snprintf(text, capacity, "before the first event");
-    else if (timeline->start_us)
+    else if (timeline_timed(timeline))
         snprintf(text, capacity, "event %s (%s)", format_count(moment - 1).text,
-                 format_duration(timeline->start_us[moment]).text);
+                 format_duration(timeline_start_us(timeline, moment)).text);
     else
         snprintf(text, capacity, "event %s", format_count(moment - 1).text);
 }
@@ -204,7 +204,7 @@ static int64_t chart_moment_q16(const struct chart_maker *maker, uint32_t moment
     const struct timeline *timeline = maker->in->timeline;
     if (maker->out->view.axis == AXIS_EVENTS)
         return ((int64_t)moment - 1) * 65536;
-    return (moment < timeline->n_moments ? timeline->start_us[moment] : timeline->end_us) * 65536;
+    return (moment < timeline->n_moments ? timeline_start_us(timeline, moment) : timeline->end_us) * 65536;
 }
 
 int32_t chart_moment_x(const struct chart_maker *maker, uint32_t moment) {

@@ -36,11 +36,11 @@ static void events_row(struct sheet *sheet, const struct report_device *report) 
     row_begin(sheet, "Events");
     if (n_events == 0)
         sheet_cell(sheet, "none: only the state at the end was recorded");
-    else if (timeline->start_us == NULL)
+    else if (!timeline_timed(timeline))
         sheet_cell(sheet, "%s, without times", format_count(n_events).text);
     else
         sheet_cell(sheet, "%s in %s", format_count(n_events).text,
-                   format_duration(timeline->start_us[n_events]).text);
+                   format_duration(timeline_start_us(timeline, n_events)).text);
 }
 
 static void allocations_row(struct sheet *sheet, const struct report_device *report) {

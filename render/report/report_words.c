@@ -19,9 +19,9 @@ const char *words_moment(struct sheet *sheet, const struct timeline *timeline, u
     if (moment == 0)
         return timeline->device->n_events == 0 ? "the whole time" : "before the first event";
     const char *event = sheet_format(sheet, "after event %s", format_count(moment - 1).text);
-    if (timeline->start_us == NULL)
+    if (!timeline_timed(timeline))
         return event;
-    return sheet_format(sheet, "%s (%s)", event, format_duration(timeline->start_us[moment]).text);
+    return sheet_format(sheet, "%s (%s)", event, format_duration(timeline_start_us(timeline, moment)).text);
 }
 
 /* "71.2 GiB (76,450,123,456 bytes)" */

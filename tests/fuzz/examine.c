@@ -242,7 +242,7 @@ static void check_curves(const struct timeline *timeline, struct arena *arena) {
     CHECK(timeline_peak_in(timeline, 0, timeline->n_moments) == peak);
     CHECK(timeline_reserved_at(timeline, timeline->reserved_peak_moment) == timeline->reserved_peak);
     CHECK(timeline_reserved_at(timeline, 0) == timeline->reserved_start);
-    if (timeline->start_us != NULL)
+    if (timeline_timed(timeline))
         CHECK(timeline_moment_at(timeline, timeline->end_us) == last);
     check_groups(timeline, peak, GROUP_BY_SITE, arena);
     check_groups(timeline, last, GROUP_BY_STACK, arena);
@@ -261,7 +261,7 @@ static void examine_device(const struct trace *trace, uint32_t index) {
         raster_init(&raster, fuzz_host);
         raster.arena.limit_nbytes = FUZZ_LAYOUT_NBYTES;
         examine_axis(&scene, &raster, AXIS_EVENTS);
-        if (timeline.start_us != NULL)
+        if (timeline_timed(&timeline))
             examine_axis(&scene, &raster, AXIS_TIME);
         raster_release(&raster);
         scene_release(&scene);
