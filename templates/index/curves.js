@@ -30,9 +30,13 @@ const AXIS_TITLES = { step: "Step", time: "Time", run: "Events" };
 function stepPlace(steps) {
     const first = steps[0];
     const last = steps[steps.length - 1];
+    const before = steps[steps.length - 2];
+    // A step that did not end is as wide as the part of the one before that it is long.
+    const width = last[1] || !before ? 1 : Math.min(1, (last[3] - last[2]) / Math.max(1, before[3] - before[2]));
     return (/** @type {number} */ share) => {
         if (share <= first[2]) return first[0] - Math.min(0.5, (first[2] - share) / Math.max(1, first[3] - first[2]));
-        if (share >= last[3]) return last[0] + 1 + Math.min(0.5, (share - last[3]) / Math.max(1, last[3] - last[2]));
+        if (share >= last[3]) return last[0] + width + Math.min(0.5, (share - last[3]) / Math.max(1, last[3] - last[2]));
+        if (share >= last[2]) return last[0] + (width * (share - last[2])) / Math.max(1, last[3] - last[2]);
         let [low, high] = [0, steps.length - 1];
         while (low < high) {
             const middle = (low + high + 1) >> 1;
@@ -66,7 +70,8 @@ function axesOf(batch) {
                 if (rows[index].steps_at.length === 0) return () => -1;
                 const place = stepPlace(rows[index].steps_at);
                 const along = run(index);
-                return (i) => (place(along(i) * SHARE_MOST) - from) / (to - from);
+                // What follows the last step of all lies at the edge.
+                return (i) => Math.min(1, (place(along(i) * SHARE_MOST) - from) / (to - from));
             },
         };
     }

@@ -21,6 +21,8 @@ export const KIND_TITLES = {
     retry_flush: "Nearly out of memory",
     cache_churn: "Cache emptied",
     private_pool_held: "Private pool",
+    stops_at_peak: "Stops at its peak",
+    starts_late: "Starts late",
     rank_odd: "Differs",
     rank_only_line: "Only there",
     levels_rise: "Levels rise",
