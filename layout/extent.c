@@ -19,13 +19,15 @@ uint32_t extent_moment(const struct timeline *timeline, struct extent extent) {
 }
 
 /* Moment 0 is the state before the first event: nothing is made there. */
-static bool is_meant(const struct lives *lives, uint32_t life, struct extent extent) {
+static bool is_meant(const struct timeline *timeline, uint32_t life, struct extent extent) {
+    const struct lives *lives = &timeline->device->lives;
     uint32_t birth = lives->birth[life], death = lives->death[life];
     bool made = birth != 0 && birth >= extent.first && birth < extent.end;
     switch (extent.what) {
     case EXTENT_ALLOCATED: return made;
     case EXTENT_FREED: return death >= extent.first && death < extent.end;
     case EXTENT_KEPT: return made && death >= extent.end;
+    case EXTENT_LASTING: return made && death >= timeline->n_moments;
     case EXTENT_THROUGH: return (birth == 0 || birth < extent.first) && death >= extent.end;
     case EXTENT_AT:
     case EXTENT_PEAK: break;
@@ -61,12 +63,12 @@ bool extent_lives(const struct timeline *timeline, struct extent extent, const u
     extent = clamped(timeline, extent);
     uint32_t count = 0;
     for (uint32_t i = 0; i < all->count; i++)
-        count += is_meant(all, i, extent) && filter_keeps(keep, i);
+        count += is_meant(timeline, i, extent) && filter_keeps(keep, i);
     *lives = arena_column(arena, count, sizeof **lives);
     if (*lives == NULL)
         return false;
     for (uint32_t i = 0; i < all->count; i++)
-        if (is_meant(all, i, extent) && filter_keeps(keep, i))
+        if (is_meant(timeline, i, extent) && filter_keeps(keep, i))
             (*lives)[(*n_lives)++] = i;
     return true;
 }

@@ -6,6 +6,7 @@
  *      b           |  |----|   |             allocated, freed
  *      c           |     |-----|---|         allocated, kept
  *      d   |-------|----|      |             freed
+ *      e           |     |-----|----->      allocated, kept, lasting
  *
  * Freestanding.
  */
@@ -20,7 +21,8 @@ enum extent_what {
     EXTENT_ALLOCATED, /* made in the range */
     EXTENT_FREED,     /* gone in the range */
     EXTENT_KEPT,      /* made in the range and alive at its end */
-    EXTENT_THROUGH    /* alive before the range and behind it */
+    EXTENT_THROUGH,   /* alive before the range and behind it */
+    EXTENT_LASTING    /* made in the range and never freed: what is kept and no later event gives back */
 };
 
 /* Moments [first, end); `end` is not read for EXTENT_AT. Both are brought to the recording's. */

@@ -14,7 +14,7 @@ struct walker {
     uint32_t node;   /* reached so far */
     uint32_t cursor; /* the stack whose frame comes next; 0: none */
     uint32_t stack;
-    uint64_t bytes, count;
+    uint64_t bytes, count, before_bytes;
 };
 
 struct making {
@@ -47,26 +47,34 @@ static bool fold(struct making *making) {
     return true;
 }
 
-/* One walker for each stack that holds something. */
-static bool walkers_find(struct making *making, const uint32_t *lives, uint32_t n_lives) {
-    const struct timeline *timeline = making->timeline;
-    const struct lives *all = &timeline->device->lives;
-    uint32_t n_stacks = timeline->trace->stacks.count;
+/* The walker of an allocation's stack; `of` names it + 1 by stack. */
+static struct walker *walker_of(struct making *making, uint32_t *of, uint32_t life) {
+    uint32_t stack = making->timeline->device->lives.stack[life];
+    if (of[stack] == 0) {
+        making->walker[making->n_walkers] = (struct walker){.stack = stack, .cursor = making->up[stack]};
+        of[stack] = ++making->n_walkers;
+    }
+    return &making->walker[of[stack] - 1];
+}
+
+/* One walker for each stack that holds something, or did before. */
+static bool walkers_find(struct making *making, const uint32_t *lives, uint32_t n_lives,
+                         const uint32_t *before, uint32_t n_before) {
+    const struct lives *all = &making->timeline->device->lives;
+    uint32_t n_stacks = making->timeline->trace->stacks.count;
+    uint64_t most = (uint64_t)n_lives + n_before;
     uint32_t *of = arena_column(making->arena, n_stacks, sizeof *of);
-    making->walker =
-        arena_column(making->arena, n_lives < n_stacks ? n_lives : n_stacks, sizeof *making->walker);
+    making->walker = arena_column(making->arena, most < n_stacks ? most : n_stacks, sizeof *making->walker);
     if (of == NULL || making->walker == NULL)
         return false;
     bytes_zero(of, (size_t)n_stacks * sizeof *of);
     for (uint32_t i = 0; i < n_lives; i++) {
-        uint32_t stack = all->stack[lives[i]];
-        if (of[stack] == 0) {
-            making->walker[making->n_walkers] = (struct walker){.stack = stack, .cursor = making->up[stack]};
-            of[stack] = ++making->n_walkers;
-        }
-        making->walker[of[stack] - 1].bytes += all->size[lives[i]];
-        making->walker[of[stack] - 1].count += life_allocations(all, lives[i]);
+        struct walker *walker = walker_of(making, of, lives[i]);
+        walker->bytes += all->size[lives[i]];
+        walker->count += life_allocations(all, lives[i]);
     }
+    for (uint32_t i = 0; i < n_before; i++)
+        walker_of(making, of, before[i])->before_bytes += all->size[before[i]];
     ARENA_DROP(making->arena, of);
     return true;
 }
@@ -254,6 +262,7 @@ static void sums_make(struct making *making) {
         const struct walker *walker = &making->walker[i];
         node[walker->node].self_bytes += walker->bytes;
         node[walker->node].self_count += walker->count;
+        node[walker->node].before_bytes += walker->before_bytes;
     }
     for (uint32_t i = making->tree->n_nodes; i-- > 0;) {
         node[i].bytes += node[i].self_bytes;
@@ -262,6 +271,7 @@ static void sums_make(struct making *making) {
             continue;
         node[node[i].parent].bytes += node[i].bytes;
         node[node[i].parent].count += node[i].count;
+        node[node[i].parent].before_bytes += node[i].before_bytes;
         node[node[i].parent].n_children++;
     }
 }
@@ -314,11 +324,13 @@ static bool order_make(struct making *making) {
     return done;
 }
 
-bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
-               enum tree_direction direction, struct arena *arena) {
+bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
+                  const uint32_t *before, uint32_t n_before, enum tree_direction direction,
+                  struct arena *arena) {
     struct making making = {.tree = tree, .timeline = timeline, .arena = arena};
     *tree = (struct tree){0};
-    bool done = fold(&making) && walkers_find(&making, lives, n_lives) && node_add(&making, 0, 0) != NULL &&
+    bool done = fold(&making) && walkers_find(&making, lives, n_lives, before, n_before) &&
+                node_add(&making, 0, 0) != NULL &&
                 (direction == TREE_CALLEES ? callees_make(&making) : callers_make(&making)) &&
                 strangers_add(&making);
     if (done)

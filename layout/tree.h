@@ -24,6 +24,7 @@ struct tree_node {
     uint32_t first_child, n_children; /* side by side, by falling bytes, then by rising frame */
     uint64_t bytes, self_bytes;
     uint64_t count, self_count;
+    uint64_t before_bytes; /* of the allocations that it is held against; 0 in a tree of its own */
 };
 
 struct tree {
@@ -32,9 +33,17 @@ struct tree {
     bool cut; /* TREE_NODES_MAX was met */
 };
 
-/* Of the allocations `lives[n_lives]`, each once. Memory from `arena`. O(stacks + lives + nodes log nodes). False: no
+/* Of the allocations `lives[n_lives]`, each once, and against `before[n_before]`: nodes of what only these hold are there
+ * too, with no bytes of their own. Memory from `arena`. O(stacks + lives + nodes log nodes). False: no
  * memory. */
-bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
-               enum tree_direction direction, struct arena *arena);
+bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
+                  const uint32_t *before, uint32_t n_before, enum tree_direction direction,
+                  struct arena *arena);
+
+/* The same against nothing. */
+static inline bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *lives,
+                             uint32_t n_lives, enum tree_direction direction, struct arena *arena) {
+    return tree_against(tree, timeline, lives, n_lives, NULL, 0, direction, arena);
+}
 
 #endif

@@ -10,12 +10,15 @@ import { boundedInteger, numberPair } from "./text.js";
 /** @param {number} index */
 export function setDevice(index) {
     view.setDevice(index);
-    change({ device: index, selected: null, focus: null, moment: null, range: null, pointer: null });
+    change({ device: index, selected: null, focus: null, moment: null, range: null, pointer: null, marks: [] });
     if (!view.facts.has_time) change({ axis: "events" });
     invalidate(EVERYTHING);
     setFilter({ stream: -1, pool: -1 });
     fitWindow();
 }
+
+/** Letters of a mark's note. */
+export const NOTE_MOST = 60;
 
 let hashTimer = 0;
 
@@ -35,6 +38,21 @@ export function scheduleHash() {
 /** Short, but exact to a thousandth. @param {number} number */
 function hashNumber(number) {
     return String(Math.round(number * 1000) / 1000);
+}
+
+/** "120~before the loss,900": the marks' events and notes. */
+function marksText() {
+    return state.marks.map(({ event, note }) => `${event}${note ? `~${note.replace(/[,~]/g, " ")}` : ""}`).join(",");
+}
+
+/** The marks of an address; older ones have but the moments that are compared. @param {URLSearchParams} hash */
+function marksOfHash(hash) {
+    const ends = ["a", "b"].map((name) => /^e(-?\d{1,10})$/.exec(hash.get(name) ?? "")?.[1]).filter(Boolean).join(",");
+    return (hash.get("marks") ?? ends).split(",").slice(0, 3).flatMap((text) => {
+        const [event, note] = text.split("~");
+        const number = boundedInteger(event, -1, view.facts.events);
+        return number === null ? [] : [{ event: number, note: (note ?? "").slice(0, NOTE_MOST) }];
+    });
 }
 
 /** What differs from a freshly opened page. */
@@ -64,6 +82,7 @@ export function hashOfState() {
     if (state.compareB) hash.set("b", state.compareB);
     if (state.compareBy !== "site") hash.set("by", state.compareBy);
     if (state.compareWhat !== "peak") hash.set("what", state.compareWhat);
+    if (state.marks.length) hash.set("marks", marksText());
     if (state.mapOpen) hash.set("map", state.mapOrder);
     if (state.internals) hash.set("internals", "1");
     if (state.theme !== meta.theme) hash.set("theme", state.theme);
@@ -156,6 +175,7 @@ export function readHash(text) {
         theme: THEMES.includes(theme) ? theme : "auto",
         colorBy: COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring(),
         viewBy: VIEWINGS.includes(hash.get("view") ?? "") ? String(hash.get("view")) : "age",
+        marks: marksOfHash(hash),
         mapOpen: hash.has("map"),
         mapOrder: MAP_ORDERS.includes(hash.get("map") ?? "") ? String(hash.get("map")) : "size",
         internals: hash.get("internals") === "1",

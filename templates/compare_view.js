@@ -1,7 +1,10 @@
 // Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
+import { NOTE_MOST } from "./address.js";
+import { comparedEnds, endName, LETTERS } from "./ends.js";
 import { VirtualList } from "./list.js";
-import { askDifferences, askSteps, GROUPINGS } from "./questions.js";
-import { change, heldMoment, invalidate, isDark, kept, LIST, session, state, view } from "./state.js";
+import { showOutline } from "./outline.js";
+import { askDifferences, askSteps, askSums, GROUPINGS } from "./questions.js";
+import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, session, state, view } from "./state.js";
 import { formatBytes, formatCount, formatExactBytes, make, setText } from "./text.js";
 
 /** @type {Record<string, string>} */
@@ -12,41 +15,13 @@ const BY_NAMES = { site: "call site", stack: "stack", file: "file", category: "c
 
 const STEPS_SHOWN = 40;
 
+/** Slot of the view for what B keeps for good. */
+const LASTING_SLOT = 4;
+
 /** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes */
 function formatChange(bytes) {
     if (bytes === 0) return "0";
     return `${bytes > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(bytes))}`;
-}
-
-/** An end of the comparison as the address has it: "peak", "end", "e123", "s3", "r10_90". @param {string} text @returns {import("./questions.js").About | null} */
-function aboutOfText(text) {
-    const { events, peak_event } = view.facts;
-    if (text === "peak") return { at: peak_event };
-    if (text === "end") return { at: events - 1 };
-    if (text === "start") return { at: -1 };
-    const event = /^e(-?\d+)$/.exec(text);
-    if (event) return { at: Math.min(events - 1, Math.max(-1, Number(event[1]))) };
-    const range = /^r(\d+)_(\d+)$/.exec(text);
-    if (range && Number(range[1]) < Number(range[2])) return { from: Number(range[1]), to: Math.min(events, Number(range[2])) };
-    const step = /^s(\d+)$/.exec(text);
-    const found = step ? askSteps(view)[Number(step[1])] : undefined;
-    return found && found.to > found.from ? { from: found.from, to: found.to } : null;
-}
-
-/** @param {string} text */
-function endName(text) {
-    if (text === "peak") return "the peak";
-    if (text === "end") return "the end";
-    if (text === "start") return "the start";
-    if (text.startsWith("s")) return `step ${askSteps(view)[Number(text.slice(1))]?.name ?? ""}`;
-    if (text.startsWith("r")) return `events ${text.slice(1).split("_").map((part) => formatCount(Number(part))).join(" to ")}`;
-    return `event ${formatCount(Number(text.slice(1)))}`;
-}
-
-/** What a recording is compared by at first: its last step with the one before, else its start with its peak. */
-function defaultEnds() {
-    const { length } = askSteps(view);
-    return length > 1 ? { a: `s${length - 2}`, b: `s${length - 1}` } : { a: "start", b: "peak" };
 }
 
 /** @typedef {{element: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a: HTMLElement, b: HTMLElement, delta: HTMLElement}} CompareLine */
@@ -83,9 +58,12 @@ export function createCompare(box) {
     const b = makeEnd("B", (value) => change({ compareB: value }));
     const swap = make("button", "quiet", "\u21c4");
     swap.type = "button";
-    swap.title = "Swap A and B (s)";
+    swap.title = "Swap A and B (x)";
     swap.setAttribute("aria-label", "Swap A and B");
-    const swapEnds = () => change({ compareA: state.compareB || defaultEnds().b, compareB: state.compareA || defaultEnds().a });
+    const swapEnds = () => {
+        const ends = comparedEnds();
+        change({ compareA: ends.b, compareB: ends.a });
+    };
     swap.addEventListener("click", swapEnds);
     const by = make("select");
     by.setAttribute("aria-label", "Grouped by");
@@ -95,8 +73,13 @@ export function createCompare(box) {
         by.append(option);
     }
     by.addEventListener("change", () => change({ compareBy: by.value }));
+    const overlay = make("button", "quiet", "Overlay");
+    overlay.type = "button";
+    overlay.title = "Show A in the timeline, with B as an outline over it (l)";
+    overlay.addEventListener("click", showOutline);
     const head = make("div", "panel-head compare-head");
-    head.append(a.field, b.field, swap, by);
+    head.append(a.field, b.field, swap, overlay, by);
+    const marks = make("div", "marks");
     const questions = make("div", "segmented questions");
     questions.setAttribute("role", "group");
     questions.setAttribute("aria-label", "Of a range");
@@ -135,11 +118,51 @@ export function createCompare(box) {
     for (const cell of sum.element.children) cell.removeAttribute("role");
     sum.swatch.hidden = true;
     const foot = make("p", "why-foot");
-    box.replaceChildren(head, questions, strip, scroll, sum.element, foot);
+    box.replaceChildren(head, marks, questions, strip, scroll, sum.element, foot);
 
     let asked = "";
     /** @type {ReturnType<typeof askDifferences> | null} */
     let content = null;
+    /** Of what B keeps, by key: what is never freed in the recording. Null: that is not what is asked. @type {Map<number, number> | null} */
+    let lasting = null;
+
+    /** @param {import("./questions.js").About} about */
+    const keptSums = (about) => {
+        if (!("from" in about) || state.compareWhat !== "kept" || about.to >= view.facts.events) return null;
+        const sums = askSums(view, LASTING_SLOT, { ...about, what: "lasting" }, state.compareBy);
+        return new Map(Array.from({ length: sums.groups }, (_, i) => {
+            const { key, bytes } = sums.row(i);
+            return [key, bytes];
+        }));
+    };
+
+    /** The marks, to be named and taken away. */
+    const drawMarkRow = () => {
+        if (marks.contains(document.activeElement) && marks.childElementCount === state.marks.length) return;
+        marks.hidden = state.marks.length === 0;
+        marks.replaceChildren(...state.marks.map(({ event, note }, i) => {
+            const chip = make("span", "mark-chip");
+            const go = make("button", `letter letter-${LETTERS[i].toLowerCase()}`, LETTERS[i]);
+            go.type = "button";
+            go.title = `Go to event ${formatCount(event)}`;
+            go.addEventListener("click", () => goToEvent(event));
+            const words = make("input");
+            words.value = note;
+            words.maxLength = NOTE_MOST;
+            words.placeholder = `event ${formatCount(event)}`;
+            words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
+            words.addEventListener("change", () => change({ marks: state.marks.map((mark, nth) => (nth === i ? { event, note: words.value.trim() } : mark)) }));
+            const remove = make("button", "quiet", "\u2715");
+            remove.type = "button";
+            remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);
+            remove.addEventListener("click", () => {
+                remove.blur();
+                removeMark(i);
+            });
+            chip.append(go, words, remove);
+            return chip;
+        }));
+    };
 
     const list = new VirtualList(scroll, body, {
         make: makeLine,
@@ -167,8 +190,10 @@ export function createCompare(box) {
     const fillLine = (line, index) => {
         if (!content) return;
         const row = content.row(index);
-        setText(line.text, row.name);
-        line.what.title = row.name;
+        const later = lasting !== null && row.b > 0 && !lasting.get(row.key);
+        setText(line.text, later ? `${row.name} \u00b7 a later step frees this` : row.name);
+        line.what.title = lasting && row.b > 0 && !later && lasting.get(row.key) !== row.b ? `${row.name}: ${formatBytes(lasting.get(row.key) ?? 0)} of it is never freed` : row.name;
+        line.element.classList.toggle("freed-later", later);
         line.swatch.hidden = state.compareBy !== "site" && state.compareBy !== "stack";
         if (!line.swatch.hidden) line.swatch.style.background = session.siteColor(state.compareBy === "site" ? row.key : view.c.stack_site(row.key), isDark());
         fillFigures(line, row);
@@ -179,8 +204,8 @@ export function createCompare(box) {
 
     /** @param {HTMLSelectElement} select @param {string} value */
     const fillSelect = (select, value) => {
-        const values = ["start", "peak", "end", ...askSteps(view).slice(0, 200).map((_, i) => `s${i}`)];
-        if (state.moment !== null) values.push(`e${state.moment}`);
+        const values = ["start", "peak", "end", ...state.marks.map(({ event }) => `e${event}`), ...askSteps(view).slice(0, 200).map((_, i) => `s${i}`)];
+        if (state.moment !== null && !values.includes(`e${state.moment}`)) values.push(`e${state.moment}`);
         if (state.range && state.axis === "events") values.push(`r${Math.max(0, Math.ceil(state.range.from))}_${Math.ceil(state.range.to)}`);
         if (!values.includes(value)) values.push(value);
         const options = values.map((one) => {
@@ -216,15 +241,15 @@ export function createCompare(box) {
     };
 
     const draw = () => {
-        const ends = defaultEnds();
-        const [valueA, valueB] = [state.compareA || ends.a, state.compareB || ends.b];
-        const [of_a, of_b] = [aboutOfText(valueA) ?? { at: -1 }, aboutOfText(valueB) ?? { at: heldMoment() }];
+        const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds();
         const ranges = [of_a, of_b].some((about) => "from" in about);
         const withWhat = (/** @type {import("./questions.js").About} */ about) => ("from" in about ? { ...about, what: state.compareWhat } : about);
-        const now = JSON.stringify([state.device, valueA, valueB, state.compareBy, state.compareWhat, kept.version, state.moment, state.range]);
+        const now = JSON.stringify([state.device, valueA, valueB, state.compareBy, state.compareWhat, kept.version, state.moment, state.range, state.marks]);
         if (asked !== now) {
             asked = now;
             content = askDifferences(view, withWhat(of_a), withWhat(of_b), state.compareBy);
+            lasting = keptSums(of_b);
+            drawMarkRow();
             fillSelect(a.select, valueA);
             fillSelect(b.select, valueB);
             drawStrip(valueA, valueB);
@@ -238,9 +263,12 @@ export function createCompare(box) {
         const delta = content.b.bytes - content.a.bytes;
         setText(sum.text, "Sum");
         fillFigures(sum, { a: content.a.bytes, b: content.b.bytes, delta });
-        setText(foot, `A is ${endName(valueA)}, B is ${endName(valueB)}. The differences add up to ${formatExactBytes(delta)}.`);
+        overlay.hidden = !("from" in of_a && "from" in of_b);
+        const last = state.compareWhat === "kept" && "from" in of_b && of_b.to >= view.facts.events;
+        const lastText = last ? " No event follows B: what it keeps may be freed later." : "";
+        setText(foot, `A is ${endName(valueA)}, B is ${endName(valueB)}. The differences add up to ${formatExactBytes(delta)}.${lastText}`);
         list.draw(content.count);
     };
     const whats = Object.keys(QUESTIONS);
-    return { id: "compare", draw, keys: { x: swapEnds, q: () => change({ compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }) } };
+    return { id: "compare", draw, keys: { x: swapEnds, l: showOutline, q: () => change({ compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }) } };
 }

@@ -2,6 +2,7 @@
 import { plot } from "./canvas.js";
 import { ui } from "./header.js";
 import { toggleMap } from "./map_view.js";
+import { openPalette } from "./palette.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey } from "./side.js";
 import {
@@ -77,9 +78,44 @@ function keyMiddle() {
     return state.pointer ? state.pointer.x / plot.width : 0.5;
 }
 
+/** What the keys do, in words. @type {[name: string, key: string][]} */
+const KEY_NAMES = [
+    ["Go to the peak", "p"], ["Go to the out-of-memory moment", "o"], ["Show the whole run", "0"], ["Fit the selection", "f"],
+    ["Fit the height to the window", "v"], ["Zoom in", "w"], ["Zoom out", "s"], ["Pan left", "a"], ["Pan right", "d"],
+    ["Why: what was found", "1"], ["Who holds the memory", "2"], ["Tree of callers and callees", "3"], ["Compare A with B", "4"],
+    ["Map of segments and blocks", "g"], ["Mark this moment: A, then B, then C", "m"], ["One event back", ","], ["One event on", "."],
+    ["Switch between events and seconds", "t"], ["Back to the view before", "["], ["Forward to the view after", "]"], ["Search", "/"],
+    ["Keys and mouse", "?"],
+];
+
+/** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
+function commands() {
+    const buttons = [...document.querySelectorAll(".app button[id]:not([hidden], .tabs button, .figures button, .figure), #filter-open")].filter(
+        (button) => button instanceof HTMLElement && button.offsetParent !== null && button.textContent?.trim());
+    const named = buttons.map((button) => {
+        const group = button.closest("[role=group]")?.getAttribute("aria-label")?.replace(/:.*/, "");
+        const name = (button.getAttribute("aria-label") ?? button.textContent ?? "").trim();
+        return { name: group ? `${group}: ${name}` : name, act: () => /** @type {HTMLElement} */ (button).click() };
+    });
+    const chosen = [ui.color, ui.device].flatMap((select) =>
+        Array.from(select.options, (option) => ({
+            name: `${select === ui.color ? "Colour by" : "Device"} ${option.label || option.text}`,
+            act: () => {
+                select.value = option.value;
+                select.dispatchEvent(new Event("change"));
+            },
+        })));
+    return [...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActions[key] })), ...named, ...chosen];
+}
+
 /** @param {KeyboardEvent} event */
 export function pressKey(event) {
     const target = event.target instanceof Element ? event.target : document.body;
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
+        event.preventDefault();
+        openPalette(commands());
+        return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;
     // Arrows scroll what can be scrolled.
     if (event.key in arrowKeys && target.closest(".scroll")) return;

@@ -1,9 +1,11 @@
 // The lane below the timeline: what the program said it was doing, as nested bands. The module finds the bands of the
 // window (at most a few per pixel); here they are drawn on the canvas of the axes.
-import { cutText, GUTTER, plot, themeColor } from "./canvas.js";
+import { cutText, GUTTER, plot, themeColor, xOfAxis } from "./canvas.js";
 import { phaseIds, phaseText } from "./describe.js";
 import { phaseColor } from "./paint.js";
-import { change, isDark, session, state, view, wholeRange } from "./state.js";
+import { comparedRanges } from "./ends.js";
+import { askParts } from "./questions.js";
+import { axisOfEvent, change, isDark, session, state, view, wholeRange } from "./state.js";
 import { element, formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
 
 const LANE_ROW = 18;
@@ -12,12 +14,17 @@ const LANE_ROWS_PLAIN = 4;
 
 const LANE_ROWS_ALL = 10;
 
-/** @typedef {{phase: number, row: number, from: number, to: number, name: string}} PhaseMark CSS pixels of the timeline */
+/** @typedef {{phase: number, row: number, from: number, to: number, name: string, part?: import("./questions.js").Part}} PhaseMark CSS pixels of the timeline */
+
+/** Parts of steps, where the program annotated nothing or two ranges are compared, are bands without a phase. */
+const NO_PHASE = -1;
 
 export const lane = {
     fold: element("lane-fold", HTMLButtonElement),
     /** CSS pixels between the timeline and its axis. */
     height: 0,
+    /** Rows of the program's own phases, the first ones. */
+    ownRows: 0,
     /** Bands of the last drawing. @type {PhaseMark[]} */
     marks: [],
     /** The one under the pointer. @type {PhaseMark | null} */
@@ -45,11 +52,23 @@ function hasPhases() {
     return lanePhases.any;
 }
 
+/** Rows of parts below the program's own phases: each has its events and where it begins instead. @returns {{from: number, to: number, shift: number, letter: string}[]} */
+function partRows() {
+    if (view.facts.events < 2 || !askParts(view).length) return [];
+    const ranges = comparedRanges();
+    if (ranges) {
+        const { a, b } = ranges;
+        return [{ ...a, shift: 0, letter: "A" }, { ...b, shift: axisOfEvent(a.from) - axisOfEvent(b.from), letter: "B" }];
+    }
+    return hasPhases() ? [] : [{ from: -1, to: view.facts.events, shift: 0, letter: "" }];
+}
+
 /** Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its button. */
 export function laneHeight() {
-    if (view.facts.events < 2 || !hasPhases()) return 0;
     const folded = view.facts.internal_phases > 0;
-    const rows = Math.max(laneRows(), folded ? 1 : 0);
+    const own = view.facts.events < 2 || !hasPhases() ? 0 : Math.max(laneRows(), folded ? 1 : 0);
+    const rows = own + partRows().length;
+    lane.ownRows = own;
     return rows === 0 ? 0 : rows * LANE_ROW + 4;
 }
 
@@ -60,9 +79,27 @@ function findPhaseMarks(ratio) {
     });
 }
 
+/** Parts of a row that are at least a pixel wide in the window. @param {ReturnType<typeof partRows>[0]} range @param {number} row @returns {PhaseMark[]} */
+function partMarks({ from, to, shift }, row) {
+    return askParts(view).filter((part) => part.to > from && part.from < to).map((part) => {
+        const [left, right] = [Math.max(part.from, from), Math.min(part.to, to)].map((event) => xOfAxis(axisOfEvent(event) + shift));
+        return { phase: NO_PHASE, row, from: Math.max(0, left), to: Math.min(plot.width, right), name: part.name, part };
+    }).filter((mark) => mark.to - mark.from >= 1);
+}
+
 /** @param {CanvasRenderingContext2D} context @param {number} top y of the lane */
 export function drawLane(context, top) {
-    lane.marks = lane.height === 0 ? [] : findPhaseMarks(plot.ratio);
+    lane.marks = lane.ownRows === 0 ? [] : findPhaseMarks(plot.ratio);
+    const rows = lane.height === 0 ? [] : partRows();
+    rows.forEach((row, i) => {
+        const y = top + 3 + (lane.ownRows + i) * LANE_ROW;
+        lane.marks.push(...partMarks(row, lane.ownRows + i));
+        if (!row.letter) return;
+        context.fillStyle = themeColor(`--mark-${row.letter.toLowerCase()}`);
+        context.textAlign = "right";
+        context.textBaseline = "middle";
+        context.fillText(row.letter, -8, y + LANE_ROW / 2);
+    });
     const text = themeColor("--text");
     context.textAlign = "left";
     context.textBaseline = "middle";
@@ -107,8 +144,12 @@ function phaseRange(phase) {
     return { from: Math.max(whole.from, view.c.event_at_us(start)), to: end < 0 ? whole.to : Math.min(whole.to, view.c.event_at_us(end)) };
 }
 
-/** A phase in words. @param {number} phase */
-export function phaseLines(phase) {
+/** A phase in words. @param {PhaseMark} mark */
+export function phaseLines({ phase, part }) {
+    if (part) {
+        const time = view.facts.has_time ? `${formatDuration(view.c.event_us(part.to) - view.c.event_us(Math.max(0, part.from)))} \u00b7 ` : "";
+        return { when: `${time}told by what ran (inferred)`, events: `${formatPlural(part.to - part.from, "event")} \u00b7 highest ${formatBytes(view.c.live_at(view.c.peak_in(part.from, part.to)))}` };
+    }
     const start = view.c.phase(phase).start_us;
     const end = view.c.phase(phase).end_us;
     const first = Math.max(0, view.c.event_at_us(start) + 1);
@@ -122,7 +163,7 @@ export function phaseLines(phase) {
 
 /** A click on a phase selects its range. @param {PhaseMark} mark */
 export function selectPhase(mark) {
-    const range = phaseRange(mark.phase);
+    const range = mark.part ? { from: axisOfEvent(mark.part.from), to: axisOfEvent(mark.part.to) } : phaseRange(mark.phase);
     if (range.to <= range.from) return;
     change({ range });
 }

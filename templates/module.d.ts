@@ -46,9 +46,10 @@ interface record_regex { text: number; nbytes: number; sensitive: number; frames
 interface record_found { allocations: number; bytes: number; before: number; }
 interface record_sums { groups: number; bytes: number; count: number; event: number; }
 interface record_sums_row { bytes: number; count: number; key: number; stack: number; }
+interface record_siblings { nth: number; count: number; previous: number; next: number; }
 interface record_pair { a: number; b: number; }
 interface record_node { frame: number; parent: number; first_child: number; children: number; bytes: number; self_bytes: number; count: number;
-self_count: number; }
+self_count: number; before_bytes: number; }
 interface record_oom_state { live_bytes: number; reserved_bytes: number; unused_bytes: number; lacking_bytes: number; reserved_known: number;
 holes_known: number; exact: number; largest_bytes: number; holes: number; }
 interface record_held { segments: number; blocks: number; outside: number; outside_bytes: number; }
@@ -79,6 +80,8 @@ reserved_bytes: number; free_bytes: number; }
 interface record_judged { turns: number; steps: number; phases: number; growth: number; findings: number; }
 interface record_step { from: number; to: number;
 peak_event: number; begin_bytes: number; peak_bytes: number; end_bytes: number; name: number; }
+interface record_part { from: number; to: number; kind: number; step: number;
+}
 interface record_finding { site: number; stack: number; per_bytes: number; per_n: number; bytes: number; count: number; saves_peak_bytes: number;
 from_event: number; to_event: number; at_event: number; }
 interface ModuleCalls {
@@ -159,9 +162,11 @@ light_off(): number;
 sums(slot: number, what: number, from: number, to: number, by: number): record_sums;
 sums_row(slot: number, index: number): record_sums_row;
 group_name(by: number, key: number): record_text;
+spark(by: number, key: number, width: number): number;
+siblings(allocation: number): record_siblings;
 pairs(a: number, b: number): number;
 pair(index: number): record_pair;
-tree(what: number, from: number, to: number, direction: number): number;
+tree(what: number, from: number, to: number, direction: number, before: number): number;
 node(index: number): record_node;
 oom_state(index: number): record_oom_state;
 blocks(event: number): record_held;
@@ -188,6 +193,9 @@ pinned(index: number): record_pinned;
 pool_use(index: number): record_pool_use;
 judged(): record_judged;
 step(index: number): record_step;
+parts(): number;
+part(index: number): record_part;
+part_name(kind: number): record_text;
 steps_from(): record_text;
 growth_judged(): record_text;
 finding(index: number): record_finding;

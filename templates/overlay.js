@@ -5,6 +5,7 @@ import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
 import { mapLife } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
+import { drawMarks, drawOutline } from "./outline.js";
 import { eventOfAxis, kept, momentText, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
 
@@ -120,26 +121,6 @@ function drawGhosts(context) {
     }
 }
 
-/** Marks A and B of the comparison, where it is open or one is a moment. @param {CanvasRenderingContext2D} context */
-function drawMarks(context) {
-    for (const [letter, text] of [["A", state.compareA], ["B", state.compareB]]) {
-        const found = /^e(-?\d+)$/.exec(text);
-        if (!found) continue;
-        const x = xOfEvent(Number(found[1]));
-        if (x < 0 || x > plot.width) continue;
-        context.strokeStyle = themeColor(letter === "A" ? "--mark-a" : "--mark-b");
-        context.lineWidth = 2;
-        strokeLine(context, x, 0, x, plot.height);
-        context.lineWidth = 1 / plot.ratio;
-        context.fillStyle = context.strokeStyle;
-        context.fillRect(x - 9, -20, 18, 17);
-        context.fillStyle = themeColor("--surface");
-        context.textAlign = "center";
-        context.textBaseline = "middle";
-        context.fillText(letter, x, -11);
-    }
-}
-
 /** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context */
 function drawHeldMoment(context) {
     if (state.moment === null) return;
@@ -164,7 +145,9 @@ export function drawOverlay() {
     drawRange(context);
     drawGhosts(context);
     drawHeldMoment(context);
+    drawOutline(context);
     drawMarks(context);
+    context.lineWidth = 1 / plot.ratio;
     if (state.selected !== null) outlineLife(context, state.selected, themeColor("--accent"));
     const mapped = mapLife();
     if (mapped !== null && mapped !== state.selected) outlineLife(context, mapped, themeColor("--text"));
@@ -210,7 +193,7 @@ function showAreaTip(event, pointer) {
 
 function showTip() {
     if (lane.hover && state.lanePointer) {
-        const { when, events } = phaseLines(lane.hover.phase);
+        const { when, events } = phaseLines(lane.hover);
         plot.tip.replaceChildren(make("p", "tip-site", phaseText(lane.hover.name)), make("p", "", when), make("p", "tip-dim", events));
         plot.tip.hidden = false;
         placeTip(state.lanePointer);

@@ -11,6 +11,7 @@ import { drawMap, map, startMap } from "./map_view.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
 import { drawDetail, panel, startPanel } from "./panel.js";
+import { startPalette } from "./palette.js";
 import { startPicture } from "./picture.js";
 import { drawTimeline, layoutPlot } from "./plot.js";
 import { startPlot } from "./pointer.js";
@@ -132,6 +133,20 @@ function fillDevices() {
         option.value = String(i);
         ui.device.append(option);
     }
+    // A peak takes as long as it takes to lay out a device: large ones wait until somebody looks at the menu.
+    const events = session.devices.reduce((sum, device) => sum + device.events, 0);
+    if (events < PEAKS_AT_ONCE) setTimeout(namePeaks);
+    for (const type of ["pointerenter", "focus"]) ui.device.addEventListener(type, namePeaks, { once: true });
+}
+
+const PEAKS_AT_ONCE = 200000;
+
+/** Adds each device's peak to the menu. */
+function namePeaks() {
+    for (const option of Array.from(ui.device.options)) {
+        const events = formatPlural(session.devices[Number(option.value)].events, "event");
+        option.label = `${option.text} \u00b7 peak ${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ${events}`;
+    }
 }
 
 async function start() {
@@ -157,6 +172,7 @@ async function start() {
     startPicture();
     startToolbar();
     startSearch();
+    startPalette();
     document.addEventListener("keydown", pressKey);
     addEventListener("beforeprint", () => setPrinting(true));
     addEventListener("afterprint", () => setPrinting(false));

@@ -9,7 +9,7 @@
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
 
 /** As the module counts them (enum extent_what); the first is a moment. */
-export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through"];
+export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "lasting"];
 
 /** What an `About` is in numbers. @param {View} view @param {About} about */
 function extentOf(view, about) {
@@ -70,11 +70,11 @@ export function askDifferences(view, a, b, by) {
     return { a: sumsA, b: sumsB, count, row };
 }
 
-/** Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root. @param {View} view @param {About} about @param {"callees" | "callers"} direction */
-export function askTree(view, about, direction) {
+/** Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root. @param {View} view @param {About} about @param {"callees" | "callers"} direction @param {number | null} [before] event that it is held against */
+export function askTree(view, about, direction, before = null) {
     const { what, from, to } = extentOf(view, about);
     if (direction !== "callees" && direction !== "callers") throw new RangeError(`"${direction}" is not one of callees, callers.`);
-    const count = view.c.tree(what, from, to, direction === "callers" ? 1 : 0) >>> 0;
+    const count = view.c.tree(what, from, to, direction === "callers" ? 1 : 0, before ?? -2) >>> 0;
     if (count === 0) throw new Error("There is not enough memory in this tab for the tree.");
     return count;
 }
@@ -118,18 +118,39 @@ export function askBlocks(view, at) {
 
 /** @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number, end_bytes: number}} Step */
 
-/** The steps of the loop; none where none was found. @param {View} view @returns {Step[]} */
-export function askSteps(view) {
-    return Array.from({ length: view.c.judged().steps }, (_, i) => {
+/** What is asked of a device once: the recording does not change. @template T @param {(view: View) => T} ask @returns {(view: View) => T} */
+function once(ask) {
+    /** @type {WeakMap<View, Map<number, T>>} */
+    const known = new WeakMap();
+    return (view) => {
+        const ofView = known.get(view) ?? new Map();
+        known.set(view, ofView);
+        const answer = ofView.get(view.device) ?? ask(view);
+        ofView.set(view.device, answer);
+        return answer;
+    };
+}
+
+/** The steps of the loop; none where none was found. @type {(view: View) => Step[]} */
+export const askSteps = once((view) =>
+    Array.from({ length: view.c.judged().steps }, (_, i) => {
         const step = view.c.step(i);
         const name = view.session.string(step.name);
         return { ...step, name: /#(\d+)$/.exec(name)?.[0] ?? `#${i}` };
-    });
-}
+    }));
 
-/** The report's findings, most urgent first. @param {View} view @returns {PageFinding[]} */
-export function askFindings(view) {
-    return Array.from({ length: view.c.judged().findings }, (_, i) => {
+/** @typedef {{from: number, to: number, name: string}} Part forward, backward, optimizer and what lies around them */
+
+/** @type {(view: View) => Part[]} */
+export const askParts = once((view) =>
+    Array.from({ length: view.c.parts() >>> 0 }, (_, i) => {
+        const { from, to, kind } = view.c.part(i);
+        return { from, to, name: view.session.decode(view.c.part_name(kind)) };
+    }));
+
+/** The report's findings, most urgent first. @type {(view: View) => PageFinding[]} */
+export const askFindings = once((view) =>
+    Array.from({ length: view.c.judged().findings }, (_, i) => {
         const text = (/** @type {number} */ which) => view.session.decode(view.c.finding_text(i, which));
         const { site, per_bytes, per_n, bytes, count, saves_peak_bytes, from_event, to_event, at_event } = view.c.finding(i);
         return {
@@ -139,5 +160,4 @@ export function askFindings(view) {
             saves_peak_bytes: saves_peak_bytes < 0 ? null : saves_peak_bytes,
             from_event, to_event, at_event, view: text(6),
         };
-    });
-}
+    }));

@@ -148,7 +148,7 @@ export function makeApi(ready) {
         },
         phases: () => {
             flush();
-            return lane.marks.map(({ name, row, from, to }) => ({ name, row, from, to }));
+            return lane.marks.filter(({ phase }) => phase >= 0).map(({ name, row, from, to }) => ({ name, row, from, to }));
         },
         search: async (text) => {
             setSearch(text);

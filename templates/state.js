@@ -83,6 +83,8 @@ export const state = {
     compareA: "",
     compareB: "",
     compareBy: "site",
+    /** Moments that are marked A, B and C, with what people call them. @type {{event: number, note: string}[]} */
+    marks: [],
     compareWhat: "peak",
     /** The map below the timeline is open, its segments in an order of MAP_ORDERS. */
     mapOpen: false,
@@ -116,10 +118,11 @@ const SHOWN_BY = {
     rangeOf: LIST,
     filter: HEADER,
     filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP | MAP,
-    tab: LIST | OVERLAY,
+    tab: LIST | OVERLAY | TIMELINE,
     treeDirection: LIST,
-    compareA: LIST | OVERLAY,
-    compareB: LIST | OVERLAY,
+    compareA: LIST | OVERLAY | TIMELINE,
+    compareB: LIST | OVERLAY | TIMELINE,
+    marks: LIST | OVERLAY,
     compareBy: LIST,
     compareWhat: LIST,
     mapOpen: EVERYTHING,
@@ -353,10 +356,24 @@ export function setViewBy(viewBy) {
     else change({ viewBy, colorBy: viewBy, groupBy: viewBy });
 }
 
-/** A moment becomes A, the next one B, and the one after that A of another comparison. @param {number} event */
+const MARKS_MOST = 3;
+
+/** A moment becomes mark A, the next ones B and C, and the one after that A of others. The first two are compared. @param {number} event */
 export function markAt(event) {
-    if (state.compareA.startsWith("e") && !state.compareB) change({ compareB: `e${event}`, tab: "compare" });
-    else change({ compareA: `e${event}`, compareB: "" });
+    const marks = [...(state.marks.length < MARKS_MOST ? state.marks : []), { event, note: "" }];
+    change({ marks });
+    if (marks.length === 1) change({ compareA: `e${event}`, compareB: "" });
+    if (marks.length === 2) change({ compareA: `e${marks[0].event}`, compareB: `e${event}`, tab: "compare" });
+}
+
+/** @param {number} nth */
+export function removeMark(nth) {
+    const text = `e${state.marks[nth].event}`;
+    change({
+        marks: state.marks.filter((_, i) => i !== nth),
+        compareA: state.compareA === text ? "" : state.compareA,
+        compareB: state.compareB === text ? "" : state.compareB,
+    });
 }
 
 /** @param {"events" | "time"} axis */

@@ -6,7 +6,7 @@
 /* ---- which allocations ---- */
 
 static struct extent extent_of(const struct page_view *view, uint32_t what, double from, double to) {
-    struct extent extent = {.what = what <= EXTENT_THROUGH ? (enum extent_what)what : EXTENT_AT};
+    struct extent extent = {.what = what <= EXTENT_LASTING ? (enum extent_what)what : EXTENT_AT};
     extent.first = moment_of(view, from);
     extent.end = extent.what == EXTENT_AT ? extent.first + 1 : moment_end_of(view, to);
     return extent;
@@ -94,12 +94,16 @@ place view_pair(struct page_view *view, u32 index) {
 
 /* ---- the tree ---- */
 
-u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction) {
-    uint32_t *lives = NULL, n_lives = 0;
+u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction, f64 before) {
+    const struct timeline *timeline = view_timeline(view);
+    const struct extent then = {.what = EXTENT_AT, .first = moment_of(view, before)};
+    uint32_t *lives = NULL, n_lives = 0, *earlier = NULL, n_earlier = 0;
     view->tree = (struct tree){0};
     if (!lives_of(view, extent_of(view, what, from, to), &view->planting, &lives, &n_lives) ||
-        !tree_make(&view->tree, view_timeline(view), lives, n_lives,
-                   direction == 1 ? TREE_CALLERS : TREE_CALLEES, &view->planting))
+        (before >= -1 && !extent_lives(timeline, then, view->filtered ? view->keep : NULL, &view->planting,
+                                       &earlier, &n_earlier)) ||
+        !tree_against(&view->tree, timeline, lives, n_lives, earlier, n_earlier,
+                      direction == 1 ? TREE_CALLERS : TREE_CALLEES, &view->planting))
         view->tree.n_nodes = 0;
     return view->tree.n_nodes;
 }
@@ -109,7 +113,8 @@ place view_node(struct page_view *view, u32 index) {
         return 0;
     const struct tree_node *node = &view->tree.node[index];
     return FILL(view, node, node->frame, node->parent, node->first_child, node->n_children,
-                (double)node->bytes, (double)node->self_bytes, (double)node->count, (double)node->self_count);
+                (double)node->bytes, (double)node->self_bytes, (double)node->count, (double)node->self_count,
+                (double)node->before_bytes);
 }
 
 /* ---- segments and blocks ---- */

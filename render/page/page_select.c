@@ -178,7 +178,7 @@ static uint8_t *frames_like(const struct trace *trace, uint32_t by, uint32_t key
     return same;
 }
 
-static bool bits_light(struct page_view *view, uint32_t by, uint32_t key, struct arena *arena) {
+static bool bits_of(struct page_view *view, uint32_t by, uint32_t key, uint64_t *bits, struct arena *arena) {
     const struct lives *lives = view_lives(view);
     const uint32_t *site = view_timeline(view)->site;
     const uint8_t *category =
@@ -194,27 +194,98 @@ static bool bits_light(struct page_view *view, uint32_t by, uint32_t key, struct
                    : named             ? like[site[lives->stack[i]]] != 0
                                        : key_of(view, category, by, i) == key;
         if (lit)
-            view->lit[i / 64] |= UINT64_C(1) << i % 64;
+            bits[i / 64] |= UINT64_C(1) << i % 64;
     }
     return true;
 }
 
+/* By file, call site and frame the key is a frame. */
+static bool key_is_there(const struct page_view *view, uint32_t by, uint32_t key) {
+    bool frame = by == COMPARE_BY_SITE || by == COMPARE_BY_FILE || by == PAGE_BY_FRAME;
+    return by <= PAGE_BY_FRAME && !(frame && key >= view->session->trace.frames.count);
+}
+
 i32 view_light(struct page_view *view, u32 by, u32 key) {
-    uint32_t n_words = view_lives(view)->count / 64 + 1, most = view->session->trace.frames.count;
+    uint32_t n_words = view_lives(view)->count / 64 + 1;
     struct arena scratch;
     view->is_lit = false;
-    if (by > PAGE_BY_FRAME ||
-        ((by == COMPARE_BY_SITE || by == COMPARE_BY_FILE || by == PAGE_BY_FRAME) && key >= most))
+    if (!key_is_there(view, by, key))
         return PAYLOAD_BAD_VALUE;
     if (!ARENA_GROW(&view->arena, view->lit, view->lit_capacity, n_words))
         return PAYLOAD_NO_MEMORY;
     bytes_zero(view->lit, (size_t)n_words * sizeof *view->lit);
     arena_init(&scratch, view->arena.host, SIZE_MAX);
-    view->is_lit = bits_light(view, by, key, &scratch);
+    view->is_lit = bits_of(view, by, key, view->lit, &scratch);
     arena_release(&scratch);
     return view->is_lit ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
 }
 
 void view_light_off(struct page_view *view) {
     view->is_lit = false;
+}
+
+/* ---- a group over the run ---- */
+
+/* Bytes of the marked allocations after the last moment of each column: what begins and ends in it, summed up. */
+static void spark_sum(const struct page_view *view, const uint64_t *bits, double *spark, uint32_t width) {
+    const struct lives *lives = view_lives(view);
+    uint64_t n = view_timeline(view)->n_moments;
+    for (uint32_t x = 0; x < width; x++)
+        spark[x] = 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if ((bits[i / 64] >> i % 64 & 1) == 0 || !life_is_kept(view, i))
+            continue;
+        uint64_t birth = lives->birth[i], death = lives->death[i];
+        spark[birth * width / n] += (double)lives->size[i];
+        if (death < n)
+            spark[death * width / n] -= (double)lives->size[i];
+    }
+    for (uint32_t x = 1; x < width; x++)
+        spark[x] += spark[x - 1];
+}
+
+place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
+    enum { WIDTH_MAX = 4096 };
+    uint32_t n_words = view_lives(view)->count / 64 + 1;
+    struct arena scratch;
+    if (!key_is_there(view, by, key) || width == 0 || width > WIDTH_MAX ||
+        !ARENA_GROW(&view->arena, view->spark, view->spark_capacity, width))
+        return 0;
+    arena_init(&scratch, view->arena.host, SIZE_MAX);
+    uint64_t *bits = arena_column(&scratch, n_words, sizeof *bits);
+    if (bits != NULL)
+        bytes_zero(bits, (size_t)n_words * sizeof *bits);
+    bool done = bits != NULL && bits_of(view, by, key, bits, &scratch);
+    if (done)
+        spark_sum(view, bits, view->spark, width);
+    arena_release(&scratch);
+    return done ? (place)view->spark : 0;
+}
+
+/* ---- what one call site made ---- */
+
+/* Before another in time; what began at the same moment in the order of the stack. */
+static bool life_is_before(const struct lives *lives, uint32_t one, uint32_t other) {
+    return lives->birth[one] != lives->birth[other] ? lives->birth[one] < lives->birth[other] : one < other;
+}
+
+place view_siblings(struct page_view *view, u32 allocation) {
+    const struct lives *lives = view_lives(view);
+    const uint32_t *site = view_timeline(view)->site;
+    uint32_t nth = 1, count = 0, previous = LIFE_NONE, next = LIFE_NONE;
+    if (allocation >= lives->count)
+        return 0;
+    for (uint32_t i = 0; i < lives->count; i++) {
+        if (site[lives->stack[i]] != site[lives->stack[allocation]])
+            continue;
+        count++;
+        if (life_is_before(lives, i, allocation)) {
+            nth++;
+            previous = previous == LIFE_NONE || life_is_before(lives, previous, i) ? i : previous;
+        } else if (i != allocation) {
+            next = next == LIFE_NONE || life_is_before(lives, i, next) ? i : next;
+        }
+    }
+    return FILL(view, siblings, nth, count, previous == LIFE_NONE ? -1.0 : (double)previous,
+                next == LIFE_NONE ? -1.0 : (double)next);
 }

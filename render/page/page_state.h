@@ -46,7 +46,7 @@ struct page_device {
 };
 
 /* Groups of some allocations, kept until the slot is asked again. */
-enum { PAGE_SLOTS = 4 };
+enum { PAGE_SLOTS = 5 };
 struct page_sums {
     struct arena arena;
     enum compare_by by;
@@ -105,6 +105,8 @@ union page_record { /* the last one that a call has filled */
     struct record_finding finding;
     struct record_sums sums;
     struct record_sums_row sums_row;
+    struct record_siblings siblings;
+    struct record_part part;
     struct record_pair pair;
     struct record_node node;
     struct record_oom_state oom_state;
@@ -181,11 +183,11 @@ struct page_view {
     uint32_t *some; /* ids of allocations, while they are being grouped */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
-    double *curve, *areas;
+    double *curve, *areas, *spark;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
     uint32_t lit_capacity, areas_capacity, some_capacity, marks_capacity, spans_capacity, spans_of,
-        rgba_capacity, curve_capacity, below_capacity, edges_capacity;
+        rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;
 };
 

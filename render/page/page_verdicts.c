@@ -35,11 +35,34 @@ place view_step(struct page_view *view, u32 index) {
                 (double)span->end_bytes, span->name);
 }
 
+/* Annotations are the lane's own. */
+u32 view_parts(struct page_view *view) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    uint32_t count = 0;
+    while (verdicts != NULL && count < verdicts->phases.count &&
+           verdicts->phases.span[count].kind != SPAN_ANNOTATION)
+        count++;
+    return count;
+}
+
+place view_part(struct page_view *view, u32 index) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    if (verdicts == NULL || index >= verdicts->phases.count)
+        return 0;
+    const struct span *span = &verdicts->phases.span[index];
+    return FILL(view, part, (double)span->from_moment - 1, (double)span->to_moment, span->kind,
+                span->step == SPAN_NO_STEP ? -1.0 : (double)span->step);
+}
+
 static place text_fill(struct page_view *view, const char *text) {
     uint32_t nbytes = 0;
     while (text[nbytes] != '\0')
         nbytes++;
     return FILL(view, text, (double)(place)text, nbytes);
+}
+
+place view_part_name(struct page_view *view, u32 kind) {
+    return kind < SPAN_KINDS ? text_fill(view, span_kind_name((enum span_kind)kind)) : 0;
 }
 
 place view_steps_from(struct page_view *view) {

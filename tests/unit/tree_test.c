@@ -46,7 +46,7 @@ static void test_extents(void **state) {
         {{EXTENT_PEAK, 0, 9}, 410},     {{EXTENT_PEAK, 6, 9}, 390},    {{EXTENT_ALLOCATED, 0, 9}, 310},
         {{EXTENT_ALLOCATED, 2, 4}, 60}, {{EXTENT_FREED, 0, 9}, 60},    {{EXTENT_FREED, 7, 8}, 40},
         {{EXTENT_KEPT, 2, 7}, 280},     {{EXTENT_THROUGH, 3, 5}, 130}, {{EXTENT_THROUGH, 0, 9}, 100},
-        {{EXTENT_ALLOCATED, 7, 3}, 0}};
+        {{EXTENT_LASTING, 2, 7}, 240},  {{EXTENT_ALLOCATED, 7, 3}, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(sum_of(timeline, cases[i].extent, &recording->arena), cases[i].bytes);
     recording_close(recording);
@@ -125,6 +125,27 @@ static void test_callees_and_callers(void **state) {
     recording_close(recording);
 }
 
+/* What was there before and is not any more has a node too. */
+static void test_against(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct timeline *timeline = program(recording);
+    uint32_t *lives, n, *before, n_before;
+    struct tree tree;
+    const struct extent now = {EXTENT_AT, 7, 0}, then = {EXTENT_AT, 5, 0};
+    assert_true(extent_lives(timeline, now, NULL, &recording->arena, &lives, &n));
+    assert_true(extent_lives(timeline, then, NULL, &recording->arena, &before, &n_before));
+    assert_true(tree_against(&tree, timeline, lives, n, before, n_before, TREE_CALLEES, &recording->arena));
+    tree_check(&tree);
+    assert_int_equal(tree.node[0].bytes, 350);
+    assert_int_equal(tree.node[0].before_bytes, 410);
+    const struct tree_node *block = node_at(&tree, timeline->trace, "train.py/block.py");
+    assert_non_null(block);
+    assert_int_equal(block->bytes, 80);
+    assert_int_equal(block->before_bytes, 140);
+    recording_close(recording);
+}
+
 static void test_groups(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -173,6 +194,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_extents),
         cmocka_unit_test(test_callees_and_callers),
+        cmocka_unit_test(test_against),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_sites_of_two_moments),
     };

@@ -1,0 +1,81 @@
+// A comparison of two ranges in the timeline: A is what is drawn, B an outline over it that begins where A begins.
+import { plot, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
+import { comparedRanges, LETTERS } from "./ends.js";
+import { axisNumber, axisOfEvent, kept, setWindow, state, view } from "./state.js";
+import { cutText } from "./paint.js";
+import { formatBytes } from "./text.js";
+
+const FLAG_MOST = 140;
+
+/** A letter on a plate, with words beside it. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y */
+function drawFlag(context, letter, text, x, y) {
+    const words = text ? cutText(context, text, FLAG_MOST) : "";
+    const width = 18 + (words ? context.measureText(words).width + 8 : 0);
+    const left = Math.min(Math.max(x - 9, -9), plot.width + 12 - width);
+    context.fillStyle = themeColor(`--mark-${letter.toLowerCase()}`);
+    context.fillRect(left, y, width, 17);
+    context.fillStyle = themeColor("--surface");
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    context.fillText(letter, left + 5, y + 9);
+    if (words) context.fillText(words, left + 20, y + 9);
+}
+
+/** The marks with their notes. @param {CanvasRenderingContext2D} context */
+export function drawMarks(context) {
+    state.marks.forEach(({ event, note }, i) => {
+        const x = xOfEvent(event);
+        if (x < 0 || x > plot.width) return;
+        context.strokeStyle = themeColor(`--mark-${LETTERS[i].toLowerCase()}`);
+        context.lineWidth = 2;
+        strokeLine(context, x, 0, x, plot.height);
+        context.lineWidth = 1 / plot.ratio;
+        drawFlag(context, LETTERS[i], note, x, -20);
+    });
+}
+
+/** B's totals as A's place would show them, with both highest moments named. @param {CanvasRenderingContext2D} context */
+export function drawOutline(context) {
+    const ranges = comparedRanges();
+    if (!ranges) return;
+    const { a, b } = ranges;
+    const shift = axisOfEvent(b.from) - axisOfEvent(a.from);
+    const place = (/** @type {number} */ event) => xOfAxis(axisOfEvent(event) - shift);
+    const [from, to] = [Math.max(0, place(b.from)), Math.min(plot.width, place(b.to))];
+    if (to <= from) return;
+    const curve = view.curve(axisNumber(), state.from + shift, state.to + shift, plot.timeline.width, kept.active);
+    context.save();
+    context.beginPath();
+    for (let x = Math.floor(from * plot.ratio); x < Math.ceil(to * plot.ratio); x++) {
+        const y = Math.min(plot.height + 4, Math.max(-4, yOfBytes(curve[x])));
+        context.lineTo(x / plot.ratio, y);
+        context.lineTo((x + 1) / plot.ratio, y);
+    }
+    context.lineJoin = "round";
+    for (const [color, width] of /** @type {[string, number][]} */ ([["--surface", 4.5], ["--mark-b", 2]])) {
+        context.strokeStyle = themeColor(color);
+        context.lineWidth = width;
+        context.stroke();
+    }
+    context.restore();
+    const [peakA, peakB] = [view.c.peak_in(a.from, a.to), view.c.peak_in(b.from, b.to)];
+    const [most, other] = [view.c.live_at(peakA), view.c.live_at(peakB)];
+    const change = other === most ? "" : ` (${other > most ? "+" : "\u2212"}${formatBytes(Math.abs(other - most))})`;
+    const flag = (/** @type {string} */ letter, /** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ bytes) => {
+        const y = Math.min(plot.height - 40, Math.max(2, yOfBytes(bytes)));
+        if (x >= 0 && x <= plot.width) drawFlag(context, letter, text, x + 14, letter === "A" && Math.abs(yOfBytes(most) - yOfBytes(other)) < 19 ? y + 19 : y);
+    };
+    if (kept.active) return;
+    flag("B", `${formatBytes(other)}${change}`, place(peakB), other);
+    flag("A", formatBytes(most), xOfEvent(peakA), most);
+}
+
+/** Brings A, and as much as B is longer, into the window. */
+export function showOutline() {
+    const ranges = comparedRanges();
+    if (!ranges) return;
+    const { a, b } = ranges;
+    const begin = axisOfEvent(a.from);
+    const width = Math.max(axisOfEvent(a.to) - begin, axisOfEvent(b.to) - axisOfEvent(b.from));
+    setWindow(begin - width * 0.02, begin + width * 1.02);
+}

@@ -1,0 +1,114 @@
+// Comparing: marks with notes, steps laid over each other, what a later step frees; and every command by its name.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ALL, ask, plotBox, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+
+const hashOf = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => decodeURIComponent(location.hash.replace(/\+/g, " ")));
+
+/** Pixels of the overlay that have the colour of mark B. @param {import("playwright-core").Page} page */
+function outlined(page) {
+    return page.evaluate(() => {
+        const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("overlay"));
+        const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+        const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
+        const [r, g, b] = (getComputedStyle(document.documentElement).getPropertyValue("--mark-b").match(/[0-9a-f]{2}/g) ?? []).map((hex) => parseInt(hex, 16));
+        const columns = new Set();
+        for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b) columns.add((i / 4) % canvas.width);
+        return columns.size / canvas.width;
+    });
+}
+
+describe("comparing", { skip }, () => {
+    test("three marks, named, kept in the address, removed", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const box = await plotBox(page);
+            for (const at of [0.2, 0.5, 0.8]) {
+                await page.mouse.move(box.x + box.width * at, box.y + 100);
+                await page.keyboard.press("m");
+            }
+            await until(async () => (await page.locator(".mark-chip").count()) === 3, "three marks");
+            await page.getByLabel("Note of mark A").fill("before the loss");
+            await page.keyboard.press("Enter");
+            const hash = await until(async () => /marks=(\d+)~before the loss,(\d+),(\d+)/.exec(await hashOf(page)), "marks in the address");
+            assert.ok(Number(hash[1]) < Number(hash[2]) && Number(hash[2]) < Number(hash[3]));
+            await page.reload();
+            await page.evaluate("strata.ready");
+            assert.equal(await page.getByLabel("Note of mark A").inputValue(), "before the loss");
+            assert.match(await page.locator("#panel-compare .why-foot").innerText(), /A is event [\d,]+ “before the loss”/);
+            await page.getByRole("button", { name: "Remove mark B" }).click();
+            await until(async () => (await page.locator(".mark-chip").count()) === 2, "two marks");
+        });
+    });
+
+    test("a step as an outline over another, with the parts of both", async () => {
+        const [{ steps }] = report(path.join(samples, "leak_two_per_layer.pickle")).devices;
+        await withPage(writePage(path.join(samples, "leak_two_per_layer.pickle")), async (page) => {
+            await page.keyboard.press("4");
+            await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
+            await page.locator(".step-button").nth(4).click();
+            await page.keyboard.press("l");
+            await settle(page);
+            const view = /** @type {any} */ (await ask(page, "strata.view()"));
+            assert.ok(view.from < steps[1].from_event && view.to > steps[1].to_event && view.to < steps[3].to_event, JSON.stringify(view));
+            assert.ok((await outlined(page)) > 0.9, "B reaches over all of A");
+            // Step 4 against step 1: three steps of 24.8 MiB were kept in between.
+            const sum = Number((await page.locator("#panel-compare .why-foot").innerText()).match(/add up to (-?[\d,]+) bytes/)?.[1].replace(/,/g, ""));
+            assert.equal(sum, steps[4].peak_bytes - steps[1].peak_bytes);
+            await page.keyboard.press("1");
+            await settle(page);
+            assert.equal(await outlined(page), 0, "no outline without the comparison");
+        });
+    });
+
+    test("of what a step keeps, what a later one frees is told from the leak", async () => {
+        const input = path.join(samples, "leak_two_per_layer.pickle");
+        const [{ steps, events }] = report(input).devices;
+        await withPage(writePage(input), async (page) => {
+            const all = /** @type {any[]} */ (await ask(page, ALL));
+            const kept = all.filter(({ birth, death }) => birth >= steps[2].from_event && birth <= steps[2].to_event && death > steps[2].to_event);
+            const freed = new Set(kept.map(({ stack }) => stack[0]?.line)).size;
+            assert.ok(kept.some(({ death }) => death < events) && kept.some(({ death }) => death >= events) && freed > 0, "both kinds");
+            await page.keyboard.press("4");
+            await page.locator(".step-button").nth(2).click();
+            await page.getByRole("button", { name: "Kept at its end" }).click();
+            await until(async () => (await page.locator("#compare-rows .freed-later").count()) > 0, "something that is freed later");
+            for (const row of await page.locator("#compare-rows > .row:not([hidden])").all()) {
+                const text = await row.innerText();
+                if (/probe\.py/.test(text)) assert.doesNotMatch(text, /a later step frees this/);
+                if (/data\.py/.test(text)) assert.match(text, /a later step frees this/);
+            }
+        });
+    });
+
+    test("every command by its name", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+            await page.keyboard.press("Control+k");
+            await page.keyboard.type("tree of");
+            await page.keyboard.press("Enter");
+            await until(async () => /tab=tree/.test(await hashOf(page)), "the tree");
+            await page.keyboard.press("Control+k");
+            await page.keyboard.type("colour pool");
+            await page.keyboard.press("Enter");
+            await until(async () => /color=pool/.test(await hashOf(page)), "the colour");
+            await page.keyboard.press("Control+k");
+            await page.keyboard.type("nothing of the kind");
+            assert.match(await page.locator("#palette-list").innerText(), /No command/);
+            await page.keyboard.press("Escape");
+            assert.equal(await page.locator("#palette").isVisible(), false);
+        });
+    });
+
+    test("the device menu names each device's peak", async () => {
+        const input = path.join(samples, "two_devices.pickle");
+        const peaks = report(input).devices.map((/** @type {any} */ { peak_bytes }) => (peak_bytes / 2 ** 30).toFixed(1));
+        await withPage(writePage(input), async (page) => {
+            const labels = await until(async () => {
+                const found = await page.locator("#device option").evaluateAll((options) => options.map((option) => /** @type {HTMLOptionElement} */ (option).label));
+                return found.every((label) => /peak/.test(label)) && found;
+            }, "peaks in the menu");
+            peaks.forEach((peak, i) => assert.match(labels[i], new RegExp(`peak ${peak.replace(/\.0$/, "(\\.0)?")} GiB`)));
+        });
+    });
+});
