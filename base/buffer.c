@@ -19,7 +19,23 @@ static void *bytes_resize(struct buffer *buffer, size_t capacity) {
 void buffer_release(struct buffer *buffer) {
     if (buffer->bytes != NULL)
         bytes_resize(buffer, 0);
-    *buffer = (struct buffer){.host = buffer->host};
+    *buffer = (struct buffer){.host = buffer->host, .sink = buffer->sink};
+}
+
+/* Past the buffer: false and `failed`, if the sink takes no more. */
+static bool sink_give(struct buffer *buffer, const void *bytes, size_t nbytes) {
+    if (!buffer->failed && !buffer->sink.take(buffer->sink.context, bytes, nbytes))
+        buffer->failed = buffer->refused = true;
+    buffer->taken_nbytes += nbytes;
+    return !buffer->failed;
+}
+
+bool buffer_flush(struct buffer *buffer) {
+    if (buffer->sink.take == NULL || buffer->nbytes == 0 || buffer->failed)
+        return !buffer->failed;
+    size_t nbytes = buffer->nbytes;
+    buffer->nbytes = 0;
+    return sink_give(buffer, buffer->bytes, nbytes);
 }
 
 /* Grows by half, so that n additions cost O(n) copies. False: no memory, and `failed` is set. */
@@ -28,6 +44,8 @@ static bool buffer_reserve(struct buffer *buffer, size_t nbytes) {
         buffer->failed = true;
         return false;
     }
+    if (buffer->sink.take != NULL && buffer->nbytes + nbytes > BUFFER_BLOCK_NBYTES && !buffer_flush(buffer))
+        return false;
     size_t needed = buffer->nbytes + nbytes;
     if (needed <= buffer->capacity)
         return true;
@@ -64,6 +82,11 @@ uint8_t *buffer_extend(struct buffer *buffer, size_t nbytes) {
 void buffer_add(struct buffer *buffer, const void *bytes, size_t nbytes) {
     if (nbytes == 0)
         return;
+    if (buffer->sink.take != NULL && nbytes >= BUFFER_BLOCK_NBYTES) {
+        if (buffer_flush(buffer))
+            sink_give(buffer, bytes, nbytes);
+        return;
+    }
     uint8_t *to = buffer_extend(buffer, nbytes);
     if (to)
         memcpy(to, bytes, nbytes);
@@ -91,7 +114,7 @@ void buffer_printf(struct buffer *buffer, const char *format, ...) {
         buffer->failed = true;
     } else if ((size_t)length < buffer->capacity - buffer->nbytes) {
         buffer->nbytes += (size_t)length;
-    } else if (buffer_reserve(buffer, (size_t)length + 1)) {
+    } else if (buffer_reserve(buffer, (size_t)length + 1)) { /* which may have emptied it */
         buffer_format(buffer, format, again);
         buffer->nbytes += (size_t)length;
     }

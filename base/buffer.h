@@ -1,8 +1,18 @@
-/* Growing bytes that a renderer writes into; the caller decides where they go. */
+/* Bytes that a renderer writes; the caller decides where they go: kept in memory, or handed on to a sink as they come. */
 #ifndef STRATA_BASE_BUFFER_H
 #define STRATA_BASE_BUFFER_H
 
 #include "base/arena.h"
+
+/* Where bytes go that need not stay: a file, a pipe. */
+struct buffer_sink {
+    /* False: no more is taken, and whoever made the sink has said or noted why. Not called again then. */
+    bool (*take)(void *context, const void *bytes, size_t nbytes);
+    void *context;
+};
+
+/* With a sink no more than this is held, but for what is added as a whole by buffer_extend. */
+enum { BUFFER_BLOCK_NBYTES = 64 << 10 };
 
 /* Starts as {0}, or with the host that its memory is to come from: an arena's, whose limit then holds. After a failed
  * addition (no memory) `failed` is set and later additions do nothing, so only the end needs a check. */
@@ -11,7 +21,19 @@ struct buffer {
     size_t nbytes, capacity;
     bool failed;
     struct arena_host host; /* `resize` NULL: the C library's memory */
+    struct buffer_sink
+        sink; /* `take` NULL: all stays in `bytes`. Else nbytes is what is held, and begins anew */
+    uint64_t taken_nbytes; /* by the sink */
+    bool refused;          /* the sink took no more; `failed` is set too */
 };
+
+/* All that was added so far. */
+static inline uint64_t buffer_total(const struct buffer *buffer) {
+    return buffer->taken_nbytes + buffer->nbytes;
+}
+
+/* Hands what is held to the sink. False: the buffer has failed, now or before. Without a sink nothing happens. */
+bool buffer_flush(struct buffer *buffer);
 
 /* Frees the bytes; what is left is empty and may be used again. */
 void buffer_release(struct buffer *buffer);

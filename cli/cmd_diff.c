@@ -329,6 +329,7 @@ static int diff_show(struct buffer *out, const struct diff *diff, struct side *a
     struct diff_page page = {.title = title,
                              .a = &a->recording.trace,
                              .b = &b->recording.trace,
+                             .host = arena_share(&b->recording.trace.arena),
                              .of_a = &of_a,
                              .of_b = &of_b,
                              .figures = &figures};

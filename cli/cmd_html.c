@@ -104,7 +104,10 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
         .max_nbytes = settings->max_html_nbytes,
     };
     struct html_outcome outcome;
-    enum html_result result = html_render(page, &recording->trace, &options, &outcome);
+    enum html_result result =
+        html_render(page, &recording->trace, arena_share(&recording->trace.arena), &options, &outcome);
+    if (page->refused)
+        return result; /* which was printed */
     if (result == HTML_NO_MEMORY)
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
     else if (result == HTML_TOO_LARGE)

@@ -101,7 +101,11 @@ int picture_render(struct buffer *picture, const struct recording *recording, co
 
 static int png_render_picture(struct buffer *out, struct recording *recording,
                               const struct settings *settings, uint32_t device) {
-    return picture_render(out, recording, settings, device);
+    struct buffer picture = {.host = out->host}; /* which may be written twice, until it is small enough */
+    int code = picture_render(&picture, recording, settings, device);
+    buffer_add(out, picture.bytes, picture.nbytes);
+    buffer_release(&picture);
+    return code;
 }
 
 static int png_run(const struct settings *settings) {

@@ -25,7 +25,8 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
     };
     if (report_render(report, &recording->trace, &options, scratch))
         return true;
-    recording_print_no_memory(recording, scratch->limit_hit);
+    if (!report->refused)
+        recording_print_no_memory(recording, scratch->limit_hit);
     return false;
 }
 
@@ -38,8 +39,10 @@ static int report_write(struct recording *recording, const struct settings *sett
     struct arena scratch;
     recording_scratch(recording, &scratch);
     struct buffer report = {.host = arena_share(&scratch)};
-    bool done = report_build(&report, recording, settings, &scratch) &&
-                output_write(output, report.bytes, report.nbytes);
+    struct output_stream stream;
+    output_stream(&stream, output, &report);
+    bool done = report_build(&report, recording, settings, &scratch) && output_finish(&stream);
+    output_abandon(&stream);
     buffer_release(&report);
     arena_release(&scratch);
     return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;

@@ -101,7 +101,8 @@ static bool whatif_build(struct buffer *out, const struct recording *recording,
         .format = settings->format, .file = recording->input.name, .fingerprint = recording->fingerprint};
     if (devices_solve(&report, recording, settings, scratch) && whatif_report_write(out, &report, scratch))
         return true;
-    recording_print_no_memory(recording, scratch->limit_hit);
+    if (!out->refused)
+        recording_print_no_memory(recording, scratch->limit_hit);
     return false;
 }
 
@@ -114,8 +115,10 @@ static int whatif_write(struct recording *recording, const struct settings *sett
     struct arena scratch;
     recording_scratch(recording, &scratch);
     struct buffer out = {.host = arena_share(&scratch)};
-    bool done =
-        whatif_build(&out, recording, settings, &scratch) && output_write(output, out.bytes, out.nbytes);
+    struct output_stream stream;
+    output_stream(&stream, output, &out);
+    bool done = whatif_build(&out, recording, settings, &scratch) && output_finish(&stream);
+    output_abandon(&stream);
     buffer_release(&out);
     arena_release(&scratch);
     return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;

@@ -14,11 +14,14 @@ static int convert_write(struct recording *recording, const struct settings *set
     if (!recording_choose_device(recording, settings, &device, &code))
         return code;
     struct buffer out = {.host = arena_share(&recording->trace.arena)};
+    struct output_stream stream;
+    output_stream(&stream, output, &out);
     code = render(&out, recording, settings, device);
-    if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
+    if (code == EXIT_CODE_DONE && !output_finish(&stream))
         code = EXIT_CODE_FAILED;
     if (code == EXIT_CODE_DONE && !output->in_place)
-        terminal_note(output->shown, "written, %s", format_bytes(out.nbytes).text);
+        terminal_note(output->shown, "written, %s", format_bytes(buffer_total(&out)).text);
+    output_abandon(&stream);
     buffer_release(&out);
     return code;
 }

@@ -212,14 +212,14 @@ static bool sync_to_disk(int fd) {
     return true;
 }
 
-/* `keep`: what is written is on the disk before this returns. */
-static bool write_and_close(int fd, const void *bytes, size_t nbytes, bool keep) {
-    bool written = write_all(fd, bytes, nbytes) && (!keep || sync_to_disk(fd));
+/* `keep`: what was written is on the disk before this returns. False: errno. */
+static bool close_written(int fd, bool keep) {
+    bool kept = !keep || sync_to_disk(fd);
     int error = errno;
-    if (close(fd) != 0 && written)
+    if (close(fd) != 0 && kept)
         return false; /* network file systems say only here that the disk is full */
     errno = error;
-    return written;
+    return kept;
 }
 
 /* A pipe's reader that has gone away wants no message: leave as programs do that never asked about SIGPIPE.
@@ -229,17 +229,20 @@ static void leave_quietly(void) {
     raise(SIGPIPE);
 }
 
-static bool output_write_in_place(const struct output *output, const void *bytes, size_t nbytes) {
-    bool standard = strcmp(output->path, "-") == 0;
-    int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-                      : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd >= 0 && write_and_close(fd, bytes, nbytes, false))
-        return true;
-    if (errno == EPIPE)
+/* Of an errno. Always false. */
+static bool print_write_error(const struct output *output, int error) {
+    if (error == EPIPE && output->in_place)
         leave_quietly();
+    else if (error == EEXIST)
+        terminal_error(output->shown, "has appeared meanwhile and is kept; -f replaces it");
     else
-        terminal_error(output->shown, "cannot write: %s", strerror(errno));
+        terminal_error(output->shown, "cannot write: %s", strerror(error));
     return false;
+}
+
+static int in_place_open(const struct output *output) {
+    return strcmp(output->path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                                          : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 }
 
 /* Opens a new file beside the target and dooms it. Below 0: errno. */
@@ -321,18 +324,19 @@ bool output_keep_names(const char *path) {
 }
 
 /* The signals are blocked only where a file is there under a name that is not yet, or no longer, the doomed
- * one. */
-static bool temporary_write(const struct output *output, const void *bytes, size_t nbytes) {
+ * one. Below 0: errno. */
+static int doomed_open(const char *path) {
     sigset_t before;
     signals_block(&before);
-    int fd = temporary_open(output->path);
+    int fd = temporary_open(path), error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (fd < 0)
-        return false;
-    bool done = write_and_close(fd, bytes, nbytes, true);
-    int directory =
-        done ? directory_open(output->path) : -1; /* so that little can fail once the name is there */
-    done = done && (directory >= 0 || errno == EACCES);
+    errno = error;
+    return fd;
+}
+
+/* Gives the doomed file its name (`done`), or removes it. */
+static bool doomed_end(const struct output *output, bool done) {
+    sigset_t before;
     signals_block(&before);
     done = done && temporary_commit(output->path, output->force);
     int error = errno;
@@ -340,20 +344,81 @@ static bool temporary_write(const struct output *output, const void *bytes, size
         unlink(doomed_path);
     doomed_path[0] = '\0';
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    bool kept = directory_sync_and_close(directory);
-    error = done ? errno : error;
     errno = error;
-    return done && kept;
+    return done;
+}
+
+/* Closes the temporary file and gives it its name, for good. False: errno, and nothing is left of it. */
+static bool temporary_finish(const struct output *output, int fd, bool done) {
+    int error = errno;
+    bool closed = close_written(fd, done);
+    done = done && closed;
+    error = closed ? error : errno;
+    int directory =
+        done ? directory_open(output->path) : -1; /* so that little can fail once the name is there */
+    if (done && directory < 0 && errno != EACCES) {
+        error = errno;
+        done = false;
+    }
+    errno = error;
+    if (!doomed_end(output, done)) {
+        error = errno;
+        directory_sync_and_close(directory);
+        errno = error;
+        return false;
+    }
+    return directory_sync_and_close(directory);
+}
+
+/* ---- streams ---- */
+
+static bool stream_open(struct output_stream *stream) {
+    const struct output *output = stream->output;
+    if (stream->fd < 0)
+        stream->fd = output->in_place ? in_place_open(output) : doomed_open(output->path);
+    return stream->fd >= 0;
+}
+
+static bool stream_take(void *context, const void *bytes, size_t nbytes) {
+    struct output_stream *stream = context;
+    return (stream_open(stream) && write_all(stream->fd, bytes, nbytes)) ||
+           print_write_error(stream->output, errno);
+}
+
+void output_stream(struct output_stream *stream, const struct output *output, struct buffer *out) {
+    *stream = (struct output_stream){.output = output, .out = out, .fd = -1};
+    out->sink = (struct buffer_sink){stream_take, stream};
+}
+
+bool output_finish(struct output_stream *stream) {
+    if (!buffer_flush(stream->out)) {
+        if (!stream->out->refused)
+            terminal_error(stream->output->shown, "no memory");
+        return false;
+    }
+    bool done = stream_open(stream);
+    int fd = stream->fd;
+    stream->fd = -1;
+    if (done)
+        done =
+            stream->output->in_place ? close_written(fd, false) : temporary_finish(stream->output, fd, true);
+    return done || print_write_error(stream->output, errno);
+}
+
+void output_abandon(struct output_stream *stream) {
+    if (stream->fd >= 0 && stream->output->in_place)
+        close(stream->fd);
+    else if (stream->fd >= 0)
+        temporary_finish(stream->output, stream->fd, false);
+    stream->fd = -1;
+    stream->out->sink = (struct buffer_sink){0};
 }
 
 bool output_write(const struct output *output, const void *bytes, size_t nbytes) {
-    if (output->in_place)
-        return output_write_in_place(output, bytes, nbytes);
-    if (temporary_write(output, bytes, nbytes))
-        return true;
-    if (errno == EEXIST)
-        terminal_error(output->shown, "has appeared meanwhile and is kept; -f replaces it");
-    else
-        terminal_error(output->shown, "cannot write: %s", strerror(errno));
-    return false;
+    struct output_stream stream;
+    struct buffer out = {0};
+    output_stream(&stream, output, &out);
+    bool done = (nbytes == 0 || stream_take(&stream, bytes, nbytes)) && output_finish(&stream);
+    output_abandon(&stream);
+    return done;
 }

@@ -6,6 +6,7 @@
 #ifndef STRATA_CLI_OUTPUT_H
 #define STRATA_CLI_OUTPUT_H
 
+#include "base/buffer.h"
 #include "cli/input.h"
 
 #include <stddef.h>
@@ -42,6 +43,27 @@ bool output_spares(const struct output *output, const struct input *input);
 /* Writes the whole result; a file's bytes and its name are on the disk when it returns. False: printed (but not for a
  * closed pipe), and no trace of it is left, unless the disk fails behind the name's back. */
 bool output_write(const struct output *output, const void *bytes, size_t nbytes);
+
+/*
+ * The same for a result that is not held in memory. `out` starts as {0} or with a host and hands what is written into it
+ * to the target: a renderer that fails leaves no trace, but what a pipe has read already. No file is there before the
+ * first 64 KiB.
+ *
+ *     struct output_stream stream;
+ *     output_stream(&stream, &output, &out);
+ *     done = render(&out) && output_finish(&stream);      out.refused: the fault was printed already
+ *     output_abandon(&stream);                            in any case; removes what is not finished
+ */
+struct output_stream {
+    const struct output *output;
+    struct buffer *out;
+    int fd; /* below 0: not open yet */
+};
+void output_stream(struct output_stream *stream, const struct output *output, struct buffer *out);
+
+/* Writes what is left; a file's bytes and its name are on the disk when it returns. False: printed, as by output_write. */
+bool output_finish(struct output_stream *stream);
+void output_abandon(struct output_stream *stream);
 
 /* Waits until what was renamed in the directory of `path` is on the disk. False: errno. */
 bool output_keep_names(const char *path);

@@ -98,7 +98,7 @@ static enum html_result fit_both(struct parts *parts, uint64_t shell_nbytes, str
 
 enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
                                   struct html_outcome *outcome_a, struct html_outcome *outcome_b) {
-    struct arena_host host = arena_share(&page->b->arena);
+    struct arena_host host = page->host;
     struct parts parts = {.page = page, .a = {.host = host}, .b = {.host = host}};
     enum html_result result = HTML_NO_MEMORY;
     bool packed = shell_pack(&parts.shell, &assets, host, page->of_a->threads);

@@ -6,7 +6,8 @@
 
 struct diff_page {
     const char *title;
-    struct trace *a, *b;                    /* their `meta` is set */
+    const struct trace *a, *b;
+    struct arena_host host;                 /* of all memory but the output's */
     const struct html_options *of_a, *of_b; /* theme, max_nbytes and threads: those of `of_a` */
     const struct buffer *figures;           /* the JSON that templates/difference.js reads */
 };
@@ -14,7 +15,7 @@ struct diff_page {
 /*
  * Appends the page to `out`. With max_nbytes each recording has half of the room, and what the smaller one leaves of it
  * is the other's; the figures are of the whole recordings in any case. `outcome_a` and `outcome_b` say what that took.
- * All memory counts as the arena's of `b`. The same input gives the same bytes, whatever `threads` is.
+ * The same input gives the same bytes, whatever `threads` is.
  */
 enum html_result diff_page_render(struct buffer *out, const struct diff_page *page,
                                   struct html_outcome *outcome_a, struct html_outcome *outcome_b);

@@ -68,9 +68,8 @@ static uint64_t shell_measure(const struct page_parts *parts) {
     return nbytes;
 }
 
-enum html_result html_render(struct buffer *out, struct trace *trace, const struct html_options *options,
-                             struct html_outcome *outcome) {
-    struct arena_host host = arena_share(&trace->arena);
+enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
+                             const struct html_options *options, struct html_outcome *outcome) {
     struct page_parts parts = {.options = options, .payload = {.host = host}};
     struct html_outcome took = {0};
     enum html_result result = HTML_NO_MEMORY;

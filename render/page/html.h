@@ -28,10 +28,10 @@ struct html_outcome {
     uint64_t least_nbytes; /* HTML_TOO_LARGE: what the page would need */
 };
 
-/* Appends the page to `out`. Sets trace->meta (adds strings), otherwise only reads; `outcome` may be NULL. All memory
- * counts as the arena's of `trace`, that of `out` where its host says so. The same input gives the same bytes, whatever
- * `threads` is. O(size of the trace), with max_nbytes some ten times that. */
-enum html_result html_render(struct buffer *out, struct trace *trace, const struct html_options *options,
-                             struct html_outcome *outcome);
+/* Appends the page to `out`, in pieces where it has a sink. `outcome` may be NULL. All memory but that of `out` comes from
+ * `host`. The same input gives the same bytes, whatever `threads` is. O(size of the trace), with max_nbytes some ten
+ * times that. */
+enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
+                             const struct html_options *options, struct html_outcome *outcome);
 
 #endif

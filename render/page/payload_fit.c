@@ -1,5 +1,6 @@
 #include "render/page/payload_fit.h"
 
+#include "base/bytes.h"
 #include "base/format.h"
 #include "layout/merge.h"
 #include "render/deflate.h"
@@ -103,8 +104,9 @@ static bool merge_explain(struct merge *merge, struct trace *trace, const struct
 struct fitting {
     const struct html_options *options;
     struct trace *trace;
-    uint64_t frame_nbytes; /* of the page without its payload */
-    struct buffer best;    /* payload of the lowest level known to fit */
+    struct arena_host host; /* outlives `trace` */
+    uint64_t frame_nbytes;  /* of the page without its payload */
+    struct buffer best;     /* payload of the lowest level known to fit */
     struct html_outcome outcome;
 };
 
@@ -119,7 +121,7 @@ static uint64_t page_nbytes(const struct fitting *fitting, const struct buffer *
 /* Tries a level; keeps its payload if the page fits. Returns the size of the page, 0: no memory. */
 static uint64_t level_try(struct fitting *fitting, unsigned level) {
     struct merge merge;
-    struct buffer payload = {.host = arena_share(&fitting->trace->arena)};
+    struct buffer payload = {.host = fitting->host};
     bool done =
         merge_init(&merge, fitting->trace, level) && merge_explain(&merge, fitting->trace, fitting->options);
     if (done)
@@ -160,23 +162,49 @@ static enum html_result level_find(struct fitting *fitting) {
     return HTML_DONE;
 }
 
-enum html_result payload_fit(struct buffer *payload, struct trace *trace, const struct html_options *options,
-                             uint64_t frame_nbytes, struct html_outcome *outcome) {
-    struct fitting fitting = {.options = options, .trace = trace, .frame_nbytes = frame_nbytes};
-    *outcome = (struct html_outcome){0};
-    if (!meta_store(trace, options, NULL))
+static enum html_result trace_fit(struct buffer *payload, struct fitting *fitting) {
+    const struct html_options *options = fitting->options;
+    if (!meta_store(fitting->trace, options, NULL))
         return HTML_NO_MEMORY;
-    payload_make(payload, trace, options->threads);
+    payload_make(payload, fitting->trace, options->threads);
     if (payload->failed)
         return HTML_NO_MEMORY;
-    if (options->max_nbytes == 0 || page_nbytes(&fitting, payload) <= options->max_nbytes)
+    if (options->max_nbytes == 0 || page_nbytes(fitting, payload) <= options->max_nbytes)
         return HTML_DONE;
     buffer_release(payload);
-    enum html_result result = level_find(&fitting);
+    enum html_result result = level_find(fitting);
     if (result == HTML_DONE)
-        *payload = fitting.best;
+        *payload = fitting->best;
     else
-        buffer_release(&fitting.best);
+        buffer_release(&fitting->best);
+    return result;
+}
+
+/* The recording with a table of texts of its own: what a page adds to it stays out of the recording. The arena is to be
+ * released in any case. False: no memory. */
+static bool trace_borrow(struct trace *own, const struct trace *trace, struct arena_host host) {
+    const struct string_table *from = &trace->strings;
+    uint32_t nbytes = from->start[from->count];
+    *own = *trace;
+    own->strings = (struct string_table){.count = from->count};
+    arena_init(&own->arena, host, SIZE_MAX);
+    if (!ARENA_GROW(&own->arena, own->strings.bytes, own->strings.bytes_capacity, (uint64_t)nbytes + 4096) ||
+        !ARENA_GROW(&own->arena, own->strings.start, own->strings.start_capacity, (uint64_t)from->count + 16))
+        return false;
+    bytes_copy(own->strings.start, from->start, ((size_t)from->count + 1) * sizeof *from->start);
+    bytes_copy(own->strings.bytes, from->bytes, nbytes);
+    return true;
+}
+
+enum html_result payload_fit(struct buffer *payload, const struct trace *trace,
+                             const struct html_options *options, uint64_t frame_nbytes,
+                             struct html_outcome *outcome) {
+    struct trace own;
+    struct fitting fitting = {
+        .options = options, .trace = &own, .host = payload->host, .frame_nbytes = frame_nbytes};
+    bool borrowed = trace_borrow(&own, trace, payload->host);
+    enum html_result result = borrowed ? trace_fit(payload, &fitting) : HTML_NO_MEMORY;
+    arena_release(&own.arena);
     *outcome = fitting.outcome;
     return result;
 }

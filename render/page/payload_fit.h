@@ -12,10 +12,11 @@ uint64_t payload_text_nbytes(const struct buffer *payload);
 
 /*
  * Fills `payload`, an empty buffer with a host, so that a page whose other parts take `frame_nbytes` stays within
- * options->max_nbytes (0: any size). Sets trace->meta (adds strings). `*outcome` says what that took; with a result
+ * options->max_nbytes (0: any size). All memory is that of the payload's host. `*outcome` says what that took; with a result
  * other than HTML_DONE the payload is empty or of no use, and must be released all the same.
  */
-enum html_result payload_fit(struct buffer *payload, struct trace *trace, const struct html_options *options,
-                             uint64_t frame_nbytes, struct html_outcome *outcome);
+enum html_result payload_fit(struct buffer *payload, const struct trace *trace,
+                             const struct html_options *options, uint64_t frame_nbytes,
+                             struct html_outcome *outcome);
 
 #endif

@@ -4,10 +4,19 @@
 
 #include <string.h>
 
+/* A multiple of 3, so that steps follow each other without padding. */
+enum { BASE64_STEP = 36 << 10 };
+
 void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes) {
-    uint8_t *to = buffer_extend(out, base64_nbytes(nbytes));
-    if (to)
-        base64_encode(to, bytes, nbytes);
+    while (nbytes != 0) {
+        size_t n = nbytes < BASE64_STEP ? nbytes : BASE64_STEP;
+        uint8_t *to = buffer_extend(out, base64_nbytes(n));
+        if (to == NULL)
+            return;
+        base64_encode(to, bytes, n);
+        bytes += n;
+        nbytes -= n;
+    }
 }
 
 void template_add_escaped(struct buffer *out, const char *text) {

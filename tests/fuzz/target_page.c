@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
         options.max_nbytes = 150000 + size * 1000U;
     if (examine_read_recipe(&trace, bytes, nbytes) && (!(choice & 2) || trace_redact(&trace, true))) {
         struct buffer page = {.host = arena_share(&trace.arena)};
-        enum html_result result = html_render(&page, &trace, &options, &outcome);
+        enum html_result result = html_render(&page, &trace, arena_share(&trace.arena), &options, &outcome);
         if (result == HTML_DONE) {
             EXAMINE_CHECK(options.max_nbytes == 0 || page.nbytes <= options.max_nbytes);
             read_back(&page, &trace, outcome.n_merged != 0 || outcome.n_hidden != 0);
