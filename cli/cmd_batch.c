@@ -25,7 +25,7 @@ static uint32_t count_state(const struct batch *batch, enum batch_state state) {
     return count;
 }
 
-static int index_finish(struct index *index, const struct batch *batch, bool complete) {
+static int index_finish(struct index *index, struct batch *batch, bool complete) {
     if (!join_write(index, batch))
         return EXIT_CODE_FAILED;
     terminal_note(NULL, "\"%s/index.html\" compares %s recording%s", batch->directory,

@@ -363,7 +363,7 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
     return code;
 }
 
-/* Each of the others against the first, one at a time in memory. */
+/* Each of the others against the first, one at a time in memory. `output` NULL: not a file of its own. */
 static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings,
                        const struct output *output) {
     int code = EXIT_CODE_DONE;
@@ -374,7 +374,7 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
             return side_no_memory(base);
         code = side_open(side, settings->inputs[i], settings,
                          base->recording.trace.arena.used_nbytes + base->scratch.used_nbytes);
-        if (code == EXIT_CODE_DONE && !output_spares(output, &side->recording.input))
+        if (code == EXIT_CODE_DONE && output != NULL && !output_spares(output, &side->recording.input))
             code = EXIT_CODE_FAILED;
         if (code == EXIT_CODE_DONE)
             code = side_moment(side);
@@ -384,6 +384,31 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
         free(side);
     }
     return code == EXIT_CODE_DONE && !diff_end(writer) ? side_no_memory(base) : code;
+}
+
+/* The first operand is opened, the others are read. An enum exit_code. */
+static int diff_page_of(struct side *base, struct diff_writer *writer, const struct settings *settings) {
+    int code = side_open(base, settings->inputs[0], settings, 0);
+    if (code == EXIT_CODE_DONE)
+        code = side_moment(base);
+    return code == EXIT_CODE_DONE ? diff_others(writer, base, settings, NULL) : code;
+}
+
+bool difference_render(struct buffer *out, const char *a, const char *b, const struct settings *settings) {
+    char *inputs[] = {(char *)(uintptr_t)a, (char *)(uintptr_t)b};
+    struct settings own = *settings;
+    struct diff_options options = {.format = REPORT_TEXT};
+    struct diff_writer writer = {.out = out, .options = &options};
+    struct side *base = calloc(1, sizeof *base);
+    own.inputs = inputs;
+    own.n_inputs = 2;
+    own.output = ".html";
+    own.has_device = false;
+    int code = base != NULL ? diff_page_of(base, &writer, &own) : EXIT_CODE_FAILED;
+    if (base != NULL)
+        side_release(base);
+    free(base);
+    return code == EXIT_CODE_DONE;
 }
 
 static int diff_write_all(struct side *base, const struct settings *settings, const struct output *output) {

@@ -27,4 +27,8 @@ int picture_render(struct buffer *picture, const struct recording *recording, co
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
                   struct arena *scratch);
 
+/* Appends the page of the difference of two operands (cli/operand.h); format and device are not the settings'. False:
+ * printed. In cmd_diff.c. */
+bool difference_render(struct buffer *out, const char *a, const char *b, const struct settings *settings);
+
 #endif

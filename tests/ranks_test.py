@@ -6,9 +6,11 @@ Usage: ranks_test.py [all]       without an argument every tenth set, and those 
 Environment: STRATA, path of the program (default: build/release/strata).
 """
 
+import base64
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +23,32 @@ sys.path.insert(0, str(ROOT / "samples"))
 import ranks  # noqa: E402
 
 NAMING = ("rank_odd", "rank_only_line", "out_of_memory")
+
+
+def carried(page):
+    """What a page of a difference says of its two recordings."""
+    return json.loads(base64.b64decode(re.search(rb'id="figures">([^<]*)<', page.read_bytes()).group(1)))
+
+
+def judge_diffs(out, summary):
+    """Pages that show how an odd rank differs from the median: which two, and that they are linked. Sentences."""
+    wrong = []
+    for finding in summary["findings"]:
+        against, diff = finding["against"], finding["diff"]
+        if (diff is None) != (against is None) and not finding["kind"].startswith("rank_"):
+            wrong.append(f"a difference of {finding['kind']}")
+        if diff is None:
+            continue
+        odd, median, figures = summary["rows"][finding["rows"][0]], summary["rows"][against], carried(out / diff)
+        told = [figures[side]["file"].split("#")[0] for side in "ab"]
+        if told != [row["page"].rsplit("/", 1)[-1] for row in (median, odd)] or median["finding"] is not None:
+            wrong.append(f"{diff} shows {told}")
+        if [figures["a_bytes"], figures["b_bytes"]] != [median["peak_bytes"], odd["peak_bytes"]]:
+            wrong.append(f"{diff} has other peaks")
+        if odd["diff"] is None:
+            wrong.append(f"{odd['page']} does not name {diff}")
+    wanted = [finding for finding in summary["findings"] if finding["against"] is not None][:4]
+    return wrong + [f"no page for: {finding['title']}" for finding in wanted if finding["diff"] is None]
 
 
 def judge(folder, each):
@@ -50,7 +78,7 @@ def judge(folder, each):
         more = sum(max(0, entry["bytes"] - entry["median_bytes"]) for entry in row["differences"][:1])
         if more > row["peak_bytes"]:
             wrong.append(f"rank {row['rank']}: a part exceeds the whole")
-    return wrong
+    return wrong + judge_diffs(out / each.name, summary)
 
 
 def main():

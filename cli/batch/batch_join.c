@@ -1,5 +1,6 @@
 #include "cli/batch/batch_join.h"
 
+#include "cli/batch/batch_diffs.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_shard.h"
 #include "cli/batch/batch_sidecar.h"
@@ -510,10 +511,13 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
     return done;
 }
 
-bool join_write(struct index *index, const struct batch *batch) {
+bool join_write(struct index *index, struct batch *batch) {
     struct buffer page = {0}, summary = {0};
     index_sort(index);
-    bool done = index_analyse(index) && index_html(&page, index) && index_json(&summary, index);
+    bool done = index_analyse(index) && index_choose_medians(index);
+    if (done)
+        diffs_write(index, batch);
+    done = done && index_html(&page, index) && index_json(&summary, index);
     if (!done)
         terminal_error(NULL, "no memory for the index");
     bool force = batch->settings->force;

@@ -23,6 +23,6 @@ bool join_batch(struct index *index, struct batch *batch);
 bool join_directory(struct index *index, struct batch *batch, bool *complete);
 
 /* Analyses, and writes index.html and summary.json into batch->directory. False: printed. */
-bool join_write(struct index *index, const struct batch *batch);
+bool join_write(struct index *index, struct batch *batch);
 
 #endif

@@ -172,6 +172,7 @@ static void add_row_members(struct buffer *out, const struct index_row *row) {
     buffer_printf(out, ", \"growth_bytes\": %" PRId64, row->growth_bytes);
     add_text_or_null(out, "copy_of", row->copy_of);
     add_outputs(out, row);
+    add_text_or_null(out, "diff", row->diff);
     add_name(out, "finding");
     if (row->finding != NULL)
         json_text_add(out, row->finding);
@@ -228,6 +229,8 @@ static void add_finding(struct buffer *out, const struct index *index, const str
         buffer_printf(out, "%s%" PRIu32, i != 0 ? "," : "", finding->rows[i]);
     buffer_add_text(out, "]");
     add_text_or_null(out, "view", finding->view);
+    add_number(out, "against", finding->against == INDEX_NOBODY ? INDEX_UNKNOWN : (int64_t)finding->against);
+    add_text_or_null(out, "diff", finding->diff);
     buffer_add_text(out, "}");
 }
 

@@ -84,6 +84,8 @@ struct index_row {
     const char *finding; /* sentences for people; NULL: there is nothing to say */
     const char *kind;    /* of the finding, as in summary.json */
     const char *blamed;  /* call site that the finding names; NULL: none */
+    const char
+        *diff; /* page of the difference from the median of its cohort, beside the index; NULL: not made */
     const char *copy_of; /* input of another row with the same recording; NULL: it counts */
     uint32_t cohort, cohort_size;
     int64_t at_step; /* compared at this step's end; INDEX_UNKNOWN: over the whole recordings */
@@ -100,7 +102,12 @@ struct index_finding {
     const char *kind, *severity, *confidence, *title, *detail, *site, *view; /* `site`, `view` NULL: none */
     uint64_t bytes;
     uint32_t n_rows, *rows; /* indices of rows, rising */
+    /* Of kinds rank_...: the first of its rows against the median of its cohort. */
+    uint32_t against; /* that row; INDEX_NOBODY: there is none */
+    const char *diff; /* page of the difference, beside the index; NULL: not made */
 };
+
+enum { INDEX_NOBODY = UINT32_MAX };
 
 /* A file without a row. */
 struct index_refusal {
@@ -129,6 +136,12 @@ void index_sort(struct index *index);
  * alike. Rows with the recording of another row are named copies and not compared. Rows are sorted. False: no memory.
  */
 bool index_analyse(struct index *index);
+
+/*
+ * Of every finding that says how a rank differs, the row to compare it with: of its cohort and step the one with the middle
+ * peak among those of which nothing is said (`against`). After index_analyse. O(findings * rows). False: no memory.
+ */
+bool index_choose_medians(struct index *index);
 
 /* summary.json: totals, one row per file, findings, refusals. False: no memory. */
 bool index_json(struct buffer *out, const struct index *index);

@@ -490,7 +490,8 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
                                       .severity = note != NULL ? note->severity : row_severity(row),
                                       .confidence = note != NULL ? note->confidence : "certain",
                                       .site = note != NULL ? note->site : row->blamed,
-                                      .view = note != NULL && note->view[0] != '\0' ? note->view : NULL};
+                                      .view = note != NULL && note->view[0] != '\0' ? note->view : NULL,
+                                      .against = INDEX_NOBODY};
     finding->bytes =
         note != NULL ? note->bytes
                      : (uint64_t)(row->difference_bytes < 0 ? -row->difference_bytes : row->difference_bytes);

@@ -1,0 +1,55 @@
+#include "cli/batch/batch_diffs.h"
+
+#include "cli/batch/batch_store.h"
+#include "cli/render.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The page of a row and its device as an operand; NULL: no memory, or the page is not there. */
+static char *row_operand(struct batch *batch, const struct index_row *row) {
+    char *page = batch_text(batch, "%s/%s.html", batch->directory, row->name);
+    if (page == NULL || access(page, R_OK) != 0)
+        return NULL;
+    return batch_text(batch, "%s#device=%" PRId64, page, row->device);
+}
+
+/* Pages of a large batch lie in folders; that of a difference lies beside the index. */
+static char *diff_name(struct batch *batch, const struct index_row *odd, const struct index_row *median) {
+    char *name = batch_text(batch, "diff-%s-%s.html", odd->name, median->name);
+    for (char *p = name; p != NULL && *p != '\0'; p++)
+        *p = *p == '/' ? '-' : *p;
+    return name;
+}
+
+static void diff_make(struct index *index, struct batch *batch, struct index_finding *finding) {
+    const struct index_row *odd = &index->rows[finding->rows[0]], *median = &index->rows[finding->against];
+    const char *a = row_operand(batch, median), *b = row_operand(batch, odd),
+               *name = diff_name(batch, odd, median);
+    struct buffer page = {.host = arena_share(&batch->arena)};
+    if (a != NULL && b != NULL && name != NULL && difference_render(&page, a, b, batch->settings) &&
+        store_write(batch->directory, name, batch->settings->force, &page))
+        index->rows[finding->rows[0]].diff = finding->diff = name;
+    buffer_release(&page);
+}
+
+/* An earlier finding about the same row has its page already. */
+static const char *diff_of_same(const struct index *index, const struct index_finding *finding) {
+    for (const struct index_finding *other = index->findings; other < finding; other++)
+        if (other->against == finding->against && other->rows[0] == finding->rows[0] && other->diff != NULL)
+            return other->diff;
+    return NULL;
+}
+
+void diffs_write(struct index *index, struct batch *batch) {
+    uint32_t made = 0;
+    for (uint32_t i = 0; i < index->n_findings; i++) {
+        struct index_finding *finding = &index->findings[i];
+        if (finding->against == INDEX_NOBODY)
+            continue;
+        finding->diff = diff_of_same(index, finding);
+        if (finding->diff == NULL && made++ < BATCH_DIFFS)
+            diff_make(index, batch, finding);
+    }
+}
