@@ -74,7 +74,7 @@ uint32_t finding_title(const struct verdicts *verdicts, const struct finding *fi
 uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *finding, char *text,
                         uint32_t capacity);
 
-/* The hash of the page that shows it: "#device=0&at=573&focus=site_12". The same about the capacity and the result. */
+/* The hash of the page that shows it: "#device=0&at=573&focus=line_train.py:41%20step". The same about the capacity and the result. */
 uint32_t finding_view(const struct verdicts *verdicts, const struct finding *finding, char *text,
                       uint32_t capacity);
 

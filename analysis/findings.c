@@ -339,11 +339,31 @@ uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *f
     return words_end(&words);
 }
 
+enum { VIEW_SITE_NBYTES = 400 };
+
 static void view_number(struct words *words, const char *name, int64_t number) {
     words_say(words, name);
     if (number < 0)
         words_say(words, "-");
     words_number(words, (uint64_t)(number < 0 ? -number : number));
+}
+
+/* A call site as part of an address: its name, which is the same in every file that holds the recording, where a page
+ * numbers its frames anew. */
+static void view_site(struct words *words, const struct trace *trace, uint32_t site) {
+    static const char hex[] = "0123456789ABCDEF";
+    char text[VIEW_SITE_NBYTES];
+    uint32_t length = site_text(trace, site, text, sizeof text);
+    if (length >= sizeof text)
+        return;
+    words_say(words, "&focus=line_");
+    for (uint32_t i = 0; i < length; i++) {
+        uint8_t byte = (uint8_t)text[i];
+        bool plain = (byte >= '0' && byte <= '9') || ((byte | 32) >= 'a' && (byte | 32) <= 'z') ||
+                     byte == '.' || byte == '_' || byte == '-' || byte == ':';
+        char code[4] = {plain ? (char)byte : '%', plain ? '\0' : hex[byte >> 4], hex[byte & 15], '\0'};
+        words_say(words, code);
+    }
 }
 
 uint32_t finding_view(const struct verdicts *verdicts, const struct finding *finding, char *text,
@@ -354,7 +374,7 @@ uint32_t finding_view(const struct verdicts *verdicts, const struct finding *fin
     view_number(&words, "#device=", timeline->device->ordinal);
     view_number(&words, "&at=", (int64_t)finding->at_moment - 1);
     if (finding->site != 0)
-        view_number(&words, "&focus=site_", finding->site);
+        view_site(&words, timeline->trace, finding->site);
     if (!whole && finding->to_moment > finding->from_moment) {
         view_number(&words, "&range=", finding->from_moment > 0 ? (int64_t)finding->from_moment - 1 : 0);
         view_number(&words, "_", finding->to_moment);

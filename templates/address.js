@@ -115,6 +115,11 @@ function defaultColoring() {
 
 /** @param {string | null} text @returns {Focus | null} */
 function focusOfText(text) {
+    const line = /^line_(.+)/s.exec(text ?? "");
+    if (line) {
+        const site = view.siteOfText(line[1]);
+        return site < 0 ? null : { by: "site", id: site };
+    }
     const [name, id] = (text ?? "").split("_");
     const by = FOCUS_KINDS.find((kind) => kind === name);
     const { stacks, frames } = session.facts;

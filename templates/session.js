@@ -246,6 +246,11 @@ export class View {
         return place === 0 ? new Float64Array(width) : floats(this.module, place, width).slice();
     }
 
+    /** The call site with this name, of any stack; -1: none. @param {string} text */
+    siteOfText(text) {
+        return [...new Set(this.sitesOfStacks())].find((site) => this.session.siteText(site) === text) ?? -1;
+    }
+
     /** What is alive after an event, in groups by falling bytes: totals over all; group() reads one. @param {number} event @param {GroupBy} by */
     groups(event, by) {
         return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
