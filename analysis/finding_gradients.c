@@ -31,6 +31,9 @@ struct gradients {
     struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
     uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
     uint64_t *counted; /* bitmap of lives.count - preexisting: is in a forward's sum */
+    uint64_t *kept_bytes,
+        *kept_count;          /* [turns + 1] differences: what is alive when the turn's forward begins */
+    uint32_t *forward_moment; /* [turns] when it begins; where a turn has none, when the next one does */
     uint64_t n_pairs;
     bool at_least;
 };
@@ -112,39 +115,84 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
     }
 }
 
-/* What is alive when a turn's forward begins. */
-static void turn_measure(struct finder *finder, struct gradients *own, const struct turn *turn,
-                         uint32_t forward, struct finding *finding) {
-    const struct lives *lives = finder->lives;
-    uint32_t birth = lives->birth[lives->preexisting + forward], n = 0;
-    uint64_t bytes = 0, count = 0;
-    for (uint32_t i = 0; i < own->n_alive; i++) {
-        uint32_t life = own->alive[i];
-        if (lives->death[life] <= birth)
-            continue;
-        own->alive[n++] = life;
-        bytes += lives->size[life];
-        count += life_allocations(lives, life);
-        own->counted[(life - lives->preexisting) / 64] |= UINT64_C(1) << (life - lives->preexisting) % 64;
-    }
+/* Those that are still alive; walked only as long as gradients are followed one by one. */
+static void alive_compact(struct gradients *own, const struct lives *lives, uint32_t moment) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < own->n_alive; i++)
+        if (lives->death[own->alive[i]] > moment)
+            own->alive[n++] = own->alive[i];
     own->n_alive = n;
-    if (n == 0)
+}
+
+/* What is alive when a turn's forward begins. */
+static void turn_measure(struct finder *finder, struct gradients *own, uint32_t index, uint32_t forward,
+                         struct finding *finding) {
+    const struct lives *lives = finder->lives;
+    const struct turn *turn = &finder->verdicts->turns.turn[index];
+    uint32_t birth = own->forward_moment[index];
+    uint64_t bytes = own->kept_bytes[index], count = own->kept_count[index];
+    if (count == 0) {
+        own->n_alive = 0;
         return;
+    }
     finding->figure[2]++;
     finding->per_bytes += bytes;
+    finding->from_moment = finding->from_moment == UINT32_MAX ? birth : finding->from_moment;
+    finding->to_moment = turn->end_moment - 1;
+    own->n_pairs += own->n_alive + (turn->end - turn->first);
+    bool followed = own->n_pairs <= PAIRS_MOST;
+    if (followed)
+        alive_compact(own, lives, birth);
     if (bytes > finding->figure[0]) {
         finding->figure[0] = bytes;
         finding->figure[1] = count;
-        finding->site = finder_site(finder, own->alive[0]);
-        finding->stack = lives->stack[own->alive[0]];
+        if (own->n_alive != 0 && lives->death[own->alive[0]] > birth) {
+            finding->site = finder_site(finder, own->alive[0]);
+            finding->stack = lives->stack[own->alive[0]];
+        }
     }
-    finding->from_moment = finding->from_moment == UINT32_MAX ? birth : finding->from_moment;
-    finding->to_moment = turn->end_moment - 1;
-    own->n_pairs += n + (turn->end - turn->first);
-    if (own->n_pairs <= PAIRS_MOST)
+    if (followed)
         turn_remove(finder, own, turn, forward);
     else
         own->at_least = true;
+}
+
+/* The first turn from `from` on whose forward begins at or behind a moment. O(log turns). */
+static uint32_t turn_behind(const struct gradients *own, uint32_t from, uint32_t count, uint32_t moment) {
+    uint32_t low = from, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (own->forward_moment[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Every gradient is alive at the forwards of the turns behind its own until it goes. O(lives log turns). */
+static void kept_sum(struct finder *finder, struct gradients *own) {
+    const struct turns *turns = &finder->verdicts->turns;
+    const struct lives *lives = finder->lives;
+    for (uint32_t t = 0; t < turns->count; t++)
+        for (uint32_t k = turns->turn[t].first; k < turns->turn[t].end; k++) {
+            uint32_t life = lives->preexisting + k;
+            if (finder->verdicts->runs.letter[life] != PHASE_BACKWARD ||
+                finder->verdicts->category[life] != CATEGORY_GRADIENT)
+                continue;
+            uint32_t end = turn_behind(own, t + 1, turns->count, lives->death[life]);
+            if (end <= t + 1)
+                continue;
+            own->kept_bytes[t + 1] += lives->size[life];
+            own->kept_bytes[end] -= lives->size[life];
+            own->kept_count[t + 1] += life_allocations(lives, life);
+            own->kept_count[end] -= life_allocations(lives, life);
+            own->counted[k / 64] |= UINT64_C(1) << k % 64;
+        }
+    for (uint32_t t = 1; t < turns->count; t++) {
+        own->kept_bytes[t] += own->kept_bytes[t - 1];
+        own->kept_count[t] += own->kept_count[t - 1];
+    }
 }
 
 static void gradients_add(struct finder *finder, struct gradients *own, const struct turn *turn) {
@@ -163,17 +211,35 @@ static void gradients_add(struct finder *finder, struct gradients *own, const st
 }
 
 static bool gradients_init(struct gradients *own, struct finder *finder) {
-    uint32_t n = finder->lives->count - finder->lives->preexisting;
-    *own = (struct gradients){.nth = arena_column(finder->arena, n, sizeof *own->nth),
-                              .counted =
-                                  arena_column(finder->arena, n / 64 + (uint64_t)1, sizeof *own->counted)};
-    if (own->nth == NULL || own->counted == NULL)
+    uint32_t n = finder->lives->count - finder->lives->preexisting, turns = finder->verdicts->turns.count;
+    size_t n_sums = (size_t)turns + 1;
+    struct arena *arena = finder->arena;
+    *own = (struct gradients){.nth = arena_column(arena, n, sizeof *own->nth),
+                              .counted = arena_column(arena, n / 64 + (uint64_t)1, sizeof *own->counted),
+                              .kept_bytes = arena_column(arena, n_sums, sizeof *own->kept_bytes),
+                              .kept_count = arena_column(arena, n_sums, sizeof *own->kept_count),
+                              .forward_moment = arena_column(arena, turns, sizeof *own->forward_moment)};
+    if (own->nth == NULL || own->counted == NULL || own->kept_bytes == NULL || own->kept_count == NULL ||
+        own->forward_moment == NULL)
         return false;
     bytes_zero(own->counted, (n / 64 + (size_t)1) * sizeof *own->counted);
+    bytes_zero(own->kept_bytes, n_sums * sizeof *own->kept_bytes);
+    bytes_zero(own->kept_count, n_sums * sizeof *own->kept_count);
+    uint32_t next = finder->timeline->n_moments;
+    for (uint32_t t = turns; t-- > 0;) {
+        uint32_t forward = finder_forward(finder, &finder->verdicts->turns.turn[t]);
+        if (forward < finder->verdicts->turns.turn[t].end)
+            next = finder->lives->birth[finder->lives->preexisting + forward];
+        own->forward_moment[t] = next;
+    }
+    kept_sum(finder, own);
     return true;
 }
 
 static void gradients_drop(struct gradients *own, struct finder *finder) {
+    ARENA_DROP(finder->arena, own->forward_moment);
+    ARENA_DROP(finder->arena, own->kept_count);
+    ARENA_DROP(finder->arena, own->kept_bytes);
     ARENA_DROP(finder->arena, own->counted);
     ARENA_DROP(finder->arena, own->spare);
     ARENA_DROP(finder->arena, own->new);
@@ -191,7 +257,8 @@ static void gradients_weigh(struct finder *finder, const struct gradients *own, 
     if (finder->has_optimizer && turns->source != TURNS_BACKWARD)
         return;
     for (uint32_t i = 0; i < n; i++)
-        freed += own->counted[i] && finder->lives->request[finder->lives->preexisting + i] <= finder->made;
+        freed += filter_keeps(own->counted, i) &&
+                 finder->lives->request[finder->lives->preexisting + i] <= finder->made;
     bool unsure = freed > 0 || finding->figure[2] + 1 < 3;
     finding->confidence = unsure ? CONFIDENCE_POSSIBLE : CONFIDENCE_LIKELY;
     finding->variant = 1;
@@ -234,7 +301,7 @@ void finding_gradients_kept_find(struct finder *finder) {
         for (uint32_t i = 0; i < turns->count; i++) {
             uint32_t forward = finder_forward(finder, &turns->turn[i]);
             if (i > 0 && forward < turns->turn[i].end)
-                turn_measure(finder, &own, &turns->turn[i], forward, &finding);
+                turn_measure(finder, &own, i, forward, &finding);
             gradients_add(finder, &own, &turns->turn[i]);
         }
     if (!finder->failed)
