@@ -148,7 +148,8 @@ static int32_t settings_height(const struct chart_maker *maker, int32_t width) {
 }
 
 /* Parts of the side from the one that is kept longest where room is short. */
-enum side_part { SIDE_BY_CATEGORY, SIDE_ALSO, SIDE_SETTINGS, SIDE_PARTS };
+/* Colours that the legend lacks stand next to it, and come first where there is little room. */
+enum side_part { SIDE_ALSO, SIDE_BY_CATEGORY, SIDE_SETTINGS, SIDE_PARTS };
 
 static int32_t part_height(struct chart_maker *maker, enum side_part part, int32_t width) {
     switch (part) {
@@ -203,22 +204,15 @@ static void part_put(struct chart_maker *maker, enum side_part part, struct rect
     }
 }
 
-/* Colours that the legend lacks stand next to it. */
 void chart_side_put(struct chart_maker *maker, struct rect area) {
-    static const enum side_part order[SIDE_PARTS] = {SIDE_ALSO, SIDE_BY_CATEGORY, SIDE_SETTINGS};
     int32_t left = area.height;
-    bool shown[SIDE_PARTS] = {false};
     for (uint32_t part = 0; part < SIDE_PARTS; part++) {
         int32_t own = part_height(maker, (enum side_part)part, area.width);
         if (own > left)
             break;
-        shown[part] = own != 0;
+        if (own != 0)
+            part_put(maker, (enum side_part)part, area);
+        area.y += own;
         left -= own;
-    }
-    for (uint32_t i = 0; i < SIDE_PARTS; i++) {
-        if (!shown[order[i]])
-            continue;
-        part_put(maker, order[i], area);
-        area.y += part_height(maker, order[i], area.width);
     }
 }
