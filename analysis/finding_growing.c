@@ -25,13 +25,28 @@ struct link {
     uint32_t length;     /* links up to here */
 };
 
+/* First life that is born at or after a life's death: mostly soon behind it. */
+static uint32_t first_after(const struct lives *lives, uint32_t life) {
+    uint32_t low = life + 1, step = 1;
+    for (; low + step < lives->count && lives->birth[low + step] < lives->death[life]; step *= 2)
+        low += step;
+    uint32_t high = low + step < lives->count ? low + step : lives->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (lives->birth[middle] < lives->death[life])
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The life of the same stack that takes this one's place; UINT32_MAX: none does. */
 static uint32_t successor_of(const struct finder *finder, uint32_t life) {
     const struct lives *lives = finder->lives;
-    const struct phase_runs *runs = &finder->verdicts->runs;
     if (lives->death[life] >= finder->timeline->n_moments)
         return UINT32_MAX;
-    uint32_t end = lives->preexisting + allocation_from(runs, finder->timeline, lives->death[life]);
+    uint32_t end = first_after(lives, life);
     uint32_t from = end > life + SOON ? end - SOON : life + 1;
     for (uint32_t i = end; i-- > from;)
         if (lives->stack[i] == lives->stack[life] && lives->size[i] > lives->size[life] && i - life >= APART)

@@ -244,19 +244,30 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
     return true;
 }
 
-bool findings_find(struct verdicts *verdicts, struct arena *arena) {
-    struct finder finder;
-    if (!finder_init(&finder, verdicts, arena))
-        return false;
-    for (uint32_t i = 0; i < FINDING_KINDS && !finder.failed; i++)
-        kinds[i].find(&finder);
-    bool done = !finder.failed && findings_sort(&finder, &verdicts->findings);
-    ARENA_DROP(arena, finder.blamed);
-    removed_drop(&finder.removed, arena);
-    ARENA_DROP(arena, finder.order);
-    ARENA_DROP(arena, finder.start);
-    ARENA_DROP(arena, finder.key);
+static bool findings_begin(struct verdicts *verdicts, struct arena *arena) {
+    verdicts->finder = arena_alloc(arena, sizeof *verdicts->finder);
+    return verdicts->finder != NULL && finder_init(verdicts->finder, verdicts, arena);
+}
+
+static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
+    struct finder *finder = verdicts->finder;
+    bool done = findings_sort(finder, &verdicts->findings);
+    ARENA_DROP(arena, finder->blamed);
+    removed_drop(&finder->removed, arena);
+    ARENA_DROP(arena, finder->order);
+    ARENA_DROP(arena, finder->start);
+    ARENA_DROP(arena, finder->key);
+    verdicts->finder = NULL;
     return done;
+}
+
+bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
+    if (step == 0)
+        return findings_begin(verdicts, arena);
+    if (step > FINDING_KINDS)
+        return findings_end(verdicts, arena);
+    kinds[step - 1].find(verdicts->finder);
+    return !verdicts->finder->failed;
 }
 
 /* ---- telling ---- */

@@ -24,16 +24,31 @@ uint32_t allocation_from(const struct phase_runs *runs, const struct timeline *t
     return low;
 }
 
+/* Turns are about as long as each other, so the place is guessed, and looked for from there in growing steps. */
 uint32_t turns_at(const struct turns *turns, uint32_t allocation) {
-    uint32_t low = 0, high = turns->count; /* the first turn behind it */
+    const struct turn *turn = turns->turn;
+    uint32_t low = 0, high = turns->count, step = 1; /* low: the first turn behind it */
+    if (high == 0 || allocation < turn[0].first)
+        return UINT32_MAX;
+    uint64_t span = (uint64_t)turn[high - 1].first - turn[0].first + 1, place = allocation - turn[0].first;
+    uint32_t guess = place >= span ? high - 1 : (uint32_t)(place * (high - 1) / span);
+    if (turn[guess].first <= allocation) {
+        for (low = guess + 1; low + step < high && turn[low + step - 1].first <= allocation; step *= 2)
+            low += step;
+        high = low + step < high ? low + step : high;
+    } else {
+        for (high = guess; high > step && turn[high - step].first > allocation; step *= 2)
+            high -= step;
+        low = high > step ? high - step : 0;
+    }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (turns->turn[middle].first <= allocation)
+        if (turn[middle].first <= allocation)
             low = middle + 1;
         else
             high = middle;
     }
-    return low > 0 && allocation < turns->turn[low - 1].end ? low - 1 : UINT32_MAX;
+    return low > 0 && allocation < turn[low - 1].end ? low - 1 : UINT32_MAX;
 }
 
 bool turns_settle(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,

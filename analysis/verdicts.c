@@ -46,18 +46,33 @@ static struct judged judged_of(const struct verdicts *verdicts) {
                                                                        : GROWTH_TOO_SHORT};
 }
 
-bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
     uint32_t n = timeline->device->lives.count;
     *verdicts = (struct verdicts){
         .timeline = timeline, .category = arena_column(arena, n, 1), .reason = arena_column(arena, n, 1)};
-    if (verdicts->category == NULL || verdicts->reason == NULL ||
-        !phase_runs_find(&verdicts->runs, timeline, arena) ||
-        !turns_find(&verdicts->turns, &verdicts->runs, timeline, arena) ||
-        !categories_judge(timeline, &verdicts->runs, &verdicts->turns, verdicts->category, verdicts->reason,
-                          arena))
-        return false;
-    verdicts->judged = judged_of(verdicts);
-    return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
-           spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena) &&
-           findings_find(verdicts, arena);
+    return verdicts->category != NULL && verdicts->reason != NULL &&
+           phase_runs_find(&verdicts->runs, timeline, arena);
+}
+
+bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
+                   struct arena *arena) {
+    switch (step) {
+    case 0: return verdicts_begin(verdicts, timeline, arena);
+    case 1: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
+    case 2:
+        return categories_judge(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
+                                verdicts->reason, arena);
+    case 3:
+        verdicts->judged = judged_of(verdicts);
+        return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
+               spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);
+    default: return findings_step(verdicts, step - (VERDICTS_STEPS - FINDINGS_STEPS), arena);
+    }
+}
+
+bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+    for (uint32_t step = 0; step < VERDICTS_STEPS; step++)
+        if (!verdicts_step(verdicts, timeline, step, arena))
+            return false;
+    return true;
 }

@@ -32,13 +32,18 @@ struct verdicts {
     struct spans steps, phases;
     struct judged judged;
     struct findings findings;
+    struct finder *finder; /* while they are looked for */
 };
 
 /* O(lives log lives + stacks + annotations + length of all names). False: no memory. */
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
-/* The last part of verdicts_init: all kinds of findings. False: no memory. */
-bool findings_find(struct verdicts *verdicts, struct arena *arena);
+/* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
+ * with step 0 again. The last steps are those of the findings: one for each kind, one before and one behind them. */
+enum { FINDINGS_STEPS = FINDING_KINDS + 2, VERDICTS_STEPS = 4 + FINDINGS_STEPS };
+bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
+                   struct arena *arena);
+bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena);
 
 /* "annotations": the source of the steps as JSON has it. */
 const char *turns_source_name(enum turns_source source);

@@ -260,13 +260,27 @@ bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame) {
     return frame_kind_of_rank(timeline->frame_rank[frame]) == FRAME_USER;
 }
 
+bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
+                        struct arena *arena) {
+    switch (step) {
+    case 0:
+        *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
+        timeline->n_moments = timeline->device->n_events + 1;
+        return live_build(timeline, NULL, arena);
+    case 1: return peaks_build(timeline, NULL, arena);
+    case 2: return reserved_build(timeline, arena);
+    case 3: return times_build(timeline, arena);
+    case 4: return buckets_build(timeline, NULL, arena);
+    default: return sites_build(timeline, arena);
+    }
+}
+
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index,
                    struct arena *arena) {
-    *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
-    timeline->n_moments = timeline->device->n_events + 1;
-    return live_build(timeline, NULL, arena) && peaks_build(timeline, NULL, arena) &&
-           reserved_build(timeline, arena) && times_build(timeline, arena) &&
-           buckets_build(timeline, NULL, arena) && sites_build(timeline, arena);
+    for (uint32_t step = 0; step < TIMELINE_STEPS; step++)
+        if (!timeline_init_step(timeline, trace, index, step, arena))
+            return false;
+    return true;
 }
 
 bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,

@@ -53,6 +53,12 @@ struct timeline {
  */
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);
 
+/* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
+ * with step 0 again. */
+enum { TIMELINE_STEPS = 6 };
+bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
+                        struct arena *arena);
+
 /*
  * The same device as if only some allocations had been recorded, those with a bit in `keep[lives.count / 64 + 1]`: live
  * bytes, peak and what is alive at a moment are theirs. Reserved bytes, times and call sites are shared with `whole`, which

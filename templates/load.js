@@ -105,6 +105,20 @@ export function missingFeature() {
     return "";
 }
 
+/** Steps of some of the module's work take milliseconds; the browser has a turn when several took this many. */
+const STEPS_MS = 12;
+
+/** Calls what returns 1 until it is done. How many steps there are is not known. @param {() => number} step @param {(done: number) => void} report */
+async function inSteps(step, report) {
+    let code = 1;
+    for (let n = 0; code === 1; n++) {
+        report(1 - 1 / (1 + n / 8));
+        await nextTurn();
+        for (const start = performance.now(); code === 1 && performance.now() - start < STEPS_MS; ) code = step();
+    }
+    checkPayload(code, "The data cannot be read");
+}
+
 /**
  * Reads a recording into a new session of the module.
  * @param {ModuleExports} module @param {string} payload base64 @param {(stage: string, done: number) => void} report
@@ -113,10 +127,9 @@ export async function loadSession(module, payload, report) {
     const session = new Session(module);
     await loadPayload(session, payload, (done) => report("Reading the data", 0.02 + done * 0.38));
     await inflatePieces(session, (done) => report("Unpacking", 0.4 + done * 0.4));
-    report("Arranging the allocations", 0.8);
-    await nextTurn();
-    checkPayload(session.c.unpack(), "The data cannot be read");
+    await inSteps(() => session.c.unpack(), (done) => report("Arranging the allocations", 0.8 + done * 0.08));
     session.start();
+    if (session.facts.devices > 0) await inSteps(() => session.c.prepare(0), (done) => report("Judging them", 0.88 + done * 0.07));
     return session;
 }
 

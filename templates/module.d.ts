@@ -95,6 +95,7 @@ open(): number;
 pieces(): number;
 piece(index: number): record_piece;
 unpack(): number;
+prepare(device: number): number;
 recording(): record_recording;
 string(id: number): record_text;
 diagnostic(index: number): record_diagnostic;

@@ -55,6 +55,16 @@ void payload_assemble(const struct payload *payload, uint8_t *to);
 enum payload_error payload_open(struct payload *payload, const void *bytes, uint64_t nbytes,
                                 struct arena *arena);
 
+/*
+ * The same in steps, for a host that has other things to do between them: payload_unpacking once (NULL: no memory), then
+ * payload_unpack_some until it returns anything but PAYLOAD_MORE, which is what payload_unpack returns. A step decodes a
+ * column or two of one device. The memory is the payload's.
+ */
+enum { PAYLOAD_MORE = 1 };
+struct reader;
+struct reader *payload_unpacking(const struct payload *payload, struct trace *trace);
+int32_t payload_unpack_some(struct reader *reader);
+
 /* After the host has inflated every piece into its target: decodes the columns into an empty, initialised
  * trace. */
 enum payload_error payload_unpack(const struct payload *payload, struct trace *trace);

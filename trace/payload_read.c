@@ -300,37 +300,46 @@ static void file_read(struct reader *reader) {
 
 /* ---- times and the other events of a device ---- */
 
-static void times_read(struct reader *reader, struct device_trace *device, uint32_t number,
-                       uint64_t first_us) {
-    const struct payload_section *section = section_find(reader->payload, SECTION_TIMES, number);
-    uint64_t count[N_EVENT_CLASSES] = {0}, at = first_us;
-    if (section == NULL || reader->error != PAYLOAD_OK)
+/* Optional; needs the lives, which say what each event is. */
+static void times_open(struct reader *reader) {
+    struct device_trace *device = reader_device(reader);
+    const struct payload_section *section = section_find(reader->payload, SECTION_TIMES, reader->device + 1);
+    if (section == NULL)
         return;
     /* Less than a byte per event cannot be; so this is checked before memory is taken. */
     if (section->count != device->n_events || section->raw_nbytes < device->n_events) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
         return;
     }
-    void *class = column_alloc(reader, device->n_events, 1);
+    reader->class = column_alloc(reader, device->n_events, 1);
     device->time_us = column_alloc(reader, device->n_events, sizeof *device->time_us);
     if (reader->error != PAYLOAD_OK)
         return;
-    const uint8_t *kind = class;
-    bytes_zero(class, device->n_events);
-    payload_classify_events(device, class);
+    bytes_zero(reader->class, device->n_events);
+    payload_classify_events(device, reader->class);
+    for (uint32_t i = 0; i < N_EVENT_CLASSES; i++)
+        reader->classes[i] = 0;
     for (uint32_t i = 0; i < device->n_events; i++)
-        count[kind[i]]++;
-    if (section_open(reader, section, N_EVENT_CLASSES, count)) {
+        reader->classes[reader->class[i]]++;
+}
+
+static void times_read(struct reader *reader) {
+    struct device_trace *device = reader_device(reader);
+    const struct payload_section *section = section_find(reader->payload, SECTION_TIMES, reader->device + 1);
+    uint64_t at = (uint64_t)reader->rows[reader->device].first_us;
+    if (section != NULL && section_open(reader, section, N_EVENT_CLASSES, reader->classes)) {
         for (uint32_t i = 0; i < device->n_events; i++) {
-            at += unzigzag(column_next(&reader->column[kind[i]]));
+            at += unzigzag(column_next(&reader->column[reader->class[i]]));
             device->time_us[i] = (int64_t)at;
         }
     }
-    arena_drop(&reader->trace->arena, &class);
+    ARENA_DROP(&reader->trace->arena, reader->class);
 }
 
 /* The allocator's index 0 is the default stream, and index 1 the default pool. */
-static void streams_and_pools_read(struct reader *reader, struct device_trace *device, uint32_t number) {
+static void streams_and_pools_read(struct reader *reader) {
+    struct device_trace *device = reader_device(reader);
+    uint32_t number = reader->device + 1;
     void *rows;
     device->n_streams = rows_read(reader, &payload_stream_table, number, &rows);
     device->streams = rows;
@@ -348,7 +357,9 @@ static void streams_and_pools_read(struct reader *reader, struct device_trace *d
     reader->limit[OF_POOLS] = device->n_pools;
 }
 
-static void segments_read(struct reader *reader, struct device_trace *device, uint32_t number) {
+static void segments_read(struct reader *reader) {
+    struct device_trace *device = reader_device(reader);
+    uint32_t number = reader->device + 1;
     void *rows;
     device->n_segment_events = rows_read(reader, &payload_segment_event_table, number, &rows);
     device->segment_events = rows;
@@ -367,29 +378,24 @@ static void segments_read(struct reader *reader, struct device_trace *device, ui
             reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-static void device_read(struct reader *reader, uint32_t index, const struct device_row *row) {
-    struct device_trace *device = &reader->trace->devices[index];
-    bytes_zero(device, sizeof *device);
-    device->ordinal = row->ordinal;
-    device->name = row->name;
-    device->capacity_bytes = row->capacity_bytes;
-    device->n_events = row->n_events;
+static void device_begin(struct reader *reader) {
+    const struct device_row *row = &reader->rows[reader->device];
+    struct device_trace *device = reader_device(reader);
+    *device = (struct device_trace){.ordinal = row->ordinal,
+                                    .name = row->name,
+                                    .capacity_bytes = row->capacity_bytes,
+                                    .n_events = row->n_events};
     device->lives.preexisting = row->preexisting;
-    if (row->n_events > UINT32_MAX - 2 || (index > 0 && row[-1].ordinal >= row->ordinal)) {
+    reader->trace->n_devices = reader->device + 1;
+    if (row->n_events > UINT32_MAX - 2 || (reader->device > 0 && row[-1].ordinal >= row->ordinal)) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
         return;
     }
     reader->limit[OF_EVENTS] = device->n_events;
-    streams_and_pools_read(reader, device, index + 1);
-    if (reader->error == PAYLOAD_OK)
-        lives_read(reader, device, index + 1);
-    addresses_read(reader, &device->lives, index + 1);
-    times_read(reader, device, index + 1, (uint64_t)row->first_us);
-    segments_read(reader, device, index + 1);
-    merged_read(reader, &device->lives, index + 1);
+    streams_and_pools_read(reader);
 }
 
-static void devices_read(struct reader *reader) {
+static void devices_begin(struct reader *reader) {
     const struct payload *payload = reader->payload;
     struct trace *trace = reader->trace;
     void *rows;
@@ -402,24 +408,60 @@ static void devices_read(struct reader *reader) {
         return;
     }
     trace->devices = column_alloc(reader, n_devices, sizeof *trace->devices);
-    for (uint32_t i = 0; i < n_devices && reader->error == PAYLOAD_OK; i++) {
-        device_read(reader, i, (const struct device_row *)rows + i);
-        trace->n_devices = i + 1;
-    }
-    arena_drop(&trace->arena, &rows);
+    reader->rows = rows;
+    reader->n_devices = n_devices;
 }
 
-enum payload_error payload_unpack(const struct payload *payload, struct trace *trace) {
+/* ---- step by step ---- */
+
+static void (*const device_steps[])(struct reader *) = {
+    device_begin,     lives_open,          lives_read_births, lives_read_deaths, lives_read_waits,
+    lives_read_sizes, lives_read_contexts, lives_read_places, lives_read_flags,  addresses_open,
+    addresses_read,   times_open,          times_read,        segments_read,     merged_read};
+enum { DEVICE_STEPS = sizeof device_steps / sizeof *device_steps };
+
+struct reader *payload_unpacking(const struct payload *payload, struct trace *trace) {
     struct reader *reader = arena_alloc(payload->arena, sizeof *reader);
     if (reader == NULL)
-        return PAYLOAD_NO_MEMORY;
+        return NULL;
     reader->payload = payload;
     reader->trace = trace;
     payload_limits_init(reader->limit);
-    file_read(reader);
-    if (reader->error == PAYLOAD_OK)
-        devices_read(reader);
-    if (reader->error == PAYLOAD_OK && trace_oversized_device(trace) != ORDINAL_NONE)
+    return reader;
+}
+
+/* Behind the last device. */
+static int32_t reader_end(struct reader *reader) {
+    if (trace_oversized_device(reader->trace) != ORDINAL_NONE)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
     return reader->error;
+}
+
+int32_t payload_unpack_some(struct reader *reader) {
+    if (reader->error != PAYLOAD_OK)
+        return reader->error;
+    if (reader->rows == NULL) {
+        file_read(reader);
+        if (reader->error == PAYLOAD_OK)
+            devices_begin(reader);
+        if (reader->error == PAYLOAD_OK && reader->rows == NULL) /* no devices */
+            return reader_end(reader);
+    } else if (reader->device == reader->n_devices) {
+        return reader_end(reader);
+    } else {
+        device_steps[reader->step++](reader);
+        if (reader->step == DEVICE_STEPS) {
+            reader->step = 0;
+            reader->device++;
+        }
+    }
+    return reader->error != PAYLOAD_OK ? (int32_t)reader->error : PAYLOAD_MORE;
+}
+
+enum payload_error payload_unpack(const struct payload *payload, struct trace *trace) {
+    struct reader *reader = payload_unpacking(payload, trace);
+    int32_t state = reader != NULL ? PAYLOAD_MORE : PAYLOAD_NO_MEMORY;
+    while (state == PAYLOAD_MORE)
+        state = payload_unpack_some(reader);
+    return (enum payload_error)state;
 }

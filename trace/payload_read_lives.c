@@ -1,7 +1,9 @@
 /* Lives from the sections of a payload. */
 #include "trace/payload_reader.h"
 
-static void births_read(struct reader *reader, struct lives *lives, uint32_t n_events) {
+static void births_read(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    uint32_t n_events = reader_device(reader)->n_events;
     struct column *column = &reader->column[0];
     uint64_t birth = 0;
     bool ok = true;
@@ -18,7 +20,9 @@ static void births_read(struct reader *reader, struct lives *lives, uint32_t n_e
 }
 
 /* Puts the place in the dictionary where the stack will be. */
-static void stack_places_read(struct reader *reader, struct lives *lives, uint32_t n_stacks) {
+static void stack_places_read(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    uint32_t n_stacks = reader->choice.n_stacks;
     bool ok = true;
     for (uint32_t i = 0; i < lives->count; i++) {
         uint64_t place = column_next(&reader->column[1]);
@@ -29,8 +33,15 @@ static void stack_places_read(struct reader *reader, struct lives *lives, uint32
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* Needs births and places of stacks. `last` has an item for each stack of the dictionary. */
-static void deaths_read(struct reader *reader, struct lives *lives, uint32_t n_events, uint32_t *last) {
+void lives_read_births(struct reader *reader) {
+    births_read(reader);
+    stack_places_read(reader);
+}
+
+/* Needs births and places of stacks. */
+void lives_read_deaths(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    uint32_t n_events = reader_device(reader)->n_events, *last = reader->choice.last;
     struct column *column = &reader->column[2];
     uint64_t end = (uint64_t)n_events + 1, before = end;
     bool ok = true;
@@ -52,7 +63,8 @@ static void deaths_read(struct reader *reader, struct lives *lives, uint32_t n_e
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-static void waits_read(struct reader *reader, struct lives *lives) {
+void lives_read_waits(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
     bool ok = true;
     for (uint32_t i = 0; i < lives->count; i++) {
         uint64_t wait = column_next(&reader->column[3]);
@@ -63,7 +75,10 @@ static void waits_read(struct reader *reader, struct lives *lives) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-static void sizes_read(struct reader *reader, struct lives *lives, const uint64_t *sizes, uint32_t n_sizes) {
+void lives_read_sizes(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    const uint64_t *sizes = reader->choice.sizes;
+    uint32_t n_sizes = reader->choice.n_sizes;
     bool ok = true;
     for (uint32_t i = 0; i < lives->count; i++) {
         uint64_t place = column_next(&reader->column[4]);
@@ -74,28 +89,47 @@ static void sizes_read(struct reader *reader, struct lives *lives, const uint64_
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* Columns 5 to 8: context, stream, pool, flags. */
-static void labels_read(struct reader *reader, struct lives *lives) {
-    struct column *column = reader->column;
+void lives_read_contexts(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
     bool ok = true;
     for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t context = column_next(&column[5]);
+        uint64_t context = column_next(&reader->column[5]);
         ok &= context < reader->limit[OF_CONTEXTS];
         lives->context[i] = (uint32_t)context;
     }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+void lives_read_places(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    bool ok = true;
     for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t stream = column_next(&column[6]), pool = column_next(&column[7]);
+        uint64_t stream = column_next(&reader->column[6]), pool = column_next(&reader->column[7]);
         ok &= stream < reader->limit[OF_STREAMS] && pool < reader->limit[OF_POOLS];
         lives->stream[i] = (uint16_t)stream;
         lives->pool[i] = (uint16_t)pool;
     }
+    if (!ok)
+        reader_fail(reader, PAYLOAD_BAD_VALUE);
+}
+
+/* The last column; then what was chosen from is not needed any more. */
+void lives_read_flags(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    const uint32_t *stacks = reader->choice.stacks;
+    bool ok = true;
     for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t flags = column_next(&column[8]);
+        uint64_t flags = column_next(&reader->column[8]);
         ok &= flags <= ALL_LIFE_FLAGS;
         lives->flags[i] = (uint8_t)flags;
+        lives->stack[i] = stacks[lives->stack[i]];
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
+    arena_drop(&reader->trace->arena, &reader->choice.stacks);
+    arena_drop(&reader->trace->arena, &reader->choice.sizes);
+    arena_drop(&reader->trace->arena, &reader->choice.last);
 }
 
 static bool lives_alloc(struct reader *reader, struct lives *lives, uint32_t count) {
@@ -112,26 +146,19 @@ static bool lives_alloc(struct reader *reader, struct lives *lives, uint32_t cou
     return reader->error == PAYLOAD_OK;
 }
 
-/* What the lives of a device choose from. */
-struct read_dictionaries {
-    void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
-    uint32_t n_stacks, n_sizes;
-};
-
-static bool dictionaries_read(struct reader *reader, struct read_dictionaries *dictionaries,
-                              uint32_t number) {
-    dictionaries->n_stacks = rows_read(reader, &payload_life_stack_table, number, &dictionaries->stacks);
-    dictionaries->n_sizes = rows_read(reader, &payload_life_size_table, number, &dictionaries->sizes);
-    dictionaries->last = column_alloc(reader, dictionaries->n_stacks, sizeof(uint32_t));
+static bool choice_read(struct reader *reader) {
+    uint32_t number = reader->device + 1;
+    reader->choice.n_stacks = rows_read(reader, &payload_life_stack_table, number, &reader->choice.stacks);
+    reader->choice.n_sizes = rows_read(reader, &payload_life_size_table, number, &reader->choice.sizes);
+    reader->choice.last = column_alloc(reader, reader->choice.n_stacks, sizeof(uint32_t));
     if (reader->error == PAYLOAD_OK)
-        bytes_zero(dictionaries->last, (size_t)dictionaries->n_stacks * sizeof(uint32_t));
+        bytes_zero(reader->choice.last, (size_t)reader->choice.n_stacks * sizeof(uint32_t));
     return reader->error == PAYLOAD_OK;
 }
 
-void lives_read(struct reader *reader, struct device_trace *device, uint32_t number) {
-    struct lives *lives = &device->lives;
-    struct read_dictionaries dictionaries = {0};
-    const struct payload_section *section = section_find(reader->payload, SECTION_LIVES, number);
+void lives_open(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    const struct payload_section *section = section_find(reader->payload, SECTION_LIVES, reader->device + 1);
     if (section == NULL) {
         if (lives->preexisting != 0)
             reader_fail(reader, PAYLOAD_BAD_VALUE);
@@ -139,26 +166,9 @@ void lives_read(struct reader *reader, struct device_trace *device, uint32_t num
     }
     if (lives->preexisting > section->count)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
-    if (!dictionaries_read(reader, &dictionaries, number) || !section_open(reader, section, 9, NULL) ||
-        !lives_alloc(reader, lives, section->count))
-        return;
-    lives->count = section->count;
-    births_read(reader, lives, device->n_events);
-    stack_places_read(reader, lives, dictionaries.n_stacks);
-    if (reader->error != PAYLOAD_OK)
-        return;
-    deaths_read(reader, lives, device->n_events, dictionaries.last);
-    waits_read(reader, lives);
-    sizes_read(reader, lives, dictionaries.sizes, dictionaries.n_sizes);
-    labels_read(reader, lives);
-    if (reader->error != PAYLOAD_OK)
-        return;
-    const uint32_t *stacks = dictionaries.stacks;
-    for (uint32_t i = 0; i < lives->count; i++)
-        lives->stack[i] = stacks[lives->stack[i]];
-    arena_drop(&reader->trace->arena, &dictionaries.stacks);
-    arena_drop(&reader->trace->arena, &dictionaries.sizes);
-    arena_drop(&reader->trace->arena, &dictionaries.last);
+    if (choice_read(reader) && section_open(reader, section, 9, NULL) &&
+        lives_alloc(reader, lives, section->count))
+        lives->count = section->count;
 }
 
 /* How many of the section's lives have an address that is new: the zeros of its first column. */
@@ -180,12 +190,10 @@ static uint64_t fresh_addresses(struct reader *reader, const struct payload_sect
 }
 
 /* Optional: without it all addresses are 0. */
-void addresses_read(struct reader *reader, struct lives *lives, uint32_t number) {
-    const struct payload_section *section = section_find(reader->payload, SECTION_ADDRESSES, number);
-    uint64_t count[2], end = 0;
-    bool ok = true;
-    if (reader->error != PAYLOAD_OK)
-        return;
+void addresses_open(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    const struct payload_section *section =
+        section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1);
     if (section == NULL) {
         if (lives->count > 0)
             bytes_zero(lives->address, (size_t)lives->count * sizeof *lives->address);
@@ -195,9 +203,15 @@ void addresses_read(struct reader *reader, struct lives *lives, uint32_t number)
         reader_fail(reader, PAYLOAD_BAD_SECTION);
         return;
     }
-    count[0] = section->count;
-    count[1] = fresh_addresses(reader, section);
-    if (!section_open(reader, section, 2, count))
+    const uint64_t count[2] = {section->count, fresh_addresses(reader, section)};
+    section_open(reader, section, 2, count);
+}
+
+void addresses_read(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    uint64_t end = 0;
+    bool ok = true;
+    if (section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1) == NULL)
         return;
     for (uint32_t i = 0; i < lives->count; i++) {
         uint64_t back = column_next(&reader->column[0]);
@@ -213,10 +227,11 @@ void addresses_read(struct reader *reader, struct lives *lives, uint32_t number)
 }
 
 /* Optional: without it every row is one allocation. */
-void merged_read(struct reader *reader, struct lives *lives, uint32_t number) {
-    const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, number);
+void merged_read(struct reader *reader) {
+    struct lives *lives = &reader_device(reader)->lives;
+    const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, reader->device + 1);
     bool ok = true;
-    if (section == NULL || reader->error != PAYLOAD_OK)
+    if (section == NULL)
         return;
     if (section->count != lives->count) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);

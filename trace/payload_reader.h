@@ -26,6 +26,17 @@ struct reader {
     enum payload_error error;
     uint64_t limit[N_DOMAINS];
     struct column column[MAX_COLUMNS]; /* of the section that is being read */
+
+    /* Where it has come to: payload_unpack_some is called again and again. */
+    uint32_t step, device,
+        n_devices; /* of the device's steps; 0 of device 0: the file's own sections come first */
+    const struct device_row *rows;   /* [n_devices] */
+    struct {                         /* what the lives of a device choose from */
+        void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
+        uint32_t n_stacks, n_sizes;
+    } choice;
+    uint8_t *class; /* [n_events] enum event_class, while times are read */
+    uint64_t classes[N_EVENT_CLASSES];
 };
 
 /* Keeps the first error. */
@@ -49,11 +60,22 @@ void *column_alloc(struct reader *reader, uint64_t count, size_t item_nbytes);
 
 uint32_t rows_read(struct reader *reader, const struct table *table, uint32_t device, void **rows);
 
-/* The lives of a device, `number` counted from 1; the columns of addresses and merged rows are optional. */
-void lives_read(struct reader *reader, struct device_trace *device, uint32_t number);
+static inline struct device_trace *reader_device(const struct reader *reader) {
+    return &reader->trace->devices[reader->device];
+}
 
-void addresses_read(struct reader *reader, struct lives *lives, uint32_t number);
-
-void merged_read(struct reader *reader, struct lives *lives, uint32_t number);
+/* The lives of the device that is being read, a column or two in each step, in this order. The columns of addresses and
+ * merged rows are optional. */
+void lives_open(struct reader *reader);
+void lives_read_births(struct reader *reader);
+void lives_read_deaths(struct reader *reader);
+void lives_read_waits(struct reader *reader);
+void lives_read_sizes(struct reader *reader);
+void lives_read_contexts(struct reader *reader);
+void lives_read_places(struct reader *reader);
+void lives_read_flags(struct reader *reader);
+void addresses_open(struct reader *reader);
+void addresses_read(struct reader *reader);
+void merged_read(struct reader *reader);
 
 #endif

@@ -63,8 +63,21 @@ place view_sums_row(struct page_view *view, u32 slot, u32 index) {
     return FILL(view, sums_row, (double)group->bytes, (double)group->count, group->key, group->stack);
 }
 
+/* How many keys there are to name. */
+static uint32_t keys_count(const struct page_view *view, enum compare_by by) {
+    const struct trace *trace = &view->session->trace;
+    const struct device_trace *device = view_timeline(view)->device;
+    switch (by) {
+    case COMPARE_BY_STACK: return trace->stacks.count;
+    case COMPARE_BY_CATEGORY: return CATEGORY_COUNT;
+    case COMPARE_BY_STREAM: return device->n_streams;
+    case COMPARE_BY_POOL: return device->n_pools;
+    default: return trace->frames.count;
+    }
+}
+
 place view_group_name(struct page_view *view, u32 by, u32 key) {
-    if (by > COMPARE_BY_POOL)
+    if (by > COMPARE_BY_POOL || key >= keys_count(view, (enum compare_by)by))
         return 0;
     uint32_t nbytes =
         compare_name(view_timeline(view), (enum compare_by)by, key, view->name, sizeof view->name);

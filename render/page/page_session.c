@@ -22,7 +22,7 @@ void session_release(struct page_session *session) {
     struct arena_host host = page_heap();
     arena_release(&session->loading);
     arena_release(&session->arena);
-    if (session->stage == SESSION_READY)
+    if (session->stage == SESSION_READY || session->stage == SESSION_UNPACKING)
         trace_release(&session->trace);
     host.resize(host.context, session, sizeof *session, 0);
 }
@@ -67,13 +67,10 @@ place session_piece(struct page_session *session, u32 index) {
                 (double)(place)piece->target, piece->raw_nbytes);
 }
 
-i32 session_unpack(struct page_session *session) {
-    if (session->stage != SESSION_OPEN)
-        return PAYLOAD_BAD_VALUE;
-    if (!trace_init(&session->trace, page_heap(), SIZE_MAX))
-        return PAYLOAD_NO_MEMORY;
-    int32_t error = payload_unpack(&session->payload, &session->trace);
+/* The last step: the recording is read, or it cannot be. */
+static i32 unpack_end(struct page_session *session, int32_t error) {
     loading_end(session, SESSION_READY);
+    session->unpacking = NULL;
     if (error == PAYLOAD_OK) {
         session->devices =
             arena_alloc(&session->arena, ((size_t)session->trace.n_devices + 1) * sizeof *session->devices);
@@ -85,6 +82,21 @@ i32 session_unpack(struct page_session *session) {
         session->stage = SESSION_FAILED;
     }
     return error;
+}
+
+i32 session_unpack(struct page_session *session) {
+    if (session->stage == SESSION_OPEN) {
+        if (!trace_init(&session->trace, page_heap(), SIZE_MAX))
+            return PAYLOAD_NO_MEMORY;
+        session->payload.n_pieces = 0; /* their places are being read */
+        session->stage = SESSION_UNPACKING;
+        session->unpacking = payload_unpacking(&session->payload, &session->trace);
+        return session->unpacking != NULL ? PAYLOAD_MORE : unpack_end(session, PAYLOAD_NO_MEMORY);
+    }
+    if (session->stage != SESSION_UNPACKING)
+        return PAYLOAD_BAD_VALUE;
+    int32_t state = payload_unpack_some(session->unpacking);
+    return state == PAYLOAD_MORE ? state : unpack_end(session, state);
 }
 
 place session_recording(struct page_session *session) {
@@ -181,15 +193,47 @@ place session_category_name(struct page_session *session, u32 category) {
 
 /* ---- devices ---- */
 
+/* One step towards everything that is made of a device. After a failure its part is begun anew. */
+static bool device_step(struct page_session *session, struct page_device *device) {
+    uint32_t index = (uint32_t)(device - session->devices), step = device->step;
+    if (step < TIMELINE_STEPS) {
+        device->step = 0;
+        if (!timeline_init_step(&device->timeline, &session->trace, index, step, &session->arena))
+            return false;
+    } else if (step < DEVICE_BUILT) {
+        if (!phases_find(&device->timeline, &session->arena, &device->phases))
+            return false;
+    } else {
+        device->step = DEVICE_BUILT;
+        if (!verdicts_step(&device->verdicts, &device->timeline, step - DEVICE_BUILT, &session->arena))
+            return false;
+    }
+    device->step = step + 1;
+    return true;
+}
+
+bool session_device_steps(struct page_session *session, struct page_device *device, uint32_t until) {
+    while (device->step < until)
+        if (!device_step(session, device))
+            return false;
+    return true;
+}
+
 struct page_device *session_device_built(struct page_session *session, uint32_t index) {
     if (session->devices == NULL || index >= session->trace.n_devices)
         return NULL;
     struct page_device *device = &session->devices[index];
-    if (!device->built && (!timeline_init(&device->timeline, &session->trace, index, &session->arena) ||
-                           !phases_find(&device->timeline, &session->arena, &device->phases)))
-        return NULL;
-    device->built = true;
-    return device;
+    return session_device_steps(session, device, DEVICE_BUILT) ? device : NULL;
+}
+
+i32 session_prepare(struct page_session *session, u32 index) {
+    if (session->devices == NULL || index >= session->trace.n_devices)
+        return PAYLOAD_BAD_VALUE;
+    struct page_device *device = &session->devices[index];
+    if (!session_device_steps(session, device,
+                              device->step < DEVICE_JUDGED ? device->step + 1 : DEVICE_JUDGED))
+        return PAYLOAD_NO_MEMORY;
+    return device->step < DEVICE_JUDGED ? PAYLOAD_MORE : PAYLOAD_OK;
 }
 
 place session_device(struct page_session *session, u32 index) {

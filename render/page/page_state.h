@@ -35,11 +35,12 @@ _Static_assert((int)PAGE_LIFE_STACK_OF_FREE == LIFE_STACK_OF_FREE &&
 _Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that is none");
 
 /* A device's recording, shared by all views of it. Built when the first view needs it. */
+enum { DEVICE_BUILT = TIMELINE_STEPS + 1, DEVICE_JUDGED = DEVICE_BUILT + VERDICTS_STEPS };
 struct page_device {
-    bool built;
+    uint32_t step; /* how far it has come: the timeline's steps, the phases, the verdicts' steps */
     struct timeline timeline;
     struct phases phases;
-    struct verdicts verdicts; /* its `timeline` NULL: not asked for yet */
+    struct verdicts verdicts;
     struct segments segments; /* its `device` NULL: not asked for yet */
     struct replay replay;     /* where `replayed` */
     bool replayed;
@@ -126,7 +127,14 @@ union page_record { /* the last one that a call has filled */
 };
 
 /* How far a recording has come. */
-enum session_stage { SESSION_NEW, SESSION_RESERVED, SESSION_OPEN, SESSION_READY, SESSION_FAILED };
+enum session_stage {
+    SESSION_NEW,
+    SESSION_RESERVED,
+    SESSION_OPEN,
+    SESSION_UNPACKING,
+    SESSION_READY,
+    SESSION_FAILED
+};
 
 struct page_session {
     enum session_stage stage;
@@ -134,7 +142,8 @@ struct page_session {
     uint8_t *bytes;
     uint32_t nbytes;
     struct payload payload;
-    struct trace trace;
+    struct reader *unpacking;
+    struct trace trace; /* to be asked about when the session is ready */
     struct arena arena; /* what is made of the trace */
     struct page_device *devices;
     uint32_t frames_capacity, *frames; /* of the stack that was asked for last */
@@ -190,6 +199,9 @@ struct page_view {
         rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;
 };
+
+/* Takes a device's steps until so many are done. False: no memory. */
+bool session_device_steps(struct page_session *session, struct page_device *device, uint32_t until);
 
 /* The device with its timeline; NULL: there is none with this index, or no memory. */
 struct page_device *session_device_built(struct page_session *session, uint32_t index);

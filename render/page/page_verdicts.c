@@ -2,10 +2,7 @@
 #include "render/page/page_state.h"
 
 const struct verdicts *session_verdicts(struct page_session *session, struct page_device *device) {
-    if (device->verdicts.timeline == NULL &&
-        !verdicts_init(&device->verdicts, &device->timeline, &session->arena))
-        device->verdicts = (struct verdicts){0};
-    return device->verdicts.timeline == NULL ? NULL : &device->verdicts;
+    return session_device_steps(session, device, DEVICE_JUDGED) ? &device->verdicts : NULL;
 }
 
 const uint8_t *session_categories(struct page_session *session, struct page_device *device) {

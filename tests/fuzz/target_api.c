@@ -205,7 +205,10 @@ static void session_load(struct page_session *session, const uint8_t *payload, s
     memcpy(room, payload, nbytes);
     EXAMINE_CHECK(session_open(session) <= 0);
     pieces_inflate(session);
-    EXAMINE_CHECK(session_unpack(session) <= 0);
+    i32 state = PAYLOAD_MORE;
+    while (state == PAYLOAD_MORE)
+        state = session_unpack(session);
+    EXAMINE_CHECK(state <= 0);
 }
 
 static void view_end(struct caller *caller, unsigned i) {

@@ -972,6 +972,40 @@ static void test_broken_facts_of_the_file(void **state) {
     free(bytes.at);
 }
 
+/* A page has a turn of its own between two steps, so no step may do all the work; what they read is the same. */
+static void test_unpacking_in_steps(void **state) {
+    struct trace trace, again;
+    struct arena arena;
+    struct payload payload;
+    uint32_t n_steps = 0, n_with_lives = 0;
+    (void)state;
+    fill(&trace, 5);
+    struct bytes bytes = pack(&trace);
+    arena_init(&arena, host_of(&plenty), SIZE_MAX);
+    assert_int_equal(payload_open(&payload, bytes.at, bytes.nbytes, &arena), PAYLOAD_OK);
+    assert_true(pieces_inflate(&payload));
+    assert_true(trace_init(&again, host_of(&plenty), SIZE_MAX));
+    struct reader *reader = payload_unpacking(&payload, &again);
+    assert_non_null(reader);
+    int32_t code = PAYLOAD_MORE;
+    for (; code == PAYLOAD_MORE; n_steps++) {
+        code = payload_unpack_some(reader);
+        n_with_lives += again.n_devices == 1 && again.devices[0].lives.count != 0;
+    }
+    assert_int_equal(code, PAYLOAD_OK);
+    assert_int_equal(payload_unpack_some(reader), PAYLOAD_OK);
+    assert_true(n_steps >= 10 * trace.n_devices);
+    assert_true(n_with_lives >= 10); /* of the first device alone */
+    struct bytes packed = pack(&again);
+    assert_int_equal(packed.nbytes, bytes.nbytes);
+    assert_memory_equal(packed.at, bytes.at, bytes.nbytes);
+    free(packed.at);
+    trace_release(&again);
+    arena_release(&arena);
+    trace_release(&trace);
+    free(bytes.at);
+}
+
 /* 10,000 times one wrong byte in an inflated section: an error or a sound trace, and (under AddressSanitizer)
  * no access beyond anything. */
 static void test_one_wrong_byte(void **state) {
@@ -1062,6 +1096,7 @@ static void test_each_allocation_fails_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_unpacking_in_steps),
         cmocka_unit_test(test_round_trip_of_an_empty_trace),
         cmocka_unit_test(test_unused_rows_are_left_out),
         cmocka_unit_test(test_round_trip_of_large_columns),
