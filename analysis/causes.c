@@ -67,6 +67,12 @@ static bool lifetimes_differ(const struct site_profile *a, const struct site_pro
     return a->made != 0 && b->made != 0 && apart >= LIFETIME_LEAST && (of_a < of_b) == (a->bytes < b->bytes);
 }
 
+/* More or less of it is older than the recording, and what was made while recording ends as before. */
+static bool only_older_differs(const struct site_profile *a, const struct site_profile *b) {
+    return a->older != b->older && b->at_end - a->at_end == b->older - a->older &&
+           (a->older < b->older) == (a->bytes < b->bytes);
+}
+
 static enum cause_kind kind_of(const struct compare_site *site, struct cause_steps steps) {
     const struct site_profile *a = &site->a, *b = &site->b;
     if (!profile_exists(a))
@@ -80,6 +86,8 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return size && a->made == b->made ? CAUSE_SIZE : CAUSE_OFTEN;
     if (size)
         return CAUSE_SIZE;
+    if (!lifetimes_differ(a, b) && only_older_differs(a, b))
+        return CAUSE_OLDER;
     if (lifetimes_differ(a, b) || (a->at_end < b->at_end && a->bytes < b->bytes) ||
         (a->at_end > b->at_end && a->bytes > b->bytes))
         return CAUSE_KEPT;

@@ -26,7 +26,7 @@ STRATA = os.environ.get("STRATA", "strata")
 CORPUS = os.environ.get("STRATA_CORPUS")
 SAMPLES = pathlib.Path(__file__).resolve().parent.parent / "samples"
 PAIRS = 30
-CHANGES = ("new", "larger", "kept", "moved", "renamed", "order", "batch")
+CHANGES = ("new", "larger", "kept", "moved", "renamed", "order", "batch", "baseline")
 MIB = 1 << 20
 TORCH = "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py"
 
@@ -114,12 +114,20 @@ class Run:
             self.free(address)
             self.free(new)
 
-    def write(self, path, skipped):
-        """Without the first `skipped` events: what they allocated is older than the recording."""
+    def write(self, path, skipped, older=()):
+        """Without the first `skipped` events: what they allocated is older than the recording. `older` was there before the
+        program began, and only the blocks at the end tell of it."""
         for i, event in enumerate(self.events):
             event["time_us"] = 1_700_000_000_000_000 + 10 * i
         with open(path, "wb") as file:
-            pickle.dump({"segments": [], "device_traces": [self.events[skipped:]]}, file, protocol=4)
+            segments = [self.segment(0x6F00_0000_0000 + (i << 32), site) for i, site in enumerate(older)]
+            pickle.dump({"segments": segments, "device_traces": [self.events[skipped:]]}, file, protocol=4)
+
+    def segment(self, address, site):
+        block = {"size": site.bytes, "requested_size": site.bytes, "address": address, "state": "active_allocated", "frames": self.frames(site)}
+        return {"device": 0, "address": address, "total_size": site.bytes, "allocated_size": site.bytes, "active_size": site.bytes,
+                "requested_size": site.bytes, "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": False,
+                "frames": [], "blocks": [block]}
 
 
 def changed(rng, sites, change):
@@ -162,8 +170,12 @@ class Pair:
         twins, self.planted = changed(rng, sites, self.change)
         skipped = rng.choice((0, 0, layers, layers // 2))
         self.paths = [pathlib.Path(folder, f"{seed}{letter}.pickle") for letter in "ab"]
-        Run(sites, layers, steps, order).write(self.paths[0], skipped)
-        Run(twins, layers, steps, other).write(self.paths[1], skipped)
+        before, after = [], []
+        if self.change == "baseline":
+            self.planted = Site("/home/me/earlier.py", 70, "warm_up", rng.randint(2, 40) * MIB, "older")
+            before, after = [self.planted] * rng.randint(0, 1), [self.planted] * rng.randint(2, 4)
+        Run(sites, layers, steps, order).write(self.paths[0], skipped, before)
+        Run(twins, layers, steps, other).write(self.paths[1], skipped, after)
         self.document = diff(*self.paths)
         self.failures = []
 
@@ -234,6 +246,9 @@ class Pair:
 
     def check_order(self):
         self.expect({c["kind"] for c in self.document["causes"]} <= {"moment"}, "an order is no cause")
+
+    def check_baseline(self):
+        self.check_cause("older", "new")
 
     def check_batch(self):
         first = self.first()
