@@ -363,6 +363,16 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
     return code;
 }
 
+static bool document_end(struct diff_writer *writer, struct side *base) {
+    struct arena arena;
+    arena_init(&arena, arena_share(&base->scratch), SIZE_MAX);
+    writer->arena = &arena;
+    bool done = diff_end(writer);
+    writer->arena = NULL;
+    arena_release(&arena);
+    return done;
+}
+
 /* Each of the others against the first, one at a time in memory. `output` NULL: not a file of its own. */
 static int diff_others(struct diff_writer *writer, struct side *base, const struct settings *settings,
                        const struct output *output) {
@@ -383,7 +393,7 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
         side_release(side);
         free(side);
     }
-    return code == EXIT_CODE_DONE && !diff_end(writer) ? side_no_memory(base) : code;
+    return code == EXIT_CODE_DONE && !document_end(writer, base) ? side_no_memory(base) : code;
 }
 
 /* The first operand is opened, the others are read. An enum exit_code. */
@@ -422,6 +432,7 @@ static int diff_write_all(struct side *base, const struct settings *settings, co
         code = diff_others(&writer, base, settings, output);
     if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
         code = EXIT_CODE_FAILED;
+    diff_writer_release(&writer);
     buffer_release(&out);
     return code;
 }

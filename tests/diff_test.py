@@ -311,6 +311,21 @@ class Operands(unittest.TestCase):
         self.assertEqual(2, len(document["comparisons"]))
         self.identity(document)
 
+    def test_several_as_a_table(self):
+        """The table comes first, a row for each, with the figures of each difference alone."""
+        others = [self.train, SAMPLES / "oom.pickle", SAMPLES / "streams.pickle"]
+        for form in ((), ("--markdown",)):
+            text = run("diff", *form, self.leak, *others).stdout.decode()
+            head = text[: text.index("holds")]
+            self.assertIn("3 recordings against", head)
+            for other in others:
+                row = next(line for line in head.splitlines() if other.name in line)
+                cause = diff(self.leak, other)["causes"][0]["title"]
+                self.assertIn(cause, row.replace("\\", ""))
+            self.assertEqual(3, text.count("Compared each at its peak"))
+        documents = diff(self.leak, *others)["comparisons"]
+        self.assertEqual([diff(self.leak, other)["sites"] for other in others], [each["sites"] for each in documents])
+
     def test_both_ways(self):
         there, back = diff(self.train, self.leak), diff(self.leak, self.train)
         self.assertEqual(there["delta_bytes"], -back["delta_bytes"])

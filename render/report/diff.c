@@ -5,6 +5,7 @@
 #include "layout/site.h"
 #include "render/report/report_words.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- figures ---- */
@@ -339,6 +340,49 @@ static void text_write(struct sheet *sheet, const struct diff *diff, uint32_t to
     figures_write(sheet, diff);
 }
 
+/* ---- several ---- */
+
+/* One of several, as a row of the table that stands before their texts. */
+struct several_row {
+    char file[512], base[512], cause[2048];
+    uint64_t a_bytes, b_bytes, b_peak_bytes;
+};
+
+static void row_note(struct buffer *rows, const struct diff *diff) {
+    struct several_row row = {.a_bytes = diff->comparison.a_bytes,
+                              .b_bytes = diff->comparison.b_bytes,
+                              .b_peak_bytes = diff->b.timeline->peak_bytes};
+    snprintf(row.file, sizeof row.file, "%s", diff->b.file);
+    snprintf(row.base, sizeof row.base, "%s", diff->a.file);
+    if (diff->causes.count != 0)
+        diff_cause_text(diff, &diff->causes.cause[0], row.cause, sizeof row.cause);
+    buffer_add(rows, &row, sizeof row);
+}
+
+static void row_write(struct sheet *sheet, const struct several_row *row) {
+    sheet_cell(sheet, "%s", format_bytes_change(compare_delta(row->a_bytes, row->b_bytes)).text);
+    sheet_cell(sheet, "%s", format_bytes(row->b_bytes).text);
+    sheet_cell(sheet, "%s", format_bytes(row->b_peak_bytes).text);
+    sheet_cell(sheet, "%s", sheet_name(sheet, row->file, strlen(row->file)));
+    sheet_cell(sheet, "%s", row->cause[0] != '\0' ? sheet_quote(sheet, row->cause, strlen(row->cause)) : "-");
+}
+
+static void several_write(struct sheet *sheet, const struct buffer *rows) {
+    static const char *const headings[] = {"Difference", "Compared",      "Peak",
+                                           "Recording",  "Largest cause", NULL};
+    const struct several_row *row = (const struct several_row *)(const void *)rows->bytes;
+    size_t count = rows->nbytes / sizeof *row;
+    if (count == 0)
+        return;
+    const char *base = sheet_name(sheet, row[0].base, strlen(row[0].base));
+    sheet_heading(sheet, 2,
+                  sheet_format(sheet, "%s against %s", words_counted(sheet, count, "recording"), base));
+    sheet_table(sheet, headings, "rrrll");
+    for (size_t i = 0; i < count; i++)
+        row_write(sheet, &row[i]);
+    sheet_table_end(sheet);
+}
+
 /* ---- documents ---- */
 
 void diff_begin(struct diff_writer *writer) {
@@ -350,21 +394,38 @@ void diff_begin(struct diff_writer *writer) {
         json_array(writer->json, "comparisons", JSON_LINES);
 }
 
+static struct sheet sheet_of(struct diff_writer *writer, struct buffer *out, struct arena *arena) {
+    return (struct sheet){.out = out,
+                          .arena = arena,
+                          .markdown = writer->options->format == REPORT_MARKDOWN,
+                          .last = out->nbytes == 0 ? SHEET_NOTHING : SHEET_PARAGRAPH};
+}
+
 bool diff_write(struct diff_writer *writer, const struct diff *diff) {
+    bool several = writer->options->as_several;
     if (writer->options->format == REPORT_JSON) {
-        if (writer->options->as_several)
+        if (several)
             json_object(writer->json, NULL, JSON_LINES);
         add_diff(writer->json, diff);
-        if (writer->options->as_several)
+        if (several)
             json_end(writer->json);
         return !writer->out->failed;
     }
-    struct sheet sheet = {.out = writer->out,
-                          .arena = writer->arena,
-                          .markdown = writer->options->format == REPORT_MARKDOWN,
-                          .last = writer->n_written++ == 0 ? SHEET_NOTHING : SHEET_PARAGRAPH};
+    struct buffer *out = several ? &writer->texts : writer->out;
+    struct sheet sheet = sheet_of(writer, out, writer->arena);
     text_write(&sheet, diff, writer->options->top);
-    return !writer->out->failed;
+    if (several)
+        row_note(&writer->rows, diff);
+    return !out->failed && !writer->rows.failed;
+}
+
+/* The table, then the texts. */
+static void several_end(struct diff_writer *writer) {
+    struct buffer *out = writer->out;
+    struct sheet sheet = sheet_of(writer, out, writer->arena);
+    several_write(&sheet, &writer->rows);
+    buffer_add_text(out, "\n");
+    buffer_add(out, writer->texts.bytes, writer->texts.nbytes);
 }
 
 bool diff_end(struct diff_writer *writer) {
@@ -373,8 +434,15 @@ bool diff_end(struct diff_writer *writer) {
             json_end(writer->json);
         json_end(writer->json);
         buffer_add_text(writer->out, "\n");
+    } else if (writer->options->as_several) {
+        several_end(writer);
     }
     return !writer->out->failed;
+}
+
+void diff_writer_release(struct diff_writer *writer) {
+    buffer_release(&writer->rows);
+    buffer_release(&writer->texts);
 }
 
 static void add_matches(struct json_writer *json, const struct diff *diff) {

@@ -40,17 +40,22 @@ struct diff_options {
     bool as_several; /* JSON is a list of comparisons, also of one */
 };
 
-/* Begins and ends a document of one or several diffs; each is written between. False: no memory. */
+/* Begins and ends a document of one or several diffs; each is written between. diff_write and diff_end work in `arena`.
+ * False: no memory. */
 struct diff_writer {
     struct buffer *out;
     const struct diff_options *options;
     struct arena *arena;
     struct json_writer *json;
     uint32_t n_written;
+    struct buffer rows, texts; /* of several as text: the table that stands first, and what follows it */
 };
 void diff_begin(struct diff_writer *writer);
 bool diff_write(struct diff_writer *writer, const struct diff *diff);
 bool diff_end(struct diff_writer *writer);
+
+/* Frees what the writer holds of its own, also without diff_end. */
+void diff_writer_release(struct diff_writer *writer);
 
 /* The figures that the page of a difference carries: the JSON of one difference, and `matches`: the names of all call
  * sites that are another in A, also of those that are alive at neither moment. False: no memory. */
