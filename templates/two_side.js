@@ -77,7 +77,7 @@ export function createCauses(figures, shared) {
         const head = make("p", "cause-head");
         const figure = make("b", bytes > 0 ? "more" : bytes < 0 ? "less" : "", bytes === 0 ? "moved" : amount.replace("-", "\u2212"));
         figure.title = formatExactBytes(bytes);
-        head.append(figure, make("span", "two-dim", sites > 1 ? `${kind} \u00b7 ${formatPlural(sites, "call site")}` : kind));
+        head.append(figure, make("span", "two-dim", [bytes === 0 ? "" : kind, sites > 1 ? formatPlural(sites, "call site") : ""].filter(Boolean).join(" \u00b7 ")));
         const actions = make("p", "card-actions");
         const show = make("button", "quiet", "Show in both");
         show.type = "button";

@@ -130,7 +130,8 @@ static void moment_text(const struct diff *diff, const struct cause *cause, cons
 
 static void older_text(const struct cause *cause, const char *where, char *text, size_t capacity) {
     snprintf(text, capacity, "%s: %s allocation%s older than the recording; it was %s before", where,
-             format_count(cause->to).text, plural(cause->to), format_count(cause->from).text);
+             cause->to == 0 ? "no" : format_count(cause->to).text, plural(cause->to),
+             cause->from == 0 ? "none" : format_count(cause->from).text);
 }
 
 void diff_cause_text(const struct diff *diff, const struct cause *cause, char *text, size_t capacity) {

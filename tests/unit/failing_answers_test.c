@@ -60,7 +60,7 @@ static enum outcome groups_task(struct arena_host host, const void *input) {
     const struct timeline *timeline = input;
     struct compare_group *first, *second;
     struct compare_pair *pairs;
-    uint32_t *lives, n, n_first, n_second, n_pairs = 0;
+    uint32_t *lives, n, n_first = 0, n_second, n_pairs = 0;
     struct arena arena;
     arena_init(&arena, host, SIZE_MAX);
     bool done = extent_lives(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &lives, &n) &&
