@@ -78,6 +78,9 @@ export function hashOfState() {
     if (state.range && state.rangeOf !== "born") hash.set("of", state.rangeOf);
     if (state.tab !== firstTab()) hash.set("tab", state.tab);
     if (state.treeDirection !== "callees") hash.set("tree", state.treeDirection);
+    if (state.treeDepth !== 9) hash.set("depth", String(state.treeDepth));
+    if (state.treeChange) hash.set("change", "1");
+    if (state.sortBy !== "bytes") hash.set("sort", state.sortBy);
     if (state.compareA) hash.set("a", state.compareA);
     if (state.compareB) hash.set("b", state.compareB);
     if (state.compareBy !== "site") hash.set("by", state.compareBy);
@@ -190,6 +193,9 @@ export function readHash(text) {
         selected: boundedInteger(hash.get("selected"), 0, view.facts.allocations),
         focus: focusOfText(hash.get("focus")),
         tab: TABS.includes(hash.get("tab") ?? "") ? String(hash.get("tab")) : firstTab(),
+        treeDepth: boundedInteger(hash.get("depth"), 1, 31) ?? 9,
+        treeChange: hash.get("change") === "1",
+        sortBy: /^-?(name|bytes|count)$/.test(hash.get("sort") ?? "") ? String(hash.get("sort")) : "bytes",
         treeDirection: hash.get("tree") === "callers" ? "callers" : "callees",
         compareA: END.test(hash.get("a") ?? "") ? String(hash.get("a")) : "",
         compareB: END.test(hash.get("b") ?? "") ? String(hash.get("b")) : "",

@@ -4,7 +4,7 @@ import { plot } from "./canvas.js";
 import { startFilter } from "./filter_form.js";
 import { drawDrawn, drawHeader, openTrust, ui } from "./header.js";
 import { goToOom, pressKey } from "./keys.js";
-import { startLane } from "./lane.js";
+import { lane, laneHeight, startLane } from "./lane.js";
 import { drawLegend } from "./legend.js";
 import { loadPage, nextTurn } from "./load.js";
 import { drawMap, map, startMap } from "./map_view.js";
@@ -30,6 +30,8 @@ import { deviceName, element, formatBytes, formatEvent, formatPlural, make, setT
 
 /** @param {number} parts */
 function draw(parts) {
+    // A comparison of ranges has rows of its own in the lane.
+    if (parts & LIST && laneHeight() !== lane.height) parts |= TIMELINE;
     // What can change the room that is left for the timeline comes before it.
     if (parts & HEADER) drawHeader();
     if (parts & LEGEND) drawLegend();

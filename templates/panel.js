@@ -8,11 +8,11 @@ import { keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { rangeEvents } from "./overlay.js";
 import { addressText, askSums, GROUPINGS, groupName } from "./questions.js";
-import { PARTS } from "./session.js";
+import { floats, PARTS } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import {
-    change, COLORINGS, heldMoment, invalidate, isDark, kept, LIST, momentText, printing, select, session, state,
-    toggleFocus, view,
+    change, COLORINGS, FOCUS_KINDS, heldMoment, invalidate, isDark, kept, LIST, momentText, printing, select,
+    session, state, toggleFocus, view,
 } from "./state.js";
 import {
     addFact, copyText, element, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, press,
@@ -22,6 +22,7 @@ import {
 export const panel = {
     listTitle: element("list-title", HTMLHeadingElement),
     listTotal: element("list-total", HTMLParagraphElement),
+    /** @type {HTMLElement} */
     listWhat: element("list-what", HTMLSpanElement),
     scroll: element("list-scroll", HTMLDivElement),
     body: element("list", HTMLDivElement),
@@ -48,7 +49,7 @@ const GROUP_HEADS = { site: "Call site", stack: "Stack", file: "File", category:
 
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
-/** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
+/** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
 /** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus}} ListEntry */
 /** @typedef {{groups: Held, live: number, title: string, text: string}} ListSummary */
 /** @typedef {ListSummary & {largest: number, entry: (index: number) => ListEntry}} ListContent */
@@ -76,8 +77,10 @@ function makeRow() {
     const bar = make("i", "bar");
     what.append(swatch, text, bar);
     const [bytes, share, count] = ["bytes", "share", "count"].map((name) => makeListCell("gridcell", `number ${name}`));
+    const spark = make("i", "spark");
+    what.insertBefore(spark, bar);
     row.append(what, bytes, share, count);
-    return { element: row, what, swatch, text, bar, bytes, share, count };
+    return { element: row, what, swatch, text, bar, spark, bytes, share, count };
 }
 
 /** A stack in a line: its call site and the next user frame that called it. @param {number} stack @param {number} site */
@@ -85,6 +88,44 @@ function stackText(stack, site) {
     const frames = session.stackFrames(stack);
     const caller = frames.slice(frames.indexOf(site) + 1).find((id) => id !== site && view.c.frame_kind(id) === FRAME_USER);
     return caller === undefined ? session.siteText(site) : `${session.siteText(site)} \u2039 ${session.siteText(caller)}`;
+}
+
+/** More stacks than these are not told apart: reading all their frames would take too long. */
+const TOLD_MOST = 20000;
+
+/** What tells stacks with one label apart, by stack. @type {{of: unknown, words: Map<number, string>}} */
+const told = { of: null, words: new Map() };
+
+/** Words behind the labels of stacks that would look the same: the innermost frame that not all of them have, else a number. */
+function tellStacks() {
+    if (told.of === view.held) return;
+    told.of = view.held;
+    told.words.clear();
+    if (view.held.count > TOLD_MOST) return;
+    /** @type {Map<string, number[]>} */
+    const same = new Map();
+    for (let i = 0; i < view.held.count; i++) {
+        const { site, stack } = view.group(i);
+        const label = stackText(stack, site);
+        same.set(label, [...(same.get(label) ?? []), stack]);
+    }
+    for (const stacks of same.values()) if (stacks.length > 1) tellApart(stacks);
+}
+
+/** @param {number[]} stacks */
+function tellApart(stacks) {
+    /** @type {Map<string, number>} */
+    const holders = new Map();
+    const texts = stacks.map((stack) => [...new Set(session.stackFrames(stack).map((id) => session.siteText(id)))]);
+    for (const frames of texts) for (const text of frames) holders.set(text, (holders.get(text) ?? 0) + 1);
+    /** @type {Map<string, number>} */
+    const used = new Map();
+    stacks.forEach((stack, i) => {
+        const own = texts[i].filter((text) => (holders.get(text) ?? 0) < stacks.length).sort((a, b) => (holders.get(a) ?? 0) - (holders.get(b) ?? 0))[0] ?? "";
+        const nth = (used.get(own) ?? 0) + 1;
+        used.set(own, nth);
+        told.words.set(stack, `${own && ` \u2026 ${own}`}${nth > 1 || !own ? ` (${nth})` : ""}`);
+    });
 }
 
 /** Colour that a call site has in the picture, "" where its allocations can have several. @param {number} site */
@@ -100,7 +141,7 @@ function rowColor(site) {
 function siteEntry(index) {
     const { bytes, count, site, stack, part } = view.group(index);
     const bySite = state.groupBy === "site";
-    const name = (bySite ? session.siteText(site) : stackText(stack, site)) + PARTS[part];
+    const name = (bySite ? session.siteText(site) : stackText(stack, site) + (told.words.get(stack) ?? "")) + PARTS[part];
     const frame = session.frame(site);
     const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
     return { bytes, count, name, title, color: rowColor(site), focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack } };
@@ -130,6 +171,8 @@ function fillRow(row, index) {
     row.swatch.style.background = color;
     row.bar.style.background = color;
     row.bar.style.setProperty("--part", String(bytes / largest));
+    row.spark.style.background = color;
+    drawSpark(row.spark, focus);
     setText(row.bytes, formatBytes(bytes));
     row.bytes.title = formatExactBytes(bytes);
     setText(row.share, formatShare(bytes, live));
@@ -192,13 +235,96 @@ function makeContent(moment) {
 /** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */
 function listContent(moment) {
     const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
-    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version]);
+    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version, state.sortBy]);
     const bySums = state.groupBy !== "site" && state.groupBy !== "stack";
     if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
     const content = makeContent(moment);
+    if (state.groupBy === "stack") tellStacks();
     const entry = bySums ? sumEntry : siteEntry;
-    return { ...content, entry, largest: Math.max(1, content.groups.count ? entry(0).bytes : 0) };
+    const order = sortedRows(content.groups.count, entry);
+    return { ...content, entry: order ? (index) => entry(order[index]) : entry, largest: Math.max(1, content.groups.count ? entry(0).bytes : 0) };
+}
+
+/** More rows than these stay in the order of their bytes. */
+const SORTED_MOST = 100000;
+
+/** Rows in the order that was asked for; null: as the module has them, by falling bytes. @param {number} count @param {(index: number) => ListEntry} entry */
+function sortedRows(count, entry) {
+    if (state.sortBy === "bytes" || count > SORTED_MOST) return null;
+    const order = Array.from({ length: count }, (_, i) => i);
+    const by = state.sortBy.replace("-", "");
+    if (by === "name") {
+        const names = order.map((i) => entry(i).name);
+        order.sort((a, b) => (names[a] < names[b] ? -1 : names[a] > names[b] ? 1 : a - b));
+    } else if (by === "count") {
+        const counts = order.map((i) => entry(i).count);
+        order.sort((a, b) => counts[b] - counts[a] || a - b);
+    }
+    return state.sortBy.startsWith("-") ? order.reverse() : order;
+}
+
+/** What a click on each head of the list sorts by. */
+const SORTS = ["name", "bytes", "bytes", "count"];
+
+/** A click on a head sorts by it, another one the other way round. */
+function startSorting() {
+    panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
+        const button = make("button", "sort", cell.textContent ?? "");
+        button.type = "button";
+        cell.replaceChildren(button);
+        button.addEventListener("click", () => {
+            change({ sortBy: state.sortBy === SORTS[i] ? `-${SORTS[i]}` : SORTS[i] });
+            panel.list?.restart();
+        });
+    });
+    panel.listWhat = /** @type {HTMLElement} */ (panel.listWhat.firstElementChild);
+}
+
+function drawSorting() {
+    panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
+        const by = state.sortBy.replace("-", "");
+        if (SORTS[i] !== by || i === 2) cell.removeAttribute("aria-sort");
+        else cell.setAttribute("aria-sort", (by === "name") === state.sortBy.startsWith("-") ? "descending" : "ascending");
+    });
+}
+
+/* ---- what each row held over the run ---- */
+
+const SPARK_WIDTH = 56;
+
+/** Curves by what they are of, and rows that wait for theirs. */
+const sparks = { known: /** @type {Map<string, Float64Array>} */ (new Map()), waiting: /** @type {Map<string, Focus>} */ (new Map()), timer: 0 };
+
+/** One curve at a time, so that nothing waits for many. */
+function nextSpark() {
+    sparks.timer = 0;
+    const [first] = sparks.waiting;
+    if (!first) return invalidate(LIST);
+    const [name, { by, id }] = first;
+    sparks.waiting.delete(name);
+    const place = view.c.spark(FOCUS_KINDS.indexOf(by), id, SPARK_WIDTH) >>> 0;
+    if (name === sparkName({ by, id })) sparks.known.set(name, place ? floats(view.module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH));
+    sparks.timer = setTimeout(nextSpark);
+}
+
+/** @param {Focus} focus */
+function sparkName({ by, id }) {
+    return `${state.device} ${kept.version} ${by} ${id}`;
+}
+
+/** @param {HTMLElement} bar @param {Focus} focus */
+function drawSpark(bar, focus) {
+    const curve = sparks.known.get(sparkName(focus));
+    if (!curve) {
+        if (sparks.waiting.size < 200) sparks.waiting.set(sparkName(focus), focus);
+        sparks.timer ||= setTimeout(nextSpark, 100);
+        bar.style.clipPath = "inset(100%)";
+        return;
+    }
+    const most = Math.max(1, ...curve);
+    const points = Array.from(curve, (bytes, x) => `${((x * 100) / SPARK_WIDTH).toFixed(1)}% ${(100 - (bytes / most) * 100).toFixed(0)}%,${(((x + 1) * 100) / SPARK_WIDTH).toFixed(1)}% ${(100 - (bytes / most) * 100).toFixed(0)}%`);
+    bar.style.clipPath = `polygon(0 100%,${points.join(",")},100% 100%)`;
 }
 
 function drawRangeTabs() {
@@ -211,6 +337,7 @@ export function drawList() {
     panel.content = listContent(moment);
     const { groups, title, text, entry } = panel.content;
     drawRangeTabs();
+    drawSorting();
     setText(panel.listTitle, title);
     setText(panel.listWhat, listsCategories() ? "Category" : GROUP_HEADS[state.groupBy]);
     // A line may end with the dot, and not begin with it.
@@ -309,13 +436,34 @@ function stackOfSite(site) {
     return Math.max(0, view.sitesOfStacks().indexOf(site));
 }
 
+/** "3 of 16", with the ones before and after it of the same call site. @param {number} life */
+function siblingsLine(life) {
+    const { nth, count, previous, next } = view.c.siblings(life);
+    const line = make("p", "siblings");
+    const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
+        const button = make("button", "quiet", sign);
+        button.type = "button";
+        button.disabled = to < 0;
+        button.title = name;
+        button.setAttribute("aria-label", name);
+        button.addEventListener("click", () => {
+            select(to);
+            change({ moment: Math.max(-1, view.c.allocation(to).birth) });
+        });
+        return button;
+    };
+    line.append(step("\u2039", "The one before of this call site", previous), `${formatCount(nth)} of ${formatCount(count)}`, step("\u203a", "The next one of this call site", next));
+    return line;
+}
+
 /** @param {number} life */
 function drawLife(life) {
     const allocation = view.c.allocation(life);
     setText(panel.detailTitle, `Pinned ${formatBytes(allocation.bytes)}`);
     panel.siteLine = make("p", "site-line");
+    const siblings = siblingsLine(life);
     const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
-    panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, lifeFacts(allocation), ...notes, makeStack(allocation.stack), ...forwardFrames(allocation));
+    panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, siblings, lifeFacts(allocation), ...notes, makeStack(allocation.stack), ...forwardFrames(allocation));
 }
 
 /** @param {Focus} focus */
@@ -356,6 +504,7 @@ async function copyPinned() {
 }
 
 export function startPanel() {
+    startSorting();
     panel.list = new VirtualList(panel.scroll, panel.body, {
         make: makeRow,
         fill: fillRow,

@@ -79,6 +79,12 @@ export const state = {
     tab: "who",
     /** @type {"callees" | "callers"} */
     treeDirection: "callees",
+    /** Levels of the icicle. */
+    treeDepth: 9,
+    /** The tree is coloured by what has changed since mark A. */
+    treeChange: false,
+    /** What the list is sorted by, with "-" the other way round. */
+    sortBy: "bytes",
     /** Ends of a comparison, as compare_view.js spells them; "": its own choice. */
     compareA: "",
     compareB: "",
@@ -118,8 +124,11 @@ const SHOWN_BY = {
     rangeOf: LIST,
     filter: HEADER,
     filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP | MAP,
-    tab: LIST | OVERLAY | TIMELINE,
+    tab: LIST | OVERLAY,
     treeDirection: LIST,
+    treeDepth: LIST,
+    treeChange: LIST,
+    sortBy: LIST,
     compareA: LIST | OVERLAY | TIMELINE,
     compareB: LIST | OVERLAY | TIMELINE,
     marks: LIST | OVERLAY,

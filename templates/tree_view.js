@@ -1,25 +1,34 @@
 // Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows open.
+import { setFilter } from "./filter.js";
 import { VirtualList } from "./list.js";
 import { askTree } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
-import { formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
+import { baseName, cssColor, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
 
 /** Narrower boxes of the icicle are left out, and deeper ones. */
 const BOX_LEAST = 1 / 300;
 
-const DEPTH_MOST = 9;
+const DEPTH_MOST = 30;
+
+/** More nodes than these are not searched through. */
+const SEARCHED_MOST = 200000;
 
 /** What holds less than this share of its parent's bytes is one row, until somebody opens it. */
 const SMALL_SHARE = 0.01;
 
-/** @typedef {{node: number, level: number, small: number[]}} TreeRow a node, or the small children of one */
-/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} TreeLine */
+/** @typedef {{node: number, level: number, small: number[], itself?: boolean}} TreeRow a node, the small children of one, or what one holds itself */
+/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine */
 
 /** Black or white, whichever can be read on a colour. @param {number} rgb */
 function textOn(rgb) {
     const linear = (/** @type {number} */ value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
     const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
     return light > 0.179 ? "#000" : "#fff";
+}
+
+/** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes */
+function formatChange(bytes) {
+    return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(bytes))}`;
 }
 
 /** @returns {TreeLine} */
@@ -34,9 +43,22 @@ function makeLine() {
     what.setAttribute("role", "rowheader");
     const [fold, swatch, text, bar] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text"), make("i", "bar")];
     what.append(fold, swatch, text, bar);
-    const [bytes, share, count] = [cell("bytes"), cell("share"), cell("count")];
-    row.append(what, bytes, share, count);
-    return { element: row, what, fold, swatch, text, bar, bytes, share, count };
+    const [bytes, share, count, change] = [cell("bytes"), cell("share"), cell("count"), cell("delta")];
+    row.append(what, bytes, share, count, change);
+    return { element: row, what, fold, swatch, text, bar, bytes, share, count, change };
+}
+
+/** A colour from less (teal) by what is the same (grey) to more (orange). @param {number} bytes @param {number} before */
+function changeColor(bytes, before) {
+    const share = Math.max(-1, Math.min(1, (bytes - before) / Math.max(1, bytes, before)));
+    const [to, grey] = [share > 0 ? [224, 122, 41] : [11, 132, 127], isDark() ? [70, 78, 90] : [222, 225, 232]];
+    return grey.reduce((color, part, i) => color * 256 + Math.round(part + (to[i] - part) * Math.sqrt(Math.abs(share))), 0);
+}
+
+/** The word of a filter that leaves what goes through a frame. @param {number} frame */
+function frameWord(frame) {
+    const { file, line, name } = session.frame(frame);
+    return `"${[line ? `${baseName(file)}:${line}` : baseName(file), name].filter(Boolean).join(" ").replaceAll('"', "")}"`;
 }
 
 /** @param {HTMLElement} box */
@@ -54,7 +76,33 @@ export function createTree(box) {
         return { button, direction };
     });
     const head = make("div", "panel-head");
-    head.append(title, directions, total);
+    const changes = make("button", "quiet", "Since A");
+    changes.type = "button";
+    changes.title = "Colour by what has changed since mark A";
+    changes.addEventListener("click", () => change({ treeChange: !state.treeChange }));
+    head.append(title, directions, changes, total);
+    const tools = make("div", "tree-tools");
+    const words = make("input");
+    words.type = "search";
+    words.placeholder = "Search in the tree";
+    words.setAttribute("aria-label", "Search in the tree");
+    words.addEventListener("input", () => {
+        asked = "";
+        invalidate(LIST);
+    });
+    const depth = make("input");
+    depth.type = "range";
+    depth.min = "1";
+    depth.setAttribute("aria-label", "Levels of the icicle");
+    depth.addEventListener("input", () => change({ treeDepth: Number(depth.value) }));
+    const levels = make("span", "tree-levels");
+    const only = make("button", "quiet", "Only these");
+    only.type = "button";
+    only.title = "Take out what does not go through this frame";
+    only.addEventListener("click", () => {
+        if (state.focus?.by === "frame") setFilter({ words: `${state.filter.words} ${frameWord(state.focus.id)}`.trim() });
+    });
+    tools.append(words, depth, levels, only);
     const icicle = make("div", "icicle");
     const scroll = make("div", "scroll list colored");
     scroll.tabIndex = 0;
@@ -64,7 +112,7 @@ export function createTree(box) {
     headRow.setAttribute("role", "rowgroup");
     const names = make("div", "row");
     names.setAttribute("role", "row");
-    for (const [name, kind] of [["Called", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"]]) {
+    for (const [name, kind] of [["Called", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"], ["\u2212 A", "number delta"]]) {
         const cell = make("span", kind, name);
         cell.setAttribute("role", "columnheader");
         names.append(cell);
@@ -74,7 +122,7 @@ export function createTree(box) {
     body.id = "tree-rows";
     body.setAttribute("role", "rowgroup");
     scroll.append(headRow, body);
-    box.replaceChildren(head, icicle, scroll);
+    box.replaceChildren(head, tools, icicle, scroll);
 
     let asked = "";
     /** @type {record_node[]} */
@@ -85,6 +133,12 @@ export function createTree(box) {
     let opened = new Set();
     /** @type {TreeRow[]} */
     let rows = [];
+    /** Nodes that the words of the search are in, or below which they are; null: there are none. @type {Uint8Array | null} */
+    let met = null;
+    /** Levels that there are. */
+    let deepest = 1;
+    /** It is held against mark A. */
+    let against = false;
 
     const list = new VirtualList(scroll, body, {
         make: makeLine,
@@ -102,30 +156,49 @@ export function createTree(box) {
         /** @type {number[]} */
         const small = [];
         for (let i = first_child; i < first_child + children; i++) {
-            if (node(i).bytes < bytes * SMALL_SHARE && children > 3 && !opened.has(parent)) small.push(i);
+            if (met && !met[i]) continue;
+            if (!met && node(i).bytes < bytes * SMALL_SHARE && children > 3 && !opened.has(parent)) small.push(i);
             else addNode(i, level);
         }
         if (small.length) rows.push({ node: parent, level, small });
+        const { self_bytes } = node(parent);
+        if (!met && parent && self_bytes > 0 && children > 0) rows.push({ node: parent, level, small: [], itself: true });
     };
     /** @param {number} index @param {number} level */
     const addNode = (index, level) => {
         rows.push({ node: index, level, small: [] });
-        if (open.has(index)) addChildren(index, level + 1);
+        if (met || open.has(index)) addChildren(index, level + 1);
+    };
+    /** Marks what the words are in, and all above. @param {number} count */
+    const search = (count) => {
+        const wanted = words.value.trim().toLowerCase();
+        met = wanted && count <= SEARCHED_MOST ? new Uint8Array(count) : null;
+        if (!met) return;
+        for (let i = count; i-- > 1;) {
+            if (session.siteText(node(i).frame).toLowerCase().includes(wanted)) met[i] = 1;
+            if (met[i]) met[node(i).parent] = 1;
+        }
     };
     const renew = () => {
         rows = [];
         addChildren(0, 0);
     };
 
+    /** File of a node's frame. @param {number} index */
+    const baseOf = (index) => session.siteText(node(index).frame).replace(/:.*/s, "");
+
     /** @param {TreeLine} line @param {TreeRow} row */
     const fillLine = (line, row) => {
-        const { frame, children } = node(row.node);
+        const { frame, children, self_bytes, self_count } = node(row.node);
         const many = row.small.length > 0;
-        const sum = many ? row.small.reduce((all, i) => ({ bytes: all.bytes + node(i).bytes, count: all.count + node(i).count }), { bytes: 0, count: 0 }) : node(row.node);
+        const add = (/** @type {{bytes: number, count: number, before_bytes: number}} */ all, /** @type {number} */ i) => ({ bytes: all.bytes + node(i).bytes, count: all.count + node(i).count, before_bytes: all.before_bytes + node(i).before_bytes });
+        const itself = row.itself ?? false;
+        const sum = many ? row.small.reduce(add, { bytes: 0, count: 0, before_bytes: 0 }) : itself ? { bytes: self_bytes, count: self_count, before_bytes: 0 } : node(row.node);
         const whole = node(0).bytes;
         line.what.style.paddingLeft = `${row.level * 14}px`;
-        setText(line.fold, many ? "\u25b8" : children === 0 ? "" : open.has(row.node) ? "\u25be" : "\u25b8");
-        setText(line.text, many ? `${formatPlural(row.small.length, "row")} below 1 %` : session.siteText(frame));
+        setText(line.fold, many ? "\u25b8" : children === 0 || itself ? "" : open.has(row.node) ? "\u25be" : "\u25b8");
+        const below = row.small.every((i) => baseOf(i) === baseOf(row.small[0])) ? baseOf(row.small[0] ?? 0) : "";
+        setText(line.text, itself ? "itself" : many ? `${formatPlural(row.small.length, "row")} below 1 %${below && ` in ${below}`}` : session.siteText(frame));
         line.what.title = line.text.textContent ?? "";
         line.swatch.hidden = many;
         line.swatch.style.background = session.siteColor(frame, isDark());
@@ -135,7 +208,11 @@ export function createTree(box) {
         line.bytes.title = formatExactBytes(sum.bytes);
         setText(line.share, formatShare(sum.bytes, whole));
         setText(line.count, formatCount(sum.count));
-        const focused = !many && state.focus?.by === "frame" && state.focus.id === frame;
+        const since = sum.bytes - sum.before_bytes;
+        setText(line.change, against && !itself ? formatChange(since) : "");
+        line.change.classList.toggle("more", since > 0);
+        line.change.classList.toggle("less", since < 0);
+        const focused = !many && !itself && state.focus?.by === "frame" && state.focus.id === frame;
         line.element.classList.toggle("focused", focused);
         line.element.setAttribute("aria-selected", String(focused));
         line.element.setAttribute("aria-expanded", String(open.has(row.node)));
@@ -143,6 +220,7 @@ export function createTree(box) {
 
     /** Opens or closes a row; what goes through its frame is highlighted. @param {TreeRow} row */
     const choose = (row) => {
+        if (row.itself) return;
         if (row.small.length) opened.add(row.node);
         else {
             if (open.has(row.node)) open.delete(row.node);
@@ -156,13 +234,16 @@ export function createTree(box) {
     const drawIcicle = () => {
         icicle.replaceChildren();
         const whole = node(0).bytes;
-        let depth = 0;
+        let height = 0;
+        deepest = 1;
         /** @param {number} index @param {number} from @param {number} level */
         const add = (index, from, level) => {
             const { first_child, children, frame, bytes } = node(index);
             const width = bytes / whole;
             if (width < BOX_LEAST || level > DEPTH_MOST) return;
-            depth = Math.max(depth, level);
+            deepest = Math.max(deepest, level);
+            if (level > state.treeDepth) return;
+            height = Math.max(height, level);
             const text = index === 0 ? "everything" : session.siteText(frame);
             const part = make("button", "icicle-box", width > 0.08 ? text : "");
             part.type = "button";
@@ -172,8 +253,10 @@ export function createTree(box) {
             part.style.width = `${width * 100}%`;
             part.style.top = `${level * 22}px`;
             if (index) {
-                part.style.background = session.siteColor(frame, isDark());
-                part.style.color = textOn(view.session.c.site_color(frame, isDark() ? 1 : 0));
+                const color = against && state.treeChange ? changeColor(bytes, node(index).before_bytes) : view.session.c.site_color(frame, isDark() ? 1 : 0) & 0xffffff;
+                part.style.background = cssColor(color);
+                part.style.color = textOn(color);
+                part.classList.toggle("faded", met !== null && !met[index]);
             }
             part.classList.toggle("icicle-root", index === 0);
             part.addEventListener("click", () => change({ focus: index === 0 ? null : { by: "frame", id: frame }, selected: null }));
@@ -185,7 +268,10 @@ export function createTree(box) {
             }
         };
         if (whole > 0) add(0, 0, 0);
-        icicle.style.height = whole > 0 ? `${(depth + 1) * 22}px` : "0";
+        depth.max = String(deepest);
+        depth.value = String(Math.min(state.treeDepth, deepest));
+        setText(levels, `${Math.min(state.treeDepth, deepest)} of ${formatPlural(deepest, "level")}`);
+        icicle.style.height = whole > 0 ? `${(height + 1) * 22}px` : "0";
     };
 
     /** The moment or the range that the tree is of. @returns {import("./questions.js").About} */
@@ -197,11 +283,13 @@ export function createTree(box) {
 
     const draw = () => {
         const question = about();
-        const now = JSON.stringify([state.device, question, state.treeDirection, kept.version, isDark()]);
+        const before = state.marks[0]?.event ?? null;
+        against = before !== null && "at" in question;
+        const now = JSON.stringify([state.device, question, state.treeDirection, kept.version, isDark(), before, state.treeDepth, state.treeChange]);
         if (asked !== now) {
             asked = now;
             nodes = [];
-            askTree(view, question, state.treeDirection);
+            search(askTree(view, question, state.treeDirection, against ? before : null));
             open = new Set();
             opened = new Set();
             // The way down to where the memory divides is open.
@@ -217,6 +305,11 @@ export function createTree(box) {
         const { bytes, count } = node(0);
         setText(title, "at" in question ? (question.at === view.facts.peak_event ? "At the peak" : "At the marked moment") : "In the selection");
         setText(total, `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}${"at" in question && view.facts.events ? ` \u00b7 ${momentText(Number(question.at))}` : ""}`);
+        if (against) total.textContent += ` \u00b7 ${formatChange(bytes - node(0).before_bytes)} since A`;
+        changes.hidden = !against;
+        changes.setAttribute("aria-pressed", String(state.treeChange));
+        scroll.classList.toggle("against", against);
+        only.hidden = state.focus?.by !== "frame";
         for (const { button, direction } of buttons) button.setAttribute("aria-pressed", String(state.treeDirection === direction));
         scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
         list.draw(rows.length);

@@ -226,38 +226,50 @@ void view_light_off(struct page_view *view) {
 
 /* ---- a group over the run ---- */
 
-/* Bytes of the marked allocations after the last moment of each column: what begins and ends in it, summed up. */
-static void spark_sum(const struct page_view *view, const uint64_t *bits, double *spark, uint32_t width) {
+/* More moments than these are taken together, to bound the memory. */
+enum { SPARK_WIDTH_MAX = 4096, SPARK_MOMENTS_MAX = 1 << 22 };
+
+/* What begins and ends at each of `n` steps of the run, summed up; the most of each column. */
+static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64_t *change, uint32_t n,
+                      double *spark, uint32_t width) {
     const struct lives *lives = view_lives(view);
-    uint64_t n = view_timeline(view)->n_moments;
-    for (uint32_t x = 0; x < width; x++)
-        spark[x] = 0;
+    uint64_t n_moments = view_timeline(view)->n_moments, live = 0;
+    bytes_zero(change, (size_t)n * sizeof *change);
     for (uint32_t i = 0; i < lives->count; i++) {
         if ((bits[i / 64] >> i % 64 & 1) == 0 || !life_is_kept(view, i))
             continue;
-        uint64_t birth = lives->birth[i], death = lives->death[i];
-        spark[birth * width / n] += (double)lives->size[i];
-        if (death < n)
-            spark[death * width / n] -= (double)lives->size[i];
+        change[lives->birth[i] * (uint64_t)n / n_moments] += lives->size[i];
+        if (lives->death[i] < n_moments)
+            change[lives->death[i] * (uint64_t)n / n_moments] -= lives->size[i];
     }
-    for (uint32_t x = 1; x < width; x++)
-        spark[x] += spark[x - 1];
+    for (uint32_t x = 0; x < width; x++)
+        spark[x] = 0;
+    /* Where there are more columns than steps, a step fills several. */
+    for (uint32_t step = 0; step < n; step++) {
+        live += change[step];
+        uint32_t from = (uint32_t)((uint64_t)step * width / n),
+                 end = (uint32_t)(((uint64_t)step + 1) * width / n);
+        for (uint32_t x = from; x < (end > from ? end : from + 1) && x < width; x++)
+            spark[x] = spark[x] > (double)live ? spark[x] : (double)live;
+    }
 }
 
 place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
-    enum { WIDTH_MAX = 4096 };
-    uint32_t n_words = view_lives(view)->count / 64 + 1;
+    uint32_t n_words = view_lives(view)->count / 64 + 1, n_moments = view_timeline(view)->n_moments,
+             n = n_moments < SPARK_MOMENTS_MAX ? n_moments : SPARK_MOMENTS_MAX;
     struct arena scratch;
-    if (!key_is_there(view, by, key) || width == 0 || width > WIDTH_MAX ||
+    if (!key_is_there(view, by, key) || width == 0 || width > SPARK_WIDTH_MAX ||
         !ARENA_GROW(&view->arena, view->spark, view->spark_capacity, width))
         return 0;
     arena_init(&scratch, view->arena.host, SIZE_MAX);
-    uint64_t *bits = arena_column(&scratch, n_words, sizeof *bits);
-    if (bits != NULL)
-        bytes_zero(bits, (size_t)n_words * sizeof *bits);
-    bool done = bits != NULL && bits_of(view, by, key, bits, &scratch);
+    uint64_t *bits = arena_column(&scratch, n_words, sizeof *bits),
+             *change = arena_column(&scratch, n, sizeof *change);
+    bool done = bits != NULL && change != NULL;
     if (done)
-        spark_sum(view, bits, view->spark, width);
+        bytes_zero(bits, (size_t)n_words * sizeof *bits);
+    done = done && bits_of(view, by, key, bits, &scratch);
+    if (done)
+        spark_sum(view, bits, change, n, view->spark, width);
     arena_release(&scratch);
     return done ? (place)view->spark : 0;
 }
