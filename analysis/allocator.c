@@ -688,6 +688,16 @@ void allocator_free(struct allocator *a, uint32_t block) {
     list_put(a, block);
 }
 
+uint64_t allocator_largest_hole(const struct allocator *a) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < a->n_lists; i++) {
+        const struct ordered *holes = &a->list[i].free;
+        uint64_t largest = holes->n_leaves == 0 ? 0 : holes->most[holes->n_leaves - 1].first;
+        most = largest > most ? largest : most;
+    }
+    return most;
+}
+
 bool allocator_give_back(struct allocator *a, uint64_t address, uint64_t nbytes) {
     for (uint32_t list = 0; list < a->n_lists; list++) {
         uint32_t count = free_blocks(a, list);

@@ -138,6 +138,9 @@ bool allocator_segment(struct allocator *allocator, uint64_t address, uint16_t p
 uint32_t allocator_block_add(struct allocator *allocator, uint64_t nbytes, enum allocator_use use,
                              bool mapped);
 
+/* The largest free block of all lists. O(lists). */
+uint64_t allocator_largest_hole(const struct allocator *allocator);
+
 /* Do the blocks tile their segments, no free neighbours, sums as they should be? For tests. O(blocks). */
 bool allocator_is_sound(const struct allocator *allocator);
 

@@ -123,6 +123,7 @@ struct replayer {
     const struct device_trace *device;
     const struct program *program;
     struct arena *arena;
+    struct arena *holes; /* of the curve of the largest hole; NULL: not asked for */
     struct allocator allocator;
     struct segments segments;
     uint32_t *block_of; /* per life; 0: none */
@@ -518,9 +519,45 @@ static bool is_release(const struct segment_event *event) {
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
 
+/* The moment behind an operation; UINT32_MAX: it changes no hole. */
+static uint32_t moment_behind(const struct replayer *replayer, uint32_t op) {
+    uint32_t index = program_index(op);
+    switch (program_kind(op)) {
+    case PROGRAM_ALLOCATE: return replayer->device->lives.birth[index];
+    case PROGRAM_FREE: return replayer->device->lives.death[index];
+    case PROGRAM_SEGMENT: return replayer->device->segment_events[index].event + 1;
+    case PROGRAM_WAIT:
+    case PROGRAM_OOM: break;
+    }
+    return UINT32_MAX;
+}
+
+/* What came from the driver is a hole until the request that it is for takes its part; the model takes both at once. */
+static uint64_t pending_hole(const struct replayer *replayer) {
+    return replayer->n_pending == 0
+               ? 0
+               : replayer->device->segment_events[replayer->pending + replayer->n_pending - 1].size;
+}
+
+static void hole_note(struct replayer *replayer, uint32_t moment) {
+    struct replay *replay = replayer->replay;
+    uint64_t largest = allocator_largest_hole(&replayer->allocator), pending = pending_hole(replayer);
+    struct replay_hole now = {moment, largest > pending ? largest : pending};
+    struct replay_hole *last = replay->n_holes == 0 ? NULL : &replay->hole[replay->n_holes - 1];
+    if (moment == UINT32_MAX || replayer->allocator.n_lists > REPLAY_LISTS ||
+        (last != NULL && last->bytes == now.bytes))
+        return;
+    if (last != NULL && last->moment == moment)
+        *last = now;
+    else if (ARENA_GROW(replayer->holes, replay->hole, replay->hole_capacity, (uint64_t)replay->n_holes + 1))
+        replay->hole[replay->n_holes++] = now;
+}
+
 static void steps_run(struct replayer *replayer) {
     const struct program *program = replayer->program;
     uint32_t group = 0;
+    if (replayer->holes != NULL)
+        hole_note(replayer, 0);
     for (uint32_t i = 0; i < program->n_ops && !replayer->allocator.no_memory; i++) {
         uint32_t index = program_index(program->op[i]);
         switch (program_kind(program->op[i])) {
@@ -534,6 +571,8 @@ static void steps_run(struct replayer *replayer) {
             else if (group < program->releases.count && program->releases.group[group].first == index)
                 group_release(replayer, &program->releases.group[group++], i);
         }
+        if (replayer->holes != NULL)
+            hole_note(replayer, moment_behind(replayer, program->op[i]));
         if (replayer->allocator.steps > replayer->most_steps) {
             replayer->trouble = "the search for memory takes too long in this recording";
             return;
@@ -683,11 +722,12 @@ static bool run(struct replayer *replayer) {
     return true;
 }
 
-bool replay_run(struct replay *replay, const struct trace *trace, const struct device_trace *device,
-                const struct program *program, struct arena *arena) {
+static bool replay_with(struct replay *replay, const struct trace *trace, const struct device_trace *device,
+                        const struct program *program, struct arena *arena, bool holes) {
     struct arena scratch;
     struct program own;
-    struct replayer replayer = {.replay = replay, .trace = trace, .device = device, .arena = &scratch};
+    struct replayer replayer = {
+        .replay = replay, .trace = trace, .device = device, .arena = &scratch, .holes = holes ? arena : NULL};
     *replay = (struct replay){.grade = REPLAY_REFUSED, .reason = refusal(trace, device)};
     replay->settings = replay_settings(trace, device, &replay->settings_known);
     replay->allocations = device->lives.count - device->lives.preexisting;
@@ -702,6 +742,18 @@ bool replay_run(struct replay *replay, const struct trace *trace, const struct d
         if (done)
             bytes_copy(replay->extra, replayer.extra, device->lives.count * sizeof *replay->extra);
     }
+    if (replay->grade != REPLAY_EXACT)
+        replay->n_holes = 0;
     arena_release(&scratch);
     return done;
+}
+
+bool replay_run(struct replay *replay, const struct trace *trace, const struct device_trace *device,
+                const struct program *program, struct arena *arena) {
+    return replay_with(replay, trace, device, program, arena, false);
+}
+
+bool replay_run_holes(struct replay *replay, const struct trace *trace, const struct device_trace *device,
+                      struct arena *arena) {
+    return replay_with(replay, trace, device, NULL, arena, true);
 }

@@ -22,6 +22,12 @@ const char *replay_grade_text(enum replay_grade grade);
 /* Recordings of more events are replayed on demand only. */
 enum { REPLAY_EVENTS_AT_ONCE = 2000000 };
 
+/* From a moment on the largest hole has so many bytes. */
+struct replay_hole {
+    uint32_t moment;
+    uint64_t bytes;
+};
+
 struct replay {
     enum replay_grade grade;
     const char *reason; /* a sentence without its full stop; NULL where the grade is exact */
@@ -35,6 +41,8 @@ struct replay {
     uint32_t *
         extra; /* per life: what its block has beyond its request rounded up to 512 bytes; a column of the arena.
                         NULL unless the grade is exact */
+    struct replay_hole *hole; /* [n_holes] by moment, where asked for and exact; a column of the arena */
+    uint32_t n_holes, hole_capacity;
     uint32_t
         guessed_until; /* before this moment blocks are alive whose rests are not known: older than the recording,
                                and no decision showed them */
@@ -46,6 +54,11 @@ struct replay {
  */
 bool replay_run(struct replay *replay, const struct trace *trace, const struct device_trace *device,
                 const struct program *program, struct arena *arena);
+
+/* The same, and follows the largest hole over the run, for devices of REPLAY_LISTS pools and streams at most. */
+enum { REPLAY_LISTS = 64 };
+bool replay_run_holes(struct replay *replay, const struct trace *trace, const struct device_trace *device,
+                      struct arena *arena);
 
 /* Settings of a recording: what it says, and what its segments and blocks show of the rest. */
 struct allocator_settings replay_settings(const struct trace *trace, const struct device_trace *device,

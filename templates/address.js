@@ -131,7 +131,7 @@ function focusOfText(text) {
     return by && number !== null ? { by, id: number } : null;
 }
 
-const TABS = ["why", "who", "tree", "compare"];
+const TABS = ["why", "who", "tree", "compare", "allocator"];
 
 /** An end of a comparison, see compare_view.js. */
 const END = /^(start|peak|end|e-?\d{1,10}|s\d{1,6}|r\d{1,10}_\d{1,10})$/;

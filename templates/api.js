@@ -14,6 +14,7 @@ export const WHOLE_FILE = -2147483648;
 export const DRAW_DARK = 1;
 export const DRAW_FOUND = 2;
 export const DRAW_RESERVED = 4;
+export const DRAW_SEGMENTS = 8;
 export const BY_FRAME = 6;
 
 /** Fields of each record, in their order. */
@@ -96,6 +97,11 @@ pinned: [ "address_high", "address_low", "bytes", "free_bytes", "blocks", "alloc
 ],
 pool_use: [ "pool", "is_private", "segments", "allocations", "live_bytes",
 "reserved_bytes", "free_bytes", ],
+lanes: [ "place", "width", ],
+release_group: [ "event", "count", "bytes", "taken_bytes", "cause", "out_of_memory",
+"stack", ],
+band: [ "bytes", "birth", "death", "stack", "stream", "pool", "expandable",
+"address_high", "address_low", ],
 judged: [ "turns", "steps", "phases", "growth", "findings", ],
 step: [ "from", "to",
 "peak_event", "begin_bytes", "peak_bytes", "end_bytes", "name", ],
@@ -193,6 +199,10 @@ oom_state: "oom_state",
 blocks: "held",
 segment: "segment",
 block: "block",
+lanes: "lanes",
+releases: null,
+release_group: "release_group",
+band: "band",
 map_refusal: "text",
 replay: null,
 replayed: "replayed",

@@ -11,7 +11,7 @@ const CATEGORY_ORDER = [1, 3, 2, 4, 5, 6, 9, 10, 7, 0, 8];
 const CURSOR_SLOT = 3;
 
 export function showsAreas() {
-    return state.viewBy !== "age";
+    return state.viewBy !== "age" && state.viewBy !== "segments";
 }
 
 /** Keys in the order of the areas. @param {number} keys */

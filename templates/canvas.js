@@ -32,7 +32,7 @@ export const plot = {
     merged: 0,
     /** Labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
     labels: [],
-    /** What the last overlay found under the pointer. @type {{life: number | null, event: number} | null} */
+    /** What the last overlay found under the pointer. @type {{life: number | null, band: number | null, event: number} | null} */
     hover: null,
 };
 

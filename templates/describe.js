@@ -38,7 +38,7 @@ export function phaseIds() {
 
 /* ---- one allocation in words ---- */
 
-/** "1,234 events (12.3 ms)", with what is special about its ends. @param {record_allocation} allocation */
+/** "1,234 events (12.3 ms)", with what is special about its ends. @param {{birth: number, death: number}} allocation */
 export function lifetimeText({ birth, death }) {
     const { events, has_time } = view.facts;
     const time = has_time && birth >= 0 && death < events ? ` (${formatDuration(usOfEvent(death) - usOfEvent(birth))})` : "";

@@ -60,6 +60,7 @@ const keyActions = {
     2: () => openTab(1),
     3: () => openTab(2),
     4: () => openTab(3),
+    5: () => openTab(4),
     g: toggleMap,
     m: markMoment,
     "[": () => history.back(),

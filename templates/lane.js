@@ -4,6 +4,7 @@ import { cutText, GUTTER, plot, themeColor, xOfAxis } from "./canvas.js";
 import { phaseIds, phaseText } from "./describe.js";
 import { phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
+import { drawMemoryLane, memoryLaneHeight } from "./memory_lane.js";
 import { askParts } from "./questions.js";
 import { axisOfEvent, change, isDark, session, state, view, wholeRange } from "./state.js";
 import { element, formatBytes, formatCount, formatDuration, formatPlural, setText } from "./text.js";
@@ -21,8 +22,9 @@ const NO_PHASE = -1;
 
 export const lane = {
     fold: element("lane-fold", HTMLButtonElement),
-    /** CSS pixels between the timeline and its axis. */
+    /** CSS pixels between the timeline and its axis; of them, what lies above the phases. */
     height: 0,
+    inset: 0,
     /** Rows of the program's own phases, the first ones. */
     ownRows: 0,
     /** Bands of the last drawing. @type {PhaseMark[]} */
@@ -65,6 +67,11 @@ function partRows() {
 
 /** Height in CSS pixels; none without a timeline; where there is nothing but what is folded away, one row for its button. */
 export function laneHeight() {
+    lane.inset = memoryLaneHeight();
+    return lane.inset + phasesHeight();
+}
+
+function phasesHeight() {
     const folded = view.facts.internal_phases > 0;
     const own = view.facts.events < 2 || !hasPhases() ? 0 : Math.max(laneRows(), folded ? 1 : 0);
     const rows = own + partRows().length;
@@ -89,8 +96,10 @@ function partMarks({ from, to, shift }, row) {
 
 /** @param {CanvasRenderingContext2D} context @param {number} top y of the lane */
 export function drawLane(context, top) {
+    drawMemoryLane(context, top);
+    top += lane.inset;
     lane.marks = lane.ownRows === 0 ? [] : findPhaseMarks(plot.ratio);
-    const rows = lane.height === 0 ? [] : partRows();
+    const rows = lane.height === lane.inset ? [] : partRows();
     rows.forEach((row, i) => {
         const y = top + 3 + (lane.ownRows + i) * LANE_ROW;
         lane.marks.push(...partMarks(row, lane.ownRows + i));
@@ -118,7 +127,7 @@ export function drawLane(context, top) {
 /** The button that shows and hides internal phases. @param {number} top */
 function placeFold(top) {
     const internals = view.facts.internal_phases;
-    lane.fold.hidden = internals === 0 || lane.height === 0;
+    lane.fold.hidden = internals === 0 || lane.height === lane.inset;
     if (lane.fold.hidden) return;
     setText(lane.fold, `${state.internals ? "\u2212" : "+"}${formatCount(internals)}`);
     lane.fold.title = `${state.internals ? "Hide" : "Show"} ${formatPlural(internals, "internal phase")}, such as the compiler's timers`;
@@ -129,8 +138,8 @@ function placeFold(top) {
 
 /** The band under a point, the last drawn of several. @param {{x: number, y: number}} point @returns {PhaseMark | null} */
 export function phaseAt({ x, y }) {
-    const row = Math.floor((y - plot.height - 3) / LANE_ROW);
-    if (lane.height === 0 || y < plot.height || y >= plot.height + lane.height || x < 0 || x > plot.width) return null;
+    const row = Math.floor((y - plot.height - lane.inset - 3) / LANE_ROW);
+    if (lane.height === lane.inset || y < plot.height + lane.inset || y >= plot.height + lane.height || x < 0 || x > plot.width) return null;
     const hit = lane.marks.filter((mark) => mark.row === row && x >= mark.from - 1 && x <= Math.max(mark.to, mark.from + 2));
     return hit[hit.length - 1] ?? null;
 }

@@ -7,7 +7,8 @@ import { addressText } from "./questions.js";
 import { search } from "./search.js";
 import { floats } from "./session.js";
 import {
-    change, COLORINGS, heldMoment, invalidate, isDark, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, view,
+    change, COLORINGS, heldMoment, invalidate, isDark, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, TIMELINE,
+    view,
 } from "./state.js";
 import { cssColor, element, formatBytes, formatPlural, make, press, setText } from "./text.js";
 
@@ -15,6 +16,9 @@ const LABEL_LEAST = 52;
 
 /** Recordings of more events are not replayed unasked: the sizes of a few blocks are then the least they can be. */
 const REPLAYED_EVENTS = 500000;
+
+/** Of so many, the replay takes no time that anybody feels, and runs when the page is there. */
+export const REPLAYED_AT_ONCE = 50000;
 
 const HOLE_WIDTH = 3;
 
@@ -41,9 +45,15 @@ export const map = {
 
 let asked = "";
 
-/** Sizes of blocks as a replay tells them: once, where that is quick. */
-export function replayOnce() {
-    if (view.facts.events <= REPLAYED_EVENTS) view.c.replay();
+/** Devices that were replayed. @type {Set<number>} */
+const replayed = new Set();
+
+/** Sizes of blocks and the largest hole as a replay tells them: once, where that is quick. @param {number} [most] events */
+export function replayOnce(most = REPLAYED_EVENTS) {
+    if (replayed.has(state.device) || view.facts.events > most) return;
+    replayed.add(state.device);
+    view.c.replay();
+    invalidate(TIMELINE);
 }
 
 /** The event whose memory is shown. */

@@ -77,6 +77,11 @@ interface record_pinned { address_high: number; address_low: number; bytes: numb
 }
 interface record_pool_use { pool: number; is_private: number; segments: number; allocations: number; live_bytes: number;
 reserved_bytes: number; free_bytes: number; }
+interface record_lanes { place: number; width: number; }
+interface record_release_group { event: number; count: number; bytes: number; taken_bytes: number; cause: number; out_of_memory: number;
+stack: number; }
+interface record_band { bytes: number; birth: number; death: number; stack: number; stream: number; pool: number; expandable: number;
+address_high: number; address_low: number; }
 interface record_judged { turns: number; steps: number; phases: number; growth: number; findings: number; }
 interface record_step { from: number; to: number;
 peak_event: number; begin_bytes: number; peak_bytes: number; end_bytes: number; name: number; }
@@ -173,6 +178,10 @@ oom_state(index: number): record_oom_state;
 blocks(event: number): record_held;
 segment(index: number): record_segment;
 block(index: number): record_block;
+lanes(): record_lanes;
+releases(): number;
+release_group(index: number): record_release_group;
+band(index: number): record_band;
 map_refusal(): record_text;
 replay(): number;
 replayed(): record_replayed;

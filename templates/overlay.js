@@ -5,6 +5,7 @@ import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
 import { mapLife } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
+import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
 import { drawMarks, drawOutline } from "./outline.js";
 import { eventOfAxis, kept, momentText, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
@@ -16,7 +17,8 @@ export function pickAt(x, y) {
     const column = Math.min(plot.timeline.width - 1, Math.floor(x * plot.ratio));
     const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
     const picked = view.pick(column, row);
-    return showsAreas() ? { ...picked, life: null } : picked;
+    const bands = state.viewBy === "segments";
+    return { ...picked, band: bands ? picked.life : null, life: bands || showsAreas() ? null : picked.life };
 }
 
 /** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} life @param {string} color */
@@ -148,11 +150,13 @@ export function drawOverlay() {
     drawOutline(context);
     drawMarks(context);
     context.lineWidth = 1 / plot.ratio;
-    if (state.selected !== null) outlineLife(context, state.selected, themeColor("--accent"));
+    const segments = state.viewBy === "segments";
+    if (state.selected !== null && !segments) outlineLife(context, state.selected, themeColor("--accent"));
     const mapped = mapLife();
-    if (mapped !== null && mapped !== state.selected) outlineLife(context, mapped, themeColor("--text"));
+    if (mapped !== null && mapped !== state.selected && !segments) outlineLife(context, mapped, themeColor("--text"));
     plot.hover = state.pointer ? pickAt(state.pointer.x, state.pointer.y) : null;
     if (plot.hover && state.pointer) {
+        if (plot.hover.band !== null) outlineLife(context, plot.hover.band, themeColor("--text"));
         if (plot.hover.life !== null && plot.hover.life !== state.selected)
             outlineLife(context, plot.hover.life, themeColor("--text"));
         context.lineWidth = 1 / plot.ratio;
@@ -191,7 +195,25 @@ function showAreaTip(event, pointer) {
     placeTip(pointer);
 }
 
+/** A segment: who asked for it, and how long it was held. @param {number} index @param {{x: number, y: number}} pointer */
+function showBandTip(index, pointer) {
+    const band = view.c.band(index);
+    const head = make("p", "tip-head", formatBytes(band.bytes));
+    head.append(make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment"));
+    const site = band.stack ? session.siteText(view.c.stack_site(band.stack)) : "not recorded who asked for it";
+    const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(band.pool)].filter(Boolean).join(" \u00b7 ");
+    plot.tip.replaceChildren(head, make("p", "tip-site", site), make("p", "", lifetimeText(band)), make("p", "tip-dim", place));
+    plot.tip.hidden = false;
+    placeTip(pointer);
+}
+
 function showTip() {
+    if (!lane.hover && state.lanePointer && inMemoryLane(state.lanePointer)) {
+        plot.tip.replaceChildren(...memoryLaneTip(state.lanePointer));
+        plot.tip.hidden = false;
+        placeTip(state.lanePointer);
+        return;
+    }
     if (lane.hover && state.lanePointer) {
         const { when, events } = phaseLines(lane.hover);
         plot.tip.replaceChildren(make("p", "tip-site", phaseText(lane.hover.name)), make("p", "", when), make("p", "tip-dim", events));
@@ -201,6 +223,10 @@ function showTip() {
     }
     if (plot.hover && state.pointer && showsAreas()) {
         showAreaTip(plot.hover.event, state.pointer);
+        return;
+    }
+    if (plot.hover && plot.hover.band !== null && state.pointer) {
+        showBandTip(plot.hover.band, state.pointer);
         return;
     }
     const life = plot.hover?.life ?? null;

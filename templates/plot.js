@@ -1,6 +1,6 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
 // canvases of their own, so hovering never draws the stack again.
-import { DRAW_DARK, DRAW_FOUND, DRAW_RESERVED } from "./api.js";
+import { DRAW_DARK, DRAW_FOUND, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
 import { drawAreas, showsAreas } from "./areas.js";
 import {
     AXIS_HEIGHT, context2d, GUTTER, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
@@ -57,7 +57,7 @@ export function drawTimeline() {
     const found = !state.focus && search.ready ? DRAW_FOUND : 0;
     const { image, drawn, merged } = view.draw({
         axis: axisNumber(), from: state.from, to: state.to, width, height, bottom_bytes: state.bottom, top_bytes: topBytes(),
-        flags: (isDark() ? DRAW_DARK : 0) | found | DRAW_RESERVED,
+        flags: (isDark() ? DRAW_DARK : 0) | found | DRAW_RESERVED | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0),
         color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(),
     });
     context2d(plot.timeline).putImageData(image, 0, 0);

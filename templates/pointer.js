@@ -1,6 +1,7 @@
 // Mouse, fingers and wheel on the timeline.
 import { axisOfX, plot } from "./canvas.js";
 import { lane, phaseAt, selectPhase } from "./lane.js";
+import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
 import {
@@ -101,7 +102,7 @@ function plotMove(event) {
     dragTo(point);
     state.pointer = insidePlot(point) && !drag?.moved ? point : null;
     lane.hover = drag ? null : phaseAt(point);
-    state.lanePointer = lane.hover ? point : null;
+    state.lanePointer = lane.hover || (!drag && inMemoryLane(point)) ? point : null;
     invalidate(OVERLAY);
     scheduleList();
 }

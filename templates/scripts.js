@@ -6,6 +6,7 @@ import { emptyFilter, setFilter } from "./filter.js";
 import { ui } from "./header.js";
 import { lane } from "./lane.js";
 import { map } from "./map_view.js";
+import { laneFigures } from "./memory_lane.js";
 import { pickAt, rangeEvents } from "./overlay.js";
 import { insidePlot } from "./pointer.js";
 import { askBlocks, askDifferences, askFindings, askSums, askTree, listSums, treeObject } from "./questions.js";
@@ -168,6 +169,16 @@ export function makeApi(ready) {
             const { a: sumsA, b: sumsB, count, row } = askDifferences(view, a, b, by);
             const rows = Array.from({ length: count }, (_, i) => row(i)).map(({ name, a: bytesA, b: bytesB, delta }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: delta }));
             return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
+        },
+        lanes: () => {
+            flush();
+            return laneFigures();
+        },
+        gap: ({ at = "peak" } = {}) => {
+            const refusal = view.sentence("map_refusal");
+            if (refusal) throw new Error(`Nothing can be said of segments: ${refusal}.`);
+            view.c.replay();
+            return view.c.gap(at === "peak" ? view.facts.peak_event : at);
         },
         blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
         stats: () => {

@@ -1,5 +1,6 @@
 // The side: one view at a time of the registry below. A view is a factory createX(box) -> { id, draw, keys?, count? };
 // another one is its module, one line here, and its tab and panel in page.html.
+import { createAllocator } from "./allocator_view.js";
 import { createCompare } from "./compare_view.js";
 import { drawList } from "./panel.js";
 import { change, state } from "./state.js";
@@ -10,7 +11,7 @@ import { createWhy } from "./why.js";
 /** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () => boolean}} SideView */
 
 /** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
-const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList })], ["tree", createTree], ["compare", createCompare]];
+const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList })], ["tree", createTree], ["compare", createCompare], ["allocator", createAllocator]];
 
 /** @type {SideView[]} */
 const views = [];

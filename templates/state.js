@@ -25,7 +25,7 @@ export const MAP = 128;
 
 export const EVERYTHING = 255;
 
-export const VIEWINGS = ["age", "category", "stream", "pool"];
+export const VIEWINGS = ["age", "category", "stream", "pool", "segments"];
 
 export const COLORINGS = ["site", "size", "age", "stream", "pool", "category", "each"];
 
@@ -361,7 +361,7 @@ export function goToEvent(event) {
 
 /** Bands by age, or sums; what the colours and the list say follows. @param {string} viewBy */
 export function setViewBy(viewBy) {
-    if (viewBy === "age") change({ viewBy });
+    if (viewBy === "age" || viewBy === "segments") change({ viewBy });
     else change({ viewBy, colorBy: viewBy, groupBy: viewBy });
 }
 

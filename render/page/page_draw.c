@@ -1,4 +1,5 @@
 /* Drawing, picking, and the curves of a view. */
+#include "render/page/page_heap.h"
 #include "render/page/page_state.h"
 
 /* Rounds half up without a C library; far-out values are brought to where arithmetic cannot overflow. */
@@ -57,6 +58,24 @@ struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t 
     return style;
 }
 
+/* The scene that a drawing is of. Segments are neither found nor highlighted, and have no category. NULL: no memory. */
+static struct scene *scene_asked(struct page_view *view, uint32_t flags, struct raster_style *style) {
+    view->by_segments = false;
+    if ((flags & DRAW_SEGMENTS) == 0)
+        return &view->scene;
+    if (!device_bands(view->session, view_now(view)))
+        return NULL;
+    if (view->banded.timeline != &view_now(view)->bands) {
+        scene_release(&view->banded);
+        scene_init(&view->banded, &view_now(view)->bands, page_heap());
+    }
+    style->lit = NULL;
+    style->category = NULL;
+    style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
+    view->by_segments = true;
+    return &view->banded;
+}
+
 place view_draw(struct page_view *view) {
     const struct record_request *request = &view->request;
     uint32_t width = small_of(request->width), height = small_of(request->height);
@@ -71,30 +90,31 @@ place view_draw(struct page_view *view) {
     }
     struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
     style.capacity_bytes = bytes_of(request->capacity_bytes);
-    if (!picture_reserve(view, (uint64_t)width * height * 4) || !scene_build(&view->scene, &window) ||
-        !raster_draw(&view->raster, &view->scene, &style, view->rgba))
+    struct scene *scene = scene_asked(view, small_of(request->flags), &style);
+    if (scene == NULL || !picture_reserve(view, (uint64_t)width * height * 4) ||
+        !scene_build(scene, &window) || !raster_draw(&view->raster, scene, &style, view->rgba))
         return 0;
     return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged);
 }
 
 place view_pick(struct page_view *view, u32 x, u32 y) {
     struct pick pick;
-    if (!scene_pick(&view->scene, x, y, &pick))
+    if (!scene_pick(view_scene(view), x, y, &pick))
         return FILL(view, picked, -1, -1);
     return FILL(view, picked, pick.life == UINT32_MAX ? -1.0 : (double)pick.life, (double)pick.moment - 1);
 }
 
 place view_outline(struct page_view *view, u32 allocation) {
-    const struct band *band = scene_band(&view->scene, allocation);
+    const struct band *band = scene_band(view_scene(view), allocation);
     uint32_t count = band == NULL ? 0 : (uint32_t)band->tail - band->start;
     if (count == 0 || !ARENA_GROW(&view->arena, view->below, view->below_capacity, count) ||
         !ARENA_GROW(&view->arena, view->edges, view->edges_capacity, (uint64_t)count * 2))
         return FILL(view, outline, 0, 0, 0);
-    scene_below(&view->scene, band, view->below);
+    scene_below(view_scene(view), band, view->below);
     for (uint32_t i = 0; i < count; i++) {
         view->edges[2 * i] = (double)view->below[i];
         view->edges[2 * i + 1] =
-            (double)(view->below[i] + scene_band_bytes(&view->scene, band, band->start + i));
+            (double)(view->below[i] + scene_band_bytes(view_scene(view), band, band->start + i));
     }
     return FILL(view, outline, band->start, count, (double)(place)view->edges);
 }
@@ -104,17 +124,17 @@ f64 view_x_of_event(struct page_view *view, f64 event) {
     uint32_t moment = event >= timeline->n_moments ? timeline->n_moments
                       : event >= 0                 ? (uint32_t)event + 1
                                                    : 0;
-    if (view->scene.view.width == 0) /* nothing was drawn */
+    if (view_scene(view)->view.width == 0) /* nothing was drawn */
         return 0;
-    return view_x_q8(&view->scene.view, timeline, moment) / 256.0;
+    return view_x_q8(&view_scene(view)->view, timeline, moment) / 256.0;
 }
 
 f64 view_event_of_x(struct page_view *view, f64 x) {
-    uint32_t width = view->scene.view.width;
-    if (width == 0 || view->scene.moment == NULL)
+    uint32_t width = view_scene(view)->view.width;
+    if (width == 0 || view_scene(view)->moment == NULL)
         return -1;
     uint32_t column = !(x > 0) ? 0 : x >= width ? width - 1 : (uint32_t)x;
-    return (double)view->scene.moment[column] - 1;
+    return (double)view_scene(view)->moment[column] - 1;
 }
 
 /* ---- curves ---- */
@@ -154,7 +174,7 @@ static uint32_t column_at(const struct scene *scene, uint32_t moment) {
 /* Changes at columns first, then their running sums. */
 static void areas_sum(struct page_view *view, const struct raster_style *style, uint32_t n_keys) {
     const struct lives *lives = view_lives(view);
-    const struct scene *scene = &view->scene;
+    const struct scene *scene = view_scene(view);
     uint32_t width = scene->view.width, first = scene->moment[0], last = scene->moment[width - 1];
     for (uint64_t i = 0; i < (uint64_t)n_keys * width; i++)
         view->areas[i] = 0;
@@ -177,11 +197,11 @@ static void areas_sum(struct page_view *view, const struct raster_style *style, 
 place view_areas(struct page_view *view, u32 by) {
     const struct device_trace *device = view_timeline(view)->device;
     struct raster_style style = {.color_by = (enum color_by)by};
-    uint32_t width = view->scene.view.width;
+    uint32_t width = view_scene(view)->view.width;
     uint32_t n_keys = by == COLOR_BY_STREAM ? device->n_streams
                       : by == COLOR_BY_POOL ? device->n_pools
                                             : CATEGORY_COUNT;
-    if (by < COLOR_BY_STREAM || by > COLOR_BY_CATEGORY || width == 0 || view->scene.moment == NULL)
+    if (by < COLOR_BY_STREAM || by > COLOR_BY_CATEGORY || width == 0 || view_scene(view)->moment == NULL)
         return 0;
     if (by == COLOR_BY_CATEGORY &&
         (style.category = session_categories(view->session, view_now(view))) == NULL)

@@ -7,7 +7,7 @@
 const struct replay *session_replay(struct page_session *session, struct page_device *device) {
     const struct timeline *timeline = &device->timeline;
     if (!device->replayed &&
-        replay_run(&device->replay, timeline->trace, timeline->device, NULL, &session->arena))
+        replay_run_holes(&device->replay, timeline->trace, timeline->device, &session->arena))
         device->replayed = true;
     return device->replayed ? &device->replay : NULL;
 }

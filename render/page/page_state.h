@@ -15,6 +15,7 @@
 #include "layout/memory_map.h"
 #include "layout/phases.h"
 #include "layout/scene.h"
+#include "layout/segment_curve.h"
 #include "layout/segments.h"
 #include "layout/site.h"
 #include "layout/ticks.h"
@@ -44,6 +45,14 @@ struct page_device {
     struct segments segments; /* its `device` NULL: not asked for yet */
     struct replay replay;     /* where `replayed` */
     bool replayed;
+    struct segment_counts counts; /* where `laned` */
+    struct releases releases;
+    bool laned;
+    struct trace shadow; /* where `banded`: the recording, of one device whose allocations are segments */
+    struct device_trace as_lives;
+    struct timeline bands;
+    uint32_t *piece; /* of each of these allocations */
+    bool banded;
 };
 
 /* Groups of some allocations, kept until the slot is asked again. */
@@ -123,6 +132,9 @@ union page_record { /* the last one that a call has filled */
     struct record_gap gap;
     struct record_pinned pinned;
     struct record_pool_use pool_use;
+    struct record_lanes lanes;
+    struct record_release_group release_group;
+    struct record_band band;
     double number;
 };
 
@@ -173,6 +185,8 @@ struct page_view {
     struct arena arena, grouping;
     struct arena planting, pairing, holding; /* of the tree, the pairs, the blocks */
     struct scene scene;
+    struct scene banded; /* of segments, where `by_segments`: it is shown instead */
+    bool by_segments;
     struct raster raster;
     struct page_sums sums[PAGE_SLOTS];
     struct compare_pair *pairs;
@@ -192,10 +206,10 @@ struct page_view {
     uint32_t *some; /* ids of allocations, while they are being grouped */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
-    double *curve, *areas, *spark;
+    double *curve, *areas, *lanes, *spark;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
-    uint32_t lit_capacity, areas_capacity, some_capacity, marks_capacity, spans_capacity, spans_of,
+    uint32_t lit_capacity, areas_capacity, lanes_capacity, some_capacity, marks_capacity, spans_capacity, spans_of,
         rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;
 };
@@ -214,6 +228,9 @@ const uint8_t *session_categories(struct page_session *session, struct page_devi
 /* The device's recording replayed, which is done once. NULL: no memory. */
 const struct replay *session_replay(struct page_session *session, struct page_device *device);
 
+/* The device's segments as bands, made once. False: no memory. */
+bool device_bands(struct page_session *session, struct page_device *device);
+
 /* Makes the device's segments over time unless they are there. False: no memory. */
 bool device_segments(struct page_session *session, struct page_device *device);
 
@@ -228,6 +245,11 @@ static inline const struct timeline *view_timeline(const struct page_view *view)
 /* The same as if only what the filter leaves had been recorded. */
 static inline const struct timeline *view_shown(const struct page_view *view) {
     return view->filtered ? &view->queries[PAGE_FILTER].selection.timeline : view_timeline(view);
+}
+
+/* What is drawn: allocations, or segments. */
+static inline const struct scene *view_scene(const struct page_view *view) {
+    return view->by_segments ? &view->banded : &view->scene;
 }
 
 static inline const struct lives *view_lives(const struct page_view *view) {

@@ -29,6 +29,8 @@ static void view_show(struct page_view *view, uint32_t index) {
     view->keep = NULL;
     view_forget(view);
     scene_init(&view->scene, view_timeline(view), page_heap());
+    view->banded = (struct scene){0};
+    view->by_segments = false;
 }
 
 place view_new(place session_place, u32 device) {
@@ -61,6 +63,7 @@ void view_release(struct page_view *view) {
     struct arena_host host = page_heap();
     view_forget(view);
     scene_release(&view->scene);
+    scene_release(&view->banded);
     raster_release(&view->raster);
     arena_release(&view->grouping);
     arena_release(&view->arena);
@@ -73,6 +76,7 @@ i32 view_device(struct page_view *view, u32 index) {
     if (session_device_built(view->session, index) == NULL)
         return PAYLOAD_NO_MEMORY;
     scene_release(&view->scene);
+    scene_release(&view->banded);
     view_show(view, index);
     return PAYLOAD_OK;
 }
@@ -255,7 +259,7 @@ static const struct phase_span *phase_spans(struct page_view *view, enum axis ax
 /* Bands that would lie within the last pixel of their row's band before are left out: it is painted already. */
 u32 view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
     const struct phases *phases = &view_now(view)->phases;
-    const struct view *window = &view->scene.view;
+    const struct view *window = &view_scene(view)->view;
     double painted[PHASE_OPEN_MAX] = {0},
            scale = (double)window->width /
                    (double)(window->to_q16 - window->from_q16); /* nothing drawn: no number */

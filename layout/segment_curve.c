@@ -1,0 +1,170 @@
+#include "layout/segment_curve.h"
+
+#include "base/ordered.h"
+#include "base/sort.h"
+
+/* ---- how many ---- */
+
+struct counting {
+    const struct segments *segments;
+    struct ordered_store store;
+    struct ordered pages; /* expandable pieces that are there, by address */
+    uint32_t n_segments;
+};
+
+static const struct segment_piece *piece_at(const struct counting *counting, struct ordered_place place) {
+    const struct ordered_key *key = ordered_at(&counting->pages, &counting->store, place);
+    return key == NULL ? NULL : &counting->segments->piece[key->value];
+}
+
+static bool pieces_join(const struct segment_piece *low, const struct segment_piece *high) {
+    bool same_class = low->flags == high->flags || low->unsure || high->unsure;
+    bool same_pool = low->pool == high->pool || low->pool == POOL_UNKNOWN || high->pool == POOL_UNKNOWN;
+    return same_class && same_pool && low->stream == high->stream &&
+           low->address + low->size == high->address;
+}
+
+/* With how many of its neighbours a piece of an expandable segment is one. */
+static uint32_t neighbours(const struct counting *counting, const struct segment_piece *piece) {
+    struct ordered_place behind = ordered_seek(&counting->pages, &counting->store, piece->address + 1, 0);
+    struct ordered_place here = ordered_seek(&counting->pages, &counting->store, piece->address, 0);
+    struct ordered_place before = ordered_before(&counting->pages, &counting->store, here);
+    const struct segment_piece *high = piece_at(counting, behind), *low = piece_at(counting, before);
+    return (uint32_t)(high != NULL && pieces_join(piece, high)) +
+           (uint32_t)(low != NULL && low->address < piece->address && pieces_join(low, piece));
+}
+
+static bool piece_count(struct counting *counting, uint32_t index, bool comes) {
+    const struct segment_piece *piece = &counting->segments->piece[index];
+    uint32_t joined = 0;
+    if (piece->flags & SEGMENT_EXPANDABLE) {
+        if (!comes)
+            (void)ordered_remove(&counting->pages, &counting->store, piece->address, 0);
+        joined = neighbours(counting, piece);
+        if (comes &&
+            !ordered_add(&counting->pages, &counting->store, (struct ordered_key){piece->address, 0, index}))
+            return false;
+    }
+    counting->n_segments += comes ? 1 - joined : joined - 1;
+    return true;
+}
+
+/* Comings and goings by moment, what goes first. */
+static struct sort_row *changes_of(const struct segments *segments, struct arena *arena) {
+    uint32_t count = 0;
+    struct sort_row *rows = arena_column(arena, (uint64_t)segments->count * 4 + 4, sizeof *rows);
+    if (rows == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < segments->count; i++) {
+        rows[count++] = (struct sort_row){(uint64_t)segments->piece[i].birth << 1 | 1, i};
+        rows[count++] = (struct sort_row){(uint64_t)segments->piece[i].death << 1, i};
+    }
+    sort_rows(rows, rows + count, count);
+    return rows;
+}
+
+static bool changes_count(struct segment_counts *counts, struct counting *counting,
+                          const struct sort_row *rows) {
+    for (uint32_t i = 0; i < 2 * counting->segments->count; i++) {
+        uint32_t moment = (uint32_t)(rows[i].key >> 1);
+        if (!piece_count(counting, rows[i].value, (rows[i].key & 1) != 0))
+            return false;
+        if (moment != counts->moment[counts->count - 1])
+            counts->moment[counts->count++] = moment;
+        counts->n_segments[counts->count - 1] = counting->n_segments;
+    }
+    return true;
+}
+
+bool segment_counts_find(struct segment_counts *counts, const struct segments *segments,
+                         struct arena *arena) {
+    struct counting counting = {.segments = segments, .store = {.arena = arena}};
+    uint64_t most = (uint64_t)segments->count * 2 + 1;
+    *counts = (struct segment_counts){.count = 1};
+    struct sort_row *rows = changes_of(segments, arena);
+    counts->moment = arena_column(arena, most, sizeof *counts->moment);
+    counts->n_segments = arena_column(arena, most, sizeof *counts->n_segments);
+    if (rows == NULL || counts->moment == NULL || counts->n_segments == NULL)
+        return false;
+    counts->moment[0] = counts->n_segments[0] = 0;
+    bool done = changes_count(counts, &counting, rows);
+    ordered_release(&counting.pages, &counting.store);
+    ARENA_DROP(arena, counting.store.leaf);
+    ARENA_DROP(arena, rows);
+    return done;
+}
+
+uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment) {
+    uint32_t low = 0, high = counts->count;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (counts->moment[middle] <= moment)
+            low = middle;
+        else
+            high = middle;
+    }
+    return counts->n_segments[low];
+}
+
+/* ---- as bands ---- */
+
+/* In the order that lives have: older ones by falling death, then by birth. */
+static struct sort_row *pieces_sorted(const struct segments *segments, struct arena *arena) {
+    struct sort_row *rows = arena_column(arena, (uint64_t)segments->count * 2 + 2, sizeof *rows);
+    for (uint32_t i = 0; rows != NULL && i < segments->count; i++) {
+        const struct segment_piece *piece = &segments->piece[i];
+        rows[i] = (struct sort_row){
+            piece->birth == 0 ? UINT32_MAX - piece->death : (uint64_t)piece->birth << 32, i};
+    }
+    if (rows != NULL)
+        sort_rows(rows, rows + segments->count, segments->count);
+    return rows;
+}
+
+static bool lives_take(struct lives *lives, uint32_t count, struct arena *arena) {
+    uint64_t n = (uint64_t)count + 1;
+    lives->birth = arena_column(arena, n, sizeof *lives->birth);
+    lives->death = arena_column(arena, n, sizeof *lives->death);
+    lives->size = arena_column(arena, n, sizeof *lives->size);
+    lives->address = arena_column(arena, n, sizeof *lives->address);
+    lives->stack = arena_column(arena, n, sizeof *lives->stack);
+    lives->context = arena_column(arena, n, sizeof *lives->context);
+    lives->stream = arena_column(arena, n, sizeof *lives->stream);
+    lives->pool = arena_column(arena, n, sizeof *lives->pool);
+    lives->flags = arena_column(arena, n, sizeof *lives->flags);
+    lives->request = lives->death; /* a segment does not wait for a stream */
+    return lives->birth != NULL && lives->death != NULL && lives->size != NULL && lives->address != NULL &&
+           lives->stack != NULL && lives->context != NULL && lives->stream != NULL && lives->pool != NULL &&
+           lives->flags != NULL;
+}
+
+static void life_fill(struct lives *lives, const struct segment_piece *piece) {
+    uint32_t i = lives->count++;
+    lives->birth[i] = piece->birth;
+    lives->death[i] = piece->death;
+    lives->size[i] = piece->size;
+    lives->address[i] = piece->address;
+    lives->stack[i] = piece->stack;
+    lives->context[i] = 0;
+    lives->stream[i] = piece->stream;
+    lives->pool[i] = piece->pool;
+    lives->flags[i] = 0;
+    lives->preexisting += piece->birth == 0;
+}
+
+bool segments_as_lives(struct device_trace *device, uint32_t **piece, const struct segments *segments,
+                       struct arena *arena) {
+    *device = *segments->device;
+    device->lives = (struct lives){0};
+    struct sort_row *rows = pieces_sorted(segments, arena);
+    *piece = arena_column(arena, (uint64_t)segments->count + 1, sizeof **piece);
+    if (rows == NULL || *piece == NULL || !lives_take(&device->lives, segments->count, arena))
+        return false;
+    for (uint32_t i = 0; i < segments->count; i++) {
+        (*piece)[device->lives.count] = rows[i].value;
+        if (segments->piece[rows[i].value].birth < segments->piece[rows[i].value].death)
+            life_fill(&device->lives, &segments->piece[rows[i].value]);
+    }
+    ARENA_DROP(arena, rows);
+    return true;
+}

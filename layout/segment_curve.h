@@ -1,0 +1,30 @@
+/*
+ * The allocator's segments over the whole run: how many there are at each moment, and each of them as a band from the event
+ * that asked for it to the one that gave it back. Freestanding.
+ */
+#ifndef STRATA_LAYOUT_SEGMENT_CURVE_H
+#define STRATA_LAYOUT_SEGMENT_CURVE_H
+
+#include "layout/segments.h"
+
+/* `n_segments[i]` holds from moment `moment[i]` on; [0] is at moment 0. Pages that touch are one segment. */
+struct segment_counts {
+    uint32_t count;
+    uint32_t *moment, *n_segments; /* columns of the arena */
+};
+
+/* O(pieces log pieces). False: no memory. */
+bool segment_counts_find(struct segment_counts *counts, const struct segments *segments, struct arena *arena);
+
+/* O(log changes). */
+uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment);
+
+/*
+ * A device whose allocations are the pieces of `segments`, with the stacks of who asked for them; its events, times and
+ * reserved bytes are those of the segments' device, whose columns it shares. `piece[life]` tells which one a life is.
+ * O(pieces log pieces). False: no memory.
+ */
+bool segments_as_lives(struct device_trace *device, uint32_t **piece, const struct segments *segments,
+                       struct arena *arena);
+
+#endif

@@ -1,0 +1,114 @@
+/* The allocator over time: figures of each column for the lane below the timeline, when it gave memory back and why, and its
+ * segments as bands. */
+#include "render/page/page_state.h"
+
+static bool device_counts(struct page_session *session, struct page_device *device) {
+    const struct timeline *timeline = &device->timeline;
+    if (device->laned)
+        return true;
+    device->laned = device_segments(session, device) &&
+                    segment_counts_find(&device->counts, &device->segments, &session->arena) &&
+                    releases_find(&device->releases, timeline->trace, timeline->device, &session->arena);
+    return device->laned;
+}
+
+/* ---- columns ---- */
+
+enum { LANE_UNUSED, LANE_HOLE, LANE_SEGMENTS, LANE_CALLS, LANES };
+
+/* Of the device, the first segment event at or after the event with this index. */
+static uint32_t segment_event_from(const struct device_trace *device, uint32_t event) {
+    uint32_t low = 0, high = device->n_segment_events;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (device->segment_events[middle].event < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double hole_at(const struct page_device *device, uint32_t moment) {
+    const struct replay *replay = &device->replay;
+    uint32_t low = 0, high = replay->n_holes;
+    if (!device->replayed || high == 0)
+        return -1;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (replay->hole[middle].moment <= moment)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (double)replay->hole[low].bytes;
+}
+
+static void column_fill(double *at, uint32_t width, const struct page_device *device, uint32_t moment,
+                        uint32_t before) {
+    const struct timeline *timeline = &device->timeline;
+    uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
+    uint32_t first = segment_event_from(timeline->device, before),
+             end = segment_event_from(timeline->device, moment);
+    at[(size_t)LANE_UNUSED * width] = reserved > live ? (double)(reserved - live) : 0;
+    at[(size_t)LANE_HOLE * width] = hole_at(device, moment);
+    at[(size_t)LANE_SEGMENTS * width] = segment_counts_at(&device->counts, moment);
+    at[(size_t)LANE_CALLS * width] = end > first ? end - first : 0;
+}
+
+/* A column counts the calls since the one before it, and the first one those of its own moment. */
+place view_lanes(struct page_view *view) {
+    struct page_device *device = view_now(view);
+    const struct scene *scene = view_scene(view);
+    uint32_t width = scene->view.width;
+    if (width == 0 || scene->moment == NULL || !device_counts(view->session, device) ||
+        !ARENA_GROW(&view->arena, view->lanes, view->lanes_capacity, (uint64_t)width * LANES))
+        return 0;
+    for (uint32_t x = 0; x < width; x++) {
+        uint32_t moment = scene->moment[x], before = x != 0        ? scene->moment[x - 1]
+                                                     : moment == 0 ? 0
+                                                                   : moment - 1;
+        column_fill(view->lanes + x, width, device, moment, before);
+    }
+    return FILL(view, lanes, (double)(place)view->lanes, width);
+}
+
+u32 view_releases(struct page_view *view) {
+    struct page_device *device = view_now(view);
+    return device_counts(view->session, device) ? device->releases.count : 0;
+}
+
+place view_release_group(struct page_view *view, u32 index) {
+    const struct page_device *device = view_now(view);
+    if (!device->laned || index >= device->releases.count)
+        return 0;
+    const struct release_group *group = &device->releases.group[index];
+    return FILL(view, release_group, group->event, group->count, (double)group->bytes,
+                (double)group->taken_bytes, group->cause, group->out_of_memory, group->stack);
+}
+
+/* ---- segments as bands ---- */
+
+bool device_bands(struct page_session *session, struct page_device *device) {
+    if (device->banded)
+        return true;
+    if (!device_segments(session, device) ||
+        !segments_as_lives(&device->as_lives, &device->piece, &device->segments, &session->arena))
+        return false;
+    device->shadow = session->trace;
+    device->shadow.devices = &device->as_lives;
+    device->shadow.n_devices = 1;
+    device->banded = timeline_init(&device->bands, &device->shadow, 0, &session->arena);
+    return device->banded;
+}
+
+place view_band(struct page_view *view, u32 index) {
+    const struct page_device *device = view_now(view);
+    const struct lives *lives = &device->as_lives.lives;
+    if (!device->banded || index >= lives->count)
+        return 0;
+    const struct segment_piece *piece = &device->segments.piece[device->piece[index]];
+    return FILL(view, band, (double)piece->size, (double)piece->birth - 1, (double)piece->death - 1,
+                piece->stack, piece->stream, piece->pool, (piece->flags & SEGMENT_EXPANDABLE) != 0,
+                (double)(piece->address >> 32), (uint32_t)piece->address);
+}

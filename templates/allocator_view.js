@@ -1,0 +1,123 @@
+// Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each memory
+// pool holds; the figures of the report, by the same code.
+import { poolName } from "./describe.js";
+import { replayOnce } from "./map_view.js";
+import { addressText } from "./questions.js";
+import { change, heldMoment, isDark, momentText, session, state, view } from "./state.js";
+import { cssColor, formatBytes, formatExactBytes, formatPlural, formatShare, make } from "./text.js";
+
+/** @type {[keyof record_gap, string, string][]} */
+const CAUSES = [
+    ["holes", "Holes between what is in use", "free blocks in segments of the default pool"],
+    ["empty_segments", "Segments without anything in use", "empty_cache() would give them back"],
+    ["expandable_tails", "Free ends of expandable segments", "they can be unmapped, and grow again"],
+    ["private_pools", "Free in private pools", "of CUDA graphs and MemPools; nothing else can use it"],
+    ["unsplit_tails", "Rests of blocks, too small to be split off", ""],
+    ["rounding", "Rounding up", ""],
+    ["contradictions", "Unexplained: the file contradicts itself", ""],
+];
+
+const GRADES = ["exact", "near", "refused"];
+
+/** @param {string} className @param {string[]} heads @param {(HTMLElement | string)[][]} rows */
+function table(className, heads, rows) {
+    const made = make("table", className);
+    const head = made.createTHead().insertRow();
+    for (const name of heads) head.append(make("th", "", name));
+    const body = made.createTBody();
+    for (const cells of rows) {
+        const row = body.insertRow();
+        for (const cell of cells) row.insertCell().append(cell);
+    }
+    return made;
+}
+
+/** @param {number} bytes */
+function bytesCell(bytes) {
+    const cell = make("span", "", bytes < 0 ? `\u2212${formatBytes(-bytes)}` : formatBytes(bytes));
+    cell.title = formatExactBytes(Math.abs(bytes));
+    return cell;
+}
+
+/** @param {record_gap} gap */
+function causesTable(gap) {
+    const rows = CAUSES.filter(([key]) => gap[key] !== 0).sort((a, b) => Math.abs(gap[b[0]]) - Math.abs(gap[a[0]])).map(([key, text, hint]) => {
+        const name = make("span", "", text);
+        name.title = hint;
+        return [name, bytesCell(gap[key]), gap[key] > 0 && gap.gap_bytes > 0 ? formatShare(gap[key], gap.gap_bytes) : ""];
+    });
+    return table("figures-table", ["Why", "Bytes", "Share"], [...rows, ["Unused", bytesCell(gap.gap_bytes), ""]]);
+}
+
+/** A mostly empty segment, and what keeps it. @param {number} index */
+function pinnedRow(index) {
+    const { bytes, free_bytes, blocks, allocation, ...address } = view.c.pinned(index);
+    const { stack, bytes: held } = view.c.allocation(allocation);
+    const site = view.c.stack_site(stack);
+    const button = make("button", "quiet pinned");
+    button.type = "button";
+    button.title = `${addressText(address)}: pins the allocation, with its stack`;
+    const swatch = make("i", "swatch");
+    swatch.style.background = cssColor(session.c.site_color(site, isDark() ? 1 : 0));
+    const line = make("span", "tip-row");
+    line.append(swatch, make("span", "tip-site", session.siteText(site)), make("b", "", `${formatBytes(held)}${blocks > 1 ? `, and ${formatPlural(blocks - 1, "more block")}` : ""}`));
+    button.append(make("span", "", `${formatBytes(free_bytes)} free in a segment of ${formatBytes(bytes)}, held by`), line);
+    button.addEventListener("click", () => change({ moment: heldMoment(), selected: allocation, focus: site ? { by: "site", id: site } : null, mapOpen: true }));
+    return button;
+}
+
+/** @param {number} count */
+function poolsTable(count) {
+    const uses = Array.from({ length: count }, (_, i) => view.c.pool_use(i));
+    const rows = uses.map((use) => {
+        const name = make("span", "", poolName(use.pool));
+        name.title = use.is_private ? `${formatPlural(use.segments, "segment")}; what is free in it serves no other request` : formatPlural(use.segments, "segment");
+        return [name, bytesCell(use.live_bytes), bytesCell(use.free_bytes), bytesCell(use.reserved_bytes)];
+    });
+    const kept = uses.filter((use) => use.is_private).reduce((sum, use) => sum + use.free_bytes, 0);
+    const note = make("p", "why-foot", `Private pools keep ${formatBytes(kept)} of free memory from all other requests.`);
+    return [make("h3", "", "Memory pools"), table("figures-table", ["Pool", "In use", "Free", "Reserved"], rows), note];
+}
+
+/** What the replay says of the model. */
+function replayText() {
+    const place = /** @type {(handle: number) => number} */ (view.module.view_replayed)(view.handle);
+    if (place === 0) return "";
+    const { grade, allocations, allocations_exact: exact, driver_events: driver, driver_events_exact: driverExact } = view.c.replayed();
+    if (GRADES[grade] === "refused") return `Replay check: refused, because ${view.sentence("replay_reason")}.`;
+    return `Replay check: ${exact.toLocaleString("en-US")} of ${formatPlural(allocations, "allocation")}, ${driverExact.toLocaleString("en-US")} of ${formatPlural(driver, "driver allocation")} reproduced${GRADES[grade] === "exact" ? " and the reserved curve exactly" : ""}.`;
+}
+
+/** @param {HTMLElement} box */
+export function createAllocator(box) {
+    let asked = "";
+    const draw = () => {
+        const event = heldMoment();
+        const now = JSON.stringify([state.device, event, isDark()]);
+        if (now === asked) return;
+        asked = now;
+        const title = make("h2", "", `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(event)}`}`);
+        const head = make("div", "panel-head");
+        head.append(title);
+        const refusal = view.sentence("map_refusal");
+        if (refusal) {
+            box.replaceChildren(head, make("p", "why-foot", `Nothing can be said of segments: ${refusal}.`));
+            return;
+        }
+        replayOnce();
+        const gap = view.c.gap(event);
+        head.append(make("p", "panel-total", `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in use \u00b7 largest hole ${formatBytes(gap.largest_hole_bytes)}`));
+        const body = make("div", "scroll allocator");
+        body.tabIndex = 0;
+        body.append(causesTable(gap), make("p", "why-foot", `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.${gap.exact ? "" : " Sizes of some blocks are the least they can be, so rests may stand among the holes."}`));
+        if (gap.pinned) {
+            body.append(make("h3", "", `${formatPlural(gap.pinned, "segment")} less than a quarter in use, ${formatBytes(gap.pinned_free_bytes)} free`));
+            for (let i = 0; i < Math.min(10, gap.pinned); i++) body.append(pinnedRow(i));
+        }
+        if (gap.pools > 1) body.append(...poolsTable(gap.pools));
+        const check = replayText();
+        if (check) body.append(make("p", "why-foot", check));
+        box.replaceChildren(head, body);
+    };
+    return { id: "allocator", draw };
+}

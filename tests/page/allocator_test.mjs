@@ -1,0 +1,117 @@
+// The allocator in the page: causes, pools, what pins segments, the lane below the timeline, segments as bands.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ask, canvasPixels, recording, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+
+const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
+
+const CAUSES = ["rounding", "unsplit_tails", "empty_segments", "holes", "expandable_tails", "private_pools", "contradictions"];
+
+/** @param {Record<string, number>} gap */
+const sumOf = (gap) => CAUSES.reduce((sum, cause) => sum + gap[cause], 0);
+
+describe("the allocator", { skip }, () => {
+    test("the gap by causes is the report's, and adds up to the byte at any event", async () => {
+        for (const file of [recording, ...["oom", "private_pools", "expandable", "streams"].map(sample)]) {
+            const [{ events, fragmentation_at: told }] = report(file).devices;
+            await withPage(writePage(file), async (page) => {
+                for (const { event, reserved_bytes, live_bytes, gap_bytes, causes, largest_hole_bytes, pinned_segments } of told) {
+                    const gap = await ask(page, `strata.gap({ at: ${event} })`);
+                    assert.deepEqual([gap.reserved_bytes, gap.live_bytes, gap.gap_bytes, gap.largest_hole_bytes, gap.pinned], [reserved_bytes, live_bytes, gap_bytes, largest_hole_bytes, pinned_segments]);
+                    for (const cause of CAUSES) assert.equal(gap[cause], causes[cause], `${file}: ${cause}`);
+                }
+                for (let i = 0; i <= 20; i++) {
+                    const gap = await ask(page, `strata.gap({ at: ${Math.floor((events - 1) * i / 20)} })`);
+                    assert.equal(sumOf(gap), gap.gap_bytes);
+                    assert.equal(gap.gap_bytes, gap.reserved_bytes - gap.live_bytes);
+                }
+            });
+        }
+    });
+
+    test("the lane's figures are those of the states", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const wide = 200;
+            await setView(page, { from: 2200, to: 2200 + wide });
+            await until(async () => (await ask(page, "strata.lanes()")).largestHole[0] >= 0, "the replay");
+            const { unused, largestHole, segments, calls } = await ask(page, "strata.lanes()");
+            const { live, reserved } = replay("--curves", sample("oom"), 0);
+            const width = unused.length;
+            for (let i = 3; i < wide; i += 14) {
+                const column = Math.floor(((i + 0.5) / wide) * width);
+                const event = 2200 + i;
+                const gap = await ask(page, `strata.gap({ at: ${event} })`);
+                const blocks = await ask(page, `strata.blocks({ at: ${event} })`);
+                if (reserved) assert.equal(unused[column], reserved[event + 1] - live[event + 1]);
+                assert.equal(unused[column], gap.gap_bytes);
+                assert.equal(largestHole[column], gap.largest_hole_bytes, `after event ${event}`);
+                assert.equal(segments[column], blocks.segments.length);
+            }
+            assert.ok(calls.reduce((/** @type {number} */ a, /** @type {number} */ b) => a + b, 0) > 0);
+        });
+    });
+
+    test("the lane says when memory was given back, and why", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const box = await page.locator("#timeline").boundingBox();
+            assert.ok(box);
+            await setView(page, { from: 2240, to: 2270 });
+            let said = "";
+            for (let x = 2; x < box.width && !/found no memory/.test(said); x += 6) {
+                await page.mouse.move(box.x + x, box.y + box.height + 15);
+                await settle(page);
+                said = await page.locator("#tip").innerText();
+            }
+            assert.match(said, /reserved and not in use[\s\S]*A request found no memory, so what was cached was given back: [\d.]+ [KMG]iB/);
+        });
+    });
+
+    test("where does the fragmentation lie? The tab names causes and what pins a segment, and shows it", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            await page.keyboard.press("5");
+            await until(() => page.locator("#panel-allocator table").first().isVisible(), "the causes");
+            const text = await page.locator("#panel-allocator").innerText();
+            assert.match(text, /Holes between what is in use\s+1\.1 GiB/);
+            assert.match(text, /All parts add up to 1,211,736,064 bytes: reserved less requested/);
+            assert.match(text, /182 MiB free in a segment of 198 MiB, held by\s+block\.py:34 forward/);
+            assert.match(text, /Replay check: 1,302 of 1,302 allocations/);
+            await page.locator("#panel-allocator .pinned").first().click();
+            await settle(page);
+            assert.equal(await page.locator("#map").isVisible(), true);
+            const { selected } = await ask(page, "strata.view()");
+            assert.equal((await ask(page, `strata.allocation(${selected})`)).bytes, 16 << 20);
+            assert.match(await page.locator("#detail").innerText(), /block\.py/);
+        });
+    });
+
+    test("private pools say what they hold and keep from others", async () => {
+        const [{ fragmentation }] = report(sample("private_pools")).devices;
+        const free = fragmentation.groups.filter((/** @type {any} */ { pool }) => pool[0] || pool[1]).reduce((/** @type {number} */ sum, /** @type {any} */ { hole_bytes: bytes }) => sum + bytes, 0);
+        await withPage(writePage(sample("private_pools")), async (page) => {
+            const text = await page.locator("#panel-allocator").innerText();
+            assert.match(text, /default\s+256 MiB\s+124 MiB\s+380 MiB/);
+            assert.match(text, /\(0, 1\)\s+768\.0 MiB\s+32\.0 MiB\s+800 MiB/);
+            assert.match(text, new RegExp(`Private pools keep ${(free / 2 ** 20).toFixed(1)} MiB of free memory`));
+        }, { hash: "#device=0&tab=allocator&at=1384" });
+    });
+
+    test("segments over time stand under the reserved line, and say who asked for them", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const before = await canvasPixels(page);
+            await page.click("#view-segments");
+            await settle(page);
+            assert.notDeepEqual((await canvasPixels(page)).rgba, before.rgba);
+            assert.match(await page.evaluate(() => location.hash), /view=segments|^#device/);
+            const box = await page.locator("#timeline").boundingBox();
+            assert.ok(box);
+            await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);
+            await until(() => page.locator("#tip").isVisible(), "the tip");
+            assert.match(await page.locator("#tip").innerText(), /[\d.]+ [MG]iB\s*segment[\s\S]*(to the end|lived)/);
+            await page.click("#view-age");
+            await settle(page);
+            assert.deepEqual((await canvasPixels(page)).width, before.width);
+        });
+    });
+});
