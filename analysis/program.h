@@ -35,6 +35,19 @@ static inline uint32_t program_index(uint32_t op) {
     return op >> PROGRAM_KIND_BITS;
 }
 
+/* The moment behind an operation; UINT32_MAX: it changes neither blocks nor segments by itself. */
+static inline uint32_t program_moment(const struct program *program, uint32_t op) {
+    uint32_t index = program_index(op);
+    switch (program_kind(op)) {
+    case PROGRAM_ALLOCATE: return program->device->lives.birth[index];
+    case PROGRAM_FREE: return program->device->lives.death[index];
+    case PROGRAM_SEGMENT: return program->device->segment_events[index].event + 1;
+    case PROGRAM_OOM: return program->device->ooms[index].event + 1;
+    case PROGRAM_WAIT: break;
+    }
+    return UINT32_MAX;
+}
+
 /* O(events + lives). False: no memory, or more than 2^29 lives. */
 bool program_init(struct program *program, const struct trace *trace, const struct device_trace *device,
                   struct arena *arena);

@@ -519,19 +519,6 @@ static bool is_release(const struct segment_event *event) {
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
 
-/* The moment behind an operation; UINT32_MAX: it changes no hole. */
-static uint32_t moment_behind(const struct replayer *replayer, uint32_t op) {
-    uint32_t index = program_index(op);
-    switch (program_kind(op)) {
-    case PROGRAM_ALLOCATE: return replayer->device->lives.birth[index];
-    case PROGRAM_FREE: return replayer->device->lives.death[index];
-    case PROGRAM_SEGMENT: return replayer->device->segment_events[index].event + 1;
-    case PROGRAM_WAIT:
-    case PROGRAM_OOM: break;
-    }
-    return UINT32_MAX;
-}
-
 /* What came from the driver is a hole until the request that it is for takes its part; the model takes both at once. */
 static uint64_t pending_hole(const struct replayer *replayer) {
     return replayer->n_pending == 0
@@ -572,7 +559,7 @@ static void steps_run(struct replayer *replayer) {
                 group_release(replayer, &program->releases.group[group++], i);
         }
         if (replayer->holes != NULL)
-            hole_note(replayer, moment_behind(replayer, program->op[i]));
+            hole_note(replayer, program_moment(program, program->op[i]));
         if (replayer->allocator.steps > replayer->most_steps) {
             replayer->trouble = "the search for memory takes too long in this recording";
             return;

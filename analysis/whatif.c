@@ -16,6 +16,7 @@ struct runner {
     uint32_t *block_of; /* per life; 0: none */
     uint64_t next_low, next_high, most_steps;
     int64_t request;
+    uint32_t at; /* column of the curve */
     bool stopped;
 };
 
@@ -100,6 +101,20 @@ static bool run_start(struct runner *runner) {
     return true;
 }
 
+/* The most reserved in the column of a moment; what lies between it and the last one had what was reserved then. */
+static void curve_note(struct runner *runner, uint32_t moment) {
+    const struct whatif_case *what = runner->what;
+    uint64_t n_moments = (uint64_t)runner->program->device->n_events + 1,
+             reserved = runner->allocator.reserved_bytes;
+    if (moment == UINT32_MAX || moment >= n_moments)
+        return;
+    uint32_t column = (uint32_t)(moment * (uint64_t)what->n_columns / n_moments);
+    for (; runner->at < column; runner->at++)
+        what->column[runner->at + 1] = what->column[runner->at];
+    if (reserved > what->column[column])
+        what->column[column] = reserved;
+}
+
 static void run_steps(struct runner *runner) {
     const struct program *program = runner->program;
     const struct releases *releases = &program->releases;
@@ -126,6 +141,8 @@ static void run_steps(struct runner *runner) {
                 allocator_empty_cache(&runner->allocator);
         }
         runner->allocator.n_calls = 0;
+        if (runner->what->column != NULL)
+            curve_note(runner, program_moment(program, program->op[i]));
         if (runner->allocator.steps > runner->most_steps)
             runner->result->endless = runner->stopped = true;
     }
@@ -146,6 +163,10 @@ static bool runner_run(struct runner *runner) {
     runner->allocator.device_bytes = runner->what->device_bytes;
     if (!run_start(runner))
         return false;
+    if (runner->what->column != NULL) {
+        bytes_zero(runner->what->column, runner->what->n_columns * sizeof *runner->what->column);
+        curve_note(runner, 0);
+    }
     run_steps(runner);
     runner->result->peak_reserved_bytes = runner->allocator.peak_reserved_bytes;
     runner->result->end_reserved_bytes = runner->allocator.reserved_bytes;
@@ -541,6 +562,17 @@ static bool case_run(const struct whatif *whatif, const struct whatif_scenario *
                                .device_bytes = device_bytes(whatif),
                                .descending = descending};
     return whatif_run(result, whatif->program, &what, arena);
+}
+
+bool whatif_curve(uint64_t *column, uint32_t n_columns, const struct whatif *whatif, uint32_t index,
+                  struct arena *arena) {
+    struct whatif_result result;
+    struct whatif_case what = {.settings = whatif->scenario[index].settings,
+                               .budget_bytes = ALLOCATOR_UNLIMITED,
+                               .device_bytes = device_bytes(whatif),
+                               .column = column,
+                               .n_columns = n_columns};
+    return whatif_run(&result, whatif->program, &what, arena);
 }
 
 static bool unlimited_solve(const struct whatif *whatif, struct whatif_scenario *scenario,

@@ -13,6 +13,9 @@ struct whatif_case {
     struct allocator_settings settings;
     uint64_t budget_bytes; /* ALLOCATOR_UNLIMITED: none */
     uint64_t device_bytes; /* that shares of memory are of; 0: not known, and such settings have no effect */
+    uint64_t *
+        column; /* [n_columns] of the run: the most reserved in each, 0 behind its end; NULL: not asked for */
+    uint32_t n_columns;
     bool descending; /* whether new segments lie ever lower; ties between equal holes go by the address */
 };
 
@@ -114,6 +117,11 @@ bool whatif_init_of(struct whatif *whatif, const struct program *program, const 
 
 /* Fills in one scenario; several may be solved at once, each by a thread with an arena of its own. False: no memory. */
 bool whatif_solve(struct whatif *whatif, uint32_t index, struct arena *arena);
+
+/* What a scenario would have had reserved on an unlimited device, new addresses rising: `column[n_columns]` are equal parts
+ * of the run's moments, with the most of each, 0 where the run had ended. False: no memory. */
+bool whatif_curve(uint64_t *column, uint32_t n_columns, const struct whatif *whatif, uint32_t index,
+                  struct arena *arena);
 
 /* After all are solved: copies what scenarios of equal settings share. */
 void whatif_finish(struct whatif *whatif);

@@ -26,6 +26,7 @@ static struct chart_options chart_options_of(const struct recording *recording,
         .dark = strcmp(settings->theme, "dark") == 0,
         .axis = settings->axis,
         .color_by = recording_color_by(recording, settings),
+        .map = settings->map,
         .legend_moment = UINT32_MAX,
     };
 }
@@ -122,6 +123,7 @@ const struct verb verb_png = {
     .examples = "  strata png snapshot.pickle                  writes snapshot.png\n"
                 "  strata png --scale 2 --theme dark snapshot.pickle -o slide.png\n"
                 "  strata png --from peak-500 --to peak+500 snapshot.pickle\n"
+                "  strata png --map --at oom snapshot.pickle    segments and blocks at that moment\n"
                 "  strata png --axis time --from 12.5s --to 14s snapshot.pickle\n",
     .run = png_run,
 };

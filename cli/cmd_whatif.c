@@ -6,6 +6,8 @@
 #include "cli/recording.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "cli/version.h"
+#include "render/png/whatif_chart.h"
 #include "render/report/report_whatif.h"
 
 #include <pthread.h>
@@ -95,6 +97,47 @@ static bool devices_solve(struct whatif_report *report, const struct recording *
     return true;
 }
 
+static bool is_picture(const struct settings *settings) {
+    size_t length = settings->output != NULL ? strlen(settings->output) : 0;
+    return length >= 4 && strcmp(settings->output + length - 4, ".png") == 0;
+}
+
+/* Of the device that a picture of the recording shows. An enum exit_code. */
+static int picture_build(struct buffer *out, const struct recording *recording,
+                         const struct settings *settings, struct arena *scratch) {
+    struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);
+    struct program program;
+    struct timeline timeline;
+    uint32_t index;
+    int code;
+    if (!recording_choose_device(recording, settings, &index, &code))
+        return code;
+    const struct whatif_chart_options options = {.width = settings->width,
+                                                 .height = settings->height,
+                                                 .scale = settings->scale,
+                                                 .dark = strcmp(settings->theme, "dark") == 0,
+                                                 .file = recording->input.name,
+                                                 .fingerprint = recording->fingerprint,
+                                                 .version = STRATA_VERSION,
+                                                 .flags = settings->flags};
+    enum chart_error error = CHART_NO_MEMORY;
+    if (whatif != NULL && timeline_init(&timeline, &recording->trace, index, scratch) &&
+        device_solve(whatif, &program, recording, index, settings, scratch))
+        error = whatif_chart_png(out, whatif, &timeline, &options, scratch);
+    switch (error) {
+    case CHART_OK: return EXIT_CODE_DONE;
+    case CHART_SIZE: terminal_error(NULL, "the picture is too large"); return EXIT_CODE_USAGE;
+    case CHART_NO_MEMORY:
+        if (!out->refused)
+            recording_print_no_memory(recording, scratch->limit_hit);
+        return EXIT_CODE_FAILED;
+    case CHART_FONT:
+    case CHART_PNG: break;
+    }
+    terminal_error(NULL, "the picture cannot be drawn: its font or the PNG library failed");
+    return EXIT_CODE_FAILED;
+}
+
 static bool whatif_build(struct buffer *out, const struct recording *recording,
                          const struct settings *settings, struct arena *scratch) {
     struct whatif_report report = {
@@ -117,11 +160,15 @@ static int whatif_write(struct recording *recording, const struct settings *sett
     struct buffer out = {.host = arena_share(&scratch)};
     struct output_stream stream;
     output_stream(&stream, output, &out);
-    bool done = whatif_build(&out, recording, settings, &scratch) && output_finish(&stream);
+    int code = is_picture(settings) ? picture_build(&out, recording, settings, &scratch)
+               : whatif_build(&out, recording, settings, &scratch) ? EXIT_CODE_DONE
+                                                                   : EXIT_CODE_FAILED;
+    if (code == EXIT_CODE_DONE && !output_finish(&stream))
+        code = EXIT_CODE_FAILED;
     output_abandon(&stream);
     buffer_release(&out);
     arena_release(&scratch);
-    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+    return code;
 }
 
 static const char *whatif_ending(enum report_format format) {
@@ -307,6 +354,7 @@ const struct verb verb_whatif = {
     .examples =
         "  strata whatif snapshot.pickle\n"
         "  strata whatif --set expandable_segments=True --set roundup_power2_divisions=8 snapshot.pickle\n"
+        "  strata whatif snapshot.pickle -o whatif.png\n"
         "  strata whatif --gpu 80GiB --budget oom.pickle\n",
     .run = whatif_main,
 };

@@ -143,6 +143,12 @@ static bool apply_filter(struct settings *settings, const char *value) {
     return false;
 }
 
+static bool apply_map(struct settings *settings, const char *value) {
+    (void)value;
+    settings->map = true;
+    return true;
+}
+
 static bool apply_hide_internal(struct settings *settings, const char *value) {
     (void)value;
     return apply_filter(settings, "own:yes");
@@ -419,17 +425,19 @@ static const struct option options[] = {
     {0, VERB_PICTURE | SHAPES, "title", "TEXT", apply_title, "title (default: the input's name)"},
     {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", apply_theme,
      "colours of the page (default: auto, as the system)"},
-    {0, VERB_PNG | VERB_DIFF | SHAPES, "theme", "light|dark|auto", apply_theme,
+    {0, VERB_PNG | VERB_DIFF | VERB_WHATIF | SHAPES, "theme", "light|dark|auto", apply_theme,
      "colours of the picture (default: auto, which is light;\na page of a difference follows the system)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
      "draw a line at the device's capacity, such as 80GiB\n(default: the file's, where it names one)"},
     {0, VERB_HTML | VERB_BATCH | VERB_DIFF | SHAPES, "max-html-size", "SIZE", apply_max_html_size,
      "merge the smallest allocations until the page fits\n(default: 100MiB)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | SHAPES, "width", "PIXELS", apply_width,
+    {0, VERB_PNG | SHAPES, "map", NULL, apply_map,
+     "draw segments and blocks below the timeline, at the\nmoment of --at (default: the peak)"},
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "width", "PIXELS", apply_width,
      "320 to 7680 (default: 1600)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | SHAPES, "height", "PIXELS", apply_height,
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "height", "PIXELS", apply_height,
      "240 to 4320 (default: 900)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | SHAPES, "scale", "N", apply_scale,
+    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "scale", "N", apply_scale,
      "everything so many times larger, 1 to 4 (default: 1);\nthe plot has at most 16,384 pixels a side"},
     {0, VERB_PICTURE | SHAPES, "from", "POSITION", apply_from,
      "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},

@@ -57,6 +57,7 @@ struct settings {
 
     const char *title;
     const char *theme; /* "auto" at first */
+    bool map;
     uint64_t capacity_bytes;
     uint64_t max_html_nbytes; /* of a page; 100 MiB at first */
 

@@ -209,8 +209,8 @@ struct page_view {
     double *curve, *areas, *lanes, *spark;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
-    uint32_t lit_capacity, areas_capacity, lanes_capacity, some_capacity, marks_capacity, spans_capacity, spans_of,
-        rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
+    uint32_t lit_capacity, areas_capacity, lanes_capacity, some_capacity, marks_capacity, spans_capacity,
+        spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;
 };
 

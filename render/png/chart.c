@@ -5,6 +5,7 @@
 #include "render/png/chart_groups.h"
 #include "render/png/chart_layout.h"
 #include "render/png/png_write.h"
+#include "render/raster/map_raster.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,6 +76,27 @@ static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct 
     return drawn;
 }
 
+static bool draw_map(struct canvas *canvas, const struct chart_layout *layout,
+                     const struct chart_input *input) {
+    const struct memory_map *map = &layout->map.laid;
+    if (map->held == NULL || layout->map.rect.height <= 0)
+        return true;
+    struct raster raster;
+    struct map_picture picture = {.map = map,
+                                  .timeline = input->timeline,
+                                  .style = input->style,
+                                  .keep = chart_keep(input),
+                                  .height = (uint32_t)layout->map.rect.height};
+    uint8_t *rgba = malloc((size_t)map->grid.width * picture.height * 4);
+    raster_init(&raster, input->host);
+    bool drawn = rgba && map_raster_draw(&raster, &picture, rgba);
+    if (drawn)
+        canvas_blit(canvas, layout->map.rect.x, layout->map.rect.y, rgba, map->grid.width, picture.height);
+    raster_release(&raster);
+    free(rgba);
+    return drawn;
+}
+
 static bool draw_plot(struct canvas *canvas, const struct chart_layout *layout,
                       const struct chart_input *input) {
     struct scene scene;
@@ -91,7 +113,7 @@ static bool draw_plot(struct canvas *canvas, const struct chart_layout *layout,
 
 static bool draw_all(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                      const struct chart_input *input) {
-    bool drawn = draw_plot(canvas, layout, input);
+    bool drawn = draw_plot(canvas, layout, input) && draw_map(canvas, layout, input);
     for (uint32_t i = 0; i < layout->n_boxes; i++)
         drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], input->style->scale);
     return drawn;

@@ -22,6 +22,7 @@ struct chart_options {
     enum color_by color_by;
     uint64_t capacity_bytes;           /* a line; 0: none */
     const struct filter_query *filter; /* what it leaves is drawn and listed; NULL: everything */
+    bool map;                          /* what the allocator holds at that moment, below the timeline */
     uint32_t legend_moment;            /* the legend's sums are of this moment; UINT32_MAX: the peak */
 };
 

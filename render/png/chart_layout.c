@@ -205,6 +205,7 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
     int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
+    below += chart_map_height(maker, area.height);
     out->plot = (struct rect){area.x, area.y + lane, area.width, area.height - lane - below - x_labels};
     if (out->plot.height < 16 || out->plot.height > VIEW_MAX_SIDE)
         return false;
@@ -224,6 +225,8 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
     int32_t below = plot.y + plot.height, unused = chart_unused_height(maker);
     chart_unused_put(maker, (struct rect){plot.x, below, plot.width, unused});
     chart_phases_put(maker, (struct rect){plot.x, below + unused, plot.width, chart_phases_height(maker)});
+    int32_t map = chart_map_height(maker, area.height);
+    chart_map_put(maker, (struct rect){area.x, area.y + area.height - map, area.width, map}, plot);
     chart_axes_put(maker);
     chart_ghost_put(maker, (struct rect){plot.x + plot.width, plot.y, chart_ghost_width(maker), plot.height});
 }
@@ -264,7 +267,8 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
                                  .top_bytes = window_top(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);
-    if (!chart_unused_find(&maker) || !chart_side_find(&maker) || !chart_also_find(&maker))
+    if (!chart_unused_find(&maker) || !chart_map_find(&maker) || !chart_side_find(&maker) ||
+        !chart_also_find(&maker))
         return CHART_NO_MEMORY;
     struct rect page = {maker.em, maker.em * 3 / 4, maker.width - 2 * maker.em,
                         maker.height - maker.em * 3 / 2};

@@ -24,6 +24,7 @@
 
 #include "analysis/verdicts.h"
 #include "layout/groups.h"
+#include "layout/memory_map.h"
 #include "render/png/canvas.h"
 #include "render/png/chart.h"
 
@@ -89,10 +90,20 @@ static inline const uint64_t *chart_keep(const struct chart_input *input) {
     return input->selection != NULL ? input->selection->keep : NULL;
 }
 
+/* What the allocator holds, below the axis. */
+struct chart_map {
+    bool asked;
+    const char *refusal; /* why there is none; NULL: there is */
+    struct held held;
+    struct memory_map laid; /* its `held` NULL: there was no room */
+    struct rect rect;       /* of its pixels, whole rows */
+};
+
 struct chart_layout {
     struct rect plot;
     struct view view;  /* of the plot */
     bool plot_is_text; /* there is nothing to draw; text boxes inside of the plot say why */
+    struct chart_map map;
     struct chart_colors colors;
     struct chart_box *boxes; /* in drawing order */
     uint32_t n_boxes, boxes_capacity;

@@ -101,6 +101,12 @@ void chart_ghost_put(struct chart_maker *maker, struct rect area);
 /* All that the process could have had then: reserved and free on the device. Needs a width above 0. */
 uint64_t chart_ghost_limit(const struct chart_maker *maker);
 
+/* chart_map.c: what the allocator holds, below the axis, where it is asked for and there is room. False: no
+ * memory. Height: of `room`. */
+bool chart_map_find(struct chart_maker *maker);
+int32_t chart_map_height(const struct chart_maker *maker, int32_t room);
+void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot);
+
 /* chart_phases.c: annotations below the plot. */
 void chart_phases_find(struct chart_maker *maker);
 int32_t chart_phases_height(const struct chart_maker *maker);

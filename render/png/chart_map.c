@@ -1,0 +1,215 @@
+/* The map below the axis: what the allocator holds at the legend's moment, one row for each segment. */
+#include "render/png/chart_maker.h"
+
+#include "analysis/fragmentation.h"
+#include "base/format.h"
+
+#include <stdio.h>
+
+enum { LABELS_MAX = 400 };
+
+/* State and sizes, of the replay where that is quick and exact. */
+static bool state_find(struct chart_maker *maker, struct chart_map *map) {
+    const struct timeline *timeline = maker->in->timeline;
+    struct arena *arena = &maker->out->arena;
+    struct segments segments;
+    struct replay replay;
+    bool replayed = timeline->device->n_events <= REPLAY_EVENTS_AT_ONCE;
+    return (!replayed || replay_run(&replay, timeline->trace, timeline->device, NULL, arena)) &&
+           segments_init(&segments, timeline->device, arena) &&
+           fragmentation_state(&map->held, timeline, &segments, replayed ? &replay : NULL, maker->in->moment,
+                               arena);
+}
+
+bool chart_map_find(struct chart_maker *maker) {
+    struct chart_map *map = &maker->out->map;
+    const struct timeline *timeline = maker->in->timeline;
+    if (!maker->in->options->map)
+        return true;
+    map->asked = true;
+    map->refusal = segments_refusal(timeline->trace, timeline->device);
+    return map->refusal != NULL || state_find(maker, map);
+}
+
+int32_t chart_map_height(const struct chart_maker *maker, int32_t room) {
+    const struct chart_map *map = &maker->out->map;
+    if (!map->asked || maker->out->plot_is_text || room < 24 * maker->em)
+        return 0;
+    return map->refusal != NULL ? 2 * chart_line(maker->small) : room * 9 / 20;
+}
+
+/* ---- its words ---- */
+
+static void heading_put(struct chart_maker *maker, struct rect line) {
+    const struct held *held = &maker->out->map.held;
+    char moment[80], text[240];
+    uint64_t reserved = 0, free_bytes = 0;
+    for (uint32_t i = 0; i < held->n_segments; i++)
+        reserved += held->segment[i].size;
+    for (uint32_t i = 0; i < held->n_blocks; i++)
+        free_bytes += held->block[i].life == LIFE_NONE ? held->block[i].size : 0;
+    chart_moment_text(maker->in->timeline, maker->in->moment, moment, sizeof moment);
+    snprintf(text, sizeof text, "Map at %s \xc2\xb7 %s segment%s \xc2\xb7 reserved %s \xc2\xb7 free %s",
+             moment, format_count(held->n_segments).text, held->n_segments == 1 ? "" : "s",
+             format_bytes(reserved).text, format_bytes(free_bytes).text);
+    chart_put_text(maker, line, CHART_LEFT, maker->bold, maker->out->colors.text, text);
+}
+
+static void group_text(const struct chart_maker *maker, const struct map_group *group, char *text,
+                       size_t capacity) {
+    const struct device_trace *device = maker->in->timeline->device;
+    const struct pool_id *id = &device->pools[group->pool];
+    char pool[64] = "default pool", stream[24] = "";
+    if (id->first != 0 || id->second != 0)
+        snprintf(pool, sizeof pool, "private pool (%llu, %llu)", (unsigned long long)id->first,
+                 (unsigned long long)id->second);
+    if (device->n_streams > 1)
+        snprintf(stream, sizeof stream, " \xc2\xb7 stream %u", group->stream);
+    snprintf(text, capacity, "%s%s \xc2\xb7 %s: %s segment%s, %s, free %s in %s hole%s", pool, stream,
+             group->small ? "up to 1 MiB" : "above 1 MiB", format_count(group->n_segments).text,
+             group->n_segments == 1 ? "" : "s", format_bytes(group->bytes).text,
+             format_bytes(group->free_bytes).text, format_count(group->n_holes).text,
+             group->n_holes == 1 ? "" : "s");
+}
+
+static void groups_put(struct chart_maker *maker) {
+    const struct chart_map *map = &maker->out->map;
+    for (uint32_t i = 0; i < map->laid.n_groups; i++) {
+        const struct map_group *group = &map->laid.group[i];
+        int32_t y = map->rect.y + (int32_t)group->y + maker->em / 4;
+        char text[240];
+        if (group->y + map->laid.grid.heading > (uint32_t)map->rect.height)
+            break;
+        group_text(maker, group, text, sizeof text);
+        chart_put_text(maker, (struct rect){map->rect.x, y, map->rect.width, 0}, CHART_LEFT, maker->small,
+                       maker->out->colors.quiet, text);
+    }
+}
+
+/* The size of what has a row for itself, beside it. */
+static void rows_put(struct chart_maker *maker, int32_t left) {
+    const struct chart_map *map = &maker->out->map;
+    const struct memory_map *laid = &map->laid;
+    for (uint32_t i = 0; i < laid->n_parts && laid->part[i].y + laid->grid.row <= (uint32_t)map->rect.height;
+         i++) {
+        const struct map_part *part = &laid->part[i];
+        bool first = i == 0 || laid->part[i - 1].y != part->y;
+        bool beside = i + 1 < laid->n_parts && laid->part[i + 1].y == part->y;
+        if (!first || part->from != 0)
+            continue;
+        struct rect line = {
+            left, map->rect.y + (int32_t)part->y + ((int32_t)laid->grid.row - chart_line(maker->small)) / 2,
+            map->rect.x - left - maker->em / 3, 0};
+        chart_put_text(maker, line, CHART_RIGHT, maker->small, maker->out->colors.quiet,
+                       beside ? "small" : format_bytes(map->held.segment[part->segment].size).text);
+    }
+}
+
+static void hole_put(struct chart_maker *maker, const struct map_part *part, const struct held_block *block,
+                     uint64_t from) {
+    const struct chart_map *map = &maker->out->map;
+    int32_t x = (int32_t)(map_part_q8(part, from) >> 8),
+            end = (int32_t)(map_part_q8(part, from + block->size) >> 8);
+    int32_t width = chart_text_width(maker, maker->small, format_bytes(block->size).text);
+    int32_t row = (int32_t)map->laid.grid.row, top = map->rect.y + (int32_t)part->y;
+    if (end - x < width + maker->em)
+        return;
+    struct rect plate = {map->rect.x + (int32_t)part->x + (x + end - width) / 2 - maker->em / 4, top,
+                         width + maker->em / 2, row};
+    chart_put(maker, CHART_FILL, plate, maker->out->colors.hole_soft);
+    plate.y += (row - chart_line(maker->small)) / 2;
+    chart_put_text(maker, plate, CHART_CENTER, maker->small, maker->out->colors.text,
+                   format_bytes(block->size).text);
+}
+
+static void holes_put(struct chart_maker *maker) {
+    const struct chart_map *map = &maker->out->map;
+    uint32_t looked = 0;
+    for (uint32_t i = 0; i < map->laid.n_parts; i++) {
+        const struct map_part *part = &map->laid.part[i];
+        const struct held_segment *segment = &map->held.segment[part->segment];
+        if (part->y + map->laid.grid.row > (uint32_t)map->rect.height)
+            break;
+        for (uint32_t b = held_block_from(&map->held, segment, segment->address + part->from);
+             b < segment->first_block + segment->n_blocks; b++) {
+            const struct held_block *block = &map->held.block[b];
+            uint64_t from = block->address - segment->address;
+            if (from >= part->to)
+                break;
+            bool wide =
+                block->life == LIFE_NONE && map_part_q8(part, from + block->size) - map_part_q8(part, from) >
+                                                3 * (uint32_t)maker->em * 256;
+            if (wide && looked++ < LABELS_MAX)
+                hole_put(maker, part, block, from);
+        }
+    }
+}
+
+/* ---- all of it ---- */
+
+static void rest_put(struct chart_maker *maker, struct rect area) {
+    const struct chart_map *map = &maker->out->map;
+    uint32_t shown = 0;
+    char text[80];
+    while (shown < map->laid.n_parts &&
+           map->laid.part[shown].y + map->laid.grid.row <= (uint32_t)map->rect.height)
+        shown++;
+    if (shown == map->laid.n_parts)
+        return;
+    snprintf(text, sizeof text, "and %s more", format_count(map->laid.n_parts - shown).text);
+    chart_put_text(maker,
+                   (struct rect){area.x, area.y + area.height - chart_line(maker->small), area.width, 0},
+                   CHART_RIGHT, maker->small, maker->out->colors.quiet, text);
+}
+
+/* Whole rows only. */
+static int32_t rows_height(const struct memory_map *laid, int32_t room) {
+    uint32_t height = 0;
+    for (uint32_t i = 0; i < laid->n_parts && laid->part[i].y + laid->grid.row <= (uint32_t)room; i++)
+        height = laid->part[i].y + laid->grid.row;
+    return (int32_t)height;
+}
+
+static void map_lay(struct chart_maker *maker, struct rect rect) {
+    struct chart_map *map = &maker->out->map;
+    struct map_grid grid = {.width = (uint32_t)rect.width,
+                            .row = (uint32_t)maker->em,
+                            .row_gap = 2 * (uint32_t)maker->scale,
+                            .side_gap = 3 * (uint32_t)maker->scale,
+                            .heading = (uint32_t)(chart_line(maker->small) + maker->em / 3),
+                            .narrow = 3 * (uint32_t)maker->em,
+                            .room = (uint32_t)rect.height};
+    if (!memory_map_make(&map->laid, &map->held, MAP_BY_SIZE, grid, &maker->out->arena)) {
+        maker->failed = true;
+        return;
+    }
+    map->rect = rect;
+    map->rect.height = rows_height(&map->laid, rect.height);
+    groups_put(maker);
+    holes_put(maker);
+}
+
+void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot) {
+    struct chart_map *map = &maker->out->map;
+    struct rect line = {plot.x, area.y, plot.width, 0};
+    if (!map->asked || area.height == 0)
+        return;
+    if (map->refusal != NULL) {
+        char text[200];
+        snprintf(text, sizeof text, "There is no map: %s.", map->refusal);
+        chart_put_sentence(maker, line, maker->small, maker->out->colors.note, text);
+        return;
+    }
+    heading_put(maker, line);
+    int32_t used = chart_line(maker->bold) + maker->em / 4, rest = chart_line(maker->small);
+    int32_t left =
+        area.x + 5 * maker->em > plot.x ? area.x + 5 * maker->em : plot.x; /* room for sizes beside */
+    struct rect rect = {left, area.y + used, plot.x + plot.width - left, area.height - used - rest};
+    if (rect.height < 2 * maker->em || rect.width < 2 * maker->em)
+        return;
+    map_lay(maker, rect);
+    if (maker->failed)
+        return;
+    rows_put(maker, area.x);
+    rest_put(maker, area);
+}
