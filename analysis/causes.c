@@ -58,6 +58,11 @@ static bool rates_differ(const struct site_profile *a, const struct site_profile
     return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
 }
 
+/* Whether a site allocates less often on the left: per step where there are steps, as the sentence has it. */
+static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
+    return is_per_step(a, b, steps) ? a->made * steps.b < b->made * steps.a : a->made < b->made;
+}
+
 static uint64_t mean_bits(const struct site_profile *profile) {
     return mean_of(profile->lifetime_bits, profile->made);
 }
@@ -81,7 +86,7 @@ static enum cause_kind kind_of(const struct compare_site *site, struct cause_ste
         return CAUSE_GONE;
     /* What does not go the way of the difference is not its cause. */
     bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
-    bool often = rates_differ(a, b, steps) && (a->made < b->made) == (a->bytes < b->bytes);
+    bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes);
     if (often)
         return size && a->made == b->made ? CAUSE_SIZE : CAUSE_OFTEN;
     if (size)

@@ -9,7 +9,8 @@
 #include "base/sort.h"
 #include "layout/place.h"
 
-enum { CANDIDATES_MOST = 64 };
+/* Fewer allocations than REPEAT_LEAST are no pattern: two of one line would be two turns. */
+enum { CANDIDATES_MOST = 64, REPEAT_LEAST = 8 };
 
 /* The allocations by their stacks' inner keys. */
 struct sequence {
@@ -412,7 +413,8 @@ bool turns_repeat(struct turns *turns, const struct phase_runs *runs, const stru
     uint32_t n_forward = 0;
     for (uint32_t k = 0; k < runs->n_lives; k++)
         n_forward += side_of_letter(letter[k]) == SIDE_FORWARD;
-    if (runs->stacks == STACKS_NONE || runs->n_lives < 2 || (uint64_t)n_forward * 2 < runs->n_lives)
+    if (runs->stacks == STACKS_NONE || runs->n_lives < REPEAT_LEAST ||
+        (uint64_t)n_forward * 2 < runs->n_lives)
         return true;
     bool done = sequence_build(&sequence, arena) && anchor_find(&sequence, &anchor, arena);
     if (done && anchor.turns != 0)

@@ -326,6 +326,21 @@ class Operands(unittest.TestCase):
         documents = diff(self.leak, *others)["comparisons"]
         self.assertEqual([diff(self.leak, other)["sites"] for other in others], [each["sites"] for each in documents])
 
+    def test_a_cause_goes_the_way_of_its_bytes(self):
+        """More often and larger are more bytes, less often and smaller are fewer, whichever samples are compared."""
+        names = ("leak_graph", "train", "oom", "leak_zero_grad", "leak_zero_grad_healthy", "held_over", "held_over_healthy")
+        signs = {"more often": 1, "larger allocations": 1, "kept longer": 1, "less often": -1, "smaller allocations": -1,
+                 "freed earlier": -1, "gone": -1, "new": 1}
+        seen = set()
+        for a in names:
+            for b in names:
+                for cause in diff(*(SAMPLES / f"{name}.pickle" for name in (a, b)))["causes"]:
+                    for words, sign in signs.items():
+                        if re.search(rf"\b{words}\b", cause["title"]) and cause["bytes"]:
+                            seen.add(words)
+                            self.assertEqual(sign, 1 if cause["bytes"] > 0 else -1, (a, b, cause))
+        self.assertLess({"more often", "less often", "larger allocations", "smaller allocations"}, seen)
+
     def test_both_ways(self):
         there, back = diff(self.train, self.leak), diff(self.leak, self.train)
         self.assertEqual(there["delta_bytes"], -back["delta_bytes"])

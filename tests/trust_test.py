@@ -74,6 +74,20 @@ class Healthy(TrustTest):
                 self.assertEqual(set(), self.CODES & self.notes_of_file(path).keys())
 
 
+class FewAllocations(TrustTest):
+    def test_two_of_one_line_are_no_turns(self):
+        """Where nothing but a few allocations came, no loop is concluded from them."""
+        frames = [{"name": "forward", "filename": "train.py", "line": 41}]
+        for count in range(8):
+            trace = [{"action": "alloc", "addr": 0x7F0000000000 + (i << 32), "size": (64 + i) << 20, "stream": 0, "time_us": i,
+                      "frames": frames} for i in range(count)]
+            self.path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+            done = subprocess.run([STRATA, "report", "--json", str(self.path)], capture_output=True, timeout=120)
+            for device in json.loads(done.stdout)["devices"]:
+                self.assertEqual(([], "none"), (device["steps"], device["judged"]["steps_from"]))
+                self.assertFalse({"held_over", "leak", "growing_buffer"} & {each["kind"] for each in device["findings"]})
+
+
 class Trailing(TrustTest):
     def test_bytes_are_counted(self):
         content = pickle.dumps(simulated(1))
