@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Measures Strata against CPython's unpickler on generated snapshots and writes bench/RESULTS.md.
 
-    scripts/bench [--sets 100k,1m,3m,10m,distinct,fragmented] [--runs N] [--no-page]
+    scripts/bench [--sets 100k,1m,3m,10m,distinct,fragmented] [--runs N] [--no-page] [--against PROGRAM]
 
 Commands of one set are run in turn, A B C A B C ..., and each ratio is taken within its round, so that a machine whose
 speed drifts does not favour one of them. Figures are medians; memory is the largest resident set that the system saw.
-With STRATA_CORPUS, the sizes of pages of real snapshots are measured too.
+--against names another build of strata, whose commands run in the same rounds; a table gives the ratios. What stands in
+RESULTS.md under "Before and after" is written by hand and kept. With STRATA_CORPUS, the sizes of pages of real snapshots are measured too.
 """
 
 import argparse
@@ -80,9 +81,20 @@ def run(command):
     return seconds, usage.ru_maxrss * 1024
 
 
-def commands_of(path, folder):
+def others_of(path, folder, other):
+    """The commands that another build is compared by."""
+    return {
+        "other report": [other, "report", "--json", path],
+        "other html": [other, "html", "-q", "-f", path, "-o", folder / "other.html"],
+        "other png": [other, "png", "-q", "-f", path, "-o", folder / "other.png"],
+        "other report of the gz": [other, "report", "--json", gzipped(path)],
+    }
+
+
+def commands_of(path, folder, other):
     load = [sys.executable, "-c"]
     return {
+        **(others_of(path, folder, other) if other else {}),
         PICKLE: [*load, LOAD.format(gc="", open="open"), path],
         PICKLE_NO_GC: [*load, LOAD.format(gc="gc.disable(); ", open="open"), path],
         "strata report": [STRATA, "report", "--json", path],
@@ -97,12 +109,12 @@ def commands_of(path, folder):
 class Measurement:
     """All runs of one set."""
 
-    def __init__(self, name, runs, with_page):
+    def __init__(self, name, runs, with_page, other):
         self.name, self.path = name, generate(name)
         self.size = self.path.stat().st_size
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             folder = pathlib.Path(folder)
-            commands = commands_of(self.path, folder)
+            commands = commands_of(self.path, folder, other)
             self.rows = {command: [] for command in commands}
             run(commands[HASH])  # the file is in the page cache from here on
             for _ in range(runs):
@@ -162,6 +174,24 @@ def page_measure(page):
     return {"ready": middle(one["ready"] for one in figures), "hover": middle(one["hover"] for one in figures),
             "memory": middle(one["memory"] for one in figures),
             **{key: [middle(one[key][i] for one in figures) for i in range(2)] for key in ("pan", "zoom")}}
+
+
+def against_rows(measured):
+    """Ratios of this build to the other one, taken round by round."""
+    for name, one in measured.items():
+        for command in [command for command in one.rows if command.startswith("other ")]:
+            own = "strata " + command[6:]
+            memory = one.memory(own) / one.memory(command)
+            yield (f"| `{command[6:]}`, {name} | {one.seconds(command):.3f} | {one.seconds(own):.3f} | "
+                   f"{1 / one.ratio(own, command):.2f} | {memory:.2f} |")
+
+
+def kept_section():
+    """What was written by hand into the last results."""
+    path = ROOT / "bench" / "RESULTS.md"
+    text = path.read_text() if path.exists() else ""
+    begin = text.find("## Before and after")
+    return text[begin : text.find("\n## ", begin + 1) + 1] if begin >= 0 else ""
 
 
 def mib(nbytes):
@@ -250,18 +280,22 @@ def main():
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--no-page", action="store_true")
+    parser.add_argument("--against", metavar="PROGRAM", type=pathlib.Path)
     arguments = parser.parse_args()
     CACHE.mkdir(parents=True, exist_ok=True)
     measured = {}
     for name in arguments.sets.split(","):
-        measured[name] = Measurement(name, arguments.runs, not arguments.no_page)
+        measured[name] = Measurement(name, arguments.runs, not arguments.no_page, arguments.against)
         print(measured[name].table(), flush=True)
     text = ["# Measured", "",
             f"By `scripts/bench`, {arguments.runs} runs each, medians, ratios taken round by round. Machine: {os.cpu_count()} "
             f"cores, {platform.machine()}; Python {platform.python_version()}. `{HASH}` is the floor: "
             "Strata reads and hashes every byte once, in a thread beside the one that parses.", "",
-            "## Against the aims", "", "| what | aim | measured | |", "|---|---|---|---|",
+            kept_section(), "## Against the aims", "", "| what | aim | measured | |", "|---|---|---|---|",
             *(f"| {what} | {aim} | {value} | {'' if good else 'missed'} |" for what, aim, value, good in targets(measured)), "", WHY, ""]
+    if arguments.against:
+        text += [f"## Against `{arguments.against.name}`", "", "| command | that one, s | this one, s | ratio | ratio of memory |",
+                 "|---|---|---|---|---|", *against_rows(measured), ""]
     if "10m" in measured:
         text += ["## Pages below a size", "", "The 10m set with `--max-html-size`.", "", "| limit | page | time | memory, of the file |",
                  "|---|---|---|---|", *limited_rows(measured["10m"].path), ""]

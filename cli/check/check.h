@@ -26,6 +26,7 @@ struct check_plan {
     const char *filter;   /* words; NULL: none. Peak, end, categories and sites are of what it leaves */
     uint64_t skip_steps;
     bool update;
+    bool no_memory; /* why a rule was not taken */
 };
 
 /* What a rule says of one file. */
@@ -48,7 +49,7 @@ struct check_site {
 /* One input. Everything is owned and freed by check_file_release. */
 struct check_file {
     const char *path;
-    char *name; /* base name */
+    const char *name; /* base name */
     enum check_status status;
     char reason[200]; /* of CHECK_UNREADABLE */
     struct check_verdict *verdicts;

@@ -460,7 +460,7 @@ bool check_file_judge(struct check_file *file, const char *path, const struct ch
     int code = EXIT_CODE_DONE;
     own.input = path;
     file->path = path;
-    file->name = strdup(strcmp(path, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : path);
+    file->name = strcmp(path, "-") == 0 ? "stdin" : slash != NULL ? slash + 1 : path;
     if (!recording_open(&recording, &own)) {
         unreadable(file, "it cannot be opened");
         return true;
@@ -484,7 +484,6 @@ void check_file_release(struct check_file *file) {
         free(file->sites[i].file);
     free(file->sites);
     free(file->verdicts);
-    free(file->name);
 }
 
 /* ---- all files ---- */

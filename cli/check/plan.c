@@ -23,6 +23,7 @@ static bool rule_add(struct check_plan *plan, const char *text, const char *patt
         if (rules == NULL || capacity > RULES_MOST * 2) {
             terminal_error(where, "%s",
                            rules == NULL ? "no memory" : "has more rules than the 10,000 allowed");
+            plan->no_memory = rules == NULL;
             plan->rules = rules != NULL ? rules : plan->rules;
             return false;
         }
@@ -156,9 +157,9 @@ int check_plan_make(struct check_plan *plan, const struct settings *settings) {
                                 .update = settings->update_baseline};
     for (uint32_t i = 0; i < settings->n_rules; i++)
         if (!rule_add(plan, settings->check_rules[i], NULL, NULL))
-            return EXIT_CODE_USAGE;
+            return plan->no_memory ? EXIT_CODE_FAILED : EXIT_CODE_USAGE;
     if (settings->config != NULL && !config_read(plan, settings->config))
-        return EXIT_CODE_USAGE;
+        return plan->no_memory ? EXIT_CODE_FAILED : EXIT_CODE_USAGE;
     if (!plan_is_sound(plan))
         return EXIT_CODE_USAGE;
     return baseline_read(plan);
