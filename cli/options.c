@@ -189,11 +189,9 @@ static bool apply_axis(struct settings *settings, const char *value) {
     return choice >= 0;
 }
 
-static const char *const color_names[] = {
-    [COLOR_BY_SITE] = "site",     [COLOR_BY_SIZE] = "size", [COLOR_BY_AGE] = "age",
-    [COLOR_BY_STREAM] = "stream", [COLOR_BY_POOL] = "pool", [COLOR_BY_CATEGORY] = "category",
-    [COLOR_BY_EACH] = "each",
-};
+#define COLORING_NAME(NAME, name, title, words) name,
+static const char *const color_names[] = {STRATA_COLORINGS(COLORING_NAME)};
+#undef COLORING_NAME
 
 const char *options_color_name(enum color_by color_by) {
     return color_names[color_by];

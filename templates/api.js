@@ -17,6 +17,11 @@ export const DRAW_RESERVED = 4;
 export const DRAW_SEGMENTS = 8;
 export const BY_FRAME = 6;
 
+/** Every colouring, in the order of its number, as [name, what the menu calls it]. @type {[string, string][]} */
+export const COLORING_TITLES = [
+["site", "call site"], ["size", "size"], ["age", "age"], ["stream", "stream"], ["pool", "pool"], ["category", "category"], ["each", "each allocation"],
+];
+
 /** Fields of each record, in their order. */
 export const RECORDS = {
 recording: [ "meta",

@@ -1,5 +1,5 @@
 // Header and toolbar: the file, its figures, what to know before trusting them.
-import { WHOLE_FILE } from "./api.js";
+import { COLORING_TITLES, WHOLE_FILE } from "./api.js";
 import { plot } from "./canvas.js";
 import { drawFilter } from "./filter_form.js";
 import { oomMarker } from "./markers.js";
@@ -30,6 +30,8 @@ export const ui = {
 };
 
 /* ---- header and toolbar ---- */
+
+ui.color.append(...COLORING_TITLES.map(([name, title]) => new Option(title, name)));
 
 /** @param {HTMLButtonElement} button @param {string} name @param {string} value @param {string} more */
 function fillFigure(button, name, value, more) {

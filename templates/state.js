@@ -1,5 +1,6 @@
 // The one state of the page, what may be done with it, and its form in the URL's hash. change() sets fields and
 // asks for a new drawing of what shows them; the drawing itself happens once per animation frame (draw() in page.js).
+import { COLORING_TITLES } from "./api.js";
 import { formatDuration, formatEvent } from "./text.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -27,7 +28,7 @@ export const EVERYTHING = 255;
 
 export const VIEWINGS = ["age", "category", "stream", "pool", "segments"];
 
-export const COLORINGS = ["site", "size", "age", "stream", "pool", "category", "each"];
+export const COLORINGS = COLORING_TITLES.map(([name]) => name);
 
 export const MAP_ORDERS = ["size", "address", "free", "age"];
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds an input format, a finding, a verb, a view of the page and a diagnostic to a copy of the sources, each with its
+"""Adds an input format, a finding, a verb, a view of the page, a colouring and a diagnostic to a copy of the sources, each with its
 file and exactly the lines that docs/extending.md names, builds the copy and uses what was added."""
 
 import json
@@ -78,6 +78,9 @@ EDITS = [
     ("templates/side.js", "/** @typedef", 'import { createToy } from "./toy_view.js";\n/** @typedef'),
     ("templates/side.js", 'const REGISTRY = [["why", createWhy],', 'const REGISTRY = [["why", createWhy], ["toy", createToy],'),
     ("templates/page.html", '<div id="panel-why"', '<button id="tab-toy"></button><div id="panel-toy"></div><div id="panel-why"'),
+    ("render/raster/colorings.h", '    COLORING(EACH, ', '    COLORING(TOY, "toy", "toy and toy", "by toy") \\\n    COLORING(EACH, '),
+    ("render/raster/raster.c", "    case COLOR_BY_EACH: return life;\n",
+     "    case COLOR_BY_EACH: return life;\n    case COLOR_BY_TOY: return life % 2;\n"),
     ("render/words/diagnostics.c", "static const struct sentence sentences[] = {\n",
      'static const struct sentence sentences[] = {\n    {"toy_prefix", "A toy of %c0 bytes stands in front."},\n'),
 ]
@@ -106,6 +109,7 @@ class Extending(unittest.TestCase):
             if text.count(before) != 1:
                 raise AssertionError(f"{name} has {before!r} {text.count(before)} times: docs/extending.md is out of date")
             (cls.folder / name).write_text(text.replace(before, after))
+        run("scripts/page-api", cwd=cls.folder)
         launcher = [f"-DCMAKE_C_COMPILER_LAUNCHER={os.environ['STRATA_LAUNCHER']}"] if os.environ.get("STRATA_LAUNCHER") else []
         build = cls.folder / "out"
         try:
@@ -133,6 +137,16 @@ class Extending(unittest.TestCase):
     def test_a_verb(self):
         self.assertEqual(run(self.strata, "toy", "x"), "toy of x\n")
         self.assertIn("plays", run(self.strata, "--help"))
+
+    def test_a_colouring(self):
+        """Two allocations, one on the other: alike by stream, two colours by what was added. And the page's menu has it."""
+        colors = {}
+        for name in ("stream", "toy"):
+            picture = self.folder / f"{name}.png"
+            run(self.strata, "png", self.toy, "-q", "-o", picture, "--color-by", name)
+            colors[name] = picture.read_bytes()
+        self.assertNotEqual(colors["toy"], colors["stream"])
+        self.assertIn("toy and toy", (self.folder / "out" / "embedded" / "page.js").read_text())
 
     def test_a_view(self):
         """The page's program is packed, so the bundle that went into it is looked at."""

@@ -131,5 +131,6 @@ void chart_group_text(const struct timeline *timeline, enum color_by by, const s
         break;
     case COLOR_BY_POOL: pool_text(timeline->device, key, text, capacity); break;
     case COLOR_BY_CATEGORY: category_text(key, text, capacity); break;
+    default: snprintf(text, capacity, "%" PRIu32, key);
     }
 }

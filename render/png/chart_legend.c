@@ -95,13 +95,9 @@ static void key_of_filter(const struct chart_maker *maker, struct key *key) {
 }
 
 static const char *color_text(enum color_by by) {
-    static const char *const texts[] = {"",
-                                        "colours: by size",
-                                        "colours: by lifetime",
-                                        "colours: by stream",
-                                        "colours: by pool",
-                                        "colours: by category",
-                                        "colours: each allocation its own"};
+#define COLORING_TEXT(NAME, name, title, words) "colours: " words,
+    static const char *const texts[] = {STRATA_COLORINGS(COLORING_TEXT)};
+#undef COLORING_TEXT
     return texts[by];
 }
 

@@ -9,16 +9,14 @@
 #include "analysis/category.h"
 #include "layout/scene.h"
 #include "layout/ticks.h"
+#include "render/raster/colorings.h"
 
+/* Of COLOR_BY_EACH, which memory_viz has, a legend has nothing to say. */
 enum color_by {
-    COLOR_BY_SITE,
-    COLOR_BY_SIZE,
-    COLOR_BY_AGE,
-    COLOR_BY_STREAM,
-    COLOR_BY_POOL,
-    COLOR_BY_CATEGORY,
-    COLOR_BY_EACH, /* every allocation its own, as memory_viz does: a legend has nothing to say */
-    COLOR_COUNT
+#define COLOR_BY(NAME, name, title, words) COLOR_BY_##NAME,
+    STRATA_COLORINGS(COLOR_BY)
+#undef COLOR_BY
+        COLOR_COUNT
 };
 
 struct raster_style {
