@@ -94,7 +94,7 @@ static uint64_t peak_until(const struct rank_profile *profile, int64_t step) {
     return peak;
 }
 
-/* First complete step whose end is taken as the begin of growth: the second, since the first makes what stays. */
+/* First complete step whose end is taken as the beginning of growth: the second, since the first makes what stays. */
 static uint32_t growth_begin(const struct rank_profile *profile) {
     return profile->n_steps > 2 ? 1 : 0;
 }

@@ -60,7 +60,7 @@ bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct
 
 /* ---- phases ---- */
 
-/* Where pieces are cut: at the begin of runs and of turns, and behind the last turn. */
+/* Where pieces are cut: at the beginning of runs and of turns, and behind the last turn. */
 struct cutter {
     const struct phase_runs *runs;
     const struct turns *turns;

@@ -345,7 +345,7 @@ static uint32_t begins_find(const struct sequence *sequence, const struct anchor
     return count;
 }
 
-/* What lies before the first boundary and behind the first forward is a turn, or the begin of the first one. */
+/* What lies before the first boundary and behind the first forward is a turn, or the beginning of the first one. */
 static uint32_t begins_complete(const struct sequence *sequence, uint32_t *begin, uint32_t count) {
     uint32_t from = sequence->first_forward, n = sequence->runs->n_lives;
     if (count < 2 || begin[0] <= from)

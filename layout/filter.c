@@ -65,8 +65,8 @@ static bool string_holds(struct texts *texts, uint32_t id) {
     return texts->known[id] == 2;
 }
 
-/* Where the needle spans the end of the file's name, the line and the begin of the function's: so much of "file:line
- * function" is looked at as it may need, not texts that thousands of frames share. */
+/* Where the needle spans the end of the file's name, the line and the beginning of the function's: so much of
+ * "file:line function" is looked at as it may need, not texts that thousands of frames share. */
 static bool frame_seam_holds(const struct texts *texts, const struct frame *frame) {
     uint8_t text[2 * FILTER_TEXT_MAX_NBYTES + 16];
     uint32_t n_file, n_name, n = 0, most = texts->needle->nbytes - 1;
