@@ -39,15 +39,46 @@ static struct filter_span *filter_spans(const struct verdicts *verdicts, const s
     return filtered;
 }
 
+/* Could a text mean more than what was recorded: a category, a phase? */
+static bool text_may_conclude(const struct filter_word *word, const struct trace *trace) {
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        const char *name = category_name((enum category)i);
+        if (filter_text_meets(word, (const uint8_t *)name, text_nbytes(name)))
+            return true;
+    }
+    for (uint32_t i = 0; i < SPAN_KINDS; i++) {
+        const char *name = span_kind_name((enum span_kind)i);
+        if (filter_text_meets(word, (const uint8_t *)name, text_nbytes(name)))
+            return true;
+    }
+    for (uint32_t i = 0, last = 0; i < trace->n_annotations; i++) {
+        uint32_t nbytes, name = trace->annotations[i].name;
+        const uint8_t *text = trace_string(trace, name, &nbytes);
+        if (name != last && filter_text_meets(word, text, nbytes))
+            return true;
+        last = name;
+    }
+    return false;
+}
+
+static bool asks_for_facts(const struct filter *filter, const struct trace *trace) {
+    for (uint32_t i = 0; i < filter->n_words; i++)
+        if (filter->word[i].kind == FILTER_TEXT && text_may_conclude(&filter->word[i], trace))
+            return true;
+    return filter_has(filter, FILTER_CATEGORY) || filter_has(filter, FILTER_PHASE) ||
+           filter_has(filter, FILTER_STEP);
+}
+
 /* What Strata concludes of the recording, where a word asks for it. */
 static bool find_facts(struct filter_facts *facts, const struct timeline *timeline,
-                       const struct filter *filter, struct arena *arena) {
-    struct verdicts *verdicts = arena_alloc(arena, sizeof *verdicts);
-    if (!filter_has(filter, FILTER_CATEGORY) && !filter_has(filter, FILTER_PHASE) &&
-        !filter_has(filter, FILTER_STEP))
+                       const struct filter *filter, const struct verdicts *known, struct arena *arena) {
+    struct verdicts *judged = NULL;
+    if (!asks_for_facts(filter, timeline->trace))
         return true;
-    if (verdicts == NULL || !verdicts_init(verdicts, timeline, arena))
+    if (known == NULL &&
+        ((judged = arena_alloc(arena, sizeof *judged)) == NULL || !verdicts_init(judged, timeline, arena)))
         return false;
+    const struct verdicts *verdicts = known != NULL ? known : judged;
     facts_of_categories(facts, verdicts);
     facts->phases = filter_spans(verdicts, &verdicts->phases, arena);
     facts->n_phases = verdicts->phases.count;
@@ -58,9 +89,15 @@ static bool find_facts(struct filter_facts *facts, const struct timeline *timeli
 
 bool selection_make(struct selection *selection, const struct timeline *whole,
                     const struct filter_query *query, struct arena *arena) {
+    return selection_make_judged(selection, whole, query, NULL, arena);
+}
+
+bool selection_make_judged(struct selection *selection, const struct timeline *whole,
+                           const struct filter_query *query, const struct verdicts *known,
+                           struct arena *arena) {
     struct filter_facts facts = {.regexes = query->regexes, .peak_moment = whole->peak_moment};
     uint64_t *keep = arena_column(arena, filter_bitmap_words(whole), sizeof *keep);
-    if (keep == NULL || !find_facts(&facts, whole, &query->filter, arena) ||
+    if (keep == NULL || !find_facts(&facts, whole, &query->filter, known, arena) ||
         !filter_keep(&query->filter, whole, &facts, arena, keep) ||
         !timeline_some(&selection->timeline, whole, keep, arena))
         return false;

@@ -7,6 +7,8 @@
 
 #include "layout/filter.h"
 
+struct verdicts;
+
 /* A filter and what only the caller can know of it. */
 struct filter_query {
     struct filter filter;
@@ -24,6 +26,11 @@ struct selection {
  * frames + stacks) + categories, phases and steps where a word asks for them). False: no memory. */
 bool selection_make(struct selection *selection, const struct timeline *whole,
                     const struct filter_query *query, struct arena *arena);
+
+/* The same where somebody has judged the timeline already: `known` are its verdicts; NULL: there are none. */
+bool selection_make_judged(struct selection *selection, const struct timeline *whole,
+                           const struct filter_query *query, const struct verdicts *known,
+                           struct arena *arena);
 
 /* The upper end of the bytes' axis for what is kept: where it would fill less than a third of `top_bytes`, a scale of its
  * own, else that. */

@@ -187,6 +187,11 @@ static void stacks_of_frames(struct masks *masks, const struct trace *trace) {
 
 /* ---- spans ---- */
 
+bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint32_t nbytes) {
+    struct needle needle = needle_of(word);
+    return text_holds(text, nbytes, &needle);
+}
+
 /* Disjoint ranges of moments, rising. */
 struct ranges {
     struct sort_row *row; /* key: from, value: until */
@@ -199,7 +204,7 @@ static bool name_holds(const struct filter_span *span, const struct needle *need
 
 static bool span_meets(const struct filter_span *span, const struct filter_word *word,
                        const struct needle *needle) {
-    if (word->kind == FILTER_PHASE)
+    if (word->kind != FILTER_STEP)
         return name_holds(span, needle);
     return span->number >= 0 && (uint64_t)span->number >= word->low && (uint64_t)span->number <= word->high;
 }
@@ -256,7 +261,9 @@ struct keeping {
     const struct filter_word *word;
     struct masks masks;
     struct ranges ranges;
-    uint32_t category; /* n_categories: none is called that */
+    uint64_t categories; /* a bit for each that is meant */
+    uint64_t address;    /* of a text: its digits, so many; 0 digits: it is no address */
+    uint32_t n_digits;
     uint16_t stream;
     bool stream_known;
 };
@@ -278,6 +285,26 @@ static bool holds_address(const struct lives *lives, uint32_t life, uint64_t add
     return address == from || (address > from && address - from < lives->size[life]);
 }
 
+/* The digits that a person would read of an address, from the first one on. */
+static bool begins_with(uint64_t address, uint64_t digits, uint32_t n_digits) {
+    uint32_t n = address == 0 ? 1 : (67 - (uint32_t)__builtin_clzll(address)) / 4;
+    return n >= n_digits && address >> 4 * (n - n_digits) == digits;
+}
+
+/* A plain text: who made it, what was noted, what it is for, when it was made, where it lies. */
+static bool text_meets(const struct keeping *keeping, uint32_t life) {
+    const struct lives *lives = &keeping->timeline->device->lives;
+    const struct filter_facts *facts = keeping->facts;
+    if ((keeping->masks.stacks[lives->stack[life]] | keeping->masks.contexts[lives->context[life]]) != 0)
+        return true;
+    if (keeping->categories != 0 && (keeping->categories >> facts->category[life] & 1) != 0)
+        return true;
+    if (keeping->ranges.count != 0 && life >= lives->preexisting &&
+        ranges_hold(&keeping->ranges, lives->birth[life]))
+        return true;
+    return keeping->n_digits != 0 && begins_with(lives->address[life], keeping->address, keeping->n_digits);
+}
+
 static bool pool_meets(const struct device_trace *device, const struct filter_word *word, uint32_t pool) {
     if (word->kind == FILTER_POOL)
         return pool == word->low;
@@ -292,7 +319,7 @@ static bool life_meets(const struct keeping *keeping, uint32_t life) {
     const struct lives *lives = &timeline->device->lives;
     const struct filter_word *word = keeping->word;
     switch (word->kind) {
-    case FILTER_TEXT:
+    case FILTER_TEXT: return text_meets(keeping, life);
     case FILTER_REGEX:
     case FILTER_FILE:
         return (keeping->masks.stacks[lives->stack[life]] | keeping->masks.contexts[lives->context[life]]) !=
@@ -306,7 +333,7 @@ static bool life_meets(const struct keeping *keeping, uint32_t life) {
     case FILTER_POOL_ID:
     case FILTER_POOL_PRIVATE: return pool_meets(timeline->device, word, lives->pool[life]);
     case FILTER_CATEGORY:
-        return keeping->facts->category != NULL && keeping->facts->category[life] == keeping->category;
+        return keeping->categories != 0 && (keeping->categories >> keeping->facts->category[life] & 1) != 0;
     case FILTER_PHASE:
     case FILTER_STEP: return life >= lives->preexisting && ranges_hold(&keeping->ranges, lives->birth[life]);
     case FILTER_ALIVE_PEAK:
@@ -333,17 +360,38 @@ static void stream_find(struct keeping *keeping) {
         }
 }
 
-static void category_find(struct keeping *keeping) {
+/* `category:` wants the whole name, a plain text any part of it. */
+static void categories_find(struct keeping *keeping) {
     struct needle needle = needle_of(keeping->word);
     const struct filter_facts *facts = keeping->facts;
-    for (keeping->category = 0; keeping->category < facts->n_categories; keeping->category++) {
-        const char *name = facts->category_names[keeping->category];
+    for (uint32_t i = 0; facts->category != NULL && i < facts->n_categories && i < 64; i++) {
+        const char *name = facts->category_names[i];
         uint32_t length = 0;
         while (name[length] != '\0')
             length++;
-        if (length == needle.nbytes && text_holds((const uint8_t *)name, length, &needle))
-            return;
+        if ((keeping->word->kind == FILTER_TEXT || length == needle.nbytes) &&
+            text_holds((const uint8_t *)name, length, &needle))
+            keeping->categories |= UINT64_C(1) << i;
     }
+}
+
+enum { ADDRESS_DIGITS_LEAST = 6, ADDRESS_DIGITS_MOST = 16 };
+
+/* Six hexadecimal digits and more, one of them a decimal one: what else might be a word. */
+static void address_find(struct keeping *keeping) {
+    struct needle needle = needle_of(keeping->word);
+    bool decimal = false;
+    if (needle.nbytes < ADDRESS_DIGITS_LEAST || needle.nbytes > ADDRESS_DIGITS_MOST || needle.bytes[0] == '0')
+        return;
+    for (uint32_t i = 0; i < needle.nbytes; i++) {
+        uint8_t digit = needle.bytes[i];
+        bool letter = digit >= 'a' && digit <= 'f';
+        if (!letter && (digit < '0' || digit > '9'))
+            return;
+        decimal |= !letter;
+        keeping->address = keeping->address << 4 | (uint64_t)(letter ? digit - 'a' + 10 : digit - '0');
+    }
+    keeping->n_digits = decimal ? needle.nbytes : 0;
 }
 
 /* What a word needs before the first allocation is looked at. False: no memory. */
@@ -363,9 +411,11 @@ static bool keeping_prepare(struct keeping *keeping, struct arena *arena) {
     }
     if (word->kind == FILTER_STREAM || word->kind == FILTER_STREAM_HANDLE)
         stream_find(keeping);
-    if (word->kind == FILTER_CATEGORY)
-        category_find(keeping);
-    if (word->kind == FILTER_PHASE)
+    if (word->kind == FILTER_CATEGORY || word->kind == FILTER_TEXT)
+        categories_find(keeping);
+    if (word->kind == FILTER_TEXT)
+        address_find(keeping);
+    if (word->kind == FILTER_PHASE || word->kind == FILTER_TEXT)
         return ranges_of(&keeping->ranges, word, facts->phases, facts->n_phases, arena);
     if (word->kind == FILTER_STEP)
         return ranges_of(&keeping->ranges, word, facts->steps, facts->n_steps, arena);

@@ -3,7 +3,8 @@
  *
  *     attention.py size:>100MiB phase:backward alive:peak
  *
- * Words are joined by AND. A word is a text, a /regular expression/, or one of
+ * Words are joined by AND. A word is a text (of a frame, of what was noted, of the category's name, of a phase that the
+ * allocation was made in, or the first digits of its address), a /regular expression/, or one of
  *
  *     size:>100MiB   size:<=1GB   size:500..900KiB     requested bytes
  *     age:<2ms   age:500..900                          lifetime, in time or in events
@@ -73,6 +74,9 @@ struct filter_error {
 /* Reads the words. `text` must outlive the filter. No words: a filter that leaves everything. False: `error` says why,
  * and the filter is empty. O(nbytes). */
 bool filter_parse(struct filter *filter, const char *text, uint32_t nbytes, struct filter_error *error);
+
+/* Does a text of the trace hold the word's, capitals aside? O(length). */
+bool filter_text_meets(const struct filter_word *word, const uint8_t *text, uint32_t nbytes);
 
 /* Does any word need what only the analysis knows, or what the file may lack? */
 bool filter_has(const struct filter *filter, enum filter_kind kind);

@@ -366,6 +366,37 @@ bool scene_build(struct scene *scene, const struct view *view) {
     return false;
 }
 
+/* Lives [from, to) that are shown. */
+static uint32_t lives_kept(const struct scene *scene, uint32_t from, uint32_t to) {
+    uint32_t count = 0;
+    if (scene->keep == NULL)
+        return to - from;
+    for (uint32_t at = from; at < to;) {
+        uint32_t n = 64 - at % 64 < to - at ? 64 - at % 64 : to - at;
+        uint64_t bits = scene->keep[at / 64] >> at % 64;
+        count += (uint32_t)__builtin_popcountll(n == 64 ? bits : bits & ((UINT64_C(1) << n) - 1));
+        at += n;
+    }
+    return count;
+}
+
+uint32_t scene_between(const struct scene *scene) {
+    const struct lives *lives = &scene->timeline->device->lives;
+    uint32_t low = 0, high = scene->n_bands;
+    if (scene->view.width == 0)
+        return 0;
+    uint32_t from = birth_seek(lives, 0, scene->moment[0]);
+    uint32_t to = birth_seek(lives, from, scene->moment[scene->view.width - 1]);
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (scene->bands[middle].life < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return lives_kept(scene, from, to) - (scene->n_bands - low);
+}
+
 /* ---- heights ---- */
 
 /* 24 bits are a hundredth of 1/256 px in the highest picture. The quotient fits 32 bits: heights end at 2^22. */

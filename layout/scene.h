@@ -108,6 +108,10 @@ bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *
 /* The band of a life, NULL: it is not visible. O(log bands). */
 const struct band *scene_band(const struct scene *scene, uint32_t life);
 
+/* How many lives that `keep` leaves begin and end between the moments of two neighbouring columns, so that no column shows
+ * them. Exact for a scene that is built. O(log lives + lives in the window / 64). */
+uint32_t scene_between(const struct scene *scene);
+
 /* Bytes drawn below a band in each of its columns [start, tail), into `below`. O(bands below + columns). */
 void scene_below(const struct scene *scene, const struct band *band, uint64_t *below);
 

@@ -1,6 +1,6 @@
 // The device that is shown, and the state's form in the address.
 import { filterOfText, filterWords, setFilter } from "./filter.js";
-import { askFindings, GROUPINGS, WHATS } from "./questions.js";
+import { askFindings, GROUPINGS, ORDERS, WHATS } from "./questions.js";
 import {
     change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
     state, THEMES, view, VIEWINGS, wholeRange,
@@ -70,6 +70,8 @@ export function hashOfState() {
     if (state.selected !== null) hash.set("selected", String(state.selected));
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     if (state.search) hash.set("search", state.search);
+    if (state.search && state.only) hash.set("only", "1");
+    if (state.order !== "-bytes") hash.set("order", state.order);
     if (state.colorBy !== defaultColoring()) hash.set("color", state.colorBy);
     if (state.viewBy !== "age") hash.set("view", state.viewBy);
     if (state.groupBy !== "site") hash.set("group", state.groupBy);
@@ -131,7 +133,7 @@ function focusOfText(text) {
     return by && number !== null ? { by, id: number } : null;
 }
 
-const TABS = ["why", "who", "tree", "compare", "allocator"];
+const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
 
 /** An end of a comparison, see compare_view.js. */
 const END = /^(start|peak|end|e-?\d{1,10}|s\d{1,6}|r\d{1,10}_\d{1,10})$/;
@@ -190,6 +192,8 @@ export function readHash(text) {
         rangeOf: of === "freed" || of === "peak" ? of : "born",
         groupBy: GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",
         search: hash.get("search") ?? "",
+        only: hash.get("only") === "1",
+        order: ORDERS.includes((hash.get("order") ?? "").replace(/^-/, "")) ? String(hash.get("order")) : "-bytes",
         selected: boundedInteger(hash.get("selected"), 0, view.facts.allocations),
         focus: focusOfText(hash.get("focus")),
         tab: TABS.includes(hash.get("tab") ?? "") ? String(hash.get("tab")) : firstTab(),

@@ -30,10 +30,16 @@ export const plot = {
     /** Of the last drawing: allocations with bands of their own, and those in sums. */
     drawn: 0,
     merged: 0,
+    /** Allocations too short for any column of it. */
+    between: 0,
+    /** Nobody points at it any more, but what it told stays for a moment. */
+    left: false,
     /** Labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
     labels: [],
     /** What the last overlay found under the pointer. @type {{life: number | null, band: number | null, event: number} | null} */
     hover: null,
+    /** The event that the list was last told of. */
+    told: NaN,
 };
 
 /* ---- positions in CSS pixels of the timeline ---- */
@@ -51,6 +57,12 @@ export function axisOfX(x) {
 /** @param {number} event */
 export function xOfEvent(event) {
     return view.c.x_of_event(event) / plot.ratio;
+}
+
+/** Middle of what an event has of the timeline: where its marks stand. @param {number} event */
+export function middleOfEvent(event) {
+    const from = xOfEvent(event);
+    return (from + Math.max(from, Math.min(xOfEvent(event + 1), plot.width))) / 2;
 }
 
 /** @param {number} bytes */

@@ -99,13 +99,13 @@ function drawSearch() {
     updateSearch();
     const { result, error, running } = search;
     if (document.activeElement !== ui.search && ui.search.value !== state.search) ui.search.value = state.search;
-    for (const id of ["search-next", "search-previous"]) element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
+    for (const id of ["search-next", "search-previous", "search-only"]) element(id, HTMLButtonElement).hidden = !searching || result.allocations === 0;
     ui.search.setAttribute("aria-invalid", String(error !== ""));
     const place = placeOfMatch();
-    const count = place ? `${formatCount(place)} of ${formatPlural(result.allocations, "allocation")}` : formatPlural(result.allocations, "allocation");
-    const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)} at the peak`;
+    const count = place ? `${formatCount(place)} of ${formatCount(result.allocations)}` : formatPlural(result.allocations, "allocation");
+    const text = running ? "searching \u2026" : error || `${count} \u00b7 ${formatBytes(result.bytesAtPeak)}`;
     setText(ui.found, searching ? text : "");
-    ui.found.title = searching ? error || formatExactBytes(result.bytesAtPeak) : "";
+    ui.found.title = searching ? error || `${formatPlural(result.allocations, "allocation")}, ${formatExactBytes(result.bytesAtPeak)} at the peak` : "";
     ui.found.classList.toggle("found-wrong", error !== "");
 }
 
@@ -136,6 +136,7 @@ export function drawHeader() {
     press("axis-time", state.axis === "time");
     for (const by of GROUPINGS) press(`group-${by}`, state.groupBy === by);
     element("group-by", HTMLDivElement).hidden = listsCategories();
+    press("search-only", state.only);
     const time = element("axis-time", HTMLButtonElement);
     time.disabled = !view.facts.has_time;
     time.title = time.disabled ? "This file has no times" : "";
@@ -162,11 +163,12 @@ function drawNote() {
 }
 
 export function drawDrawn() {
-    const drawn = plot.drawn;
-    const merged = plot.merged;
-    const hidden = kept.active ? "The filter hides the others." : "Nothing is left out.";
+    const { drawn, merged, between } = plot;
+    const short = between ? `, ${formatCount(between)} shorter than a pixel column` : "";
+    press("fit-bytes", state.top !== 0);
+    setText(ui.drawn, `${formatCount(drawn + merged)} visible at this zoom${short}`);
     const bands = view.facts.allocations;
     const all = typeof meta.allocations === "number" ? `${formatPlural(bands, "band")} of ${formatPlural(meta.allocations, "allocation")}` : formatPlural(bands, "allocation");
-    setText(ui.drawn, `${formatCount(drawn + merged)} of ${all} in view`);
-    ui.drawn.title = `${formatCount(drawn)} with bands of their own; ${formatCount(merged)} thinner than a pixel, drawn as exact sums. ${hidden}`;
+    const filter = kept.active ? " The filter hides the others." : "";
+    ui.drawn.title = `${formatCount(drawn)} with bands of their own, ${formatCount(merged)} thinner than a pixel, drawn as exact sums; ${formatCount(between)} began and ended between two pixel columns: they appear when you zoom in. The page holds ${all}.${filter}`;
 }

@@ -6,7 +6,7 @@ import { openPalette } from "./palette.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey } from "./side.js";
 import {
-    change, fitBytes, fitSelection, fitWindow, goToEvent, heldMoment, markAt, panWindow, select, setAxis, state,
+    axisOfEvent, change, fitBytes, fitSelection, fitWindow, goToEvent, heldMoment, markAt, panWindow, select, setAxis, state,
     view, zoomWindow,
 } from "./state.js";
 
@@ -35,10 +35,35 @@ function markMoment() {
     markAt(plot.hover ? plot.hover.event : heldMoment());
 }
 
+/** An event, `by` further on. @param {number} event @param {number} by */
+function neighbour(event, by) {
+    return Math.min(view.facts.events - 1, Math.max(-1, event + by));
+}
+
 /** `,` and `.`: the held moment, by one event. @param {number} by */
 function stepMoment(by) {
-    const event = Math.min(view.facts.events - 1, Math.max(-1, heldMoment() + by));
-    goToEvent(event);
+    state.pointer = null;
+    goToEvent(neighbour(heldMoment(), by));
+}
+
+/** The range that Shift makes, from where it began to where it is. @type {{anchor: number, at: number, range: typeof state.range}} */
+const stretch = { anchor: 0, at: 0, range: null };
+
+/** Shift with `,` and `.`: a range of events, one longer or shorter. @param {number} by */
+function stretchRange(by) {
+    if (!state.range || state.range !== stretch.range) stretch.anchor = stretch.at = heldMoment();
+    else stretch.at = neighbour(stretch.at, by);
+    const [first, last] = [stretch.anchor, stretch.at].sort((a, b) => a - b);
+    stretch.range = { from: axisOfEvent(first), to: axisOfEvent(last + 1) };
+    if (stretch.range.to > state.to || stretch.range.from < state.from) panWindow(by * 0.25);
+    change({ range: stretch.range });
+}
+
+/** Enter: what is under the pointer, else what the held moment's event made or freed. */
+function pinMoment() {
+    const life = plot.hover ? plot.hover.life : view.c.allocation_at(heldMoment());
+    if (plot.hover) change({ moment: plot.hover.event });
+    select(life === null || life < 0 ? null : life);
 }
 
 /** @type {Record<string, () => void>} */
@@ -61,12 +86,14 @@ const keyActions = {
     3: () => openTab(2),
     4: () => openTab(3),
     5: () => openTab(4),
+    6: () => openTab(5),
     g: toggleMap,
     m: markMoment,
     "[": () => history.back(),
     "]": () => history.forward(),
     ",": () => stepMoment(-1),
     ".": () => stepMoment(1),
+    Enter: pinMoment,
     "?": () => ui.keysDialog.showModal(),
     Escape: undoOne,
 };
@@ -118,6 +145,14 @@ export function pressKey(event) {
         return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;
+    // A button's Enter is the button's.
+    if (event.key === "Enter" && target !== plot.box && target !== document.body) return;
+    const shifted = event.shiftKey ? { Comma: -1, Period: 1 }[event.code] : undefined;
+    if (shifted) {
+        event.preventDefault();
+        stretchRange(shifted);
+        return;
+    }
     // Arrows scroll what can be scrolled.
     if (event.key in arrowKeys && target.closest(".scroll")) return;
     const key = arrowKeys[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key);

@@ -1,8 +1,10 @@
 // The legend below the timeline: what lines and patterns mean, and, in colourings other than by call site, what each
 // colour stands for. By call site the list beside the timeline is the legend.
 import { poolName, streamText } from "./describe.js";
+import { momentWords, shownMoment } from "./moment.js";
+import { askSums } from "./questions.js";
 import { capacityBytes, isDark, session, state, view } from "./state.js";
-import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make } from "./text.js";
+import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
 
 const LEGEND_MOST = 14;
 
@@ -28,32 +30,67 @@ export function keyColor(by, key) {
 /** A row of swatches, from small to large, with words at both ends and in between. @param {number} by @param {(value: number) => string} format */
 function scaleItem(by, format) {
     const item = make("li", "legend-scale");
+    const second = Array.from({ length: SCALE_STEPS }, (_, key) => view.c.key_from(by, key)).find((value, key) => key > 0 && value > 0) ?? 0;
+    const below = `below ${format(second)}`;
     for (let key = 0; key < SCALE_STEPS; key++) {
         const from = view.c.key_from(by, key);
+        // A short recording has no use for all of them.
+        if (key > 0 && from === 0) continue;
         const step = make("span", "legend-step");
         const swatch = make("i");
         swatch.style.background = keyColor(by, key);
         step.append(swatch);
-        if (key % 5 === 0) step.append(make("b", "", key === 0 ? `below ${format(view.c.key_from(by, 1))}` : format(from)));
-        step.title = key === 0 ? `below ${format(view.c.key_from(by, 1))}` : `from ${format(from)}`;
+        if (key % 5 === 0) step.append(make("b", "", key === 0 ? below : format(from)));
+        step.title = key === 0 ? below : `from ${format(from)}`;
         item.append(step);
     }
     return item;
 }
 
+/** Slot of the view that the totals under the cursor have for themselves. */
+const CURSOR_SLOT = 3;
+
+/** Bytes of each colour after an event. @param {number} event @returns {Map<number, number>} */
+function bytesOfKeys(event) {
+    const sums = askSums(view, CURSOR_SLOT, { at: event }, state.colorBy);
+    return new Map(Array.from({ length: sums.groups }, (_, i) => [sums.row(i).key, sums.row(i).bytes]));
+}
+
+/** What of the legend follows the moment. @type {{when: HTMLElement | null, figures: Map<number, HTMLElement>}} */
+const following = { when: null, figures: new Map() };
+
+/** Bytes of the names at the shown moment; their order stays that of the peak. */
+export function drawLegendFigures() {
+    if (!following.when) return;
+    const moment = shownMoment();
+    const bytes = bytesOfKeys(moment);
+    const when = momentWords(moment);
+    setText(following.when, `${when.charAt(0).toUpperCase()}${when.slice(1)}:`);
+    for (const [key, figure] of following.figures) {
+        setText(figure, formatBytes(bytes.get(key) ?? 0));
+        figure.title = formatExactBytes(bytes.get(key) ?? 0);
+    }
+}
+
 /** Colours that belong to names, the largest at the peak first. @param {number} by @param {string[]} names */
 function namedItems(by, names) {
-    const peak = view.facts.peak_event;
-    // More than a menu's worth of streams are in the order of their numbers: sums of each would cost a walk over all.
-    const known = names.slice(0, 64).map((name, key) => ({ name, key, bytes: view.c.key_bytes(by, key, peak) }));
+    const peak = bytesOfKeys(view.facts.peak_event);
+    const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
     // What nobody has at the peak is named all the same, but for categories and the pool that stands for "unknown".
     const shown = known.filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0)).slice(0, LEGEND_MOST);
-    const items = shown.map(({ name, key, bytes }) =>
-        legendItem(bytes ? `${name} ${formatBytes(bytes)}` : name, keyColor(by, key), `${formatExactBytes(bytes)} at the peak`));
+    if (shown.length === 0) return [];
+    const items = shown.map(({ name, key }) => {
+        const item = legendItem(name, keyColor(by, key));
+        const figure = make("span", "legend-figure");
+        following.figures.set(key, figure);
+        item.append(" ", figure);
+        return item;
+    });
     const rest = names.length - shown.length;
     if (rest > 0 && shown.length === LEGEND_MOST) items.push(make("li", "legend-more", `and ${formatCount(rest)} more`));
-    return items.length ? [make("li", "legend-more", "At the peak:"), ...items] : [];
+    following.when = make("li", "legend-more legend-when");
+    return [following.when, ...items];
 }
 
 function colorItems() {
@@ -87,6 +124,9 @@ function patternItems() {
 }
 
 export function drawLegend() {
+    following.when = null;
+    following.figures.clear();
     legendUi.replaceChildren(...colorItems(), ...patternItems());
+    drawLegendFigures();
     legendUi.hidden = legendUi.childElementCount === 0;
 }

@@ -1,5 +1,5 @@
 // Moments worth a mark: the peak, out of memory, earlier snapshots. Their lines, and labels that never touch.
-import { context2d, GUTTER, plot, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
+import { context2d, GUTTER, middleOfEvent, plot, strokeLine, themeColor, xOfEvent, yOfBytes } from "./canvas.js";
 import { goToEvent, momentText, view } from "./state.js";
 import { formatBytes, formatExactBytes, make } from "./text.js";
 
@@ -28,8 +28,7 @@ export function visibleMarkers() {
     const title = `Peak: ${formatExactBytes(view.facts.peak_bytes)}, ${momentText(peak)}`;
     list.splice(1, 0, { event: peak, kind: "peak", text: `Peak ${formatBytes(view.facts.peak_bytes)}`, title });
     list.push(...snapshotMarkers());
-    const middle = (/** @type {number} */ event) => (xOfEvent(event) + Math.max(xOfEvent(event), Math.min(xOfEvent(event + 1), plot.width))) / 2;
-    return list.map((mark) => ({ ...mark, x: middle(mark.event) })).filter((mark) => mark.x >= 0 && mark.x <= plot.width);
+    return list.map((mark) => ({ ...mark, x: middleOfEvent(mark.event) })).filter((mark) => mark.x >= 0 && mark.x <= plot.width);
 }
 
 /** @param {CanvasRenderingContext2D} context */
@@ -45,6 +44,13 @@ export function drawMarkerLines(context) {
 
 export const GHOST_WIDTH = 44;
 
+/** Room right of the timeline: where the recording ends with an OOM, for the request that failed. */
+export function rightGutter() {
+    const { ooms, events } = view.facts;
+    const ends = ooms > 0 && events - view.c.oom(ooms - 1).event <= Math.max(2, events / 50);
+    return ends ? GHOST_WIDTH + 20 : 16;
+}
+
 const GHOSTS_MOST = 8;
 
 /** Where the requests that failed in the window stand on what was alive, in CSS pixels. */
@@ -55,7 +61,7 @@ export function visibleGhosts() {
         const at = xOfEvent(event);
         if (at < 0 || at > plot.width) continue;
         const live = view.c.live_at(event);
-        ghosts.push({ left: Math.min(at, plot.width - GHOST_WIDTH), top: Math.max(0, yOfBytes(live + size)), bottom: yOfBytes(live), size });
+        ghosts.push({ left: Math.min(at, plot.width + GUTTER.right - 16 - GHOST_WIDTH), top: Math.max(0, yOfBytes(live + size)), bottom: yOfBytes(live), size });
     }
     return ghosts;
 }

@@ -1,6 +1,8 @@
 // The whole run in small, with the window as a brush.
 import { context2d, GUTTER, sizeCanvas, themeColor } from "./canvas.js";
-import { axisNumber, axisOfEvent, fitWindow, kept, setWindow, state, view, wholeRange } from "./state.js";
+import { search } from "./search.js";
+import { makeSplitter } from "./splitter.js";
+import { axisNumber, axisOfEvent, fitWindow, invalidate, kept, MINIMAP, setWindow, state, view, wholeRange } from "./state.js";
 import { element } from "./text.js";
 
 const minimap = {
@@ -33,6 +35,18 @@ function fillCurve(context, top, color, ofKept) {
     context.fill();
 }
 
+/** Where what the search finds was made. @param {CanvasRenderingContext2D} context @param {number} ratio */
+function drawHits(context, ratio) {
+    if (!search.ready) return;
+    const { width } = minimap.canvas;
+    const whole = wholeRange();
+    const place = view.c.hits(axisNumber(), whole.from, whole.to, width) >>> 0;
+    if (place === 0) return;
+    const hits = new Float64Array(view.module.memory.buffer, place, width);
+    context.fillStyle = themeColor("--hit");
+    for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x, 0, Math.max(1, ratio), 6 * ratio);
+}
+
 export function drawMinimap() {
     const ratio = devicePixelRatio || 1;
     minimap.width = Math.max(40, minimap.box.clientWidth - GUTTER.left - GUTTER.right);
@@ -47,6 +61,7 @@ export function drawMinimap() {
     // Of a filtered recording, what is left stands before the whole.
     fillCurve(context, top, kept.active ? "--curve-pale" : "--curve", false);
     if (kept.active) fillCurve(context, top, "--curve", true);
+    drawHits(context, ratio);
     context.fillStyle = themeColor("--bad");
     for (let i = 0; i < view.facts.ooms; i++) {
         const at = (axisOfEvent(view.c.oom(i).event) - whole.from) / (whole.to - whole.from);
@@ -117,6 +132,16 @@ function minimapMove(event) {
 }
 
 export function startMinimap() {
+    makeSplitter(element("split-overview", HTMLDivElement), {
+        read: () => minimap.box.offsetHeight,
+        write: (pixels) => {
+            minimap.box.style.height = pixels === null ? "" : `${pixels}px`;
+            invalidate(MINIMAP);
+        },
+        least: 24,
+        most: () => innerHeight / 3,
+        sign: -1,
+    });
     minimap.box.addEventListener("pointerdown", minimapDown);
     minimap.box.addEventListener("pointermove", minimapMove);
     for (const end of ["pointerup", "pointercancel"]) minimap.box.addEventListener(end, () => (minimap.drag = null));

@@ -32,7 +32,7 @@ stack: number; context: number; stream: number; pool: number; address_high: numb
 category: number; }
 interface record_request { axis: number; from: number; to: number; width: number; height: number; bottom_bytes: number; top_bytes: number;
 flags: number; color_by: number; capacity_bytes: number; }
-interface record_drawing { pixels: number; drawn: number; merged: number; }
+interface record_drawing { pixels: number; drawn: number; merged: number; between: number; }
 interface record_picked { allocation: number; event: number; }
 interface record_outline { first: number; count: number; edges: number; }
 interface record_areas { place: number; keys: number; width: number; }
@@ -138,6 +138,8 @@ phase(index: number): record_phase;
 phase_marks(internal: number, most_rows: number): number;
 phase_mark_rows(): number;
 allocation(id: number): record_allocation;
+allocation_from(event: number): number;
+allocation_at(event: number): number;
 stack_site(stack: number): number;
 frame_kind(frame: number): number;
 request(): number;
@@ -163,6 +165,10 @@ filter_off(): number;
 kept(): record_kept;
 matches(until: number): record_found;
 next_match(allocation: number, step: number): number;
+hits(axis: number, from: number, to: number, width: number): number;
+narrow(on: number): number;
+match_rows(by: number, falling: number): number;
+match_row(index: number): number;
 light(by: number, key: number): number;
 light_off(): number;
 sums(slot: number, what: number, from: number, to: number, by: number): record_sums;

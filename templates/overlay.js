@@ -1,13 +1,14 @@
 // What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
 import { areaTotals, showsAreas } from "./areas.js";
-import { GUTTER, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
+import { GUTTER, middleOfEvent, plot, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
 import { mapLife } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
+import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
-import { eventOfAxis, kept, momentText, session, state, usOfEvent, view } from "./state.js";
+import { eventOfAxis, invalidate, kept, LIST, momentText, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
 
 /* ---- what follows the pointer ---- */
@@ -126,7 +127,7 @@ function drawGhosts(context) {
 /** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context */
 function drawHeldMoment(context) {
     if (state.moment === null) return;
-    const x = xOfEvent(state.moment);
+    const x = middleOfEvent(state.moment);
     if (x < 0 || x > plot.width) return;
     context.strokeStyle = themeColor("--accent");
     strokeLine(context, x, 0, x, plot.height);
@@ -163,6 +164,32 @@ export function drawOverlay() {
         drawCrosshair(context, state.pointer.x, plot.hover.event);
     }
     showTip();
+    tellList();
+}
+
+let listTimer = 0;
+
+/** The list follows what is under the pointer, also where the view moves below it; but its sums must not slow the pointer down where tens of thousands are alive. */
+function tellList() {
+    const event = plot.hover?.event ?? NaN;
+    if (Object.is(event, plot.told)) return;
+    plot.told = event;
+    if (listTimer === 0)
+        listTimer = setTimeout(() => {
+            listTimer = 0;
+            invalidate(LIST);
+        }, 60);
+}
+
+const TIP_FRAMES = 3;
+
+/** The innermost lines of the user's own code, the call site first. @param {number} stack @param {number} site */
+function tipFrames(stack, site) {
+    const frames = [site];
+    const ids = session.stackFrames(stack);
+    for (let i = ids.indexOf(site) + 1; i < ids.length && frames.length < TIP_FRAMES; i++)
+        if (ids[i] !== frames[frames.length - 1] && view.c.frame_kind(ids[i]) === FRAME_USER) frames.push(ids[i]);
+    return frames.map((id) => session.siteText(id));
 }
 
 /** The first lines of what a click tells in full. @param {number} life @param {number} event */
@@ -173,7 +200,7 @@ function tipLines(life, event) {
     return {
         size: formatBytes(bytes),
         share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
-        site: session.siteText(view.c.stack_site(allocation.stack)),
+        frames: tipFrames(allocation.stack, view.c.stack_site(allocation.stack) >>> 0),
         life: lifetimeText(allocation),
         place: [count === 1 ? "" : `${formatPlural(count, "allocation")} merged`, `stream ${stream}`, pool === 0 ? "" : poolText(pool)].filter(Boolean).join(" \u00b7 "),
     };
@@ -208,6 +235,10 @@ function showBandTip(index, pointer) {
 }
 
 function showTip() {
+    if (plot.left) {
+        plot.tip.hidden = true;
+        return;
+    }
     if (!lane.hover && state.lanePointer && inMemoryLane(state.lanePointer)) {
         plot.tip.replaceChildren(...memoryLaneTip(state.lanePointer));
         plot.tip.hidden = false;
@@ -237,7 +268,8 @@ function showTip() {
     const lines = tipLines(life, plot.hover.event);
     const head = make("p", "tip-head", lines.size);
     head.append(make("span", "tip-share", lines.share));
-    const rows = [make("p", "tip-site", lines.site), make("p", "", lines.life), make("p", "tip-dim", lines.place)];
+    const frames = lines.frames.map((text, i) => make("p", i === 0 ? "tip-site" : "tip-site tip-dim", i === 0 ? text : `\u2039 ${text}`));
+    const rows = [...frames, make("p", "", lines.life), make("p", "tip-dim", lines.place)];
     plot.tip.replaceChildren(head, ...rows);
     plot.tip.hidden = false;
     placeTip(state.pointer);

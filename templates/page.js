@@ -5,7 +5,7 @@ import { startFilter } from "./filter_form.js";
 import { drawDrawn, drawHeader, openTrust, ui } from "./header.js";
 import { goToOom, pressKey } from "./keys.js";
 import { lane, laneHeight, startLane } from "./lane.js";
-import { drawLegend } from "./legend.js";
+import { drawLegend, drawLegendFigures } from "./legend.js";
 import { loadPage, nextTurn } from "./load.js";
 import { drawMap, map, startMap } from "./map_view.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
@@ -16,11 +16,11 @@ import { startPicture } from "./picture.js";
 import { drawTimeline, layoutPlot } from "./plot.js";
 import { startPlot } from "./pointer.js";
 import { makeApi } from "./scripts.js";
-import { goToMatch, setSearch } from "./search.js";
+import { goToMatch, setOnly, setSearch } from "./search.js";
 import { View } from "./session.js";
 import { drawSide, startSide } from "./side.js";
 import {
-    change, DETAIL, eventOfAxis, EVERYTHING, fitWindow, flush, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
+    change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
     MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, startState, state, THEMES, TIMELINE, view,
     VIEWINGS,
 } from "./state.js";
@@ -35,6 +35,7 @@ function draw(parts) {
     // What can change the room that is left for the timeline comes before it.
     if (parts & HEADER) drawHeader();
     if (parts & LEGEND) drawLegend();
+    else if (parts & LIST) drawLegendFigures();
     map.box.hidden = !state.mapOpen;
     if (parts & (TIMELINE | HEADER | LEGEND)) layoutPlot();
     if (parts & TIMELINE) {
@@ -85,6 +86,7 @@ function startToolbar() {
     ui.trust.addEventListener("click", openTrust);
     element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
     element("fit", HTMLButtonElement).addEventListener("click", fitWindow);
+    element("fit-bytes", HTMLButtonElement).addEventListener("click", () => fitBytes(plot.timeline.width));
     element("axis-events", HTMLButtonElement).addEventListener("click", () => setAxis("events"));
     element("axis-time", HTMLButtonElement).addEventListener("click", () => setAxis("time"));
     ui.color.addEventListener("change", () => change({ colorBy: ui.color.value }));
@@ -117,6 +119,7 @@ function startSearch() {
     element("search-form", HTMLFormElement).addEventListener("submit", (event) => event.preventDefault());
     element("search-next", HTMLButtonElement).addEventListener("click", () => goToMatch(1));
     element("search-previous", HTMLButtonElement).addEventListener("click", () => goToMatch(-1));
+    element("search-only", HTMLButtonElement).addEventListener("click", () => setOnly(!state.only));
 }
 
 /* ---- start ---- */

@@ -6,8 +6,10 @@ import { plot } from "./canvas.js";
 import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
 import { keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
+import { momentWords, shownMoment } from "./moment.js";
 import { rangeEvents } from "./overlay.js";
 import { addressText, askSums, GROUPINGS, groupName } from "./questions.js";
+import { search } from "./search.js";
 import { floats, PARTS } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import {
@@ -53,11 +55,6 @@ const GROUP_HEADS = { site: "Call site", stack: "Stack", file: "File", category:
 /** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus}} ListEntry */
 /** @typedef {{groups: Held, live: number, title: string, text: string}} ListSummary */
 /** @typedef {ListSummary & {largest: number, entry: (index: number) => ListEntry}} ListContent */
-
-/** The event whose state the panel shows: under the pointer, else the held one. */
-function shownMoment() {
-    return plot.hover ? plot.hover.event : heldMoment();
-}
 
 /* ---- the list ---- */
 
@@ -235,7 +232,7 @@ function makeContent(moment) {
 /** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */
 function listContent(moment) {
     const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
-    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version, state.sortBy]);
+    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version, search.version, state.sortBy]);
     const bySums = state.groupBy !== "site" && state.groupBy !== "stack";
     if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
@@ -408,13 +405,33 @@ function siteHeading(site) {
     return heading;
 }
 
-/** Fills the line about the whole call site, which follows the pointer. @param {number} moment */
+/** What of a call site the selected range has; summing up is for once. @type {{asked: string, text: string}} */
+const siteRange = { asked: "", text: "" };
+
+/** @param {number} site */
+function siteInRange(site) {
+    const { first, end } = rangeEvents(/** @type {{from: number, to: number}} */ (state.range));
+    const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, site]);
+    if (siteRange.asked === asked) return siteRange.text;
+    const what = { born: "allocated", freed: "freed", peak: "peak" }[state.rangeOf];
+    const sums = askSums(view, 3, { from: first, to: end, what }, "site");
+    let [count, bytes] = [0, 0];
+    for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === site) ({ count, bytes } = sums.row(i));
+    const text = `${formatPlural(count, "allocation")} of this call site, ${formatBytes(bytes)}, ${what === "peak" ? "alive at the selection\u2019s highest moment" : `${what} in the selection`}`;
+    Object.assign(siteRange, { asked, text });
+    return text;
+}
+
+/** Fills the line about the whole call site, which follows the pointer, or speaks of the selected range. @param {number} moment */
 function drawSiteLine(moment) {
     if (!panel.siteLine) return;
     const site = pinnedSite();
+    if (state.range) {
+        setText(panel.siteLine, siteInRange(site));
+        return;
+    }
     const { allocations, bytes: live } = view.c.site_sum(site, moment);
-    const when = plot.hover ? "at the cursor's moment" : moment === view.facts.peak_event ? "at the peak" : "at the marked moment";
-    setText(panel.siteLine, `${formatPlural(allocations, "allocation")} of this call site, ${formatBytes(live)} ${when}`);
+    setText(panel.siteLine, `${formatPlural(allocations, "allocation")} of this call site, ${formatBytes(live)} ${momentWords(moment)}`);
 }
 
 /** Stack that the details show; 0: none. */
@@ -469,7 +486,7 @@ function drawLife(life) {
 /** @param {Focus} focus */
 function drawFocus(focus) {
     const stack = pinnedStack();
-    setText(panel.detailTitle, focus.by === "site" ? "Call site" : "Stack");
+    setText(panel.detailTitle, focus.by === "site" ? "Call site" : focus.by === "frame" ? "Through this frame" : "Stack");
     panel.siteLine = make("p", "site-line");
     const which = focus.by === "site" ? [make("p", "site-line", "Its stack with the most bytes at that moment:")] : [];
     panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, ...(stack ? which : []), makeStack(stack));

@@ -6,7 +6,7 @@ import {
     AXIS_HEIGHT, context2d, GUTTER, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
-import { drawMarkerLines, GHOST_WIDTH, placeMarkers, visibleGhosts, visibleMarkers } from "./markers.js";
+import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
 import { tickUnit } from "./paint.js";
 import { search, updateSearch } from "./search.js";
 import {
@@ -21,6 +21,7 @@ export function layoutPlot() {
     const ratio = devicePixelRatio || 1;
     lane.height = laneHeight();
     GUTTER.bottom = AXIS_HEIGHT + lane.height;
+    GUTTER.right = rightGutter();
     const width = Math.max(40, Math.floor(plot.box.clientWidth) - GUTTER.left - GUTTER.right);
     const height = Math.max(40, Math.floor(plot.box.clientHeight) - GUTTER.top - GUTTER.bottom);
     if (width === plot.width && height === plot.height && ratio === plot.ratio) return false;
@@ -55,13 +56,13 @@ export function drawTimeline() {
     updateSearch();
     lightFocus();
     const found = !state.focus && search.ready ? DRAW_FOUND : 0;
-    const { image, drawn, merged } = view.draw({
+    const { image, drawn, merged, between } = view.draw({
         axis: axisNumber(), from: state.from, to: state.to, width, height, bottom_bytes: state.bottom, top_bytes: topBytes(),
         flags: (isDark() ? DRAW_DARK : 0) | found | DRAW_RESERVED | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0),
         color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(),
     });
     context2d(plot.timeline).putImageData(image, 0, 0);
-    Object.assign(plot, { drawn, merged });
+    Object.assign(plot, { drawn, merged, between });
     if (showsAreas()) drawAreas(context2d(plot.timeline));
     plot.draws++;
     plot.frameMs.push(performance.now() - begin);
@@ -138,13 +139,59 @@ function drawAlongAxis(context) {
     context.fillText(title, plot.width / 2, base + 28);
 }
 
+/** Lines far above the picture do not squeeze it: they are named at its upper edge. @param {CanvasRenderingContext2D} context @param {{text: string, bytes: number, reserved: boolean}[]} lines */
+function nameHigher(context, lines) {
+    lines.sort((a, b) => b.bytes - a.bytes).forEach(({ text, bytes, reserved }, i) => {
+        const label = `\u25b2 ${reserved ? `reserved ${formatBytes(bytes)}` : text}`;
+        const width = context.measureText(label).width + 12;
+        const [x, y] = [plot.width - width - 4, 4 + i * 22];
+        context.fillStyle = themeColor("--raised");
+        context.strokeStyle = themeColor("--axis");
+        context.beginPath();
+        context.roundRect(x, y, width, 18, 4);
+        context.fill();
+        context.stroke();
+        context.fillStyle = themeColor("--text");
+        context.textAlign = "left";
+        context.textBaseline = "middle";
+        context.fillText(label, x + 6, y + 10);
+    });
+}
+
+/** The axis of bytes does not begin with 0. @param {CanvasRenderingContext2D} context */
+function breakAxis(context) {
+    if (state.bottom === 0) return;
+    context.fillStyle = themeColor("--surface");
+    context.fillRect(-5, plot.height - 13, 10, 8);
+    context.strokeStyle = themeColor("--text");
+    context.beginPath();
+    for (const y of [plot.height - 12, plot.height - 6]) {
+        context.moveTo(-5, y + 2);
+        context.lineTo(5, y - 2);
+    }
+    context.stroke();
+}
+
+/** Where what the search finds was made: ticks above the timeline. @param {CanvasRenderingContext2D} context */
+function drawHits(context) {
+    if (!search.ready) return;
+    const { width } = plot.timeline;
+    const place = view.c.hits(axisNumber(), state.from, state.to, width) >>> 0;
+    if (place === 0) return;
+    const hits = new Float64Array(view.module.memory.buffer, place, width);
+    context.fillStyle = themeColor("--hit");
+    for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / plot.ratio - 0.5, -5, 1 + 1 / plot.ratio, 4);
+}
+
 /** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context */
 function nameLines(context) {
     const capacity = capacityBytes();
     const end = eventOfAxis(state.to);
     const lines = view.facts.reserved_peak > 0 ? [{ text: "reserved", bytes: view.c.reserved_at(Math.ceil(end) - 1), reserved: true }] : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
-    const placed = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) })).filter(({ y }) => y > 0 && y < plot.height);
+    const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) }));
+    const placed = all.filter(({ y }) => y > 0 && y < plot.height);
+    nameHigher(context, all.filter(({ y }) => y <= 0));
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
     // From right to left, what a name must not lie on: the markers' lines, and the ghosts of requests that failed.
     const marks = visibleMarkers().map(({ x }) => ({ from: x, to: x }));
@@ -179,6 +226,8 @@ function drawAxes() {
     strokeLine(context, 0, 0, 0, plot.height);
     strokeLine(context, 0, plot.height, plot.width, plot.height);
     if (lane.height) strokeLine(context, 0, plot.height + lane.height, plot.width, plot.height + lane.height);
+    breakAxis(context);
+    drawHits(context);
     nameLines(context);
     drawMarkerLines(context);
 }

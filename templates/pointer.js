@@ -5,7 +5,7 @@ import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
 import {
-    change, fitWindow, flush, invalidate, LIST, markAt, MINIMAP, OVERLAY, panWindow, select, setBytes, setWindow,
+    change, fitWindow, flush, invalidate, markAt, MINIMAP, OVERLAY, panWindow, select, setBytes, setWindow,
     state, TIMELINE, topBytes, zoomBytes, zoomWindow,
 } from "./state.js";
 
@@ -100,11 +100,11 @@ function plotMove(event) {
         return;
     }
     dragTo(point);
+    endLeave(false);
     state.pointer = insidePlot(point) && !drag?.moved ? point : null;
     lane.hover = drag ? null : phaseAt(point);
     state.lanePointer = lane.hover || (!drag && inMemoryLane(point)) ? point : null;
     invalidate(OVERLAY);
-    scheduleList();
 }
 
 /** @param {PointerEvent} event */
@@ -129,24 +129,28 @@ function plotUp(event) {
     select(life);
 }
 
+/** What the list said stays for a while: it is where the pointer often goes next. */
+const LEAVE_MS = 2000;
+
+let leaveTimer = 0;
+
+/** The pointer is back, or its moment is over. @param {boolean} left */
+function endLeave(left) {
+    clearTimeout(leaveTimer);
+    plot.left = false;
+    if (!left) return;
+    state.pointer = null;
+    invalidate(OVERLAY);
+}
+
 function plotLeave() {
     if (drag) return;
-    state.pointer = null;
+    clearTimeout(leaveTimer);
+    plot.left = state.pointer !== null;
+    leaveTimer = setTimeout(() => endLeave(true), LEAVE_MS);
     state.lanePointer = null;
     lane.hover = null;
     invalidate(OVERLAY);
-    scheduleList();
-}
-
-let listTimer = 0;
-
-/** The list follows the pointer, but its sums must not slow the pointer down where tens of thousands are alive. */
-function scheduleList() {
-    if (listTimer === 0)
-        listTimer = setTimeout(() => {
-            listTimer = 0;
-            invalidate(LIST);
-        }, 60);
 }
 
 /** @param {WheelEvent} event */
@@ -161,7 +165,6 @@ function plotWheel(event) {
     if (event.altKey || point.x < 0) zoomBytes(Math.exp(-across * 0.002), 1 - Math.min(1, Math.max(0, point.y / plot.height)));
     else if (event.shiftKey || Math.abs(along) > Math.abs(across)) panWindow((along || across) / plot.width);
     else zoomWindow(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), at);
-    scheduleList();
 }
 
 /** What a pinch on a trackpad has come to so far. */

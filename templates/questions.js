@@ -8,6 +8,9 @@
 /** As the module counts them (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
 
+/** Orders of the matches, as the module counts them (match_rows). */
+export const ORDERS = ["birth", "bytes", "lifetime", "site", "category", "stream"];
+
 /** As the module counts them (enum extent_what); the first is a moment. */
 export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "lasting"];
 

@@ -1,7 +1,7 @@
 // Search over all allocations, not only the visible ones: words as in the filter (layout/filter.h), joined by AND. What
 // does not match fades. The module knows what the words mean; a regular expression is matched in a worker (words.js).
 import {
-    axisOfEvent, change, HEADER, invalidate, kept, OVERLAY, session, setWindow, state, TIMELINE, view,
+    axisOfEvent, change, eventOfAxis, EVERYTHING, invalidate, kept, session, setWindow, state, view,
 } from "./state.js";
 import { Matcher, selectWords } from "./words.js";
 
@@ -13,6 +13,8 @@ export const search = {
     /** The view holds what was found. */
     ready: false,
     running: false,
+    /** Counts what was found so far: sums of what an older one left are out of date. */
+    version: 0,
     /** @type {SearchResult} */
     result: { allocations: 0, bytesAtPeak: 0 },
     /** What is wrong with the words. */
@@ -31,7 +33,20 @@ function askedNow() {
 function finishSearch(error) {
     const found = error ? { allocations: 0, bytes: 0 } : view.c.matches(-1);
     Object.assign(search, { error, ready: !error, running: false, result: { allocations: found.allocations, bytesAtPeak: found.bytes } });
-    invalidate(TIMELINE | OVERLAY | HEADER);
+    applyOnly();
+    invalidate(EVERYTHING);
+}
+
+/** List and sums of nothing but the matches, or of all again. */
+function applyOnly() {
+    search.version++;
+    view.c.narrow(state.only && search.ready ? 1 : 0);
+}
+
+/** @param {boolean} only */
+export function setOnly(only) {
+    change({ only });
+    applyOnly();
 }
 
 /** Brings what is found up to the words, the device and the filter. */
@@ -39,7 +54,10 @@ export function updateSearch() {
     const asked = askedNow();
     if (search.asked === asked) return;
     Object.assign(search, { asked, ready: false, error: "", running: state.search !== "", result: { allocations: 0, bytesAtPeak: 0 } });
-    if (!state.search) return;
+    if (!state.search) {
+        applyOnly();
+        return;
+    }
     search.matcher ??= new Matcher(session);
     search.done = selectWords(view, search.matcher, SEARCH_SLOT, state.search, () => search.asked === asked, finishSearch);
 }
@@ -50,10 +68,23 @@ export function setSearch(text) {
     updateSearch();
 }
 
+/** Is a part of the allocation in the window? @param {number} life */
+function isInWindow(life) {
+    const { birth, death } = view.c.allocation(life);
+    return axisOfEvent(death) >= state.from && axisOfEvent(birth) <= state.to;
+}
+
+/** Where going through the matches begins: at the pinned allocation, where it is in sight, else at the window's edge. @param {1 | -1} direction */
+function matchesFrom(direction) {
+    if (state.selected !== null && isInWindow(state.selected)) return state.selected;
+    const edge = view.c.allocation_from(Math.ceil(eventOfAxis(direction === 1 ? state.from : state.to)));
+    return direction === 1 ? edge - 1 : edge;
+}
+
 /** Pins the next match after the pinned allocation (or the one before it), in order of birth; first the first in the window. @param {1 | -1} direction */
 export function goToMatch(direction) {
     if (!search.ready) return;
-    const life = view.c.next_match(state.selected ?? (direction === 1 ? -1 : view.facts.allocations), direction);
+    const life = view.c.next_match(matchesFrom(direction), direction);
     if (life < 0) return;
     change({ selected: life, focus: null });
     showLife(life);
@@ -66,7 +97,7 @@ export function placeOfMatch() {
 }
 
 /** Moves the window if the allocation is outside of it. @param {number} life */
-function showLife(life) {
+export function showLife(life) {
     const allocation = view.c.allocation(life);
     const birth = axisOfEvent(allocation.birth);
     const death = axisOfEvent(allocation.death);

@@ -212,9 +212,9 @@ export class View {
     /** Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums. @param {record_request} request */
     draw(request) {
         writeRecord(this.module, this.c.request(), RECORDS.request, /** @type {Record<string, number>} */ (/** @type {unknown} */ (request)));
-        const { pixels, drawn, merged } = this.c.draw();
+        const { pixels, drawn, merged, between } = this.c.draw();
         const { width, height } = request;
-        return { image: new ImageData(new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4), width, height), drawn, merged };
+        return { image: new ImageData(new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4), width, height), drawn, merged, between };
     }
 
     /** What is under a pixel of the last drawing. @param {number} column @param {number} row */

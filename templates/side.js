@@ -2,7 +2,9 @@
 // another one is its module, one line here, and its tab and panel in page.html.
 import { createAllocator } from "./allocator_view.js";
 import { createCompare } from "./compare_view.js";
+import { createEach } from "./each_view.js";
 import { drawList } from "./panel.js";
+import { makeSplitter } from "./splitter.js";
 import { change, state } from "./state.js";
 import { element, setText } from "./text.js";
 import { createTree } from "./tree_view.js";
@@ -11,7 +13,7 @@ import { createWhy } from "./why.js";
 /** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () => boolean}} SideView */
 
 /** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
-const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList })], ["tree", createTree], ["compare", createCompare], ["allocator", createAllocator]];
+const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList })], ["tree", createTree], ["compare", createCompare], ["allocator", createAllocator], ["each", createEach]];
 
 /** @type {SideView[]} */
 const views = [];
@@ -39,6 +41,7 @@ export function drawSide() {
             badge.classList.toggle("tab-urgent", urgent?.() ?? false);
         }
     }
+    applyWidth();
     shown.draw();
 }
 
@@ -52,7 +55,35 @@ export function openTab(nth) {
     if (views[nth]) change({ tab: views[nth].id });
 }
 
+/** Widths that somebody has chosen, by tab. @type {Map<string, number>} */
+const widths = new Map();
+
+const SIDE_LEAST = 280;
+
+const STAGE_LEAST = 520;
+
+function applyWidth() {
+    const width = widths.get(current().id);
+    element("main", HTMLElement).style.setProperty("--side", width === undefined ? "" : `${width}px`);
+}
+
+function startWidth() {
+    const side = element("side", HTMLElement);
+    makeSplitter(element("split-side", HTMLDivElement), {
+        read: () => side.offsetWidth,
+        write: (pixels) => {
+            if (pixels === null) widths.delete(current().id);
+            else widths.set(current().id, pixels);
+            applyWidth();
+        },
+        least: SIDE_LEAST,
+        most: () => innerWidth - STAGE_LEAST,
+        sign: -1,
+    });
+}
+
 export function startSide() {
+    startWidth();
     for (const [id, create] of REGISTRY) {
         views.push(create(panelOf(id)));
         tabOf(id).addEventListener("click", () => change({ tab: id }));

@@ -1,6 +1,6 @@
 // A stack as a list: the user's own frames, and what is folded away between them.
 import { FRAME_LIBRARY, FRAME_NATIVE, FRAME_NOISE, FRAME_USER } from "./api.js";
-import { change, session, view } from "./state.js";
+import { change, session, state, view } from "./state.js";
 import { baseName, formatCount, make } from "./text.js";
 
 /* ---- the stack ---- */
@@ -27,8 +27,9 @@ function makeFrame(run, site) {
     const item = make("li", `frame${user ? " frame-user" : ""}${run.id === site ? " frame-site" : ""}`);
     const place = make("button", "frame-place", line ? `${baseName(file)}:${line}` : baseName(file));
     place.type = "button";
-    place.title = "Everything through this frame";
-    place.addEventListener("click", () => change({ focus: { by: "frame", id: run.id } }));
+    place.title = "Highlight everything that goes through this frame";
+    place.setAttribute("aria-pressed", String(state.focus?.by === "frame" && state.focus.id === run.id));
+    place.addEventListener("click", () => change({ focus: state.focus?.by === "frame" && state.focus.id === run.id ? null : { by: "frame", id: run.id } }));
     const head = make("p", "frame-head");
     if (place.textContent) head.append(place, " ");
     head.append(make("span", "frame-name", name));

@@ -64,6 +64,10 @@ export const state = {
     groupBy: "site",
     theme: "auto",
     search: "",
+    /** List and sums are of what the search finds. */
+    only: false,
+    /** Order of the table of allocations, a key of each_view.js' columns, "-" before it: falling. */
+    order: "-bytes",
     /** Pinned allocation. @type {number | null} */
     selected: null,
     /** @type {Focus | null} */
@@ -118,8 +122,10 @@ const SHOWN_BY = {
     groupBy: LIST | HEADER,
     viewBy: TIMELINE | OVERLAY | HEADER,
     theme: EVERYTHING,
-    search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MAP,
-    selected: TIMELINE | OVERLAY | LIST | DETAIL | MAP,
+    search: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MINIMAP | MAP,
+    only: LIST | DETAIL | LEGEND | HEADER,
+    order: LIST,
+    selected: TIMELINE | OVERLAY | LIST | DETAIL | HEADER | MAP,
     focus: TIMELINE | OVERLAY | LIST | DETAIL | MAP,
     moment: OVERLAY | LIST | DETAIL | MAP,
     rangeOf: LIST,

@@ -12,8 +12,8 @@ static int64_t q16_of(double position) {
     return (int64_t)__builtin_floor(position * 65536.0 + 0.5);
 }
 
-static bool window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
-                      uint32_t width, uint32_t height) {
+bool page_window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
+                    uint32_t width, uint32_t height) {
     *window = (struct view){.axis = time && timeline_timed(view_timeline(view)) ? AXIS_TIME : AXIS_EVENTS,
                             .from_q16 = q16_of(from),
                             .to_q16 = q16_of(to),
@@ -80,7 +80,7 @@ place view_draw(struct page_view *view) {
     const struct record_request *request = &view->request;
     uint32_t width = small_of(request->width), height = small_of(request->height);
     struct view window;
-    if (!window_of(view, &window, request->axis > 0, request->from, request->to, width, height))
+    if (!page_window_of(view, &window, request->axis > 0, request->from, request->to, width, height))
         return 0;
     window.bottom_bytes = bytes_of(request->bottom_bytes);
     window.top_bytes = bytes_of(request->top_bytes);
@@ -94,7 +94,8 @@ place view_draw(struct page_view *view) {
     if (scene == NULL || !picture_reserve(view, (uint64_t)width * height * 4) ||
         !scene_build(scene, &window) || !raster_draw(&view->raster, scene, &style, view->rgba))
         return 0;
-    return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged);
+    return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged,
+                scene_between(&view->scene));
 }
 
 place view_pick(struct page_view *view, u32 x, u32 y) {
@@ -142,7 +143,7 @@ f64 view_event_of_x(struct page_view *view, f64 x) {
 place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, u32 kept) {
     struct view window;
     uint32_t *moment = NULL, capacity = 0;
-    if (!window_of(view, &window, axis == 1, from, to, width, 1) ||
+    if (!page_window_of(view, &window, axis == 1, from, to, width, 1) ||
         !ARENA_GROW(&view->arena, view->curve, view->curve_capacity, width) ||
         !ARENA_GROW(&view->arena, moment, capacity, width))
         return 0;

@@ -16,8 +16,7 @@ static struct extent extent_of(const struct page_view *view, uint32_t what, doub
 static bool lives_of(const struct page_view *view, struct extent extent, struct arena *arena,
                      uint32_t **lives, uint32_t *n_lives) {
     arena_release(arena);
-    return extent_lives(view_timeline(view), extent, view->filtered ? view->keep : NULL, arena, lives,
-                        n_lives);
+    return extent_lives(view_timeline(view), extent, view_counted(view), arena, lives, n_lives);
 }
 
 /* ---- sums ---- */

@@ -82,7 +82,8 @@ i32 view_select(struct page_view *view, u32 slot) {
     struct page_query *query = query_at(view, slot);
     if (query == NULL || !query->ready)
         return PAYLOAD_BAD_VALUE;
-    if (!selection_make(&query->selection, view_timeline(view), &query->parsed, &query->arena))
+    if (!selection_make_judged(&query->selection, view_timeline(view), &query->parsed,
+                               session_verdicts(view->session, view_now(view)), &query->arena))
         return PAYLOAD_NO_MEMORY;
     if (slot == PAGE_FILTER) {
         view->filtered = true;

@@ -27,7 +27,7 @@ static uint32_t some_group(struct page_view *view, uint32_t count, uint32_t by) 
     uint32_t kept = 0;
     arena_release(&view->grouping);
     for (uint32_t i = 0; i < count; i++)
-        if (life_is_kept(view, view->some[i]))
+        if (filter_keeps(view_counted(view), view->some[i]))
             view->some[kept++] = view->some[i];
     bool done = by == GROUP_BY_PARTS ? parts_of(view, kept)
                                      : groups_of(view_timeline(view), view->some, kept,
@@ -94,8 +94,7 @@ u32 view_key_color(struct page_view *view, u32 by, u32 key, u32 dark) {
 
 f64 view_key_from(struct page_view *view, u32 by, u32 key) {
     uint64_t from, to;
-    (void)view;
-    raster_key_range((enum color_by)by, key, &from, &to);
+    raster_key_range(view_timeline(view), (enum color_by)by, key, &from, &to);
     return (double)from;
 }
 
@@ -109,7 +108,8 @@ f64 view_key_bytes(struct page_view *view, u32 by, u32 key, f64 event) {
     uint32_t moment = moment_of(view, event);
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++)
-        if (moment < lives->death[i] && life_is_kept(view, i) && raster_key(timeline, &style, i) == key)
+        if (moment < lives->death[i] && filter_keeps(view_counted(view), i) &&
+            raster_key(timeline, &style, i) == key)
             bytes += lives->size[i];
     return (double)bytes;
 }

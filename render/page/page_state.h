@@ -183,7 +183,7 @@ struct page_view {
     struct page_session *session;
     uint32_t index; /* of its device */
     struct arena arena, grouping;
-    struct arena planting, pairing, holding; /* of the tree, the pairs, the blocks */
+    struct arena planting, pairing, holding, listing; /* of the tree, the pairs, the blocks, the matches */
     struct scene scene;
     struct scene banded; /* of segments, where `by_segments`: it is shown instead */
     bool by_segments;
@@ -202,15 +202,18 @@ struct page_view {
     uint8_t *rgba;
     const uint64_t *keep; /* bitmap of the allocations that the filter leaves */
     uint64_t *lit;        /* bitmap of those that are highlighted, where is_lit */
-    bool filtered, is_lit;
+    uint64_t *only;       /* bitmap of what the search finds of `keep`, where is_narrow */
+    bool filtered, is_lit, is_narrow;
     uint32_t *some; /* ids of allocations, while they are being grouped */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     double *curve, *areas, *lanes, *spark;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
-    uint32_t lit_capacity, areas_capacity, lanes_capacity, some_capacity, marks_capacity, spans_capacity,
-        spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
+    uint32_t *matches, n_matches; /* ids, in the order that was asked for */
+    uint32_t lit_capacity, only_capacity, areas_capacity, lanes_capacity, some_capacity, marks_capacity,
+        spans_capacity, spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity,
+        spark_capacity;
     union page_record record;
 };
 
@@ -281,6 +284,15 @@ static inline bool life_is_kept(const struct page_view *view, uint32_t life) {
 
 /* What a drawing of the view looks like. */
 struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t color_by);
+
+/* A window of the page in the layout's numbers; `time` where the recording has times. False: it is none. */
+bool page_window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
+                    uint32_t width, uint32_t height);
+
+/* What groups, sums and trees are of: what the filter leaves, or only what the search finds of it. NULL: everything. */
+static inline const uint64_t *view_counted(const struct page_view *view) {
+    return view->is_narrow ? view->only : view->filtered ? view->keep : NULL;
+}
 
 /* Fills the handle's record `kind` and returns its place. */
 #define FILL(handle, kind, ...) \

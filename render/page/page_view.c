@@ -19,13 +19,14 @@ static void view_forget(struct page_view *view) {
     arena_release(&view->pairing);
     arena_release(&view->holding);
     page_map_forget(&view->map);
-    view->n_groups = view->n_pairs = view->tree.n_nodes = 0;
+    arena_release(&view->listing);
+    view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
     view->held = (struct held){0};
 }
 
 static void view_show(struct page_view *view, uint32_t index) {
     view->index = index;
-    view->filtered = view->is_lit = false;
+    view->filtered = view->is_lit = view->is_narrow = false;
     view->keep = NULL;
     view_forget(view);
     scene_init(&view->scene, view_timeline(view), page_heap());
@@ -50,6 +51,7 @@ place view_new(place session_place, u32 device) {
     arena_init(&view->holding, host, SIZE_MAX);
     arena_init(&view->map.holding, host, SIZE_MAX);
     arena_init(&view->map.laying, host, SIZE_MAX);
+    arena_init(&view->listing, host, SIZE_MAX);
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
         arena_init(&view->sums[slot].arena, host, SIZE_MAX);
     raster_init(&view->raster, host);
@@ -222,6 +224,20 @@ place view_allocation(struct page_view *view, u32 id) {
         .category = category == NULL ? 0 : category[id],
     };
     return (place)&view->record;
+}
+
+f64 view_allocation_at(struct page_view *view, f64 event) {
+    const struct lives *lives = view_lives(view);
+    uint32_t moment = moment_of(view, event), freed = UINT32_MAX;
+    if (moment == 0)
+        return -1;
+    for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++) {
+        if (lives->birth[i] == moment)
+            return i;
+        if (lives->death[i] == moment || lives->request[i] == moment)
+            freed = i;
+    }
+    return freed == UINT32_MAX ? -1 : (double)freed;
 }
 
 /* ---- phases ---- */

@@ -78,9 +78,10 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
 
 /* ---- names ---- */
 
-static void range_text(enum color_by by, uint32_t key, char *text, size_t capacity) {
+static void range_text(const struct timeline *timeline, enum color_by by, uint32_t key, char *text,
+                       size_t capacity) {
     uint64_t from, to;
-    raster_key_range(by, key, &from, &to);
+    raster_key_range(timeline, by, key, &from, &to);
     struct figure low = by == COLOR_BY_SIZE ? format_bytes(from) : format_count(from);
     struct figure high = by == COLOR_BY_SIZE ? format_bytes(to) : format_count(to);
     const char *unit = by == COLOR_BY_SIZE ? "" : " events";
@@ -122,7 +123,7 @@ void chart_group_text(const struct timeline *timeline, enum color_by by, const s
     case COLOR_BY_EACH:
     case COLOR_COUNT: part_text(timeline->trace, group, text, capacity); break;
     case COLOR_BY_SIZE:
-    case COLOR_BY_AGE: range_text(by, key, text, capacity); break;
+    case COLOR_BY_AGE: range_text(timeline, by, key, text, capacity); break;
     case COLOR_BY_STREAM:
         if (key == 0)
             snprintf(text, capacity, "default stream");

@@ -68,24 +68,28 @@ struct powers {
     unsigned low, high;
 };
 
-static struct powers powers_of(enum color_by by) {
-    return by == COLOR_BY_SIZE ? (struct powers){9, 33} : (struct powers){0, 20};
+/* No allocation is older than the recording is long. */
+static struct powers powers_of(const struct timeline *timeline, enum color_by by) {
+    if (by == COLOR_BY_SIZE)
+        return (struct powers){9, 33};
+    unsigned most = log2_of(timeline->n_moments);
+    return (struct powers){0, most < 4 ? 4 : most};
 }
 
-static uint32_t scale_step(enum color_by by, uint64_t value) {
-    struct powers powers = powers_of(by);
+static uint32_t scale_step(struct powers powers, uint64_t value) {
     unsigned exponent = log2_of(value);
     unsigned step =
         exponent <= powers.low ? 0 : (exponent - powers.low) * RASTER_STEPS / (powers.high - powers.low);
     return step < RASTER_STEPS ? step : RASTER_STEPS - 1;
 }
 
-void raster_key_range(enum color_by by, uint32_t key, uint64_t *from, uint64_t *to) {
-    struct powers powers = powers_of(by);
+void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_t key, uint64_t *from,
+                      uint64_t *to) {
+    struct powers powers = powers_of(timeline, by);
     *from = 0;
     *to = UINT64_MAX;
     for (unsigned exponent = powers.low; exponent < 64; exponent++) {
-        uint32_t step = scale_step(by, UINT64_C(1) << exponent);
+        uint32_t step = scale_step(powers, UINT64_C(1) << exponent);
         if (step == key && *from == 0 && key != 0)
             *from = UINT64_C(1) << exponent;
         if (step > key) {
@@ -127,8 +131,9 @@ static uint32_t number_color(uint32_t number, bool dark) {
 uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
     const struct lives *lives = &timeline->device->lives;
     switch (style->color_by) {
-    case COLOR_BY_SIZE: return scale_step(COLOR_BY_SIZE, lives->size[life]);
-    case COLOR_BY_AGE: return scale_step(COLOR_BY_AGE, lives->death[life] - lives->birth[life]);
+    case COLOR_BY_SIZE: return scale_step(powers_of(timeline, COLOR_BY_SIZE), lives->size[life]);
+    case COLOR_BY_AGE:
+        return scale_step(powers_of(timeline, COLOR_BY_AGE), lives->death[life] - lives->birth[life]);
     case COLOR_BY_STREAM: return lives->stream[life];
     case COLOR_BY_POOL: return lives->pool[life];
     case COLOR_BY_CATEGORY: return category_of(timeline, style, life);

@@ -58,8 +58,10 @@ uint32_t raster_key(const struct timeline *timeline, const struct raster_style *
 uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark);
 
 /* The values that a step of COLOR_BY_SIZE (bytes) or COLOR_BY_AGE (events) stands for: [*from, *to), the last up to
- * UINT64_MAX. */
-void raster_key_range(enum color_by by, uint32_t key, uint64_t *from, uint64_t *to);
+ * UINT64_MAX. The ages' scale ends with the recording's length; in a short one some steps stand for nothing: *from is 0
+ * for a key above 0. */
+void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_t key, uint64_t *from,
+                      uint64_t *to);
 
 /* Where the horizontal lines of the grid are, which are also the labels' places. */
 struct ticks raster_ticks(const struct view *view, uint32_t scale);

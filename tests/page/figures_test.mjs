@@ -38,7 +38,7 @@ describe("figures", { skip }, () => {
     test("search() counts what the plain replay counts", async () => {
         await withPage(writePage(recording), async (page) => {
             const ordinal = (await ask(page, "strata.view()")).device;
-            for (const text of ["attention.py", "FORWARD", "注意", "</script>", "no such text"]) {
+            for (const text of ["attention.py", "ATTENTION.Py", "注意", "</script>", "no such text"]) {
                 const found = await ask(page, `strata.search(${JSON.stringify(text)})`);
                 assert.deepEqual(found, replay("--search", recording, ordinal, text), text);
             }

@@ -1,0 +1,190 @@
+/* What a search finds, for lists: in which columns, in which order, and as the only thing that is summed. */
+#include "base/bytes.h"
+#include "base/sort.h"
+#include "render/page/page_state.h"
+
+static const uint64_t *found_bits(const struct page_view *view) {
+    return view->queries[PAGE_SEARCH].selection.keep;
+}
+
+static bool life_is_found(const struct page_view *view, uint32_t life) {
+    return filter_keeps(found_bits(view), life) && life_is_kept(view, life);
+}
+
+/* ---- columns ---- */
+
+/* The first column at or behind a position; `window` is as wide as the array. */
+static uint32_t column_of_birth(const struct page_view *view, const struct view *window, uint32_t birth) {
+    int32_t x = view_x_q8(window, view_timeline(view), birth);
+    return x < 0 ? 0 : (uint32_t)x / 256 < window->width ? (uint32_t)x / 256 : window->width;
+}
+
+/* First life of the births from `moment` on. */
+static uint32_t life_from(const struct lives *lives, uint32_t moment) {
+    uint32_t low = 0, high = lives->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (lives->birth[middle] < moment)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+f64 view_allocation_from(struct page_view *view, f64 event) {
+    return event < 0 ? 0 : life_from(view_lives(view), moment_of(view, event));
+}
+
+static uint32_t found_between(const struct page_view *view, uint32_t from, uint32_t to) {
+    const uint64_t *found = found_bits(view), *keep = view->filtered ? view->keep : NULL;
+    uint32_t count = 0;
+    for (uint32_t at = from; at < to;) {
+        uint32_t n = 64 - at % 64 < to - at ? 64 - at % 64 : to - at;
+        uint64_t bits = (found[at / 64] & (keep == NULL ? ~UINT64_C(0) : keep[at / 64])) >> at % 64;
+        count += (uint32_t)__builtin_popcountll(n == 64 ? bits : bits & ((UINT64_C(1) << n) - 1));
+        at += n;
+    }
+    return count;
+}
+
+/* The first moment of a column, by bisection: x never falls with the moment. */
+static uint32_t moment_of_column(const struct page_view *view, const struct view *window, uint32_t column) {
+    uint32_t low = 1, high = view_timeline(view)->n_moments;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        int32_t x = view_x_q8(window, view_timeline(view), middle);
+        if (x < 0 || column_of_birth(view, window, middle) < column)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
+    const struct lives *lives = view_lives(view);
+    struct view window;
+    if (found_bits(view) == NULL || !page_window_of(view, &window, axis == 1, from, to, width, 1) ||
+        !ARENA_GROW(&view->arena, view->curve, view->curve_capacity, width))
+        return 0;
+    uint32_t at = life_from(lives, moment_of_column(view, &window, 0));
+    for (uint32_t column = 0; column < width; column++) {
+        uint32_t end = life_from(lives, moment_of_column(view, &window, column + 1));
+        end = end < at ? at : end;
+        view->curve[column] = found_between(view, at, end);
+        at = end;
+    }
+    return (place)view->curve;
+}
+
+/* ---- sums of nothing else ---- */
+
+i32 view_narrow(struct page_view *view, u32 on) {
+    const uint64_t *found = found_bits(view);
+    uint32_t n_words = view_lives(view)->count / 64 + 1;
+    view->is_narrow = false;
+    if (on == 0 || found == NULL)
+        return PAYLOAD_OK;
+    if (!ARENA_GROW(&view->arena, view->only, view->only_capacity, n_words))
+        return PAYLOAD_NO_MEMORY;
+    for (uint32_t i = 0; i < n_words; i++)
+        view->only[i] = found[i] & (view->filtered ? view->keep[i] : ~UINT64_C(0));
+    view->is_narrow = true;
+    return PAYLOAD_OK;
+}
+
+/* ---- rows in an order ---- */
+
+enum match_order { BY_BIRTH, BY_BYTES, BY_LIFETIME, BY_CALL_SITE, BY_CATEGORY, BY_STREAM, MATCH_ORDERS };
+
+enum {
+    NAME_CHUNKS = 6
+}; /* eight bytes each: names that begin with the same 48 keep the order of their ids */
+
+/* Eight bytes of a text as a number that sorts as they do. */
+static uint64_t chunk_of(const char *text, uint32_t length, uint32_t chunk) {
+    uint64_t key = 0;
+    for (uint32_t i = 8 * chunk; i < 8 * chunk + 8; i++)
+        key = key << 8 | (i < length ? (uint8_t)text[i] : 0u);
+    return key;
+}
+
+/* The place of each call site in the alphabet, by frame id. NULL: no memory. */
+static uint32_t *site_ranks(const struct page_view *view, struct arena *arena) {
+    const struct trace *trace = &view->session->trace;
+    const uint32_t *site = view_timeline(view)->site;
+    uint32_t *rank = arena_column(arena, trace->frames.count, sizeof *rank), count = 0;
+    struct sort_row *rows = arena_column(arena, trace->frames.count, sizeof *rows);
+    struct sort_row *spare = arena_column(arena, trace->frames.count, sizeof *spare);
+    char text[8 * NAME_CHUNKS + 1];
+    if (rank == NULL || rows == NULL || spare == NULL)
+        return NULL;
+    bytes_zero(rank, (size_t)trace->frames.count * sizeof *rank);
+    for (uint32_t i = 0; i < trace->stacks.count; i++)
+        if (rank[site[i]]++ == 0)
+            rows[count++].value = site[i];
+    for (uint32_t chunk = NAME_CHUNKS; chunk-- > 0;) {
+        for (uint32_t i = 0; i < count; i++)
+            rows[i].key = chunk_of(text, site_text(trace, rows[i].value, text, sizeof text), chunk);
+        sort_rows(rows, spare, count);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        rank[rows[i].value] = i;
+    return rank;
+}
+
+static uint64_t match_key(const struct page_view *view, enum match_order by, uint32_t life,
+                          const uint32_t *rank, const uint8_t *category) {
+    const struct lives *lives = view_lives(view);
+    switch (by) {
+    case BY_BYTES: return lives->size[life];
+    case BY_LIFETIME: return lives->death[life] - lives->birth[life];
+    case BY_CALL_SITE: return rank[view_timeline(view)->site[lives->stack[life]]];
+    case BY_CATEGORY: return category[life];
+    case BY_STREAM: return lives->stream[life];
+    case BY_BIRTH:
+    case MATCH_ORDERS: break;
+    }
+    return life;
+}
+
+/* Falling: the keys turned round, so that equal ones stay in the order of their births. */
+static bool matches_sort(struct page_view *view, enum match_order by, bool falling, uint32_t count) {
+    struct sort_row *rows = arena_column(&view->listing, count, sizeof *rows);
+    struct sort_row *spare = arena_column(&view->listing, count, sizeof *spare);
+    const uint32_t *rank = by == BY_CALL_SITE ? site_ranks(view, &view->listing) : NULL;
+    const uint8_t *category = by == BY_CATEGORY ? session_categories(view->session, view_now(view)) : NULL;
+    if (rows == NULL || spare == NULL || (by == BY_CALL_SITE && rank == NULL) ||
+        (by == BY_CATEGORY && category == NULL))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = match_key(view, by, view->matches[i], rank, category);
+        rows[i] = (struct sort_row){falling ? ~key : key, view->matches[i]};
+    }
+    sort_rows(rows, spare, count);
+    for (uint32_t i = 0; i < count; i++)
+        view->matches[i] = rows[i].value;
+    return true;
+}
+
+u32 view_match_rows(struct page_view *view, u32 by, u32 falling) {
+    const struct lives *lives = view_lives(view);
+    arena_release(&view->listing);
+    view->n_matches = 0;
+    view->matches = arena_column(&view->listing, lives->count, sizeof *view->matches);
+    if (view->matches == NULL || by >= MATCH_ORDERS)
+        return 0;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (life_is_found(view, i))
+            view->matches[count++] = i;
+    if ((by != BY_BIRTH || falling != 0) && !matches_sort(view, (enum match_order)by, falling != 0, count))
+        return 0;
+    view->n_matches = count;
+    return count;
+}
+
+f64 view_match_row(struct page_view *view, u32 index) {
+    return index < view->n_matches ? (double)view->matches[index] : -1.0;
+}

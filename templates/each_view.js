@@ -1,0 +1,193 @@
+// Each: a table of the allocations that the search finds (of all, where nothing is searched), in any order, and as CSV.
+import { poolText } from "./describe.js";
+import { VirtualList } from "./list.js";
+import { addressText, ORDERS } from "./questions.js";
+import { search, showLife } from "./search.js";
+import { change, invalidate, kept, LIST, meta, session, state, usOfEvent, view } from "./state.js";
+import { baseName, formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText } from "./text.js";
+
+/** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
+
+/** @type {[order: string, head: string, text: (allocation: record_allocation) => string][]} */
+const COLUMNS = [
+    ["site", "Call site", ({ stack }) => session.siteText(view.c.stack_site(stack) >>> 0)],
+    ["category", "Category", ({ category }) => session.categoryNames()[category]],
+    ["birth", "Made at", ({ birth }) => (birth < 0 ? "before" : formatCount(birth))],
+    ["lifetime", "Lived", ({ birth, death }) => livedText(birth, death)],
+    ["bytes", "Size", ({ bytes }) => formatBytes(bytes)],
+];
+
+const NUMBERS = ["birth", "lifetime", "bytes"];
+
+/** @param {number} birth @param {number} death */
+function livedText(birth, death) {
+    const events = formatCount(Math.min(death, view.facts.events) - birth);
+    if (death >= view.facts.events) return "to the end";
+    return view.facts.has_time && birth >= 0 ? formatDuration(usOfEvent(death) - usOfEvent(birth)) : `${events} events`;
+}
+
+/** How many rows there are, brought up to the search, the filter and the order. */
+const rows = { asked: "", count: 0 };
+
+function updateRows() {
+    const asked = JSON.stringify([state.device, search.version, kept.version, state.order]);
+    if (rows.asked === asked) return false;
+    const falling = state.order.startsWith("-");
+    rows.asked = asked;
+    rows.count = view.c.match_rows(ORDERS.indexOf(state.order.replace("-", "")), falling ? 1 : 0) >>> 0;
+    return true;
+}
+
+/* ---- CSV ---- */
+
+const CSV_HEAD = ["allocation", "bytes", "made_at_event", "freed_at_event", "made_at_us", "freed_at_us", "stream", "pool", "category", "address", "call_site", "stack"];
+
+/** Rows between two turns of the browser: no task may be long. */
+const CSV_ROWS = 2000;
+
+/** A field; a program of tables must not take a name of code for a formula. @param {string} text */
+function csvField(text) {
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+}
+
+/** @param {number} life @param {Map<number, string>} stacks what was written of each stack before */
+function csvRow(life, stacks) {
+    const allocation = view.c.allocation(life);
+    const { bytes, birth, death, stream, pool, category, stack, count } = allocation;
+    let text = stacks.get(stack);
+    if (text === undefined) {
+        const frames = session.stack(stack).map(({ file, line, name }) => `${file}${line ? `:${line}` : ""} ${name}`.trim());
+        text = [session.siteText(view.c.stack_site(stack) >>> 0), frames.join(" < ")].map(csvField).join(",");
+        stacks.set(stack, text);
+    }
+    const ends = death < view.facts.events;
+    const times = view.facts.has_time ? [birth < 0 ? "" : usOfEvent(birth), ends ? usOfEvent(death) : ""] : ["", ""];
+    const fields = [life, bytes, birth < 0 ? "" : birth, ends ? death : "", ...times, stream, csvField(poolText(pool)), csvField(session.categoryNames()[category]), count === 1 ? addressText(allocation) : ""];
+    return `${fields.join(",")},${text}\r\n`;
+}
+
+/** The table as it stands, piece by piece. @param {(part: number) => void} progress @returns {Promise<Blob>} */
+async function makeCsv(progress) {
+    const lives = Float64Array.from({ length: rows.count }, (_, i) => view.c.match_row(i));
+    const stacks = new Map();
+    /** @type {Blob[]} */
+    const parts = [new Blob([`\ufeff${CSV_HEAD.join(",")}\r\n`])];
+    for (let at = 0; at < lives.length; at += CSV_ROWS) {
+        let text = "";
+        for (const life of lives.subarray(at, at + CSV_ROWS)) text += csvRow(life, stacks);
+        parts.push(new Blob([text]));
+        progress(at / lives.length);
+        await new Promise((resolve) => setTimeout(resolve));
+    }
+    return new Blob(parts, { type: "text/csv" });
+}
+
+/** @param {HTMLButtonElement} button */
+async function saveCsv(button) {
+    button.disabled = true;
+    const blob = await makeCsv((part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
+    const link = make("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `${baseName(String(meta.file ?? "strata")).replace(/\.[^.]*$/, "")}.csv`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    setText(button, "Save CSV");
+    button.disabled = false;
+}
+
+/* ---- the table ---- */
+
+/** @returns {EachRow} */
+function makeRow() {
+    const element = make("div", "each-row");
+    const cells = COLUMNS.map(([order]) => {
+        const cell = make("span", NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
+        cell.setAttribute("role", "gridcell");
+        return cell;
+    });
+    element.append(...cells);
+    return { element, cells };
+}
+
+/** @param {EachRow} row @param {number} index */
+function fillRow({ element, cells }, index) {
+    const life = view.c.match_row(index);
+    if (life < 0) return;
+    const allocation = view.c.allocation(life);
+    COLUMNS.forEach(([, , text], i) => setText(cells[i], text(allocation)));
+    cells[0].title = cells[0].textContent ?? "";
+    cells[COLUMNS.length - 1].title = formatExactBytes(allocation.bytes);
+    element.classList.toggle("focused", life === state.selected);
+    element.setAttribute("aria-selected", String(life === state.selected));
+}
+
+/** @param {string} order */
+function turnOrder(order) {
+    const falling = NUMBERS.includes(order) && order !== "birth";
+    const now = state.order.replace("-", "") === order;
+    change({ order: now ? (state.order.startsWith("-") ? order : `-${order}`) : falling ? `-${order}` : order });
+}
+
+/** What the table is of. */
+function headText() {
+    if (!state.search) return `${formatPlural(rows.count, "allocation")}${kept.active ? " that pass the filter" : ""}; a search narrows them`;
+    if (search.running) return "searching \u2026";
+    return search.error || `${formatPlural(rows.count, "allocation")} that the search finds, ${formatBytes(search.result.bytesAtPeak)} at the peak`;
+}
+
+/** @param {HTMLElement} box */
+export function createEach(box) {
+    const top = make("div", "panel-head");
+    const title = make("h2", "", "Each allocation");
+    const total = make("p", "panel-total");
+    const save = make("button", "quiet", "Save CSV");
+    title.id = "each-title";
+    save.type = "button";
+    save.addEventListener("click", () => void saveCsv(save));
+    top.append(title, save, total);
+    const scroll = make("div", "scroll list each");
+    const head = make("div", "list-head");
+    const headRow = make("div", "each-row");
+    const body = make("div", "list-rows");
+    const heads = COLUMNS.map(([order, name]) => {
+        const cell = make("span", NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
+        const button = make("button", "each-head", name);
+        button.type = "button";
+        button.addEventListener("click", () => turnOrder(order));
+        cell.setAttribute("role", "columnheader");
+        cell.append(button);
+        return cell;
+    });
+    headRow.append(...heads);
+    headRow.setAttribute("role", "row");
+    headRow.setAttribute("aria-rowindex", "1");
+    for (const group of [head, body]) group.setAttribute("role", "rowgroup");
+    head.append(headRow);
+    body.id = "each";
+    scroll.setAttribute("role", "grid");
+    scroll.setAttribute("aria-labelledby", title.id);
+    scroll.tabIndex = 0;
+    scroll.append(head, body);
+    box.append(top, scroll);
+    const list = new VirtualList(scroll, body, {
+        make: makeRow,
+        fill: fillRow,
+        choose: (index) => {
+            const life = view.c.match_row(index);
+            change({ selected: life, focus: null });
+            showLife(life);
+        },
+        redraw: () => invalidate(LIST),
+    });
+    const draw = () => {
+        if (updateRows()) list.restart();
+        setText(total, headText());
+        COLUMNS.forEach(([order], i) => {
+            const sorted = state.order.replace("-", "") === order;
+            heads[i].setAttribute("aria-sort", sorted ? (state.order.startsWith("-") ? "descending" : "ascending") : "none");
+        });
+        list.draw(rows.count);
+    };
+    return { id: "each", draw };
+}
