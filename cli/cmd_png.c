@@ -31,6 +31,24 @@ static struct chart_options chart_options_of(const struct recording *recording,
     };
 }
 
+/* What an address of the page says, as the page would show it. */
+static void picture_view(const struct picture_view *view, const struct timeline *timeline,
+                         struct chart_options *options) {
+    uint32_t last = timeline->n_moments - 1;
+    if (!view->given)
+        return;
+    if (view->has_window)
+        view_window(view, timeline, options->axis, &options->from_q16, &options->to_q16);
+    options->whole_scale = !view->has_bytes;
+    if (view->has_bytes) {
+        options->bottom_bytes = view->bottom_bytes;
+        options->top_bytes = view->top_bytes;
+    }
+    options->legend_moment = !view->has_at          ? timeline->peak_moment
+                             : view->at >= last - 1 ? last
+                                                    : (uint32_t)(view->at + 1);
+}
+
 /* An enum exit_code. */
 static int picture_window(const struct recording *recording, const struct settings *settings,
                           const struct timeline *timeline, struct chart_options *options) {
@@ -67,12 +85,15 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
                         const struct timeline *timeline, const struct settings *settings,
                         struct arena *scratch) {
     struct chart_options options = chart_options_of(recording, settings);
-    struct filter_set filter;
-    if (!filter_set_make(&filter, recording, settings, scratch))
+    struct filter_set filter, search;
+    if (!filter_set_make(&filter, recording, settings, scratch) ||
+        !filter_set_of(&search, recording, settings->view.search, scratch))
         return EXIT_CODE_FAILED;
     options.filter = filter.query;
+    options.search = search.query;
     options.capacity_bytes =
         recording_capacity(recording, settings, (uint32_t)(timeline->device - recording->trace.devices));
+    picture_view(&settings->view, timeline, &options);
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)
         return code;
@@ -124,6 +145,7 @@ const struct verb verb_png = {
                 "  strata png --scale 2 --theme dark snapshot.pickle -o slide.png\n"
                 "  strata png --from peak-500 --to peak+500 snapshot.pickle\n"
                 "  strata png --map --at oom snapshot.pickle    segments and blocks at that moment\n"
-                "  strata png --axis time --from 12.5s --to 14s snapshot.pickle\n",
+                "  strata png --axis time --from 12.5s --to 14s snapshot.pickle\n"
+                "  strata png --view '#device=0&window=200_500&search=conv' snapshot.pickle\n",
     .run = png_run,
 };

@@ -162,10 +162,14 @@ static void note_without_times(const struct recording *recording, const struct f
 
 bool filter_set_make(struct filter_set *set, const struct recording *recording,
                      const struct settings *settings, struct arena *arena) {
+    return filter_set_of(set, recording, settings->filter, arena);
+}
+
+bool filter_set_of(struct filter_set *set, const struct recording *recording, const char *words,
+                   struct arena *arena) {
     struct filter_error error;
-    *set = (struct filter_set){.parsed = {.text = settings->filter, .regexes = set->regex}};
-    if (settings->filter[0] == '\0' ||
-        !filter_parse(&set->parsed.filter, settings->filter, (uint32_t)strlen(settings->filter), &error))
+    *set = (struct filter_set){.parsed = {.text = words, .regexes = set->regex}};
+    if (words[0] == '\0' || !filter_parse(&set->parsed.filter, words, (uint32_t)strlen(words), &error))
         return true; /* options_parse has refused what cannot be read */
     for (uint32_t i = 0; i < set->parsed.filter.n_words; i++) {
         const struct filter_word *word = &set->parsed.filter.word[i];

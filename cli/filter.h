@@ -24,4 +24,8 @@ struct filter_set {
 bool filter_set_make(struct filter_set *set, const struct recording *recording,
                      const struct settings *settings, struct arena *arena);
 
+/* The same for other words, which must have been checked and must outlive the set. */
+bool filter_set_of(struct filter_set *set, const struct recording *recording, const char *words,
+                   struct arena *arena);
+
 #endif

@@ -205,6 +205,33 @@ static bool apply_color_by(struct settings *settings, const char *value) {
     return choice >= 0;
 }
 
+/* What has an option of its own is that option; the rest is noted. What the page would not understand either is left out. */
+static bool view_part_apply(struct settings *settings, const char *name, const char *value) {
+    if (strcmp(name, "device") == 0)
+        (void)apply_device(settings, value);
+    else if (strcmp(name, "axis") == 0)
+        (void)apply_axis(settings, value);
+    else if (strcmp(name, "color") == 0)
+        (void)apply_color_by(settings, value);
+    else if (strcmp(name, "filter") == 0)
+        return apply_filter(settings, value);
+    else if (strcmp(name, "search") == 0 && !filter_check(value, settings->wrong, sizeof settings->wrong))
+        return false;
+    else if (strcmp(name, "theme") == 0)
+        settings->theme = strcmp(value, "dark") == 0 ? "dark" : "light";
+    view_note(&settings->view, name, value);
+    return true;
+}
+
+static bool apply_view(struct settings *settings, const char *text) {
+    char name[32], value[VIEW_VALUE_CAPACITY];
+    settings->view.given = true;
+    while (*text != '\0')
+        if (view_next(&text, name, value) && !view_part_apply(settings, name, value))
+            return false;
+    return true;
+}
+
 static bool apply_format(struct settings *settings, enum report_format format) {
     settings->two_formats |= settings->format != REPORT_TEXT && settings->format != format;
     settings->format = format;
@@ -447,6 +474,9 @@ static const struct option options[] = {
      "event"},
     {0, VERB_PNG | SHAPES, "at", "POSITION", apply_at,
      "whose memory the legend lists (default: the highest\npoint shown): peak, oom or an event"},
+    {0, VERB_PNG | SHAPES, "view", "ADDRESS", apply_view,
+     "what an address of the page shows: its part from # on\n(device, window, bytes, axis, colours, theme, "
+     "filter, search)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
      "what runs along the timeline (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,

@@ -7,6 +7,7 @@
 #define STRATA_CLI_OPTIONS_H
 
 #include "cli/units.h"
+#include "cli/view.h"
 #include "layout/scene.h"
 #include "render/raster/raster.h"
 #include "render/report/report.h"
@@ -67,6 +68,7 @@ struct settings {
     bool has_color_by, redact, redact_all;
     bool two_formats; /* of a report, which can be in one; `format` is the last one */
     struct position from, to, at;
+    struct picture_view view;     /* png */
     const char *rules;            /* path of a file; NULL: none */
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
     uint32_t n_owners;

@@ -1,5 +1,5 @@
 // A comparison of two ranges in the timeline: A is what is drawn, B an outline over it that begins where A begins.
-import { plot, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
+import { middleOfEvent, plot, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
 import { comparedRanges, LETTERS } from "./ends.js";
 import { axisNumber, axisOfEvent, kept, setWindow, state, view } from "./state.js";
 import { cutText } from "./paint.js";
@@ -24,7 +24,7 @@ function drawFlag(context, letter, text, x, y) {
 /** The marks with their notes. @param {CanvasRenderingContext2D} context */
 export function drawMarks(context) {
     state.marks.forEach(({ event, note }, i) => {
-        const x = xOfEvent(event);
+        const x = middleOfEvent(event);
         if (x < 0 || x > plot.width) return;
         context.strokeStyle = themeColor(`--mark-${LETTERS[i].toLowerCase()}`);
         context.lineWidth = 2;

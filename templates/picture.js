@@ -114,6 +114,12 @@ function savePicture() {
     }, "image/png");
 }
 
+/** Where the page is, for a link: of a file its name, since the folders are nobody else's. */
+function pageName() {
+    const address = location.href.replace(/#.*/, "");
+    return location.protocol === "file:" ? decodeURIComponent(baseName(address)) : address;
+}
+
 /** Says for a moment that something was done. @param {HTMLButtonElement} button @param {string} text */
 function flashButton(button, text) {
     const before = button.dataset.text ?? button.textContent ?? "";
@@ -127,7 +133,7 @@ export function startPicture() {
     const link = element("link", HTMLButtonElement);
     link.addEventListener("click", async () => {
         writeHash();
-        await copyText(location.href.replace(/#.*/, "") + hashOfState());
+        await copyText(pageName() + hashOfState());
         flashButton(link, "Copied");
     });
 }

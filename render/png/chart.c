@@ -199,13 +199,14 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
     return error;
 }
 
-static void style_fill(struct raster_style *style, const struct chart_input *input) {
+static void style_fill(struct raster_style *style, const struct chart_input *input, const uint64_t *found) {
     const struct chart_options *options = input->options;
     *style = (struct raster_style){
         .dark = options->dark,
         .color_by = options->color_by,
         .capacity_bytes = options->capacity_bytes,
         .reserved = true,
+        .lit = found,
         .category = options->color_by == COLOR_BY_CATEGORY ? input->verdicts->category : NULL,
         .scale = options->scale};
 }
@@ -213,12 +214,12 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
 /* `style` and `verdicts` are the caller's, so that they live as long as `input`. */
 static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
                                           struct raster_style *style, struct verdicts *verdicts,
-                                          struct arena *scratch) {
+                                          const uint64_t *found, struct arena *scratch) {
     struct group *groups;
     if (!verdicts_init(verdicts, input->timeline, scratch))
         return CHART_NO_MEMORY;
     input->verdicts = verdicts;
-    style_fill(style, input);
+    style_fill(style, input, found);
     if (!chart_groups_find(input, style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
@@ -245,14 +246,15 @@ enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
     struct arena scratch;
     struct raster_style style;
     struct verdicts verdicts;
-    struct selection selection;
+    struct selection selection, found = {.keep = NULL};
     arena_init(&scratch, input.host, SIZE_MAX);
     if (options->filter != NULL)
         input.selection = &selection;
     bool selected =
-        options->filter == NULL || selection_make(&selection, timeline, options->filter, &scratch);
+        (options->filter == NULL || selection_make(&selection, timeline, options->filter, &scratch)) &&
+        (options->search == NULL || selection_make(&found, timeline, options->search, &scratch));
     enum chart_error error =
-        selected ? chart_with_groups(out, &input, &style, &verdicts, &scratch) : CHART_NO_MEMORY;
+        selected ? chart_with_groups(out, &input, &style, &verdicts, found.keep, &scratch) : CHART_NO_MEMORY;
     arena_release(&scratch);
     return error;
 }

@@ -17,12 +17,14 @@ struct chart_options {
     uint32_t scale;          /* 1 .. 4: everything that many times larger */
     bool dark;
     enum axis axis;
-    int64_t from_q16, to_q16; /* window, as in struct view; from == to: the whole run */
-    uint64_t top_bytes;       /* upper end of the y axis; 0: chosen */
+    int64_t from_q16, to_q16;         /* window, as in struct view; from == to: the whole run */
+    uint64_t bottom_bytes, top_bytes; /* ends of the y axis; top 0: chosen */
+    bool whole_scale;                 /* ... for the whole run, as the page does, and not for the window */
     enum color_by color_by;
     uint64_t capacity_bytes;           /* a line; 0: none */
     const struct filter_query *filter; /* what it leaves is drawn and listed; NULL: everything */
     bool map;                          /* what the allocator holds at that moment, below the timeline */
+    const struct filter_query *search; /* what it does not find fades; NULL: nothing does */
     uint32_t legend_moment;            /* the legend's sums are of this moment; UINT32_MAX: the peak */
 };
 

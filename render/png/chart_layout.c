@@ -87,10 +87,20 @@ struct chart_window chart_window_of(const struct timeline *timeline, const struc
     return window;
 }
 
+/* The page's axis: of the whole run, or of what a filter leaves where that would fill less than a third of it. */
+static uint64_t whole_top(const struct chart_input *in) {
+    uint64_t highest = in->selection == NULL ? 0 : in->selection->timeline.peak_bytes;
+    if (highest > 0 && highest <= (timeline_headroom(in->timeline) - 1) / 3)
+        return highest + (highest + 15) / 16;
+    return timeline_headroom_in(in->timeline, 0, in->timeline->n_moments, in->options->capacity_bytes);
+}
+
 static uint64_t window_top(const struct chart_input *in) {
     const struct chart_window *window = &in->window;
     if (in->options->top_bytes != 0)
         return in->options->top_bytes;
+    if (in->options->whole_scale)
+        return whole_top(in);
     uint64_t top = timeline_headroom_in(in->timeline, window->first_moment, window->end_moment,
                                         in->options->capacity_bytes);
     return in->selection == NULL
@@ -264,6 +274,7 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
     layout->view = (struct view){.axis = input->window.axis,
                                  .from_q16 = input->window.from_q16,
                                  .to_q16 = input->window.to_q16,
+                                 .bottom_bytes = input->options->bottom_bytes,
                                  .top_bytes = window_top(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);

@@ -1,0 +1,156 @@
+// The page in Firefox ESR, driven over WebDriver BiDi: what differs from browser to browser. Skipped where there is no
+// Firefox (STRATA_FIREFOX may name one) or no puppeteer-core, unless STRATA_NEEDS_BROWSER is set.
+import assert from "node:assert/strict";
+import { accessSync, constants, existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { browser as chromium, colorsOf, folder, here, recording, writePage } from "./browser.mjs";
+
+/** @returns {string | undefined} */
+function findFirefox() {
+    const names = [process.env.STRATA_FIREFOX, "firefox-esr", "firefox"].filter(Boolean);
+    const folders = (process.env.PATH ?? "").split(path.delimiter);
+    return names.flatMap((name) => folders.map((one) => path.resolve(one, String(name)))).find((candidate) => {
+        try {
+            accessSync(candidate, constants.X_OK);
+            return true;
+        } catch {
+            return false;
+        }
+    });
+}
+
+const firefox = findFirefox();
+const skip = !existsSync(path.join(here, "node_modules", "puppeteer-core")) ? "puppeteer-core is missing: npm ci makes it" : firefox ? false : "no Firefox found";
+if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
+if (skip) console.log(`skipped: the page in Firefox (${skip})`);
+
+/** @type {import("puppeteer-core").Browser} */ let browser;
+/** @type {import("puppeteer-core").Page} */ let page;
+/** @type {string[]} */ const troubles = [];
+
+/** The canvas' pixels. */
+const PIXELS = `(() => {
+    const canvas = document.getElementById("timeline");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    let text = "";
+    for (let i = 0; i < data.length; i += 8192) text += String.fromCharCode(...data.subarray(i, i + 8192));
+    return { width: canvas.width, height: canvas.height, base64: btoa(text) };
+})()`;
+
+/** Polls until an expression is true in the page. @param {string} expression */
+async function until(expression) {
+    for (let i = 0; i < 200; i++) {
+        if (await page.evaluate(expression)) return;
+        await new Promise((done) => setTimeout(done, 30));
+    }
+    throw new Error(`did not happen: ${expression}`);
+}
+
+const view = () => page.evaluate("strata.view()");
+
+/** Place of the timeline. */
+async function plotBox() {
+    const box = await (await page.$("#timeline"))?.boundingBox();
+    assert.ok(box);
+    return box;
+}
+
+describe("Firefox", { skip }, () => {
+    before(async () => {
+        const { default: puppeteer } = await import("puppeteer-core");
+        browser = await puppeteer.launch({
+            browser: "firefox",
+            executablePath: firefox,
+            headless: true,
+            extraPrefsFirefox: { "browser.download.folderList": 2, "browser.download.dir": folder, "browser.download.useDownloadDir": true },
+        });
+        page = await browser.newPage();
+        await page.setViewport({ width: 1400, height: 900 });
+        page.on("pageerror", (error) => troubles.push(String(error)));
+        page.on("console", (message) => message.type() === "error" && troubles.push(message.text()));
+        await page.goto(pathToFileURL(writePage(recording)).href);
+        await page.evaluate("strata.ready.then(() => 1)");
+    });
+
+    after(async () => {
+        await browser?.close();
+        assert.deepEqual(troubles, []);
+    });
+
+    test("opens from a file and draws Chromium's pixels", async () => {
+        const context = await chromium.newContext({ viewport: { width: 1400, height: 900 } });
+        const other = await context.newPage();
+        await other.goto(page.url().replace(/#.*/, ""));
+        await other.evaluate("strata.ready");
+        // The rest of the page may lay out a little differently; the picture of a size is the same.
+        for (const hash of ["", "#device=0&window=200_500"]) {
+            await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+            await other.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+            const sizeOf = "(() => { const { width, height } = document.getElementById('timeline'); return [width, height]; })()";
+            const [width, height] = await page.evaluate(sizeOf);
+            for (let i = 0, window = [1400, 900]; i < 8; i++) {
+                const own = await other.evaluate(sizeOf);
+                if (own[0] === width && own[1] === height) break;
+                window = [window[0] + width - own[0], window[1] + height - own[1]];
+                await other.setViewportSize({ width: window[0], height: window[1] });
+                await new Promise((done) => setTimeout(done, 200));
+            }
+            const [a, b] = [await page.evaluate(PIXELS), await other.evaluate(PIXELS)];
+            assert.deepEqual([a.width, a.height], [b.width, b.height]);
+            const rgba = new Uint8Array(Buffer.from(a.base64, "base64"));
+            assert.ok(colorsOf(rgba) > 20, "a picture");
+            assert.ok(a.base64 === b.base64, `the same pixels${hash}`);
+        }
+        await context.close();
+    });
+
+    test("an expression is matched in a worker, and one without end is stopped", async () => {
+        const words = await page.evaluate('strata.search("attention.py")');
+        assert.ok(words.allocations > 0);
+        assert.deepEqual(await page.evaluate('strata.search("/attention\\\\.py/")'), words);
+        await page.evaluate("document.getElementById('search').value = '/(x+x+)+y|(.*.*)*z/'; document.getElementById('search').dispatchEvent(new Event('input'))");
+        await page.evaluate("strata.ready.then(() => 1)");
+        await page.evaluate('strata.search("")');
+    });
+
+    test("wheel, drag and keys", async () => {
+        await page.evaluate("strata.setView({ from: 100, to: 500 })");
+        const box = await plotBox();
+        await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+        await page.mouse.wheel({ deltaY: -400 });
+        await until("strata.view().to - strata.view().from < 300");
+        const before = await view();
+        await page.mouse.down();
+        await page.mouse.move(box.x + box.width / 2 - 200, box.y + box.height / 2, { steps: 4 });
+        await page.mouse.up();
+        await until(`strata.view().from > ${before.from + 10}`);
+        await page.focus("#plot");
+        await page.keyboard.press("0");
+        await until("strata.view().to - strata.view().from > 800");
+    });
+
+    test("the address restores the view, Back goes back", async () => {
+        await page.evaluate("strata.setView({ from: 200, to: 500, colorBy: 'size' })");
+        await until("/window=200_500/.test(location.hash) && /color=size/.test(location.hash)");
+        const wanted = await view();
+        await page.reload();
+        await page.evaluate("strata.ready.then(() => 1)");
+        assert.deepEqual(await view(), wanted);
+        await new Promise((done) => setTimeout(done, 1200));
+        await page.evaluate("strata.setView({ from: 300, to: 400 })");
+        await until("/window=300_400/.test(location.hash)");
+        await page.evaluate("history.back()");
+        await until("strata.view().from === 200");
+    });
+
+    test("what is shown is saved", async () => {
+        const count = () => readdirSync(folder).filter((name) => name.endsWith(".png") && !name.startsWith("plot")).length;
+        const before = count();
+        await page.click("#save");
+        for (let i = 0; i < 100 && count() === before; i++) await new Promise((done) => setTimeout(done, 50));
+        assert.equal(count(), before + 1);
+    });
+});

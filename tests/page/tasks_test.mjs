@@ -1,0 +1,255 @@
+// Tasks of daily work, done with mouse and keys as a person does them: the answer is asserted, and how many actions it
+// took. Where fragmentation lies is asked in the tests of the map.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ALL, ask, folder, plotBox, report, run, samples, setView, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
+
+/** @typedef {import("playwright-core").Page} Page */
+
+const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
+const textOf = async (/** @type {Page} */ page, /** @type {string} */ selector) => (await page.locator(selector).innerText()).replace(/\u00a0/g, " ");
+const view = (/** @type {Page} */ page) => ask(page, "strata.view()");
+const bytesText = (/** @type {number} */ bytes) => (bytes >= 2 ** 30 ? `${Math.round((bytes / 2 ** 30) * 10) / 10} GiB` : `${Math.round((bytes / 2 ** 20) * 10) / 10} MiB`);
+
+/** What a person does, counted. */
+class Hands {
+    actions = 0;
+
+    /** @param {Page} page */
+    constructor(page) {
+        this.page = page;
+    }
+
+    async press(/** @type {string} */ key) {
+        this.actions++;
+        await this.page.keyboard.press(key);
+        await settle(this.page);
+    }
+
+    /** A text counts as one. */
+    async type(/** @type {string} */ text) {
+        this.actions++;
+        await this.page.keyboard.type(text);
+        await settle(this.page);
+    }
+
+    /** @param {import("playwright-core").Locator} target @param {Parameters<import("playwright-core").Locator["click"]>[0]} [options] */
+    async click(target, options) {
+        this.actions++;
+        await target.click(options);
+        await settle(this.page);
+    }
+
+    /** On the timeline, at shares of its width and height. */
+    async clickPlot(/** @type {number} */ x, /** @type {number} */ y) {
+        this.actions++;
+        const box = await plotBox(this.page);
+        await this.page.mouse.click(box.x + box.width * x, box.y + box.height * y);
+        await settle(this.page);
+    }
+
+    /** With Shift it selects a range. */
+    async dragPlot(/** @type {number} */ from, /** @type {number} */ to, shift = false) {
+        this.actions++;
+        const box = await plotBox(this.page);
+        if (shift) await this.page.keyboard.down("Shift");
+        await this.page.mouse.move(box.x + box.width * from, box.y + 60);
+        await this.page.mouse.down();
+        await this.page.mouse.move(box.x + box.width * to, box.y + 60, { steps: 5 });
+        await this.page.mouse.up();
+        if (shift) await this.page.keyboard.up("Shift");
+        await settle(this.page);
+    }
+
+    atMost(/** @type {number} */ count) {
+        assert.ok(this.actions <= count, `${this.actions} actions instead of ${count}`);
+    }
+}
+
+/** @param {string} name @param {string} input @param {(page: Page, hands: Hands) => Promise<void>} use @param {object} [options] */
+function task(name, input, use, options) {
+    test(name, () => withPage(writePage(input), (page) => use(page, new Hands(page)), options));
+}
+
+/** A band near a place of the timeline, as shares. @param {Page} page @param {number} x */
+const bandAt = (page, x) =>
+    page.evaluate((x) => {
+        const { offsetWidth: width, offsetHeight: height } = /** @type {HTMLElement} */ (document.getElementById("timeline"));
+        for (let y = height - 3; y > 0; y -= 4) if ((window.strata.pick(x * width, y)?.stack.length ?? 0) > 2) return y / height;
+        return 0.95;
+    }, x);
+
+describe("tasks of daily work", { skip }, () => {
+    task("(a) what ran out, and who held it", sample("oom"), async (page, hands) => {
+        const said = run(strata, "report", sample("oom")).toString().replace(/\s+/g, " ");
+        const lacking = /([\d.]+ [KMG]iB) were lacking/.exec(said)?.[1];
+        assert.match(await textOf(page, "#panel-why .card >> nth=0"), new RegExp(`${lacking} short of the 1\\.5 GiB[^]*loss\\.py:19`));
+        await hands.click(page.getByRole("button", { name: "Who held it" }));
+        const [{ top_at_peak: top }] = report(sample("oom")).devices;
+        assert.ok((await textOf(page, "#list .row >> nth=0")).startsWith(top[0].site), await textOf(page, "#list .row >> nth=0"));
+        hands.atMost(1);
+    });
+
+    task("(b) the line that leaks", sample("leak_graph"), async (page, hands) => {
+        const [{ findings }] = report(sample("leak_graph")).devices;
+        const leak = findings.find((/** @type {any} */ { kind }) => kind === "leak");
+        assert.ok((await textOf(page, "#panel-why .card >> nth=0 >> .card-title")).includes(leak.site), leak.site);
+        hands.atMost(0);
+    });
+
+    task("(c) the peak by layer", sample("train"), async (page, hands) => {
+        await hands.press("3");
+        await until(() => page.locator("#tree-rows > .row").first().isVisible(), "rows");
+        const { device, peak_event } = report(sample("train")).devices[0];
+        assert.equal(device, 0);
+        // Through the layers' attention went so much at the peak.
+        const bytes = await page.evaluate(`${ALL}.filter(({ birth, death, stack }) => birth <= ${peak_event} && death > ${peak_event} && stack.some(({ file }) => /attention/.test(file))).reduce((sum, { bytes }) => sum + bytes, 0)`);
+        const row = page.locator("#tree-rows > .row", { hasText: "attention.py" });
+        const shown = (await row.allInnerTexts()).join(" ").replace(/\u00a0/g, " ");
+        assert.ok(shown.includes(bytesText(bytes)) || (await row.count()) > 1, `${bytesText(bytes)} in ${shown}`);
+        hands.atMost(1);
+    });
+
+    task("(d) a step against another", sample("train"), async (page, hands) => {
+        await hands.press("4");
+        await until(async () => (await page.locator(".step-button").count()) === 4, "a button for each step");
+        await hands.click(page.locator(".step-button").nth(1), { modifiers: ["Shift"] });
+        await hands.click(page.locator(".step-button").nth(3));
+        const steps = report(sample("train")).devices[0].steps;
+        await until(async () => /a=s1/.test(await page.evaluate(() => location.hash)) && /b=s3/.test(await page.evaluate(() => location.hash)), "both steps");
+        const text = await textOf(page, "#panel-compare");
+        for (const step of [steps[1], steps[3]]) assert.ok(text.includes(bytesText(step.peak_bytes)), `${bytesText(step.peak_bytes)} in ${text.slice(0, 400)}`);
+        hands.atMost(3);
+    });
+
+    task("(e) attention over 100 MB, alive at the peak", sample("train"), async (page, hands) => {
+        await hands.press("/");
+        await hands.type("attention size:>100M alive:peak");
+        const peak = report(sample("train")).devices[0].peak_event;
+        const wanted = (await ask(page, ALL)).filter((/** @type {any} */ { bytes, birth, death, stack }) => bytes > 100 * 2 ** 20 && birth <= peak && death > peak && stack.some((/** @type {any} */ { file }) => /attention/.test(file)));
+        assert.ok(wanted.length > 3);
+        const total = wanted.reduce((/** @type {number} */ sum, /** @type {any} */ { bytes }) => sum + bytes, 0);
+        await until(async () => (await textOf(page, "#found")).startsWith(`${wanted.length} allocations \u00b7 ${bytesText(total)}`), "the answer");
+        hands.atMost(2);
+    });
+
+    task("(f) what was freed between two moments", sample("train"), async (page, hands) => {
+        await hands.press("2");
+        await hands.dragPlot(0.3, 0.5, true);
+        await hands.click(page.locator("#range-freed"));
+        const { range } = await view(page);
+        const freed = (await ask(page, ALL)).filter((/** @type {any} */ { death }) => death >= range.from && death < range.to);
+        const total = freed.reduce((/** @type {number} */ sum, /** @type {any} */ { bytes }) => sum + bytes, 0);
+        await until(async () => (await textOf(page, "#list-total")).startsWith(`${bytesText(total)} freed in ${freed.length} allocation`), `${bytesText(total)} of ${freed.length}`);
+        hands.atMost(3);
+    });
+
+    task("(h) a stack, copied", sample("train"), async (page, hands) => {
+        await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+        const y = await bandAt(page, 0.4);
+        await hands.clickPlot(0.4, y);
+        await hands.click(page.locator("#detail-copy"));
+        const { selected } = await view(page);
+        const { stack } = await ask(page, `strata.allocation(${selected})`);
+        const copied = await page.evaluate(() => navigator.clipboard.readText());
+        for (const { file, line, name } of stack) assert.ok(copied.includes(`${file}${line ? `:${line}` : ""} ${name}`.trim()), `${file} in ${copied}`);
+        hands.atMost(2);
+    });
+
+    task("(i) a link and a picture", sample("train"), async (page, hands) => {
+        await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+        await setView(page, { from: 500, to: 1500 });
+        await hands.click(page.locator("#link"));
+        const link = await page.evaluate(() => navigator.clipboard.readText());
+        assert.match(link, /\.html#.*window=500_1500/);
+        assert.ok(!link.includes(folder), "no local path");
+        const [download] = await Promise.all([page.waitForEvent("download"), hands.click(page.locator("#save"))]);
+        assert.match(download.suggestedFilename(), /train.*\.png$/);
+        hands.atMost(2);
+    });
+
+    task("(j) categories over time", sample("train"), async (page, hands) => {
+        await hands.click(page.locator("#view-category"));
+        const box = await plotBox(page);
+        hands.actions++;
+        await page.mouse.move(box.x + box.width * 0.4, box.y + box.height - 10);
+        await until(async () => /parameter/.test(await textOf(page, "#tip")), "totals");
+        const event = Number(/event ([\d,]+)/.exec(await textOf(page, "#tip"))?.[1].replace(/,/g, ""));
+        const alive = (await ask(page, ALL)).filter((/** @type {any} */ { birth, death }) => birth <= event && death > event);
+        for (const category of ["parameter", "activation"]) {
+            const bytes = alive.filter((/** @type {any} */ each) => each.category === category).reduce((/** @type {number} */ sum, /** @type {any} */ each) => sum + each.bytes, 0);
+            assert.match(await textOf(page, "#tip"), new RegExp(`${category}\\s+${bytesText(bytes).replace(".", "\\.")}`));
+        }
+        hands.atMost(2);
+    });
+
+    task("(k) two devices, and streams", sample("two_devices"), async (page, hands) => {
+        const devices = report(sample("two_devices")).devices;
+        const other = devices.find((/** @type {any} */ { device }) => device !== 0);
+        hands.actions++;
+        await page.locator("#device").selectOption({ index: devices.indexOf(other) });
+        await until(async () => (await view(page)).device === other.device, "the other device");
+        assert.ok((await textOf(page, "#peak")).includes(bytesText(other.peak_bytes)));
+        await hands.click(page.locator("#view-stream"));
+        assert.match(await textOf(page, "#legend"), /stream 0/);
+        hands.atMost(2);
+    });
+
+    task("(l) by keys alone: who is largest at the peak, and its stack", sample("train"), async (page, hands) => {
+        await hands.press("p");
+        await hands.press("2");
+        for (let i = 0; i < 60 && !(await page.evaluate(() => document.activeElement?.id === "list-scroll")); i++) await page.keyboard.press("Tab");
+        hands.actions++;
+        await hands.press("Home");
+        await hands.press("Enter");
+        const [{ top_at_peak: top }] = report(sample("train")).devices;
+        assert.equal(await textOf(page, ".site-heading"), top[0].site);
+        assert.ok((await textOf(page, "#detail")).includes(top[0].site.split(" ")[0]), "its frame in the stack");
+        hands.atMost(5);
+    });
+
+    task("(m) by fingers: closer, and what is under one", sample("train"), async (page, hands) => {
+        const client = await page.context().newCDPSession(page);
+        const box = await plotBox(page);
+        const touch = (/** @type {string} */ type, /** @type {number[][]} */ ...points) =>
+            client.send("Input.dispatchTouchEvent", { type: /** @type {any} */ (type), touchPoints: points.map(([x, y], id) => ({ x: box.x + x, y: box.y + y, id })) });
+        const whole = await view(page);
+        await touch("touchStart", [300, 150]);
+        await touch("touchStart", [300, 150], [360, 150]);
+        for (const spread of [20, 60, 120]) await touch("touchMove", [300 - spread, 150], [360 + spread, 150]);
+        await touch("touchEnd");
+        hands.actions++;
+        await settle(page);
+        await until(async () => (await view(page)).to - (await view(page)).from < (whole.to - whole.from) / 3, "closer");
+        const y = await bandAt(page, 0.5);
+        hands.actions++;
+        await page.touchscreen.tap(box.x + box.width * 0.5, box.y + box.height * y);
+        await until(async () => (await view(page)).selected !== null, "pinned");
+        assert.ok(await page.locator(".site-heading").isVisible());
+        hands.atMost(2);
+    }, { hasTouch: true });
+
+    test("(n) from many events to one, and back", async () => {
+        const file = path.join(folder, "many.pickle");
+        run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 100_000, "-o", file);
+        await withPage(writePage(file), async (page) => {
+            const hands = new Hands(page);
+            const box = await plotBox(page);
+            await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+            for (let i = 0; i < 30 && (await view(page)).to - (await view(page)).from > 2; i++) {
+                hands.actions++;
+                await page.mouse.wheel(0, -1500);
+                await settle(page);
+            }
+            const { from, to } = await view(page);
+            assert.ok(to - from <= 2, `${from} to ${to}`);
+            const event = Number(/event ([\d,]+)/.exec(await textOf(page, "#list-title") + (await textOf(page, "#list-total").catch(() => "")))?.[1]?.replace(/,/g, "") ?? NaN);
+            assert.ok(Number.isNaN(event) || (event >= from - 1 && event <= to));
+            await hands.press("0");
+            assert.ok((await view(page)).to > 99_000);
+            hands.atMost(8);
+        });
+    });
+});
