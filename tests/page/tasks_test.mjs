@@ -227,7 +227,7 @@ describe("tasks of daily work", { skip }, () => {
         hands.actions++;
         await page.touchscreen.tap(box.x + box.width * 0.5, box.y + box.height * y);
         await until(async () => (await view(page)).selected !== null, "pinned");
-        assert.ok(await page.locator(".site-heading").isVisible());
+        await until(() => page.locator(".site-heading").isVisible(), "its call site");
         hands.atMost(2);
     }, { hasTouch: true });
 
