@@ -145,7 +145,7 @@ static int32_t legend_row_height(const struct chart_maker *maker) {
 }
 
 static void row_figures(const struct chart_maker *maker, struct row *row, uint64_t bytes, uint64_t count) {
-    row->bytes = format_bytes(bytes);
+    row->bytes = format_bytes_in(bytes, maker->unit);
     row->share = format_share(bytes, maker->in->timeline->live[maker->in->moment]);
     snprintf(row->count.text, sizeof row->count.text, "%.26s\xc3\x97", format_count(count).text);
 }
@@ -417,7 +417,8 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     int32_t rows = (LEGEND_ROWS_MIN + 1) * row + maker->em;
     int32_t side = chart_side_fit(maker, area.width, table.height - rows);
     if (side != 0) {
-        int32_t wanted = ((int32_t)legend_rows_wanted(maker) + 1) * row + maker->em;
+        uint32_t listed = legend_rows_wanted(maker);
+        int32_t wanted = (int32_t)(listed + (listed < maker->in->n_groups)) * row + maker->em;
         table.height = wanted + side < table.height ? wanted : table.height - side;
         chart_side_put(maker, (struct rect){area.x, table.y + table.height, area.width, side});
     }

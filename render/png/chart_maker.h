@@ -9,6 +9,13 @@
 
 enum { CHART_ALSO_MAX = 5 };
 
+/* A call site that the picture shows and the legend does not list. */
+struct chart_also {
+    uint32_t site;
+    uint64_t bytes; /* at its highest in the window */
+    bool of_free;   /* the line is where it was freed */
+};
+
 struct chart_maker {
     const struct chart_input *in;
     struct chart_layout *out;
@@ -21,8 +28,10 @@ struct chart_maker {
     struct releases releases; /* valid where there is a lane */
     uint64_t category_bytes[CATEGORY_COUNT]; /* at the legend's moment, of what is shown */
     bool categories_inferred;                /* of at least one allocation no event says it */
-    uint32_t also[CHART_ALSO_MAX], n_also;   /* call sites of chart_also.c */
-    bool failed;                             /* no memory */
+    struct chart_also also[CHART_ALSO_MAX];
+    uint32_t n_also;
+    unsigned unit; /* of all bytes in the lists beside the plot, as format_bytes_in takes it */
+    bool failed;   /* no memory */
 };
 
 enum chart_align { CHART_LEFT, CHART_CENTER, CHART_RIGHT };
@@ -124,7 +133,8 @@ uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, in
 int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, int32_t most);
 void chart_findings_put(struct chart_maker *maker, struct rect area);
 
-/* chart_also.c: call sites that the picture shows and the legend does not. The first finds them; false: no memory. */
+/* chart_also.c: call sites that the picture shows and the legend does not. The first finds them, and the unit that they
+ * share with the legend; false: no memory. */
 bool chart_also_find(struct chart_maker *maker);
 int32_t chart_also_height(const struct chart_maker *maker);
 void chart_also_put(struct chart_maker *maker, struct rect area);

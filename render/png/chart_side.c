@@ -99,7 +99,7 @@ static int32_t names_place(struct chart_maker *maker, struct rect area, const en
     for (uint32_t i = 0; i < n && i < SIDE_CATEGORIES; i++) {
         char text[80];
         snprintf(text, sizeof text, "%s %s", category_title(ranked[i]),
-                 format_bytes(sum_of(maker, ranked[i])).text);
+                 format_bytes_in(sum_of(maker, ranked[i]), maker->unit).text);
         int32_t width = swatch + chart_text_width(maker, maker->small, text);
         if (x != 0 && x + width > area.width) {
             x = 0;

@@ -320,6 +320,95 @@ static void every_colour_is_explained(void **state) {
     recording_close(recording);
 }
 
+/* ---- figures beside the plot ---- */
+
+/* Is it nothing but a figure and its unit? Then where the unit begins, else NULL. */
+static const char *unit_of_figure(const char *text) {
+    const char *unit = text + strspn(text, "<0123456789.,");
+    return unit != text && *unit == ' ' && (strcmp(unit, " B") == 0 || strcmp(unit + 2, "iB") == 0) ? unit + 1
+                                                                                                    : NULL;
+}
+
+static uint64_t highest_of_site(const struct recording *recording, uint32_t site) {
+    const struct lives *lives = &recording->device.lives;
+    uint64_t highest = 0;
+    for (uint32_t moment = 0; moment <= EVENTS; moment++) {
+        uint64_t bytes = 0;
+        for (uint32_t i = 0; i < lives->count; i++)
+            if (lives->stack[i] == site && lives->birth[i] <= moment && lives->death[i] > moment)
+                bytes += lives->size[i];
+        highest = bytes > highest ? bytes : highest;
+    }
+    return highest;
+}
+
+/* Boxes of a site below "Also in the picture": its swatch, its figure, its name. */
+static void also_is_right(const struct recording *recording, const char *figure, const char *name) {
+    unsigned site = 0;
+    char wanted[32];
+    assert_int_equal(sscanf(name, "model_%u.py", &site), 1);
+    uint64_t mib = highest_of_site(recording, site) >> 20; /* all sizes are whole MiB */
+    if (mib >= 1000)
+        snprintf(wanted, sizeof wanted, "%u,%03u.0 MiB", (unsigned)(mib / 1000), (unsigned)(mib % 1000));
+    else
+        snprintf(wanted, sizeof wanted, "%u.0 MiB", (unsigned)mib);
+    assert_string_equal(figure, wanted);
+}
+
+/* At the end only few call sites have anything alive; those that are gone have the bytes of their own highest moment. */
+static void figures_beside_the_plot_share_a_unit(void **state) {
+    (void)state;
+    struct recording *recording = recording_of_sites(true);
+    struct chart_options options = options_of(3840, 2160, 1);
+    struct font *font = font_open();
+    assert_non_null(font);
+    for (uint32_t i = 0; i < LIVES; i++) /* sites 1 to 5 keep nothing to the end */
+        if (recording->device.lives.stack[i] <= 5 && recording->device.lives.death[i] > EVENTS)
+            recording->device.lives.size[i] = 0;
+    recording_settle(recording, EVENTS);
+    options.legend_moment = EVENTS;
+    struct arena scratch;
+    struct group *groups;
+    struct chart_layout layout;
+    struct chart_input input = {.timeline = &recording->timeline,
+                                .host = plain_host,
+                                .options = &options,
+                                .window = chart_window_of(&recording->timeline, &options),
+                                .moment = EVENTS};
+    struct raster_style style = {.color_by = COLOR_BY_SITE};
+    arena_init(&scratch, plain_host, SIZE_MAX);
+    assert_true(chart_groups_find(&input, &style, &scratch, &groups, &input.n_groups));
+    input.groups = groups;
+    assert_int_equal(chart_layout_make(&layout, &input, font), CHART_OK);
+    uint32_t n_figures = 0, n_also = 0, n_texts = 0;
+    bool also = false;
+    const char *texts[3] = {"", "", ""};
+    for (uint32_t i = 0; i < layout.n_boxes; i++) {
+        if (layout.boxes[i].kind != CHART_TEXT)
+            continue;
+        const char *text = layout.boxes[i].text, *unit = unit_of_figure(text);
+        texts[n_texts++ % 3] = text;
+        bool is_ghost = layout.boxes[i].style.weight == FONT_BOLD; /* the request that failed */
+        if (unit != NULL && !is_ghost && layout.boxes[i].rect.x > layout.plot.x + layout.plot.width) {
+            assert_string_equal(unit, "MiB");
+            assert_non_null(strchr(text, '.'));
+            n_figures++;
+        }
+        /* The legend's own rows, which follow, begin with a count. */
+        also = (also || strcmp(text, "Also in the picture") == 0) && strstr(text, "\xc3\x97") == NULL;
+        if (also && strncmp(text, "model_", 6) == 0) {
+            also_is_right(recording, texts[(n_texts + 1) % 3], text);
+            n_also++;
+        }
+    }
+    assert_true(n_figures > 10);
+    assert_true(n_also >= 3);
+    chart_layout_release(&layout);
+    arena_release(&scratch);
+    font_close(font);
+    recording_close(recording);
+}
+
 /* ---- what is said ---- */
 
 /* The layout of a recording, its texts one a line in `said`. Groups are of the options' moment. */
@@ -645,6 +734,7 @@ int main(void) {
         cmocka_unit_test(nothing_overlaps_with_random_texts),
         cmocka_unit_test(flags_never_collide),
         cmocka_unit_test(every_colour_is_explained),
+        cmocka_unit_test(figures_beside_the_plot_share_a_unit),
         cmocka_unit_test(grave_notes_come_first),
         cmocka_unit_test(ooms_are_told_without_a_plot),
         cmocka_unit_test(another_devices_history_is_named),
