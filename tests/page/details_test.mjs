@@ -71,7 +71,7 @@ describe("long lists", { skip }, () => {
             /** Rows in sight: index, name, and whether they lie between the head and the lower edge. */
             const seen = () => page.evaluate(() => {
                 const box = /** @type {HTMLElement} */ (document.getElementById("list-scroll")).getBoundingClientRect();
-                const head = /** @type {HTMLElement} */ (document.querySelector(".list-head")).getBoundingClientRect();
+                const head = /** @type {HTMLElement} */ (document.querySelector("#list-scroll .list-head")).getBoundingClientRect();
                 return Array.from(document.querySelectorAll("#list > .row:not([hidden])"), (row) => {
                     const { top, bottom } = row.getBoundingClientRect();
                     return { index: Number(row.getAttribute("aria-rowindex")) - 2, name: row.querySelector(".row-text")?.textContent, whole: top >= head.bottom - 1 && bottom <= box.bottom + 1 };
