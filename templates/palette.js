@@ -26,12 +26,12 @@ function find() {
     ui.list.replaceChildren(...offer.found.map((command, i) => {
         const item = make("li", "", command.name);
         item.id = `palette-${i}`;
-        item.setAttribute("role", "option");
         if (command.key) item.append(make("kbd", "", command.key));
         item.addEventListener("click", () => take(command));
         return item;
     }));
     if (!offer.found.length) ui.list.append(make("li", "palette-none", "No command has these words"));
+    for (const item of ui.list.children) item.setAttribute("role", "option");
     mark();
 }
 

@@ -240,15 +240,20 @@ function listContent(moment) {
     if (state.groupBy === "stack") tellStacks();
     const entry = bySums ? sumEntry : siteEntry;
     const order = sortedRows(content.groups.count, entry);
+    if (state.groupBy === "stack" && content.groups.count > TOLD_MOST) content.text += ` \u00b7 above ${formatCount(TOLD_MOST)} stacks, names may repeat`;
+    if (staysByBytes(content.groups.count)) content.text += ` \u00b7 above ${formatCount(SORTED_MOST)} rows, the order stays by bytes`;
     return { ...content, entry: order ? (index) => entry(order[index]) : entry, largest: Math.max(1, content.groups.count ? entry(0).bytes : 0) };
 }
 
 /** More rows than these stay in the order of their bytes. */
 const SORTED_MOST = 100000;
 
+/** @param {number} count */
+const staysByBytes = (count) => count > SORTED_MOST && !state.sortBy.endsWith("bytes");
+
 /** Rows in the order that was asked for; null: as the module has them, by falling bytes. @param {number} count @param {(index: number) => ListEntry} entry */
 function sortedRows(count, entry) {
-    if (state.sortBy === "bytes" || count > SORTED_MOST) return null;
+    if (state.sortBy === "bytes" || staysByBytes(count)) return null;
     const order = Array.from({ length: count }, (_, i) => i);
     const by = state.sortBy.replace("-", "");
     if (by === "name") {
@@ -278,11 +283,13 @@ function startSorting() {
     panel.listWhat = /** @type {HTMLElement} */ (panel.listWhat.firstElementChild);
 }
 
-function drawSorting() {
+/** @param {number} count */
+function drawSorting(count) {
+    const order = staysByBytes(count) ? "bytes" : state.sortBy;
     panel.scroll.querySelectorAll(".list-head [role=columnheader]").forEach((cell, i) => {
-        const by = state.sortBy.replace("-", "");
+        const by = order.replace("-", "");
         if (SORTS[i] !== by || i === 2) cell.removeAttribute("aria-sort");
-        else cell.setAttribute("aria-sort", (by === "name") === state.sortBy.startsWith("-") ? "descending" : "ascending");
+        else cell.setAttribute("aria-sort", (by === "name") === order.startsWith("-") ? "descending" : "ascending");
     });
 }
 
@@ -334,7 +341,7 @@ export function drawList() {
     panel.content = listContent(moment);
     const { groups, title, text, entry } = panel.content;
     drawRangeTabs();
-    drawSorting();
+    drawSorting(groups.count);
     setText(panel.listTitle, title);
     setText(panel.listWhat, listsCategories() ? "Category" : GROUP_HEADS[state.groupBy]);
     // A line may end with the dot, and not begin with it.

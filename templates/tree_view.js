@@ -252,12 +252,13 @@ export function createTree(box) {
             part.style.left = `${from * 100}%`;
             part.style.width = `${width * 100}%`;
             part.style.top = `${level * 22}px`;
-            if (index) {
+            const faded = met !== null && !met[index];
+            if (index && !faded) {
                 const color = against && state.treeChange ? changeColor(bytes, node(index).before_bytes) : view.session.c.site_color(frame, isDark() ? 1 : 0) & 0xffffff;
                 part.style.background = cssColor(color);
                 part.style.color = textOn(color);
-                part.classList.toggle("faded", met !== null && !met[index]);
             }
+            part.classList.toggle("faded", faded);
             part.classList.toggle("icicle-root", index === 0);
             part.addEventListener("click", () => change({ focus: index === 0 ? null : { by: "frame", id: frame }, selected: null }));
             icicle.append(part);
@@ -305,6 +306,7 @@ export function createTree(box) {
         const { bytes, count } = node(0);
         setText(title, "at" in question ? (question.at === view.facts.peak_event ? "At the peak" : "At the marked moment") : "In the selection");
         setText(total, `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}${"at" in question && view.facts.events ? ` \u00b7 ${momentText(Number(question.at))}` : ""}`);
+        if (words.value.trim() && !met) total.textContent += ` \u00b7 above ${formatCount(SEARCHED_MOST)} nodes, the tree is not searched`;
         if (against) total.textContent += ` \u00b7 ${formatChange(bytes - node(0).before_bytes)} since A`;
         changes.hidden = !against;
         changes.setAttribute("aria-pressed", String(state.treeChange));

@@ -91,13 +91,27 @@ describe("why, tree and compare", { skip }, () => {
         test(`axe finds nothing in any tab, ${scheme}`, async () => {
             const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
             await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
-                for (const key of ["1", "2", "3", "4"]) {
-                    await page.keyboard.press(key);
+                await page.evaluate(axe);
+                const check = async (/** @type {string} */ where) => {
                     await settle(page);
-                    await page.evaluate(axe);
                     const { violations } = /** @type {any} */ (await page.evaluate("axe.run()"));
-                    assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 160)]), [], `tab ${key}`);
+                    assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes[0].html.slice(0, 160)]), [], where);
+                };
+                for (const key of ["1", "2", "3", "4", "5"]) {
+                    await page.keyboard.press(key);
+                    await check(`tab ${key}`);
                 }
+                await page.evaluate(() => void (location.hash = "#tab=compare&marks=1000,2000&a=e1000&b=e2000&map=size"));
+                await until(() => page.locator("#compare-rows > .row").first().isVisible(), "the comparison");
+                await check("marks and the map");
+                await page.keyboard.press("3");
+                await page.getByLabel("Search in the tree").fill("main.py");
+                await check("the tree against a mark");
+                await page.getByLabel("Search in the tree").blur();
+                await page.keyboard.press("Control+k");
+                await check("the palette");
+                await page.keyboard.type("nothing of the kind");
+                await check("the palette without a command");
             }, { colorScheme: scheme });
         });
 

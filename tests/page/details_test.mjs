@@ -120,6 +120,25 @@ describe("long lists", { skip }, () => {
             await settle(page);
             assert.equal(await page.locator("#list > .row:not([hidden])[aria-selected=true] .row-text").innerText(), middle.name);
             assert.ok(box && (await elements()) - before < 120, `${before} elements, then ${await elements()}`);
+            // What is left out because there is so much of it is said in its place.
+            await list.getByRole("button", { name: "Call site" }).click();
+            await settle(page);
+            assert.match(await page.locator("#list-total").innerText(), /above 100,000 rows, the order stays by bytes/);
+            assert.deepEqual(await list.locator("[aria-sort]").evaluateAll((heads) => heads.map((head) => [head.textContent, head.ariaSort])), [["Bytes", "descending"]]);
+            await list.getByRole("button", { name: "Bytes" }).click();
+            await list.getByRole("button", { name: "Bytes" }).click();
+            await settle(page);
+            assert.equal((await seen())[0].name, `site.py:${nSites} f`, "the least first");
+            assert.doesNotMatch(await page.locator("#list-total").innerText(), /above/);
+            await page.locator("#group-stack").click();
+            await settle(page);
+            assert.match(await page.locator("#list-total").innerText(), /above 20,000 stacks, names may repeat/);
+            await page.keyboard.press("3");
+            await settle(page);
+            const total = page.locator("#panel-tree .panel-total");
+            assert.doesNotMatch(await total.innerText(), /searched/);
+            await page.getByLabel("Search in the tree").fill("site.py:7");
+            await until(async () => /above 200,000 nodes, the tree is not searched/.test(await total.innerText()), "why nothing is found");
         }, { viewport: { width: 1200, height: 800 } });
     });
 });

@@ -17,8 +17,14 @@ describe("phases", { skip }, () => {
                 assert.equal(outer.row, 0);
                 assert.ok(inner.some((/** @type {any} */ mark) => mark.name === "backward"), "backward lies inside of the step");
                 const box = await plotBox(page);
-                await page.mouse.move(box.x + (outer.from + outer.to) / 2, box.y + box.height + 10);
-                await until(async () => (await page.locator("#tip").innerText()).includes("ProfilerStep#1"), "the phase's tip");
+                // The allocator's lane, where there is one, lies between the timeline and the phases.
+                let y = box.y + box.height - 2;
+                await until(async () => {
+                    await page.mouse.move(box.x + (outer.from + outer.to) / 2, (y += 12));
+                    await settle(page);
+                    return y > box.y + box.height + 120 || (await page.locator("#tip").innerText()).includes("ProfilerStep#1");
+                }, "the phase's tip");
+                assert.ok((await page.locator("#tip").innerText()).includes("ProfilerStep#1"), "the phase's tip");
                 await page.mouse.down();
                 await page.mouse.up();
                 await until(() => page.locator("#range-tabs").isVisible(), "the selected range");
