@@ -247,7 +247,7 @@ void finding_fragmentation_find(struct finder *finder) {
 void finding_fragmentation_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell_bytes(telling, finding->figure[0]);
-    tell(telling, " are reserved and not in use");
+    tell(telling, finding->variant == 1 ? " are reserved and not in use" : " were reserved and not in use");
     if (finding->variant == 1) {
         tell(telling, ", yet ");
         tell_bytes(telling, finding->figure[2]);
@@ -265,9 +265,11 @@ void finding_fragmentation_detail(struct telling *telling) {
     } else {
         tell(telling, "Reserved rose to ");
         tell_bytes(telling, finding->figure[1]);
-        tell(telling, ", and no more than ");
+        tell(telling, " while ");
+        tell_bytes(telling, finding->figure[1] - finding->figure[0]);
+        tell(telling, " were in use; never were more than ");
         tell_bytes(telling, timeline->peak_bytes);
-        tell(telling, " were ever in use.");
+        tell(telling, ".");
     }
     tell(telling, " strata whatif says what other allocator settings would have reserved.");
 }

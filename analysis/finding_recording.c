@@ -91,16 +91,20 @@ void finding_stops_at_peak_title(struct telling *telling) {
 
 void finding_stops_at_peak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
-    tell(telling, "From ");
+    tell(telling, "Memory rises from ");
     tell_bytes(telling, finding->figure[0]);
-    tell(telling, " at the beginning memory rises to ");
+    tell(telling, " to ");
     tell_bytes(telling, finding->bytes);
     tell(telling,
-         " and never falls by a tenth of that again: what came after the recording may have been higher. "
-         "Dump after a step is complete, or in an out-of-memory observer.");
+         " and falls by less than a tenth of that until the recording ends: what came after it may have "
+         "been higher. Dump after a step is complete, or in an out-of-memory observer.");
 }
 
-/* ---- starts_late: figure [0] bytes older than the recording in the peak ---- */
+/* ---- starts_late: figure [0] bytes older than the recording in the peak, [1] those of them whose origin no stack tells ---- */
+
+static bool origin_is_known(const struct lives *lives, uint32_t life) {
+    return lives->stack[life] != 0 && (lives->flags[life] & LIFE_STACK_OF_FREE) == 0;
+}
 
 void finding_starts_late_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
@@ -109,8 +113,12 @@ void finding_starts_late_find(struct finder *finder) {
                               .confidence = CONFIDENCE_CERTAIN,
                               .at_moment = timeline->peak_moment,
                               .to_moment = timeline->n_moments - 1};
-    for (uint32_t i = 0; i < finder->lives->preexisting; i++)
+    for (uint32_t i = 0; i < finder->lives->preexisting; i++) {
+        uint64_t before = finding.bytes;
         finding_count(&finding, finder->lives, i);
+        if (!origin_is_known(finder->lives, i))
+            finding.figure[1] += finding.bytes - before;
+    }
     finding.figure[0] = finding.bytes;
     if (timeline->device->n_events > 0 && is_percent(finding.bytes, timeline->peak_bytes, 25))
         finder_add(finder, &finding);
@@ -121,11 +129,28 @@ void finding_starts_late_title(struct telling *telling) {
     tell(telling, " of the peak is older than the recording");
 }
 
+static void tell_origin(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, " were there before the first event, and ");
+    if (finding->figure[1] == 0) {
+        tell(telling, "when they were made is not known.");
+        return;
+    }
+    tell(telling, "where ");
+    if (finding->figure[1] == finding->figure[0])
+        tell(telling, "they");
+    else {
+        tell_bytes(telling, finding->figure[1]);
+        tell(telling, " of them");
+    }
+    tell(telling, " come from is not known.");
+}
+
 void finding_starts_late_detail(struct telling *telling) {
     tell_bytes(telling, telling->finding->figure[0]);
     tell(telling, " in ");
     tell_things(telling, telling->finding->count, "allocation");
-    tell(telling, " were there before the first event, so where they come from is not known.");
+    tell_origin(telling);
     tell(telling,
          telling->verdicts->timeline->trace->kind == TRACE_SNAPSHOT
              ? " Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made."

@@ -7,29 +7,30 @@
 #include <inttypes.h>
 
 static void moment_row(struct sheet *sheet, const struct timeline *timeline, const char *name,
-                       uint32_t moment) {
+                       uint32_t moment, unsigned unit) {
     uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
     uint64_t unused = reserved > live ? reserved - live : 0;
     sheet_cell(sheet, "%s", name);
-    sheet_cell(sheet, "%s", format_bytes(reserved).text);
-    sheet_cell(sheet, "%s", format_bytes(live).text);
-    sheet_cell(sheet, "%s", format_bytes(unused).text);
+    sheet_cell(sheet, "%s", format_bytes_in(reserved, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(live, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(unused, unit).text);
     sheet_cell(sheet, "%s", format_share(unused, reserved).text);
     sheet_cell(sheet, "%s", words_moment(sheet, timeline, moment));
 }
 
 static void moments_table(struct sheet *sheet, const struct timeline *timeline) {
     static const char *const headings[] = {"", "Reserved", "In use", "Not in use", "Share", "", NULL};
+    unsigned unit = format_unit(timeline->reserved_peak);
     sheet_table(sheet, headings, "lrrrrl");
-    moment_row(sheet, timeline, "Most reserved", timeline->reserved_peak_moment);
-    moment_row(sheet, timeline, "Most in use", timeline->peak_moment);
-    moment_row(sheet, timeline, "At the end", timeline->n_moments - 1);
+    moment_row(sheet, timeline, "Most reserved", timeline->reserved_peak_moment, unit);
+    moment_row(sheet, timeline, "Most in use", timeline->peak_moment, unit);
+    moment_row(sheet, timeline, "At the end", timeline->n_moments - 1, unit);
     sheet_table_end(sheet);
 }
 
 /* The causes have told of rounding, where they are known. */
 static void end_write(struct sheet *sheet, const struct holes *all, bool causes_known) {
-    sheet_say(sheet, "At the end, %s of %s reserved are free, in %s; the largest has %s.",
+    sheet_say(sheet, "By the final blocks, %s of %s reserved are free at the end, in %s; the largest has %s.",
               format_bytes(all->free_bytes).text, format_bytes(all->reserved_bytes).text,
               words_counted(sheet, all->n_holes, "hole"), words_bytes(sheet, all->largest_bytes));
     if (all->n_empty != 0)
@@ -58,6 +59,9 @@ static void sizes_table(struct sheet *sheet, const struct holes_summary *holes) 
     static const char *const headings[] = {"Size of the hole", "Holes", "Bytes", "Share", NULL};
     if (holes->all.n_holes == 0)
         return;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < HOLE_SIZES; i++)
+        most = holes->bytes_of_size[i] > most ? holes->bytes_of_size[i] : most;
     sheet_say(sheet, "By size:");
     sheet_table(sheet, headings, "lrrr");
     for (uint32_t i = 0; i < HOLE_SIZES; i++) {
@@ -65,7 +69,7 @@ static void sizes_table(struct sheet *sheet, const struct holes_summary *holes) 
             continue;
         sheet_cell(sheet, "%s", size_text(sheet, i));
         sheet_cell(sheet, "%s", format_count(holes->count_of_size[i]).text);
-        sheet_cell(sheet, "%s", format_bytes(holes->bytes_of_size[i]).text);
+        sheet_cell(sheet, "%s", format_bytes_in(holes->bytes_of_size[i], format_unit(most)).text);
         sheet_cell(sheet, "%s", format_share(holes->bytes_of_size[i], holes->all.free_bytes).text);
     }
     sheet_table_end(sheet);

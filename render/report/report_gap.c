@@ -99,8 +99,18 @@ static bool cause_is_there(const struct report_device *report, unsigned cause) {
     return false;
 }
 
+static uint64_t magnitude_of(int64_t bytes) {
+    return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
+}
+
 static void causes_table(struct sheet *sheet, const struct report_device *report) {
     static const char *const headings[] = {"", "Most reserved", "Most in use", "At the end", NULL};
+    uint64_t most = 0;
+    for (int i = 0; i < REPORT_GAPS; i++)
+        for (unsigned cause = 0; cause < GAP_CAUSES; cause++)
+            most = magnitude_of(report->gap[i].cause_bytes[cause]) > most
+                       ? magnitude_of(report->gap[i].cause_bytes[cause])
+                       : most;
     sheet_say(sheet, "What is not in use, by cause:");
     sheet_table(sheet, headings, "lrrr");
     for (unsigned cause = 0; cause < GAP_CAUSES; cause++) {
@@ -110,21 +120,21 @@ static void causes_table(struct sheet *sheet, const struct report_device *report
         for (int i = 0; i < REPORT_GAPS; i++) {
             int64_t bytes = report->gap[i].cause_bytes[cause];
             sheet_cell(sheet, "%s%s", bytes < 0 ? "-" : "",
-                       format_bytes(bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes).text);
+                       format_bytes_in(magnitude_of(bytes), format_unit(most)).text);
         }
     }
     sheet_table_end(sheet);
 }
 
 static void pinned_row(struct sheet *sheet, const struct report_device *report,
-                       const struct pinned_segment *pinned) {
+                       const struct pinned_segment *pinned, unsigned unit) {
     const struct lives *lives = &report->device->lives;
     uint32_t stack = lives->stack[pinned->life];
     sheet_cell(sheet, "0x%" PRIx64, pinned->address);
-    sheet_cell(sheet, "%s", format_bytes(pinned->size).text);
-    sheet_cell(sheet, "%s", format_bytes(pinned->free_bytes).text);
+    sheet_cell(sheet, "%s", format_bytes_in(pinned->size, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(pinned->free_bytes, unit).text);
     sheet_cell(sheet, "%s", format_count(pinned->n_blocks).text);
-    sheet_cell(sheet, "%s", format_bytes(lives->size[pinned->life]).text);
+    sheet_cell(sheet, "%s", format_bytes_in(lives->size[pinned->life], unit).text);
     sheet_cell(sheet, "%s",
                stack == 0 ? "(no stack recorded)"
                           : words_site(sheet, report->trace, report->timeline.site[stack]));
@@ -142,9 +152,12 @@ static void pinned_table(struct sheet *sheet, const struct report_device *report
                                  : sheet_format(sheet, "%s segments are", format_count(gap->n_pinned).text),
               format_bytes(gap->pinned_free_bytes).text, gap->n_pinned == 1 ? "in it are" : "in them are",
               gap->n_pinned == 1 ? "it" : "those with most of it");
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < gap->n_pinned && i < SHOWN; i++)
+        most = gap->pinned[i].size > most ? gap->pinned[i].size : most;
     sheet_table(sheet, headings, "lrrrrl");
     for (uint32_t i = 0; i < gap->n_pinned && i < SHOWN; i++)
-        pinned_row(sheet, report, &gap->pinned[i]);
+        pinned_row(sheet, report, &gap->pinned[i], format_unit(most));
     sheet_table_end(sheet);
 }
 

@@ -36,6 +36,8 @@ static void events_row(struct sheet *sheet, const struct report_device *report) 
     row_begin(sheet, "Events");
     if (n_events == 0)
         sheet_cell(sheet, "none: only the state at the end was recorded");
+    else if (n_events == 1)
+        sheet_cell(sheet, "1");
     else if (!timeline_timed(timeline))
         sheet_cell(sheet, "%s, without times", format_count(n_events).text);
     else
@@ -72,8 +74,9 @@ static void baseline_row(struct sheet *sheet, const struct report_device *report
     if (timeline->start_bytes == 0)
         sheet_cell(sheet, "nothing");
     else
-        sheet_cell(sheet, "%s; %s of it in the peak (%s of the peak)",
-                   words_bytes(sheet, timeline->start_bytes), format_bytes(at_peak).text,
+        sheet_cell(sheet, "%s, %s of it in the peak (%s of the peak)",
+                   words_bytes(sheet, timeline->start_bytes),
+                   at_peak == timeline->start_bytes ? "all" : format_bytes(at_peak).text,
                    format_share(at_peak, timeline->peak_bytes).text);
 }
 
@@ -161,6 +164,13 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
 
 /* ---- before the recording ---- */
 
+static bool any_has_a_stack(const struct lives *lives) {
+    for (uint32_t i = 0; i < lives->preexisting; i++)
+        if (lives->stack[i] != 0)
+            return true;
+    return false;
+}
+
 static void baseline_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
     const struct lives *lives = &report->device->lives;
@@ -177,9 +187,13 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
     if (baseline.n_frees != 0)
         sheet_point(
             sheet,
-            "%s in %s are known from their frees: their size is exact, and the stack shown is the one "
-            "of the free.",
-            format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"));
+            "%s in %s are known from %s: the size is exact, and the stack shown is the one of the free.",
+            format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"),
+            baseline.n_frees == 1 ? "its free" : "their frees");
+    if (!any_has_a_stack(lives)) {
+        sheet_say(sheet, "No stack of them was recorded.");
+        return;
+    }
     report_sites_table(sheet, report, 0, BASELINE_SHOWN, timeline->start_bytes);
 }
 

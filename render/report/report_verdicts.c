@@ -90,8 +90,8 @@ static void spans_table(struct sheet *sheet, const struct report_device *report,
         span_row(sheet, report, &spans[i], format_unit(most));
     sheet_table_end(sheet);
     if (head != count)
-        sheet_say(sheet, "Not listed: %s in the middle; --json has them all.",
-                  words_counted(sheet, count - SPANS_SHOWN, "more"));
+        sheet_say(sheet, "Not listed: %s more in the middle; --json has them all.",
+                  format_count(count - SPANS_SHOWN).text);
 }
 
 /* The step whose peak is the highest; SPAN_NO_STEP: there are none. */

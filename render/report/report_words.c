@@ -17,7 +17,7 @@ const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t 
 /* "after event 18,204 (12.3 s)", "before the first event" */
 const char *words_moment(struct sheet *sheet, const struct timeline *timeline, uint32_t moment) {
     if (moment == 0)
-        return timeline->device->n_events == 0 ? "the whole time" : "before the first event";
+        return timeline->device->n_events == 0 ? "when the file was written" : "before the first event";
     const char *event = sheet_format(sheet, "after event %s", format_count(moment - 1).text);
     if (!timeline_timed(timeline))
         return event;
@@ -56,18 +56,22 @@ void words_holes(struct sheet *sheet, const struct device_trace *device,
     static const char *const headings[] = {
         "Pool, stream and requests", "Segments", "Reserved", "Free", "Holes", "Largest hole", NULL};
     uint32_t count = summary->n_groups;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < count && i < HOLES_SHOWN; i++)
+        most =
+            summary->groups[i].holes.reserved_bytes > most ? summary->groups[i].holes.reserved_bytes : most;
+    unsigned unit = format_unit(most);
     sheet_table(sheet, headings, "lrrrrr");
     for (uint32_t i = 0; i < count && i < HOLES_SHOWN; i++) {
         const struct holes *holes = &summary->groups[i].holes;
         sheet_cell(sheet, "%s", holes_name(sheet, device, &summary->groups[i]));
         sheet_cell(sheet, "%s", format_count(holes->n_segments).text);
-        sheet_cell(sheet, "%s", format_bytes(holes->reserved_bytes).text);
-        sheet_cell(sheet, "%s", format_bytes(holes->free_bytes).text);
+        sheet_cell(sheet, "%s", format_bytes_in(holes->reserved_bytes, unit).text);
+        sheet_cell(sheet, "%s", format_bytes_in(holes->free_bytes, unit).text);
         sheet_cell(sheet, "%s", format_count(holes->n_holes).text);
-        sheet_cell(sheet, "%s", format_bytes(holes->largest_bytes).text);
+        sheet_cell(sheet, "%s", format_bytes_in(holes->largest_bytes, unit).text);
     }
     sheet_table_end(sheet);
     if (count > HOLES_SHOWN)
-        sheet_say(sheet, "Not listed: %s; --json has them all.",
-                  words_counted(sheet, count - HOLES_SHOWN, "more"));
+        sheet_say(sheet, "Not listed: %s more; --json has them all.", format_count(count - HOLES_SHOWN).text);
 }
