@@ -21,6 +21,7 @@
     X(RETRY_FLUSH, retry_flush)             \
     X(CACHE_CHURN, cache_churn)             \
     X(PRIVATE_POOL_HELD, private_pool_held) \
+    X(LEVELS_RISE, levels_rise)             \
     X(STOPS_AT_PEAK, stops_at_peak)         \
     X(STARTS_LATE, starts_late)
 

@@ -2,6 +2,7 @@
  * What the recording itself says: it ran out of memory, it stops at its highest moment, it began late.
  */
 #include "analysis/finder.h"
+#include "analysis/levels.h"
 
 /* ---- out_of_memory: figure [0] asked for, [1] free on the device, [2] reserved, [3] events ---- */
 
@@ -30,6 +31,10 @@ void finding_out_of_memory_find(struct finder *finder) {
 
 void finding_out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    if (finding->figure[0] == 0 && telling->verdicts->timeline->trace->kind == TRACE_LOG) {
+        tell(telling, "out of memory, by the log");
+        return;
+    }
     tell(telling, "out of memory: ");
     tell_bytes(telling, finding->figure[0]);
     tell(telling, " asked for, ");
@@ -37,8 +42,22 @@ void finding_out_of_memory_title(struct telling *telling) {
     tell(telling, " free on the device");
 }
 
+static void tell_last_of(struct telling *telling) {
+    if (telling->finding->figure[3] <= 1)
+        return;
+    tell(telling, " It is the last of ");
+    tell_things(telling, telling->finding->figure[3], "such event");
+    tell(telling, ".");
+}
+
 void finding_out_of_memory_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
+    const struct timeline *timeline = telling->verdicts->timeline;
+    if (timeline->trace->kind == TRACE_LOG) {
+        levels_tell_oom(telling->words, timeline->device, finding->at_moment - 1);
+        tell_last_of(telling);
+        return;
+    }
     if (finding->site != 0) {
         tell(telling, "Asked for by ");
         tell_site(telling);
@@ -52,11 +71,7 @@ void finding_out_of_memory_detail(struct telling *telling) {
         tell(telling, " reserved");
     }
     tell(telling, ".");
-    if (finding->figure[3] > 1) {
-        tell(telling, " It is the last of ");
-        tell_things(telling, finding->figure[3], "such event");
-        tell(telling, ".");
-    }
+    tell_last_of(telling);
 }
 
 /* ---- stops_at_peak: figure [0] start, [1] end ---- */

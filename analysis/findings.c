@@ -261,12 +261,19 @@ static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
     return done;
 }
 
+/* A log holds levels, whose allocations are made up: only what is said of levels can be said of it. */
+static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
+    return verdicts->timeline->trace->kind != TRACE_LOG || kind == FINDING_OUT_OF_MEMORY ||
+           kind == FINDING_LEVELS_RISE;
+}
+
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     if (step == 0)
         return findings_begin(verdicts, arena);
     if (step > FINDING_KINDS)
         return findings_end(verdicts, arena);
-    kinds[step - 1].find(verdicts->finder);
+    if (kind_fits(verdicts, (enum finding_kind)(step - 1)))
+        kinds[step - 1].find(verdicts->finder);
     return !verdicts->finder->failed;
 }
 

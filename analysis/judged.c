@@ -82,6 +82,12 @@ static void say_judged(struct words *words, const struct verdicts *verdicts) {
 
 uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity) {
     struct words words = {text, capacity, 0};
+    if (verdicts->timeline->trace->kind == TRACE_LOG) {
+        words_say(&words,
+                  "These are levels printed in a log, not allocations: what holds the memory, and what "
+                  "stays from step to step, it does not say.");
+        return words_end(&words);
+    }
     switch (verdicts->judged.growth) {
     case GROWTH_NO_STACKS:
         words_say(

@@ -1,5 +1,8 @@
 #include "analysis/verdicts.h"
 
+#include "analysis/levels.h"
+#include "base/bytes.h"
+
 const char *turns_source_name(enum turns_source source) {
     static const char *const names[] = {
         [TURNS_NONE] = "none",
@@ -54,8 +57,27 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
            phase_runs_find(&verdicts->runs, timeline, arena);
 }
 
+/* A log has levels: no allocation is for anything, and what a turn is its lines say. In the places of the steps of other
+ * recordings. */
+static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
+    const struct device_trace *device = verdicts->timeline->device;
+    if (step == 1) {
+        verdicts->runs.stacks = STACKS_NONE;
+        verdicts->runs.count = 0;
+    } else if (step == 2) {
+        bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->lives.count);
+        bytes_fill(verdicts->reason, REASON_NONE, device->lives.count);
+    } else {
+        verdicts->judged = (struct judged){.steps = levels_steps(device), .growth = GROWTH_NO_STACKS};
+        return levels_phases(&verdicts->phases, verdicts->timeline, arena);
+    }
+    return true;
+}
+
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena) {
+    if (timeline->trace->kind == TRACE_LOG && step >= 1 && step <= 3)
+        return levels_step(verdicts, step, arena);
     switch (step) {
     case 0: return verdicts_begin(verdicts, timeline, arena);
     case 1: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);

@@ -20,4 +20,9 @@ static inline void bytes_zero(void *to, size_t nbytes) {
         __builtin_memset(to, 0, nbytes);
 }
 
+static inline void bytes_fill(void *to, uint8_t byte, size_t nbytes) {
+    if (nbytes != 0)
+        __builtin_memset(to, byte, nbytes);
+}
+
 #endif

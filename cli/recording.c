@@ -158,7 +158,9 @@ uint64_t recording_capacity(const struct recording *recording, const struct sett
 const char *recording_kind(const struct recording *recording) {
     static const char *const kinds[] = {[TRACE_SNAPSHOT] = "snapshot",
                                         [TRACE_KINETO] = "kineto",
-                                        [TRACE_MEMORY_TIMELINE] = "memory_timeline"};
+                                        [TRACE_MEMORY_TIMELINE] = "memory_timeline",
+                                        [TRACE_LOG] = "log",
+                                        [TRACE_SERIES] = "series"};
     return kinds[recording->trace.kind];
 }
 
@@ -202,9 +204,10 @@ static bool device_is_likelier(const struct device_trace *a, const struct device
     return a_oom != b_oom ? a_oom : a->n_events > b->n_events;
 }
 
-/* Index of the likeliest device, the first of equal ones. */
+/* Index of the likeliest device, the first of equal ones; of a log a GPU, where it is about any. */
 static uint32_t device_likeliest(const struct trace *trace) {
-    uint32_t best = 0;
+    uint32_t best =
+        trace->kind == TRACE_LOG && trace->n_devices > 1 && trace->devices[0].ordinal == ORDINAL_CPU;
     for (uint32_t i = 1; i < trace->n_devices; i++)
         if (device_is_likelier(&trace->devices[i], &trace->devices[best]))
             best = i;

@@ -53,6 +53,8 @@ static void keep_what_happened(struct merging *merging) {
         keep(merging, device->ooms[i].event + 1);
     for (uint32_t i = 0; i < device->n_snapshots; i++)
         keep(merging, device->snapshots[i].event + 1);
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        keep(merging, device->notes[i].event + 1);
     for (uint32_t i = 0; i < device->lives.count; i++) {
         if (!is_large(merging, i))
             continue;

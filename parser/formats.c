@@ -4,6 +4,7 @@
 #include "parser/html.h"
 #include "parser/json.h"
 #include "parser/layers.h"
+#include "parser/log.h"
 #include "parser/pickle.h"
 #include "parser/sniff.h"
 #include "parser/zip.h"
@@ -39,6 +40,8 @@ static bool is_global(const uint8_t *p, size_t nbytes) {
 static bool is_pickle(const uint8_t *p, size_t nbytes) {
     if (nbytes >= 1 && p[0] == 0x80)
         return nbytes == 1 || p[1] >= 2;
+    if (nbytes >= 3 && p[0] == '(' && p[1] == 'p' && (p[2] < '0' || p[2] > '9'))
+        return false; /* "(pid=12) ..." of a log */
     if (nbytes >= 2 && (p[0] == ']' || p[0] == '}' || p[0] == '('))
         return p[1] == '(' || p[1] == '.' || p[1] == 'q' || p[1] == 'p' || p[1] == 'd' || p[1] == 'l';
     return nbytes >= 1 && p[0] == 'c' && is_global(p + 1, nbytes - 1);
@@ -54,7 +57,9 @@ static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
     while (i < nbytes && p[i] >= '0' && p[i] <= '9')
         i++;
     i += sniff_blank(p + i, nbytes - i);
-    return i == nbytes || is_one_of(p[i], ",]");
+    if (i < nbytes && p[i] == ']') /* "[0] mp: ..." of a log is none */
+        return i + 1 + sniff_blank(p + i + 1, nbytes - i - 1) == nbytes;
+    return i == nbytes || p[i] == ',';
 }
 
 /* An object, or a list of what a list of JSON can hold: not "[INFO] ..." of a log. */
@@ -63,8 +68,9 @@ static bool is_json(const uint8_t *p, size_t nbytes) {
     if (first >= nbytes || (p[first] != '{' && p[first] != '['))
         return false;
     size_t second = skip_blank(p, nbytes, first + 1);
-    return p[first] == '{' || second >= nbytes || is_one_of(p[second], "{[]") ||
-           is_number_of_list(p + second, nbytes - second);
+    if (p[first] == '{')
+        return second >= nbytes || p[second] != '\''; /* "{'loss': 1.5}" is what Python prints */
+    return second >= nbytes || is_one_of(p[second], "{[]") || is_number_of_list(p + second, nbytes - second);
 }
 
 /* ---- the table ---- */
@@ -80,9 +86,13 @@ static bool json_format_read(struct cursor *cursor, struct trace *trace, unsigne
 }
 
 const struct format formats[] = {
-    {"pickle", is_pickle, pickle_format_read, false}, {"gzip", gzip_recognises, gzip_layer_read, true},
-    {"zip", zip_recognises, zip_layer_read, true},    {"page", html_recognises, html_layer_read, true},
-    {"json", is_json, json_format_read, false},       {NULL, NULL, NULL, false},
+    {"pickle", is_pickle, pickle_format_read, false},
+    {"gzip", gzip_recognises, gzip_layer_read, true},
+    {"zip", zip_recognises, zip_layer_read, true},
+    {"page", html_recognises, html_layer_read, true},
+    {"json", is_json, json_format_read, false},
+    {"log", log_recognises, log_read, false},
+    {NULL, NULL, NULL, false},
 };
 
 const struct format *format_of(const uint8_t *p, size_t nbytes) {

@@ -5,6 +5,7 @@ export const FRAME_NATIVE = 1;
 export const FRAME_LIBRARY = 2;
 export const FRAME_USER = 3;
 export const KIND_KINETO = 1;
+export const KIND_LOG = 3;
 export const KIND_MEMORY_TIMELINE = 2;
 export const LIFE_STACK_OF_FREE = 1;
 export const LIFE_FROM_BLOCK = 2;

@@ -1,12 +1,12 @@
 // Header and toolbar: the file, its figures, what to know before trusting them.
-import { COLORING_TITLES, WHOLE_FILE } from "./api.js";
+import { COLORING_TITLES, KIND_LOG, WHOLE_FILE } from "./api.js";
 import { plot } from "./canvas.js";
 import { drawFilter } from "./filter_form.js";
 import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
 import { GROUPINGS } from "./questions.js";
 import { placeOfMatch, search, updateSearch } from "./search.js";
-import { capacityBytes, isDark, kept, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
+import { capacityBytes, isDark, kept, lifeWord, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
 import {
     addFact, deviceName, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText,
 } from "./text.js";
@@ -41,7 +41,7 @@ function fillFigure(button, name, value, more) {
 
 function drawFigures() {
     fillFigure(ui.peak, "Peak", formatBytes(view.facts.peak_bytes), view.facts.events ? momentText(view.facts.peak_event) : "");
-    ui.peak.title = `${formatExactBytes(view.facts.peak_bytes)} in ${formatPlural(view.facts.live_at_peak, "allocation")}. Go to the peak (p)`;
+    ui.peak.title = `${formatExactBytes(view.facts.peak_bytes)} in ${formatPlural(view.facts.live_at_peak, lifeWord())}. Go to the peak (p)`;
     // A memory timeline knows nothing of what the allocator holds.
     ui.reserved.hidden = view.facts.reserved_peak === 0;
     fillFigure(ui.reserved, "Reserved", formatBytes(view.facts.reserved_peak), "");
@@ -111,7 +111,7 @@ function drawSearch() {
 
 /** What the file says about where it comes from. */
 function drawOrigin() {
-    const kinds = ["", "Kineto trace", "memory timeline"];
+    const kinds = ["", "Kineto trace", "memory timeline", "log: levels, not allocations", "series"];
     const rank = session.facts.rank;
     const name = session.string(session.devices[state.device].name);
     const text = [rank >= 0 ? `rank ${rank}` : "", kinds[session.facts.kind] ?? "", name].filter(Boolean).join(" \u00b7 ");
@@ -150,7 +150,7 @@ function emptyReason() {
     const hint = " Call torch.cuda.memory._record_memory_history() before what you want to see.";
     if (view.facts.events === 0)
         return `No history was recorded for this device, so there is no timeline: the picture is the state when the snapshot was taken.${elsewhere || hint}`;
-    if (view.facts.events === 1)
+    if (view.facts.events === 1 && session.facts.kind !== KIND_LOG)
         return `The recording of this device has a single event, so there is no timeline: the picture is the state before and after it.${elsewhere || hint}`;
     if (view.facts.allocations === 0) return `Nothing was allocated on this device while it was recorded.${elsewhere}`;
     return "";

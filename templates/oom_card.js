@@ -1,4 +1,5 @@
 // The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
+import { KIND_LOG } from "./api.js";
 import { momentText, session, view } from "./state.js";
 import { BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
@@ -17,6 +18,7 @@ function formatAlike(values) {
 /** What was lacking, in a line. @param {record_oom} oom @param {record_oom_state} found */
 function lackText({ size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} asked for`;
+    if (session.facts.kind === KIND_LOG) return `${formatBytes(size)} asked for, by the log`;
     return `Not short of memory, but of one hole of ${formatBytes(size)}`;
 }
 

@@ -13,8 +13,8 @@ import { search } from "./search.js";
 import { floats, PARTS } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import {
-    change, COLORINGS, FOCUS_KINDS, heldMoment, invalidate, isDark, kept, LIST, momentText, printing, select,
-    session, state, toggleFocus, view,
+    change, COLORINGS, FOCUS_KINDS, heldMoment, invalidate, isDark, kept, lifeWord, LIST, momentText, printing,
+    select, session, state, toggleFocus, view,
 } from "./state.js";
 import {
     addFact, copyText, element, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, press,
@@ -226,7 +226,7 @@ function makeContent(moment) {
     const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);
-    return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, "allocation")}${place}` };
+    return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, lifeWord())}${place}` };
 }
 
 /** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */

@@ -1,6 +1,6 @@
 // The one state of the page, what may be done with it, and its form in the URL's hash. change() sets fields and
 // asks for a new drawing of what shows them; the drawing itself happens once per animation frame (draw() in page.js).
-import { COLORING_TITLES } from "./api.js";
+import { COLORING_TITLES, KIND_LOG } from "./api.js";
 import { formatDuration, formatEvent } from "./text.js";
 
 /** @typedef {import("./session.js").Session} Session */
@@ -199,6 +199,11 @@ export function change(fields) {
     if (parts === 0) return;
     invalidate(parts);
     frame.changed();
+}
+
+/** What a band stands for: a log holds levels. */
+export function lifeWord() {
+    return session.facts.kind === KIND_LOG ? "level" : "allocation";
 }
 
 /** Memory of the device: what the person who made the page said, else what the file says; 0: unknown. */

@@ -115,6 +115,7 @@ TABLES = {
              "requested_size": below("allocated_size"), "stack": plain, "stream": plain, "pool": plain, "flags": plain}),
     43: (0, {"size": plain, "address": next_after("size"), "requested_size": below("size"), "stack": plain, "state": plain}),
     44: (0, {"more": plain}),
+    45: (0, {"event": rise, "text": plain, "number": plain, "what": plain}),
 }
 
 

@@ -57,6 +57,10 @@ def samples():
     return sorted(SAMPLES.glob("*.pickle"))
 
 
+def logs():
+    return sorted(SAMPLES.glob("log_*.log"))
+
+
 # ---- PNG, as far as ours go: 8 bits, RGB or RGBA or a palette, not interlaced ----
 
 
@@ -143,7 +147,7 @@ def draw(sample, options):
 
 def refresh():
     GOLDEN.mkdir(exist_ok=True)
-    for path in samples():
+    for path in samples() + logs():
         (GOLDEN / f"{path.stem}.txt").write_bytes(run("report", path).stdout)
         (GOLDEN / f"{path.stem}.md").write_bytes(run("report", "--markdown", path).stdout)
     for name, (sample, options) in PICTURES.items():
@@ -155,7 +159,7 @@ class GoldenFiles(unittest.TestCase):
     maxDiff = 4000
 
     def test_reports(self):
-        for path in samples():
+        for path in samples() + logs():
             for ending, words in ((".txt", ()), (".md", ("--markdown",))):
                 with self.subTest(path.stem + ending):
                     want = (GOLDEN / (path.stem + ending)).read_text("utf-8")

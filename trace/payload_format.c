@@ -115,6 +115,14 @@ const struct table payload_snapshot_table = {
     2,
     {FIELD(snapshot_event, event, AS_RISE, OF_EVENTS, 0), FIELD(snapshot_event, size, AS_IT_IS, OF_ANY, 0)}};
 
+const struct table payload_note_table = {
+    SECTION_NOTES,
+    sizeof(struct note),
+    0,
+    4,
+    {FIELD(note, event, AS_RISE, OF_EVENTS, 0), FIELD(note, text, AS_IT_IS, OF_STRINGS, 0),
+     FIELD(note, number, AS_IT_IS, OF_ANY, 0), FIELD(note, what, AS_IT_IS, OF_NOTES, 0)}};
+
 const struct table payload_segment_table = {
     SECTION_SEGMENTS,
     sizeof(struct segment),
@@ -143,7 +151,8 @@ void payload_limits_init(uint64_t *limit) {
     limit[OF_SEGMENT_FLAGS] = (SEGMENT_EXPANDABLE | SEGMENT_SMALL) + 1;
     limit[OF_BLOCK_STATES] = BLOCK_PENDING_FREE + 1;
     limit[OF_STAGES] = ANNOTATION_END + 1;
-    limit[OF_KINDS] = TRACE_MEMORY_TIMELINE + 1;
+    limit[OF_KINDS] = TRACE_KINDS;
+    limit[OF_NOTES] = NOTE_KINDS;
     limit[OF_OWNERS] = OWNER_USER + 1;
 }
 

@@ -54,6 +54,7 @@ enum section_type {
     SECTION_SEGMENTS = 42,
     SECTION_BLOCKS = 43,
     SECTION_MERGED = 44,
+    SECTION_NOTES = 45,
     SECTION_END
 };
 
@@ -104,6 +105,7 @@ enum domain {
     OF_BLOCK_STATES,
     OF_STAGES,
     OF_KINDS,
+    OF_NOTES,
     OF_OWNERS,
     N_DOMAINS
 };
@@ -154,7 +156,7 @@ extern const struct table payload_file_table, payload_fx_table, payload_frame_ta
     payload_frame_owner_table, payload_stack_table, payload_context_table, payload_annotation_table,
     payload_diagnostic_table, payload_device_table, payload_stream_table, payload_pool_table,
     payload_life_stack_table, payload_life_size_table, payload_segment_event_table, payload_oom_table,
-    payload_snapshot_table, payload_segment_table, payload_block_table;
+    payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
 
 /* Limits that do not depend on the trace; the others are 0. `limit[N_DOMAINS]`. */
 void payload_limits_init(uint64_t *limit);

@@ -398,6 +398,7 @@ static void device_pack(struct packer *packer, const struct device_trace *device
     table_pack(packer, &payload_segment_table, number, device->segments, device->n_segments, NULL);
     table_pack(packer, &payload_block_table, number, device->blocks, device->n_blocks, NULL);
     merged_pack(packer, &device->lives, number);
+    table_pack(packer, &payload_note_table, number, device->notes, device->n_notes, NULL);
 }
 
 static void device_rows_pack(struct packer *packer) {

@@ -371,6 +371,8 @@ static void segments_read(struct reader *reader) {
     device->segments = rows;
     device->n_blocks = rows_read(reader, &payload_block_table, number, &rows);
     device->blocks = rows;
+    device->n_notes = rows_read(reader, &payload_note_table, number, &rows);
+    device->notes = rows;
     if (reader->error != PAYLOAD_OK)
         return;
     for (uint32_t i = 0; i < device->n_segments; i++)

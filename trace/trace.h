@@ -136,6 +136,36 @@ struct snapshot_event {
     uint64_t size; /* active bytes, rounded sizes */
 };
 
+/* What is noted of an event besides: a level that a log prints, where it stands in the file, whose dump ends there. */
+enum note_what {
+    NOTE_LINE,          /* number of the line, from 1 */
+    NOTE_STEP,          /* step or iteration that the line names */
+    NOTE_LABEL,         /* text: what the line says about the moment */
+    NOTE_ALLOCATED,     /* bytes, here and below */
+    NOTE_MAX_ALLOCATED, /* the most since the line before; the event before this one stands for it */
+    NOTE_RESERVED,      /* by the allocator */
+    NOTE_MAX_RESERVED,  /* the most since the line before */
+    NOTE_DEVICE_USED,   /* by everybody */
+    NOTE_DEVICE_TOTAL,  /* capacity */
+    NOTE_DEVICE_FREE,   /* as the driver says */
+    NOTE_PROCESS_USED,  /* by this process, torch or not */
+    NOTE_OTHERS_USED,   /* by other processes */
+    NOTE_UNALLOCATED,   /* reserved, not allocated */
+    NOTE_ALLOWED,       /* the limit of set_per_process_memory_fraction */
+    NOTE_ASKED,         /* by the request that failed */
+    NOTE_HOST_USED,     /* of the CPU's memory, by everybody */
+    NOTE_DUMP,          /* text: name of a file of a series whose recording ends with this event */
+    NOTE_DUMP_GAP,      /* the same, and the events between it and the next file are missing */
+    NOTE_KINDS
+};
+
+struct note {
+    uint32_t event; /* rising */
+    uint32_t text;  /* string; 0: none */
+    uint64_t number;
+    uint8_t what; /* enum note_what */
+};
+
 enum segment_flag { SEGMENT_EXPANDABLE = 1, SEGMENT_SMALL = 2 };
 
 /* A final segment. Its blocks are [first_block, first_block + block_count) of the device's blocks. */
@@ -175,10 +205,11 @@ struct device_trace {
     struct lives lives;
     int64_t *time_us; /* n_events microseconds since the Unix epoch, or NULL: the file has no times */
 
-    uint32_t n_segment_events, n_ooms, n_snapshots, n_segments, n_blocks, n_streams, n_pools;
+    uint32_t n_segment_events, n_ooms, n_snapshots, n_segments, n_blocks, n_streams, n_pools, n_notes;
     struct segment_event *segment_events;
     struct oom_event *ooms;
     struct snapshot_event *snapshots;
+    struct note *notes; /* of logs and series; by rising event */
     struct segment *segments;
     struct block *blocks;
     uint64_t *streams;     /* raw handles; index 0 is the default stream, 0 */
@@ -207,7 +238,14 @@ struct diagnostic {
     uint64_t number[DIAGNOSTIC_NUMBERS]; /* what its sentence is made of */
 };
 
-enum trace_kind { TRACE_SNAPSHOT, TRACE_KINETO, TRACE_MEMORY_TIMELINE };
+enum trace_kind {
+    TRACE_SNAPSHOT,
+    TRACE_KINETO,
+    TRACE_MEMORY_TIMELINE,
+    TRACE_LOG,    /* levels that a log prints; its allocations are made of them, one for each level */
+    TRACE_SERIES, /* several snapshots of one process */
+    TRACE_KINDS
+};
 
 enum { RANK_UNKNOWN = -1 };
 

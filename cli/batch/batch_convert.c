@@ -70,7 +70,11 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
                                       const struct settings *settings) {
     if (!recording_open(recording, settings))
         return CONVERT_FAILED;
-    if (recording_read(recording, settings))
+    bool done = recording_read(recording, settings);
+    /* Texts of all kinds quote lines of logs: those that nobody named are passed over. */
+    if (done && recording->trace.kind == TRACE_LOG && !file->named)
+        return CONVERT_NO_SNAPSHOT;
+    if (done)
         return CONVERT_DONE;
     bool none = recording->error.code == READ_UNKNOWN_KIND || recording->error.code == READ_BAD_SHAPE;
     if (none && !file->named)

@@ -1,5 +1,6 @@
 /* Figures of one recording, and what the rules say of them. */
 #include "analysis/growth.h"
+#include "analysis/levels.h"
 #include "analysis/verdicts.h"
 #include "base/format.h"
 #include "cli/check/check.h"
@@ -365,12 +366,33 @@ static void compare(const struct check_file *file, struct check_verdict *verdict
         broken_say(file, verdict);
 }
 
+/* A log says levels, and not all of them. */
+static bool log_says(const struct subject *subject, const struct rule *rule) {
+    struct levels levels;
+    levels_find(&levels, subject->timeline.device);
+    switch (rule->metric) {
+    case METRIC_PEAK:
+    case METRIC_END: return levels.shown == LEVEL_ALLOCATED && levels.track[LEVEL_ALLOCATED].count != 0;
+    case METRIC_RESERVED: return levels.track[LEVEL_RESERVED].count != 0;
+    case METRIC_OOM: return true;
+    case METRIC_FINDING:
+        return strcmp(rule->name, "out_of_memory") == 0 || strcmp(rule->name, "levels_rise") == 0;
+    default: return false;
+    }
+}
+
+static void log_check(const struct subject *subject, struct check_verdict *verdict) {
+    if (subject->timeline.trace->kind == TRACE_LOG && !log_says(subject, verdict->rule))
+        doubt(verdict, "a log does not say this");
+}
+
 /* False: no memory. */
 static bool rule_judge(struct subject *subject, struct check_file *file, const struct check_plan *plan,
                        struct check_verdict *verdict) {
     if (!measure(subject, file, verdict))
         return false;
     basis_check(file, verdict);
+    log_check(subject, verdict);
     limit_find(file, plan, verdict);
     compare(file, verdict);
     if (verdict->rule->metric != METRIC_SPREAD)

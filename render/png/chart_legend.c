@@ -245,8 +245,9 @@ static void header_of(const struct chart_maker *maker, struct header *header) {
     char whole[48] = "";
     if (in->selection != NULL)
         snprintf(whole, sizeof whole, " of %s", format_bytes(in->timeline->live[in->moment]).text);
-    snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s allocation%s",
-             format_bytes(chart_shown(in)->live[in->moment]).text, whole, format_count(count).text,
+    const char *thing = in->timeline->trace->kind == TRACE_LOG ? "level" : "allocation";
+    snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s %s%s",
+             format_bytes(chart_shown(in)->live[in->moment]).text, whole, format_count(count).text, thing,
              count == 1 ? "" : "s");
     snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);
 }

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "layout/site.h"
 #include "render/report/report_gap.h"
+#include "render/report/report_log.h"
 #include "render/report/report_replay.h"
 #include "render/report/report_sites.h"
 
@@ -394,6 +395,10 @@ static void add_growth(struct json_writer *json, const struct report_device *rep
 
 static bool add_device(void *context, const struct report_device *report) {
     struct json_writer *json = context;
+    if (report->trace->kind == TRACE_LOG) {
+        report_log_json(json, report);
+        return !json->out->failed;
+    }
     json_object(json, NULL, JSON_LINES);
     add_figures(json, report);
     add_filtered(json, report);

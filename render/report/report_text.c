@@ -1,5 +1,6 @@
 /* The report for people. One walk writes both forms, the sheet knows which. */
 #include "base/format.h"
+#include "render/report/report_log.h"
 #include "render/report/report_replay.h"
 #include "render/report/report_sites.h"
 
@@ -310,11 +311,21 @@ static bool device_write(void *context, const struct report_device *report) {
                           .arena = report->arena,
                           .markdown = report->options->format == REPORT_MARKDOWN,
                           .last = SHEET_PARAGRAPH};
+    const char *name = report->trace->kind == TRACE_LOG ? "Rank or GPU" : "Device";
     sheet_heading(&sheet, 2,
                   report->device->ordinal == ORDINAL_CPU
                       ? "CPU"
-                      : sheet_format(&sheet, "Device %" PRId32, report->device->ordinal));
+                      : sheet_format(&sheet, "%s %" PRId32, name, report->device->ordinal));
     report_findings(&sheet, report);
+    if (report->trace->kind == TRACE_LOG) {
+        report_log_text(&sheet, report);
+        report_steps(&sheet, report);
+        sheet_heading(&sheet, 3, "Trust");
+        skipped_write(&sheet, report);
+        diagnostics_write(&sheet, report->trace, ORDINAL_NONE);
+        diagnostics_write(&sheet, report->trace, report->device->ordinal);
+        return !out->failed;
+    }
     summary_write(&sheet, report);
     peak_write(&sheet, report);
     baseline_write(&sheet, report);

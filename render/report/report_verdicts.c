@@ -33,7 +33,8 @@ static const char *weight_of(struct sheet *sheet, const struct finding *finding)
 void report_findings(struct sheet *sheet, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
-    if (report->device->n_events == 0)
+    bool log = report->trace->kind == TRACE_LOG;
+    if (report->device->n_events == 0 || (log && verdicts->findings.count == 0))
         return;
     sheet_heading(sheet, 3, "What to know");
     for (uint32_t i = 0; i < verdicts->findings.count && i < FINDINGS_SHOWN; i++) {
@@ -45,7 +46,7 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
     if (verdicts->findings.count > FINDINGS_SHOWN)
         sheet_say(sheet, "Not listed: %s; --json has them all.",
                   words_counted(sheet, verdicts->findings.count - FINDINGS_SHOWN, "more finding"));
-    if (report->device->n_events < 2)
+    if (report->device->n_events < 2 || log)
         return;
     verdicts_judged_text(verdicts, text, sizeof text);
     sheet_say(sheet, "%s", text);

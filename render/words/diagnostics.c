@@ -53,6 +53,16 @@ static const struct sentence sentences[] = {
      "events or "
      "frees are "
      "missing. Record all actions, and keep other threads from allocating while the snapshot is taken."},
+    {"log_csv_guessed", "A CSV without a header was read: of two figures the larger is taken for the "
+                        "device's capacity, the other "
+                        "for what is used."},
+    {"log_levels",
+     "These are levels printed in a log, not allocations: between two lines anything may have "
+     "happened, and which line of code holds the memory is not known. Figures are as exact as the "
+     "log prints them."},
+    {"log_lines", "%c0 line%p0(|s) with text: %c1 about memory, %c2 passed over."},
+    {"log_long_lines",
+     "%c0 line%p0( is|s are) longer than %c1 bytes: of %p0(it|them) the begin was looked at."},
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
      "is not known."},

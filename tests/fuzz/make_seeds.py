@@ -174,9 +174,16 @@ def jsons():
         yield name, json.dumps(value).encode()
 
 
+def log_seeds():
+    """The project's own sample logs, and what no logger writes."""
+    for path in sorted((FUZZ.parent.parent / "samples").glob("log_*.log")):
+        yield path.stem[4:], path.read_bytes()[:2048]
+    yield "hostile", b"[rank1] GPU 0: 1e400 GB allocated\nMA nan GB CA -1 GB\rout of memory\n| Allocated memory | 1 KiB\n\x1b[31mmemory: 5GiB(1%)"
+
+
 def main(arguments):
     strata = arguments[0]
-    kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons()}
+    kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons(), "log": log_seeds()}
     total = 0
     for kind, seeds in kinds.items():
         folder = FUZZ / "seeds" / kind

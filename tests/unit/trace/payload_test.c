@@ -179,7 +179,8 @@ static void fill_events(struct trace *trace, struct device_trace *device) {
     device->segment_events = rows_of(trace, N_ROWS, sizeof *device->segment_events);
     device->ooms = rows_of(trace, N_ROWS, sizeof *device->ooms);
     device->snapshots = rows_of(trace, N_ROWS, sizeof *device->snapshots);
-    device->n_segment_events = device->n_ooms = device->n_snapshots = N_ROWS;
+    device->notes = rows_of(trace, N_ROWS, sizeof *device->notes);
+    device->n_segment_events = device->n_ooms = device->n_snapshots = device->n_notes = N_ROWS;
     for (uint32_t i = 0; i < N_ROWS; i++) {
         for (uint32_t k = 0; k < 3; k++)
             event[k] += 1 + below(N_EVENTS / N_ROWS - 1);
@@ -192,6 +193,7 @@ static void fill_events(struct trace *trace, struct device_trace *device) {
         change->change = (uint8_t)below(4);
         device->ooms[i] = (struct oom_event){event[1], below(N_STACKS), wide(), wide()};
         device->snapshots[i] = (struct snapshot_event){event[2], wide()};
+        device->notes[i] = (struct note){event[1], below(N_STRINGS), wide(), (uint8_t)below(NOTE_KINDS)};
     }
 }
 
@@ -413,6 +415,13 @@ static void assert_same_device(const struct device_trace *a, const struct device
         assert_int_equal(a->snapshots[i].event, b->snapshots[i].event);
         assert_int_equal(a->snapshots[i].size, b->snapshots[i].size);
     }
+    assert_int_equal(a->n_notes, b->n_notes);
+    for (uint32_t i = 0; i < a->n_notes; i++) {
+        assert_int_equal(a->notes[i].event, b->notes[i].event);
+        assert_int_equal(a->notes[i].text, b->notes[i].text);
+        assert_int_equal(a->notes[i].number, b->notes[i].number);
+        assert_int_equal(a->notes[i].what, b->notes[i].what);
+    }
     assert_int_equal(a->n_segments, b->n_segments);
     SAME_ROWS(a->segments, b->segments, a->n_segments);
     assert_int_equal(a->n_blocks, b->n_blocks);
@@ -558,7 +567,7 @@ static void break_settings(struct trace *trace) {
     trace->settings = N_STRINGS;
 }
 static void break_kind(struct trace *trace) {
-    trace->kind = (enum trace_kind)(TRACE_MEMORY_TIMELINE + 1);
+    trace->kind = TRACE_KINDS;
 }
 static void break_rank(struct trace *trace) {
     trace->rank = RANK_UNKNOWN - 1;
@@ -943,10 +952,10 @@ static void test_broken_facts_of_the_file(void **state) {
         uint32_t at;
         uint8_t value;
     } wrong[] = {
-        {8, N_STRINGS},                  /* settings */
-        {9, N_STRINGS},                  /* meta */
-        {10, TRACE_MEMORY_TIMELINE + 1}, /* kind */
-        {11, 3},                         /* rank -2 */
+        {8, N_STRINGS},    /* settings */
+        {9, N_STRINGS},    /* meta */
+        {10, TRACE_KINDS}, /* kind */
+        {11, 3},           /* rank -2 */
     };
     struct trace trace;
     struct arena arena;

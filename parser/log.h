@@ -1,0 +1,17 @@
+/* Logs: what a run printed about its memory, line by line. docs/inputs.md lists the forms that are understood. */
+#ifndef STRATA_PARSER_LOG_H
+#define STRATA_PARSER_LOG_H
+
+#include "parser/cursor.h"
+
+/* Could it be a text? Whether it is a log shows only when a line is understood. */
+bool log_recognises(const uint8_t *p, size_t nbytes);
+
+/* Fills the trace from the cursor, which is at the first byte, line by line; of a line that is longer than
+ * LOG_LINE_NBYTES the begin is looked at. False: the cursor's error is set, READ_UNKNOWN_KIND where no line says anything
+ * about memory. O(bytes + understood lines log lines). */
+bool log_read(struct cursor *cursor, struct trace *trace, unsigned depth);
+
+enum { LOG_LINE_NBYTES = 16 << 10, LOG_DEVICES_MOST = 4096 };
+
+#endif

@@ -1,0 +1,39 @@
+/* What the forms of a log's lines are found with. Private to parser/log*.c. */
+#ifndef STRATA_PARSER_LOG_TEXT_H
+#define STRATA_PARSER_LOG_TEXT_H
+
+#include "base/text.h"
+
+/* Not found; no number. */
+#define LOG_NONE UINT32_MAX
+
+/* Where `word` begins at or after `from`; LOG_NONE: nowhere. O(text). */
+uint32_t log_find(struct text text, uint32_t from, const char *word);
+
+/* The first place that is no blank, equals sign or colon, at or after `at`. */
+uint32_t log_skip(struct text text, uint32_t at);
+
+/* Reads digits that are a whole number below 2^53 with no digit, letter or point behind them. Returns what follows;
+ * LOG_NONE: no such number. */
+uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
+
+/*
+ * Reads "20.00 MiB", "71.99GiB", "0 bytes", "12345": a figure without sign or exponent, and its unit. GB, MB and KB are
+ * 1024-based, as every project that prints them divides. `unit` is what a bare number counts in; 0: it is none then.
+ * Returns what follows; LOG_NONE: no figure, or more than 64 TiB.
+ */
+uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes);
+
+/* The figure that ends in front of `at`, blanks between them. False: there is none. */
+bool log_size_before(struct text text, uint32_t at, uint64_t *nbytes);
+
+/* "2026-11-22 10:00:00,123", "2026/11/22T10:00:00.5" as microseconds since the Unix epoch, among the first bytes. */
+bool log_time(struct text text, int64_t *us);
+
+/* The rank that a prefix names: "[rank3]:", "Rank 3", "rank=3", "[default3]:", "3: ". LOG_NONE: none. */
+uint32_t log_rank(struct text text);
+
+/* The text without what loggers put in front: groups in brackets, times, levels. */
+struct text log_message(struct text text);
+
+#endif

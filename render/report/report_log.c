@@ -1,0 +1,171 @@
+#include "render/report/report_log.h"
+
+#include "analysis/levels.h"
+#include "base/format.h"
+#include "render/report/report_json.h"
+
+#include <inttypes.h>
+
+/* ---- text ---- */
+
+static const char *line_text(struct sheet *sheet, const struct report_device *report, uint32_t event) {
+    return sheet_format(sheet, "line %s", format_count(levels_line(report->device, event)).text);
+}
+
+static void track_row(struct sheet *sheet, const struct report_device *report,
+                      const struct level_track *track, unsigned level, unsigned unit) {
+    static const char *const names[] = {"Allocated by PyTorch", "Reserved by PyTorch", "Used on the device",
+                                        "Used on the host"};
+    if (track->count == 0)
+        return;
+    sheet_cell(sheet, "%s", names[level]);
+    sheet_cell(sheet, "%s", format_count(track->count).text);
+    sheet_cell(sheet, "%s", format_bytes_in(track->first, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(track->peak, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(track->last, unit).text);
+    sheet_cell(sheet, "%s", line_text(sheet, report, track->peak_event));
+}
+
+static void duration_say(struct sheet *sheet, const struct report_device *report,
+                         const struct levels *levels) {
+    const struct timeline *timeline = &report->timeline;
+    const char *lines = words_counted(sheet, levels->n_lines, "line");
+    if (timeline->start_us == NULL)
+        sheet_say(sheet, "Levels printed in %s of the log, not allocations.", lines);
+    else
+        sheet_say(sheet, "Levels printed in %s of the log in %s, not allocations.", lines,
+                  format_duration(timeline->start_us[report->device->n_events]).text);
+}
+
+void report_log_text(struct sheet *sheet, const struct report_device *report) {
+    static const char *const headings[] = {"Level", "Lines", "First", "Highest", "Last", "Highest in", NULL};
+    struct levels levels;
+    uint64_t most = 0;
+    levels_find(&levels, report->device);
+    for (unsigned level = 0; level < LEVEL_KINDS; level++)
+        most = levels.track[level].peak > most ? levels.track[level].peak : most;
+    sheet_heading(sheet, 3, "Levels");
+    duration_say(sheet, report, &levels);
+    sheet_table(sheet, headings, "lrrrrl");
+    for (unsigned level = 0; level < LEVEL_KINDS; level++)
+        track_row(sheet, report, &levels.track[level], level, format_unit(most));
+    sheet_table_end(sheet);
+    if (levels.outside_known)
+        sheet_say(
+            sheet,
+            "Used on the device beyond what PyTorch had reserved: %s at most, %s. That is what PyTorch does "
+            "not see: CUDA contexts, NCCL and other libraries, other processes.",
+            format_bytes(levels.outside_bytes).text, line_text(sheet, report, levels.outside_event));
+    if (report->device->capacity_bytes != 0)
+        sheet_say(sheet, "Capacity of the device, by the log: %s.",
+                  format_bytes(report->device->capacity_bytes).text);
+}
+
+/* ---- JSON ---- */
+
+static void known_u64(struct json_writer *json, const char *name, bool known, uint64_t number) {
+    if (known)
+        json_u64(json, name, number);
+    else
+        json_null(json, name);
+}
+
+static void add_figures(struct json_writer *json, const struct report_device *report,
+                        const struct levels *levels) {
+    const struct level_track *allocated = &levels->track[LEVEL_ALLOCATED],
+                             *reserved = &levels->track[LEVEL_RESERVED];
+    bool known = allocated->count != 0;
+    json_i64(json, "device", report->device->ordinal);
+    json_u64(json, "events", report->device->n_events);
+    json_null(json, "allocations");
+    json_null(json, "preexisting");
+    json_null(json, "start_bytes");
+    known_u64(json, "peak_bytes", known, allocated->peak);
+    known_u64(json, "peak_event", known, allocated->peak_event);
+    known_u64(json, "end_bytes", known, allocated->last);
+    json_null(json, "live_at_peak");
+    json_null(json, "reserved_start_bytes");
+    known_u64(json, "reserved_peak_bytes", reserved->count != 0, reserved->peak);
+    known_u64(json, "reserved_end_bytes", reserved->count != 0, reserved->last);
+    json_null(json, "reserved_shift_bytes");
+}
+
+static void add_track(struct json_writer *json, const struct report_device *report,
+                      const struct level_track *track, unsigned level) {
+    if (track->count == 0) {
+        json_null(json, level_name(level));
+        return;
+    }
+    json_object(json, level_name(level), JSON_COMPACT);
+    json_u64(json, "lines", track->count);
+    json_u64(json, "first_bytes", track->first);
+    json_u64(json, "peak_bytes", track->peak);
+    json_u64(json, "last_bytes", track->last);
+    json_u64(json, "peak_event", track->peak_event);
+    json_u64(json, "peak_line", levels_line(report->device, track->peak_event));
+    json_end(json);
+}
+
+static void add_levels(struct json_writer *json, const struct report_device *report,
+                       const struct levels *levels) {
+    json_object(json, "levels", JSON_LINES);
+    json_text(json, "shown", level_name(levels->shown));
+    json_u64(json, "lines", levels->n_lines);
+    for (unsigned level = 0; level < LEVEL_KINDS; level++)
+        add_track(json, report, &levels->track[level], level);
+    known_u64(json, "outside_torch_bytes", levels->outside_known, levels->outside_bytes);
+    known_u64(json, "capacity_bytes", report->device->capacity_bytes != 0, report->device->capacity_bytes);
+    json_end(json);
+}
+
+static void note_u64(struct json_writer *json, const struct report_device *report, uint32_t event,
+                     const char *name, enum note_what what) {
+    uint64_t number = 0;
+    bool known = levels_note(report->device, event, what, &number);
+    known_u64(json, name, known, number);
+}
+
+static void add_oom(struct json_writer *json, const struct report_device *report, uint32_t event,
+                    bool details) {
+    json_object(json, NULL, JSON_COMPACT);
+    json_u64(json, "event", event);
+    note_u64(json, report, event, "requested_bytes", NOTE_ASKED);
+    note_u64(json, report, event, "device_free_bytes", NOTE_DEVICE_FREE);
+    if (details) {
+        note_u64(json, report, event, "line", NOTE_LINE);
+        note_u64(json, report, event, "device_total_bytes", NOTE_DEVICE_TOTAL);
+        note_u64(json, report, event, "live_bytes", NOTE_ALLOCATED);
+        note_u64(json, report, event, "reserved_bytes", NOTE_RESERVED);
+        note_u64(json, report, event, "unallocated_bytes", NOTE_UNALLOCATED);
+        note_u64(json, report, event, "process_bytes", NOTE_PROCESS_USED);
+        note_u64(json, report, event, "other_processes_bytes", NOTE_OTHERS_USED);
+        note_u64(json, report, event, "allowed_bytes", NOTE_ALLOWED);
+        json_null(json, "site");
+    }
+    json_end(json);
+}
+
+static void add_ooms(struct json_writer *json, const struct report_device *report, const char *name,
+                     bool details) {
+    json_array(json, name, JSON_LINES);
+    for (uint32_t i = 0; i < report->device->n_ooms; i++)
+        add_oom(json, report, report->device->ooms[i].event, details);
+    json_end(json);
+}
+
+void report_log_json(struct json_writer *json, const struct report_device *report) {
+    static const char *const unknown[] = {"fragmentation", "fragmentation_at", "growth", "replay"};
+    struct levels levels;
+    levels_find(&levels, report->device);
+    json_object(json, NULL, JSON_LINES);
+    add_figures(json, report, &levels);
+    json_array(json, "top_at_peak", JSON_LINES);
+    json_end(json);
+    add_levels(json, report, &levels);
+    add_ooms(json, report, "oom", false);
+    add_ooms(json, report, "oom_details", true);
+    report_json_verdicts(json, report);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        json_null(json, unknown[i]);
+    json_end(json);
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Writes the sample logs, one per form that Strata reads; the same bytes every time.
+
+    samples/logs.py [FOLDER]     into this folder, or into FOLDER
+
+The forms are those of the projects that docs/inputs.md names; the runs are made up.
+"""
+
+import pathlib
+import random
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+GIB = 1 << 30
+
+
+def clock(second):
+    return f"2026-11-22 {10 + second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+
+
+def deepspeed():
+    """see_memory_usage around the phases of ten steps; what backward leaves rises by 0.25 GB a step."""
+    second, most = 0, 0.0
+    for step in range(-1, 10):
+        phases = ("Before creating model", "After creating model", "After initializing optimizer")
+        levels = (0.0, 13.2, 39.6)
+        if step >= 0:
+            phases = ("before forward", "after forward", "before backward", "after backward", "after step")
+            levels = tuple(39.6 + 0.25 * step + extra for extra in (0, 21.4, 21.4, 13.2, 0))
+        for phase, level in zip(phases, levels):
+            second += 3
+            most = max(most, level)
+            head = f"[{clock(second)},{(second * 37) % 1000:03d}] [INFO] [utils.py:781:see_memory_usage] "
+            peak = round(level + (4.4 if "backward" in phase else 0.0), 2)
+            yield head + phase
+            yield (f"{head}MA {round(level, 2)} GB         Max_MA {peak} GB         CA {round(most + 2.5, 2)} GB         "
+                   f"Max_CA {round(most + 2.5)} GB ")
+            yield f"{head}CPU Virtual Memory:  used = {round(112.4 + 0.02 * second, 2)} GB, percent = 22.{second % 10}%"
+        yield f"{clock(second)} INFO train: step {step} loss {8.1 - 0.1 * step:.3f}"
+
+
+def accelerate():
+    """The variant with NVML's figure and the host's memory in one line, of ranks 0 and 1."""
+    for step in range(6):
+        for rank in (0, 1):
+            level = 5.25 + 0.5 * rank
+            yield f"[{rank}] mp: after step {step}"
+            yield (f"[rank{rank}] mp: MA {level:0.2f} GB | Max_MA {level + 3:0.2f} GB | CA {level + 4:0.2f} GB | "
+                   f"Max_CA {level + 4:0.2f} GB | NV {level + 5.5:0.2f} GB | "
+                   f"CPU Virtual Memory:  used = {61.5 + step} GB, percent = 12.{step}%")
+
+
+def megatron():
+    """report_memory of four ranks, whose lines come in any order; rank 2 rises by 24 MB an iteration."""
+    dice = random.Random(4)
+    for iteration in range(1, 25):
+        lines = []
+        for rank in range(4):
+            now = 20480.5 + rank * 64 + (24 * iteration if rank == 2 else 0)
+            most = 29696.25 + (24 * iteration if rank == 2 else 0)
+            lines.append(f"[Rank {rank}] (after {iteration} iterations) memory (MB) | allocated: {now} | max allocated: {most} | "
+                         f"reserved: 32000.0 | max reserved: 32000.0")
+        dice.shuffle(lines)
+        yield (f" [{clock(iteration * 7)}] iteration {iteration:8d}/ 500000 | consumed samples: {iteration * 512} | "
+               f"elapsed time per iteration (ms): 7012.4 | lm loss: {11 - 0.1 * iteration:.6E} |")
+        yield from lines
+
+
+def torchtitan():
+    """Steps with ANSI colours: what is printed is the most that was reserved."""
+    yield "[rank0]:[titan] 2026-11-22 10:00:00,120 - root - INFO - CUDA memory usage for model: 15.25GiB(19.28%)"
+    for step in range(1, 13):
+        used = 61.24 if step == 1 else 71.99
+        yield (f"[rank0]:[titan] {clock(step * 5)},{step:03d} - root - INFO - \x1b[31mstep: {step:2}  \x1b[32mloss: {9 - 0.2 * step:7.4f}  "
+               f"\x1b[38;2;180;60;0mgrad_norm: {2.5:7.4f}  \x1b[38;2;54;234;195mmemory: {used:5.2f}GiB"
+               f"({100 * used / 79.1:.2f}%)  \x1b[34mtps: 3,502  \x1b[36mtflops: 301.90  \x1b[35mmfu: 30.53%\x1b[39m")
+
+
+def gpu_lines():
+    """What people print themselves."""
+    for epoch in range(5):
+        for gpu in (0, 1):
+            yield (f"{clock(epoch * 60)} GPU {gpu}: {10.5 + epoch * 0.5:.2f} GB allocated, {14.0 + epoch * 0.5:.2f} GB reserved, "
+                   f"max allocated 13.75 GB")
+    yield "Epoch 5 finished"
+    yield "cuda:0 memory allocated: 512.0 MiB, memory reserved: 2.0 GiB"
+
+
+def oom_old():
+    """torch 1.x."""
+    yield "Epoch 3:  12%|#2        | 120/1000"
+    yield ("RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 9.71 GiB already "
+           "allocated; 5.56 MiB free; 9.86 GiB reserved in total by PyTorch)")
+
+
+def oom_cached():
+    """torch 1.4 and before."""
+    yield ("RuntimeError: CUDA out of memory. Tried to allocate 352.00 MiB (GPU 1; 15.90 GiB total capacity; 14.53 GiB already "
+           "allocated; 155.88 MiB free; 402.50 MiB cached)")
+
+
+def oom_new():
+    """torch 2.3 and later, with other processes, of rank 3."""
+    yield "[rank3]: Traceback (most recent call last):"
+    yield '[rank3]:   File "train.py", line 41, in <module>'
+    yield ("[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.50 GiB. GPU 3 has a total capacity of 79.10 GiB "
+           "of which 912.44 MiB is free. Process 2211 has 2.00 GiB memory in use. Process 2212 has 512.00 MiB memory in use. "
+           "Including non-PyTorch memory, this process has 75.70 GiB memory in use. Of the allocated memory 70.25 GiB is allocated "
+           "by PyTorch, with 512.00 MiB allocated in private pools (e.g., CUDA Graphs), and 3.75 GiB is reserved by PyTorch but "
+           "unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True "
+           "to avoid fragmentation.  See documentation for Memory Management")
+
+
+def oom_wrapped():
+    """The same kind of text, wrapped by a terminal, with the spelling of 2.1 and 2.2."""
+    yield "torch.cuda.OutOfMemoryError: CUDA out of memory."
+    yield "Tried to allocate 128.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 61.31 MiB is free."
+    yield "Including non-PyTorch memory, this process has 23.62 GiB memory in use."
+    yield "Of the allocated memory 22.10 GiB is allocated by PyTorch,"
+    yield "and 1.02 GiB is reserved by PyTorch but unallocated."
+
+
+def memory_summary():
+    """torch.cuda.memory_summary() before and after a step."""
+    rule, edge = "-" * 75, "=" * 75
+    for now, most in ((8388, 12582), (1205248, 3145728)):
+        yield f"|{edge}|"
+        yield f"|{'PyTorch CUDA memory summary, device ID 0':^75}|"
+        yield f"|{rule}|"
+        yield f"|{'CUDA OOMs: 0':^37}|{'cudaMalloc retries: 0':^37}|"
+        yield f"|{edge}|"
+        yield "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |"
+        yield f"|{rule}|"
+        for name, a, b in (("Allocated memory", now, most), ("      from large pool", now - 100, most - 100), ("Active memory", now, most),
+                           ("Requested memory", now - 5, most - 5), ("GPU reserved memory", most + 20480, most + 20480)):
+            yield f"| {name:<21} | {a:7d} KiB | {b:7d} KiB | {9 * b:7d} KiB | {9 * b - a:7d} KiB |"
+            yield f"|{rule}|"
+        yield f"|{edge}|"
+
+
+def nvidia_smi():
+    """nvidia-smi --query-gpu=timestamp,index,name,memory.total,memory.used,utilization.gpu --format=csv -l 5"""
+    yield "timestamp, index, name, memory.total [MiB], memory.used [MiB], utilization.gpu [%]"
+    for i in range(12):
+        for gpu in (0, 1):
+            used = 1024 + 512 * min(i, 6) + 256 * gpu
+            yield f"2026/11/22 10:00:{i * 5:02d}.{100 + gpu}, {gpu}, NVIDIA H100 80GB HBM3, 81559 MiB, {used} MiB, {90 + i % 9} %"
+
+
+def nvidia_smi_plain():
+    """The same without a header."""
+    for i in range(6):
+        yield f"2026/11/22 10:00:{i * 5:02d}.100, 0, {1024 + 512 * i} MiB, 81559 MiB"
+
+
+LOGS = (deepspeed, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_new, oom_wrapped, memory_summary,
+        nvidia_smi, nvidia_smi_plain)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
+    for log in LOGS:
+        (folder / f"log_{log.__name__}.log").write_text("".join(line + "\n" for line in log()), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

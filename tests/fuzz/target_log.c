@@ -1,0 +1,8 @@
+/* Logs: lines of every form, of none, and of hostile ones. */
+#include "tests/fuzz/examine.h"
+#include "tests/fuzz/target.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
+    examine_recording(bytes, nbytes);
+    return 0;
+}

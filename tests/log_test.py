@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Logs: the samples against an independent reader made of regular expressions, hostile ones, and what each verb does with one.
+
+    STRATA=path/to/strata log_test.py
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from decimal import Decimal
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SAMPLES = ROOT / "samples"
+sys.path.insert(0, str(SAMPLES))
+
+import logs  # noqa: E402
+
+STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
+TIMEOUT_S = 120
+UNITS = {"bytes": 1, "KiB": 2**10, "KB": 2**10, "MiB": 2**20, "MB": 2**20, "GiB": 2**30, "GB": 2**30}
+SIZE = r"(\d+(?:\.\d+)?) ?(bytes|KiB|KB|MiB|MB|GiB|GB)"
+
+
+def nbytes(number, unit):
+    return int(Decimal(number) * UNITS[unit])
+
+
+# ---- the control: every level of a log, as {device: [{name: bytes}]} in the order of the lines ----
+
+
+def sizes(pattern, line, unit=None):
+    """Figures behind named groups of a pattern; `unit` where the line has none of its own."""
+    found = re.search(pattern, line)
+    if not found:
+        return {}
+    groups = found.groupdict()
+    return {name: nbytes(number, unit or groups[name + "_unit"]) for name, number in groups.items()
+            if number is not None and not name.endswith("_unit")}
+
+
+def size(name):
+    return rf"(?P<{name}>\d+(?:\.\d+)?) ?(?P<{name}_unit>bytes|KiB|MiB|GiB|GB)"
+
+
+FORMS = (
+    (rf"(?<!_)\bMA {size('allocated')}\s+(?:\| )?Max_MA {size('most')}\s+(?:\| )?CA {size('reserved')}", None),
+    (r"memory \(MB\) \| allocated: (?P<allocated>[\d.]+) \| max allocated: (?P<most>[\d.]+) \| reserved: (?P<reserved>[\d.]+)", "MB"),
+    (rf"memory(?: usage for model)?:\s+{size('reserved')}\(", None),
+    (rf"(?:GPU \d+: ){size('allocated')} allocated, {size('reserved')} reserved, max allocated {size('most')}", None),
+    (rf"cuda:\d memory allocated: {size('allocated')}, memory reserved: {size('reserved')}", None),
+)
+
+
+def device_of(line):
+    rank = re.search(r"\[[Rr]ank ?(\d+)\]", line)
+    gpu = re.search(r"(?:GPU |cuda:|device ID )(\d+)", line)
+    return int((rank or gpu).group(1)) if rank or gpu else 0
+
+
+def oom_levels(text):
+    levels = sizes(rf"{size('allocated')} (?:is allocated by PyTorch|already allocated)", text)
+    reserved = sizes(rf"{size('reserved')} reserved in total", text)
+    rest = sizes(rf"{size('rest')} (?:is reserved by PyTorch but unallocated|cached\))", text)
+    levels["reserved"] = reserved["reserved"] if reserved else levels["allocated"] + rest["rest"]
+    total = sizes(rf"(?:capac?i?ty of {size('total')}|\(GPU \d+; {size('whole')} total)", text)
+    free = sizes(rf"(?:of which {size('free')} is free|{size('left')} free;)", text)
+    levels["device"] = next(iter(total.values())) - next(iter(free.values()))
+    return levels
+
+
+def control(name, text):
+    """What the sample of this name says: {device: {level: [bytes]}}."""
+    text = re.sub(r"\x1b\[[\d;]*m", "", text)
+    found = {}
+    if name.startswith("oom"):
+        return {device_of(text): {key: [value] for key, value in oom_levels(text.replace("\n", " ")).items()}}
+    if name == "memory_summary":
+        for key, row in (("allocated", "Allocated memory"), ("reserved", "GPU reserved memory")):
+            rows = re.findall(rf"\| {row} +\| +(\d+) KiB \| +(\d+) KiB", text)
+            found[key] = [int(now) << 10 for now, _ in rows]
+            if key == "allocated":
+                found["most"] = [int(most) << 10 for _, most in rows]
+        return {0: found}
+    for line in text.splitlines():
+        levels = next((levels for pattern, unit in FORMS if (levels := sizes(pattern, line, unit))), {})
+        if name.startswith("nvidia_smi") and "MiB," in line:
+            cells = [cell.strip() for cell in line.split(",")]
+            used = min(int(cell.split()[0]) for cell in cells if cell.endswith("MiB"))
+            found.setdefault(int(cells[1]), {}).setdefault("device", []).append(used << 20)
+        levels |= sizes(rf"\| NV {size('device')}", line)
+        for key, value in levels.items():
+            found.setdefault(device_of(line), {}).setdefault(key, []).append(value)
+        for key, value in sizes(rf"CPU Virtual Memory:\s+used = {size('host')}", line).items():
+            found.setdefault(-1, {}).setdefault(key, []).append(value)
+    return found
+
+
+class LogTest(unittest.TestCase):
+    maxDiff = 3000
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_strata(self, *words, check=True, **keywords):
+        done = subprocess.run([STRATA, *map(str, words)], capture_output=True, timeout=TIMEOUT_S, **keywords)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stderr.decode(errors="replace"))
+        return done
+
+    def report(self, text, check=True):
+        path = self.folder / "a.log"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        done = self.run_strata("report", "--json", path, check=check)
+        return json.loads(done.stdout) if done.returncode == 0 else done
+
+    def assert_levels(self, devices, wanted):
+        self.assertEqual({device["device"] for device in devices}, set(wanted))
+        for device in devices:
+            known = wanted[device["device"]]
+            levels = device["levels"]
+            for key in ("allocated", "reserved", "device", "host"):
+                if key not in known:
+                    self.assertIsNone(levels[key])
+                    continue
+                peak = max(known[key] + (known.get("most", []) if key == "allocated" else []))
+                self.assertEqual([levels[key][k] for k in ("lines", "first_bytes", "last_bytes", "peak_bytes")],
+                                 [len(known[key]), known[key][0], known[key][-1], peak], key)
+            allocated = levels["allocated"]
+            self.assertEqual(device["peak_bytes"], allocated and allocated["peak_bytes"])
+            self.assertEqual(device["end_bytes"], allocated and allocated["last_bytes"])
+
+    # ---- samples ----
+
+    def test_samples_are_what_the_script_writes(self):
+        for log in logs.LOGS:
+            text = "".join(line + "\n" for line in log())
+            self.assertEqual((SAMPLES / f"log_{log.__name__}.log").read_text(encoding="utf-8"), text, log.__name__)
+
+    def test_samples_say_what_an_independent_reader_finds(self):
+        for log in logs.LOGS:
+            with self.subTest(log.__name__):
+                path = SAMPLES / f"log_{log.__name__}.log"
+                found = json.loads(self.run_strata("report", "--json", path).stdout)
+                self.assertEqual(found["kind"], "log")
+                wanted = control(log.__name__, path.read_text(encoding="utf-8"))
+                self.assertTrue(any(len(levels) for levels in wanted.values()))
+                self.assert_levels(found["devices"], wanted)
+
+    def test_what_a_log_does_not_say_is_null(self):
+        found = json.loads(self.run_strata("report", "--json", SAMPLES / "log_torchtitan.log").stdout)["devices"][0]
+        for key in ("allocations", "preexisting", "start_bytes", "peak_bytes", "peak_event", "end_bytes", "live_at_peak", "replay"):
+            self.assertIsNone(found[key], key)
+        self.assertEqual(found["reserved_peak_bytes"], nbytes("71.99", "GiB"))
+
+    def test_oom_texts(self):
+        wanted = {"oom_old": ("20.00", "5.56", None, None), "oom_cached": ("352.00", "155.88", None, None),
+                  "oom_new": ("1536.00", "912.44", nbytes("75.70", "GiB"), nbytes("2560", "MiB")),
+                  "oom_wrapped": ("128.00", "61.31", nbytes("23.62", "GiB"), None)}
+        for name, (asked, free, process, others) in wanted.items():
+            with self.subTest(name):
+                device = json.loads(self.run_strata("report", "--json", SAMPLES / f"log_{name}.log").stdout)["devices"][0]
+                oom, details = device["oom"][0], device["oom_details"][0]
+                self.assertEqual((oom["requested_bytes"], oom["device_free_bytes"]), (nbytes(asked, "MiB"), nbytes(free, "MiB")))
+                self.assertEqual((details["process_bytes"], details["other_processes_bytes"]), (process, others))
+                finding = device["findings"][0]
+                self.assertEqual(finding["kind"], "out_of_memory")
+                self.assertIn("which line of code asked is not known", finding["detail"])
+                self.assertIsNone(finding["site"])
+
+    def test_one_out_of_memory_error_whose_line_goes_on_without_an_end(self):
+        device = self.report("CUDA out of memory. Tried to allocate 20.00 MiB\nnothing\n")["devices"][0]
+        self.assertEqual(device["oom"], [{"event": 0, "requested_bytes": 20 << 20, "device_free_bytes": None}])
+
+    # ---- findings ----
+
+    def rises(self, levels, **fields):
+        form = fields.get("form", "[Rank 0] (after {i} iterations) memory (MB) | allocated: {level} | max allocated: {level} | reserved: 90000")
+        text = "\n".join(form.format(i=i, level=level) for i, level in enumerate(levels))
+        return [f for f in self.report(text)["devices"][0]["findings"] if f["kind"] == "levels_rise"]
+
+    def test_a_rise_is_found_with_its_figures(self):
+        found = self.rises([10000 + 50 * i for i in range(20)])
+        self.assertEqual(len(found), 1)
+        self.assertEqual(found[0]["per"], {"unit": "step", "bytes": 50 << 20, "n": 18})
+        self.assertEqual((found[0]["bytes"], found[0]["confidence"]), (900 << 20, "certain"))
+
+    def test_what_is_no_rise_is_not_called_one(self):
+        for levels in ([10000] * 20, [10000, 30000] + [30000] * 18, [10000, 20000, 30000, 30500] + [30500] * 12, [30000 - 50 * i for i in range(20)],
+                       [10000 + 4000 * (i % 2) for i in range(20)], [10000 + 0.5 * i for i in range(4)], [10000, 10100, 10200]):
+            self.assertEqual(self.rises(levels), [], levels)
+
+    def test_lines_of_different_labels_are_not_one_row(self):
+        lines = []
+        for i in range(10):
+            for label, level in (("before forward", 10), ("after forward", 20 + (i == 9) * 5)):
+                lines += [f"[x.py:1:see_memory_usage] {label}", f"[x.py:2:see_memory_usage] MA {level} GB   Max_MA {level} GB   CA 30 GB   Max_CA 30 GB"]
+        self.assertEqual([f["kind"] for f in self.report("\n".join(lines))["devices"][0]["findings"]], [])
+
+    def test_labels_become_phases(self):
+        device = next(d for d in json.loads(self.run_strata("report", "--json", SAMPLES / "log_deepspeed.log").stdout)["devices"] if d["device"] == 0)
+        names = [phase["name"] for phase in device["phases"]]
+        self.assertEqual(names[:4], ["Before creating model", "After creating model", "After initializing optimizer", "before forward"])
+        self.assertEqual(len(names), 3 + 10 * 5)
+
+    # ---- recognising ----
+
+    def test_prefixes_of_loggers(self):
+        line = "memory (MB) | allocated: 100 | max allocated: 100 | reserved: 200 | max reserved: 200"
+        for prefix, rank in (("[rank7]:", 7), ("2026-11-22 10:00:00,1 INFO [rank 7] ", 7), ("rank 7 | ", 7), ("rank=7 ", 7), ("[default7]:", 7),
+                             ("7: ", 7), ("\x1b[32m[rank7]:\x1b[0m ", 7), ("(pid=123) [Rank 7] ", 7), ("local_rank 3 ", 0), ("{'loss': 2}\n[rank7]", 7),
+                             ("[7] [rank7] ", 7), ("node12 frank 3 ", 0), ("\ufeff[rank7]", 7)):
+            with self.subTest(prefix):
+                self.assertEqual(self.report(prefix + line)["devices"][0]["device"], rank)
+
+    def test_lines_end_in_every_way(self):
+        line = "GPU {}: 1.5 GB allocated, 2.0 GB reserved"
+        for end in ("\n", "\r\n", "\r"):
+            found = self.report(end.join(line.format(i) for i in range(3)))
+            self.assertEqual([d["levels"]["allocated"]["last_bytes"] for d in found["devices"]], [3 << 29] * 3)
+
+    def test_a_text_without_such_lines_is_refused(self):
+        for text in ("hello\n", "allocated: lots\n", "1,2,3\n4,5,6\n", "memory: 5\n", "memory used: 5 GB of 10 GB\n", "MA 5\n", "out of memory\n",
+                     "GPU 0 is hot\n", "x" * 100000, "memory (MB) | allocated: nan | reserved: inf\n", "MA -5.0 GB\n"):
+            done = self.report(text, check=False)
+            self.assertEqual(done.returncode, 1, text[:80])
+            self.assertIn(b"this is not a memory snapshot", done.stderr)
+
+    def test_figures_that_are_none(self):
+        head = "[Rank 0] memory (MB) | allocated: 5 | max allocated: 5 | reserved: 9\n"
+        for figure in ("1e400", "nan", "-1", "inf", "1.2.3", "99999999999999999999999", "1_000", "0x10", "9" * 400, "", "12 34 GB x"):
+            found = self.report(head + f"[Rank 0] memory (MB) | allocated: {figure} | max allocated: {figure} | reserved: {figure}\n")["devices"][0]
+            self.assertLessEqual(found["levels"]["allocated"]["peak_bytes"], 12 << 20, figure)
+
+    def test_hostile_logs_end(self):
+        line = b"GPU 0: 1.5 GB allocated, 2.0 GB reserved\n"
+        for text in (b"x" * (10 << 20) + b"\n" + line, line * 30 + b"\0\xff\x1b[" * 100000 + b"\n" + line, line + b"[" * 1000000, b"\r" * 100000 + line,
+                     line + b"|" * 100000 + b",MiB" * 100000, b"GPU 0 " + b"allocated " * 300 + b"5 GB allocated\n", b"Process 1 has " * 5000 + b"out of memory\n" + line,
+                     b"".join(b"[rank%d] GPU 0: 1 GB allocated\n" % i for i in range(4096))):
+            self.report(text)
+        self.assertEqual(self.report(b"".join(b"[rank%d] GPU 0: 1 GB allocated\n" % i for i in range(4097)), check=False).returncode, 1)
+        self.assertEqual(self.report(b"\0" + line, check=False).returncode, 1)
+
+    def test_cut_anywhere(self):
+        text = (SAMPLES / "log_oom_new.log").read_bytes() + (SAMPLES / "log_memory_summary.log").read_bytes()
+        for end in range(0, len(text), 97):
+            done = self.report(text[:end], check=False)
+            self.assertIn(done["kind"] if isinstance(done, dict) else done.returncode, ("log", 1))
+
+    # ---- verbs ----
+
+    def test_every_way_in(self):
+        text = (SAMPLES / "log_megatron.log").read_bytes()
+        plain = self.run_strata("report", "--json", SAMPLES / "log_megatron.log").stdout
+        page, packed = self.folder / "page.html", self.folder / "a.log.gz"
+        packed.write_bytes(gzip.compress(text))
+        self.run_strata("html", SAMPLES / "log_megatron.log", "-o", page)
+        wanted = json.loads(plain)["devices"]
+        self.assertEqual(json.loads(self.run_strata("report", "--json", packed).stdout)["devices"], wanted)
+        self.assertEqual(json.loads(self.run_strata("report", "--json", "-", input=text).stdout)["devices"], wanted)
+        self.assertEqual(json.loads(self.run_strata("report", "--json", page).stdout)["devices"], wanted)
+
+    def test_picture_and_batch(self):
+        picture = self.folder / "a.png"
+        for name in ("log_megatron.log", "log_torchtitan.log", "log_oom_new.log", "log_nvidia_smi.log"):
+            self.run_strata("png", "-f", SAMPLES / name, "-o", picture)
+            self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.run_strata("batch", SAMPLES / "log_oom_new.log", "-o", self.folder / "named", "-j1")
+        self.assertIn("log_oom_new", (self.folder / "named" / "index.html").read_text())
+        (self.folder / "dumps").mkdir()
+        (self.folder / "dumps" / "notes.txt").write_bytes((SAMPLES / "log_oom_new.log").read_bytes())
+        self.run_strata("batch", self.folder / "dumps", "-o", self.folder / "found", "-j1", check=False)
+        self.assertFalse((self.folder / "found" / "notes.html").exists(), "a text that quotes an error is no dump")
+
+    def test_reports_say_nothing_of_allocations(self):
+        for log in logs.LOGS:
+            for form in ((), ("--markdown",)):
+                text = self.run_strata("report", *form, SAMPLES / f"log_{log.__name__}.log").stdout.decode()
+                self.assertIn("not allocations", text)
+                for word in ("call site", "requested bytes", "Replay", "hole", "no call site"):
+                    self.assertNotIn(word, text)
+
+    def test_check_and_diff(self):
+        log = SAMPLES / "log_oom_new.log"
+        for rule, code in (("peak < 75GiB", 0), ("peak < 60GiB", 3), ("oom = none", 3), ("growth < 1MiB per step", 3), ("site:a.py:* < 1GiB", 3)):
+            done = self.run_strata("check", log, "--rule", rule, "--format", "json", check=False)
+            self.assertEqual(done.returncode, code, rule)
+        status = json.loads(self.run_strata("check", log, "--rule", "growth < 1MiB per step", "--format", "json", check=False).stdout)
+        self.assertEqual(status["files"][0]["rules"][0]["status"], "untrusted")
+        done = self.run_strata("diff", log, log, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"is a log", done.stderr)
+        whatif = self.run_strata("whatif", "--json", log, check=False)
+        self.assertEqual(json.loads(whatif.stdout)["devices"][0]["replay"]["grade"], "refused")
+
+
+if __name__ == "__main__":
+    unittest.main()
