@@ -247,11 +247,12 @@ static bool diagnose_count(struct recorder *recorder, const char *key, uint64_t 
 static bool diagnose_history(struct recorder *recorder) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {recorder->device.n_events};
     bool empty = recorder->device.lives.count == 0;
-    return numbers[0] > 1 || recorder->interner->trace->kind == TRACE_LOG || diagnose(recorder,
-                                      empty             ? "empty_device"
-                                      : numbers[0] == 0 ? "no_history"
-                                                        : "one_event",
-                                      numbers);
+    return numbers[0] > 1 || recorder->interner->trace->kind == TRACE_LOG ||
+           diagnose(recorder,
+                    empty             ? "empty_device"
+                    : numbers[0] == 0 ? "no_history"
+                                      : "one_event",
+                    numbers);
 }
 
 /* What the final segments say of the bytes that are in use: their own totals, or, before torch 2.0, the blocks'. */
