@@ -30,11 +30,11 @@ static void duration_say(struct sheet *sheet, const struct report_device *report
                          const struct levels *levels) {
     const struct timeline *timeline = &report->timeline;
     const char *lines = words_counted(sheet, levels->n_lines, "line");
-    if (timeline->start_us == NULL)
+    if (!timeline_timed(timeline))
         sheet_say(sheet, "Levels printed in %s of the log, not allocations.", lines);
     else
         sheet_say(sheet, "Levels printed in %s of the log in %s, not allocations.", lines,
-                  format_duration(timeline->start_us[report->device->n_events]).text);
+                  format_duration(timeline_start_us(timeline, report->device->n_events)).text);
 }
 
 void report_log_text(struct sheet *sheet, const struct report_device *report) {
