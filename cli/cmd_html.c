@@ -136,6 +136,7 @@ const struct verb verb_html = {
     .name = "html",
     .bit = VERB_HTML,
     .summary = "an interactive page in one file that opens anywhere (the default verb)",
+    .operands = "SNAPSHOT... (several are one series, and need -o)",
     .about = "Writes one self-contained page: every allocation over the run, coloured by call site,\n"
              "with stacks, search and zoom. It needs no network and no other file.\n",
     .examples = "  strata html snapshot.pickle                 writes snapshot.html\n"

@@ -138,6 +138,7 @@ const struct verb verb_png = {
     .name = "png",
     .bit = VERB_PNG,
     .summary = "an annotated picture for a bug report",
+    .operands = "SNAPSHOT... (several are one series, and need -o)",
     .about =
         "Draws the run, or a window of it, as a picture that explains itself: axes, peak, out-of-memory\n"
         "events, and a legend of the call sites that hold the most memory.\n",

@@ -78,6 +78,7 @@ const struct verb verb_report = {
     .name = "report",
     .bit = VERB_REPORT,
     .summary = "the figures as text: what, when, who, why",
+    .operands = "SNAPSHOT... (several are one series, and need -o)",
     .about = "Prints what the recording says in words and tables, for people, for an issue, or as JSON\n"
              "for programs. docs/report.md explains every figure.\n",
     .examples =

@@ -683,7 +683,7 @@ static enum options_result parse_cluster(struct parse *parse, const char *letter
 
 static enum options_result parse_operand(struct parse *parse, const char *word) {
     struct settings *settings = parse->settings;
-    if ((parse->verb->bit & VERB_MANY) != 0) {
+    if ((parse->verb->bit & (VERB_MANY | VERB_PICTURE | VERB_REPORT)) != 0) {
         /* The words before this one have been read, so their places are free. */
         settings->inputs = parse->words;
         settings->inputs[settings->n_inputs++] = parse->words[parse->at - 1];
@@ -723,6 +723,11 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
             return result;
     }
     owners_note(settings);
+    settings->series = (verb->bit & (VERB_PICTURE | VERB_REPORT)) != 0 && settings->n_inputs > 1;
+    if (settings->series && settings->output == NULL) {
+        terminal_error(NULL, "%s: several dumps are one series; -o says where to write it", verb->name);
+        return wrong(verb);
+    }
     if (settings->input != NULL || settings->index_directory != NULL)
         return OPTIONS_RUN;
     terminal_error(NULL, "%s: no %s was given%s", verb->name,

@@ -95,7 +95,8 @@ struct settings {
     uint32_t check_format; /* enum check_format of cli/check/check.h */
     uint32_t skip_steps;
 
-    char **inputs; /* batch, diff, check: all operands; `input` is the first */
+    bool series;   /* html, png, report: several inputs are one recording */
+    char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;
     uint32_t jobs;               /* 0: as many as cores and memory allow */
     bool png, flat, resume;      /* flat: do not descend into directories */

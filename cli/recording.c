@@ -5,6 +5,7 @@
 #include "cli/memory.h"
 #include "cli/redact.h"
 #include "cli/rules.h"
+#include "cli/series.h"
 #include "cli/terminal.h"
 #include "layout/owner.h"
 #include "layout/timeline.h"
@@ -107,20 +108,25 @@ static bool recording_prepare(struct recording *recording, const struct settings
     return false;
 }
 
-bool recording_read(struct recording *recording, const struct settings *settings) {
-    size_t limit = settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
+/* The one input. */
+static bool input_fill(struct recording *recording) {
     struct read_source source = input_source(&recording->input);
     struct read_progress progress = {report_progress, &recording->input};
-    if (!trace_init(&recording->trace, memory_host(), limit)) {
-        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
-        return false;
-    }
     progress_start(recording->input.name, source.size_hint);
     bool done = trace_read(&recording->trace, &source, &progress, &recording->error);
     progress_end();
     if (!done)
         print_read_error(recording, &recording->error);
-    done = done && input_finish(&recording->input, recording->fingerprint);
+    return done && input_finish(&recording->input, recording->fingerprint);
+}
+
+bool recording_read(struct recording *recording, const struct settings *settings) {
+    size_t limit = settings->max_memory_nbytes != 0 ? settings->max_memory_nbytes : memory_default_limit();
+    if (!trace_init(&recording->trace, memory_host(), limit)) {
+        recording_print_no_memory(recording, recording->trace.arena.limit_hit);
+        return false;
+    }
+    bool done = settings->series ? series_read(recording, settings) : input_fill(recording);
     if (done && !diagnostics_say(&recording->trace)) {
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
         return false;

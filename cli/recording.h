@@ -12,6 +12,7 @@ struct recording {
     char id[FINGERPRINT_CHARACTERS +
             1];              /* recording_id of the file, before anything is redacted; "": only where the
                                             report will be JSON, since it takes time */
+    char series_name[128];   /* what `input.name` is of a series */
     struct read_error error; /* of recording_read, where the trace could not be read */
 };
 

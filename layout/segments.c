@@ -15,6 +15,8 @@ static bool has_addresses(const struct lives *lives) {
 }
 
 const char *segments_refusal(const struct trace *trace, const struct device_trace *device) {
+    if (trace->kind == TRACE_SERIES)
+        return "a series of dumps tells segments of its last dump only";
     if (trace->kind != TRACE_SNAPSHOT)
         return "a profiler's recording tells neither segments nor where allocations lie";
     if (device->lives.merged != NULL)

@@ -268,6 +268,14 @@ class LogTest(unittest.TestCase):
         self.assertEqual(json.loads(self.run_strata("report", "--json", "-", input=text).stdout)["devices"], wanted)
         self.assertEqual(json.loads(self.run_strata("report", "--json", page).stdout)["devices"], wanted)
 
+    def test_a_page_keeps_labels_and_levels(self):
+        page = self.folder / "page.html"
+        for log in logs.LOGS:
+            path = SAMPLES / f"log_{log.__name__}.log"
+            self.run_strata("html", "-f", path, "-o", page)
+            self.assertEqual(json.loads(self.run_strata("report", "--json", page).stdout)["devices"],
+                             json.loads(self.run_strata("report", "--json", path).stdout)["devices"])
+
     def test_picture_and_batch(self):
         picture = self.folder / "a.png"
         for name in ("log_megatron.log", "log_torchtitan.log", "log_oom_new.log", "log_nvidia_smi.log"):

@@ -189,6 +189,7 @@ static void device_mark(struct packer *packer, const struct device_trace *device
     table_mark(packer, &payload_oom_table, device->ooms, device->n_ooms, NULL);
     table_mark(packer, &payload_segment_table, device->segments, device->n_segments, NULL);
     table_mark(packer, &payload_block_table, device->blocks, device->n_blocks, NULL);
+    table_mark(packer, &payload_note_table, device->notes, device->n_notes, NULL);
 }
 
 /* A parent comes before its children, so one walk from the end marks all ancestors. */

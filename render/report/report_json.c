@@ -9,6 +9,7 @@
 #include "render/report/report_gap.h"
 #include "render/report/report_log.h"
 #include "render/report/report_replay.h"
+#include "render/report/report_series.h"
 #include "render/report/report_sites.h"
 
 static void add_trace_string(struct json_writer *json, const char *name, const struct trace *trace,
@@ -401,6 +402,7 @@ static bool add_device(void *context, const struct report_device *report) {
     }
     json_object(json, NULL, JSON_LINES);
     add_figures(json, report);
+    report_series_json(json, report);
     add_filtered(json, report);
     if (!add_top(json, report) || !add_ooms(json, report))
         return false;
@@ -448,6 +450,8 @@ bool report_json(struct buffer *out, const struct trace *trace, const struct rep
     if (!report_each_device(trace, options, scratch, add_device, &json))
         return false;
     json_end(&json);
+    if (!report_series_sums_json(&json, trace, options->device, scratch))
+        return false;
     add_diagnostics(&json, trace, options->device);
     json_end(&json);
     buffer_add_text(out, "\n");

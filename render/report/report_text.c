@@ -2,6 +2,7 @@
 #include "base/format.h"
 #include "render/report/report_log.h"
 #include "render/report/report_replay.h"
+#include "render/report/report_series.h"
 #include "render/report/report_sites.h"
 
 #include <inttypes.h>
@@ -294,7 +295,9 @@ static void trust_write(struct sheet *sheet, const struct report_device *report)
     else if (report->trace->kind == TRACE_SNAPSHOT)
         sheet_point(sheet, "Replay check: left out of a recording of %s; strata whatif does it.",
                     words_counted(sheet, report->device->n_events, "event"));
-    if (report->trace->kind != TRACE_SNAPSHOT)
+    if (report->trace->kind == TRACE_SERIES)
+        sheet_point(sheet, "Replay check: left out of a series.");
+    else if (report->trace->kind != TRACE_SNAPSHOT)
         sheet_point(sheet,
                     "A profiler counts what the allocator handed out: all figures are rounded up by it.");
     else if (report->device->n_blocks == 0)
@@ -327,6 +330,7 @@ static bool device_write(void *context, const struct report_device *report) {
         return !out->failed;
     }
     summary_write(&sheet, report);
+    report_series_text(&sheet, report);
     peak_write(&sheet, report);
     baseline_write(&sheet, report);
     report_ooms(&sheet, report);

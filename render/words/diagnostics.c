@@ -101,6 +101,11 @@ static const struct sentence sentences[] = {
     {"reserved_shift/unknown",
      "The final segments are not known: reserved memory is the least that the events and what is "
      "allocated allow, a lower bound."},
+    {"series_gaps", "%c0 dumps in a series, and at %c1 place%p1(|s) events between two of them are missing: "
+                    "there the states stand "
+                    "side by side, and what has the same address and size in both is taken to have stayed."},
+    {"series_joined",
+     "%c0 dumps in a series: their events overlap or join, so that they are shown as one recording."},
     {"trailing_bytes",
      "%p1(At least |)%b0 (%c0 byte%p0(|s)) follow the end of the recording and are ignored. Two "
      "processes may have written this "

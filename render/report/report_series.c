@@ -1,0 +1,209 @@
+#include "render/report/report_series.h"
+
+#include "base/bytes.h"
+#include "base/format.h"
+#include "layout/site.h"
+
+#include <string.h>
+
+enum { SITES_SHOWN = 3 };
+
+/* A dump of the series, and what lies between the one before and it; of the first, everything is new. */
+struct dump {
+    uint32_t name;   /* string */
+    uint32_t moment; /* its state */
+    bool gap;        /* events between it and the next are missing */
+    uint64_t total, stayed, came, gone;
+};
+
+static uint32_t dumps_count(const struct device_trace *device) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        n += device->notes[i].what == NOTE_DUMP || device->notes[i].what == NOTE_DUMP_GAP;
+    return n;
+}
+
+static bool is_alive(const struct lives *lives, uint32_t life, uint32_t moment) {
+    return lives->birth[life] <= moment && moment < lives->death[life];
+}
+
+/* O(dumps * lives). */
+static void dumps_find(const struct device_trace *device, struct dump *dump) {
+    const struct lives *lives = &device->lives;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < device->n_notes; i++) {
+        const struct note *note = &device->notes[i];
+        if (note->what != NOTE_DUMP && note->what != NOTE_DUMP_GAP)
+            continue;
+        struct dump *now = &dump[n++];
+        *now =
+            (struct dump){.name = note->text, .moment = note->event + 1, .gap = note->what == NOTE_DUMP_GAP};
+        for (uint32_t life = 0; life < lives->count; life++) {
+            bool before = n > 1 && is_alive(lives, life, now[-1].moment),
+                 after = is_alive(lives, life, now->moment);
+            now->total += after ? lives->size[life] : 0;
+            now->stayed += before && after ? lives->size[life] : 0;
+            now->came += after && !before ? lives->size[life] : 0;
+            now->gone += before && !after ? lives->size[life] : 0;
+        }
+    }
+}
+
+/* ---- text ---- */
+
+/* By site what came, or went, between two dumps: the largest, in one line. */
+static const char *sites_text(struct sheet *sheet, const struct report_device *report, uint64_t *bytes,
+                              const struct dump *before, const struct dump *after, bool came) {
+    const struct lives *lives = &report->device->lives;
+    const char *text = "";
+    bytes_zero(bytes, report->trace->frames.count * sizeof *bytes);
+    for (uint32_t life = 0; life < lives->count; life++) {
+        bool was = is_alive(lives, life, before->moment), is = is_alive(lives, life, after->moment);
+        if (came ? is && !was : was && !is)
+            bytes[report->timeline.site[lives->stack[life]]] += lives->size[life];
+    }
+    for (unsigned k = 0; k < SITES_SHOWN; k++) {
+        uint32_t best = 0;
+        for (uint32_t site = 1; site < report->trace->frames.count; site++)
+            best = bytes[site] > bytes[best] ? site : best;
+        if (bytes[best] == 0)
+            break;
+        text = sheet_format(sheet, "%s%s%s %s", text, k > 0 ? ", " : "",
+                            words_site(sheet, report->trace, best), format_bytes(bytes[best]).text);
+        bytes[best] = 0;
+    }
+    return text;
+}
+
+static void change_say(struct sheet *sheet, const struct report_device *report, uint64_t *bytes,
+                       const struct dump *dump) {
+    struct text name = trace_text(report->trace, dump->name);
+    const char *file = sheet_name(sheet, name.at, name.nbytes);
+    const char *came = sites_text(sheet, report, bytes, dump - 1, dump, true);
+    const char *gone = sites_text(sheet, report, bytes, dump - 1, dump, false);
+    if (*came != '\0')
+        sheet_point(sheet, "New in %s: %s.", file, came);
+    if (*gone != '\0')
+        sheet_point(sheet, "Gone by %s: %s.", file, gone);
+}
+
+void report_series_text(struct sheet *sheet, const struct report_device *report) {
+    static const char *const headings[] = {"Dump", "In use", "Stayed", "New", "Gone", "Then", NULL};
+    uint32_t n = report->trace->kind == TRACE_SERIES ? dumps_count(report->device) : 0;
+    struct dump *dump = arena_alloc(report->arena, ((size_t)n + 1) * sizeof *dump);
+    uint64_t *bytes = arena_alloc(report->arena, ((size_t)report->trace->frames.count + 1) * sizeof *bytes);
+    if (dump == NULL || bytes == NULL)
+        sheet->out->failed = true;
+    if (dump == NULL || bytes == NULL || n == 0)
+        return;
+    dumps_find(report->device, dump);
+    sheet_heading(sheet, 3, "Series");
+    sheet_table(sheet, headings, "lrrrrl");
+    unsigned unit = format_unit(report->timeline.peak_bytes);
+    for (uint32_t i = 0; i < n; i++) {
+        struct text name = trace_text(report->trace, dump[i].name);
+        sheet_cell(sheet, "%s", sheet_name(sheet, name.at, name.nbytes));
+        sheet_cell(sheet, "%s", format_bytes_in(dump[i].total, unit).text);
+        sheet_cell(sheet, "%s", i > 0 ? format_bytes_in(dump[i].stayed, unit).text : "");
+        sheet_cell(sheet, "%s", i > 0 ? format_bytes_in(dump[i].came, unit).text : "");
+        sheet_cell(sheet, "%s", i > 0 ? format_bytes_in(dump[i].gone, unit).text : "");
+        sheet_cell(sheet, "%s", dump[i].gap ? "events missing" : i + 1 < n ? "goes on" : "");
+    }
+    sheet_table_end(sheet);
+    for (uint32_t i = 1; i < n; i++)
+        change_say(sheet, report, bytes, &dump[i]);
+}
+
+/* ---- JSON ---- */
+
+static void dump_json(struct json_writer *json, const struct trace *trace, const struct dump *dump,
+                      bool first) {
+    struct text name = trace_text(trace, dump->name);
+    json_object(json, NULL, JSON_COMPACT);
+    json_string(json, "file", name.at, name.nbytes);
+    json_u64(json, "live_bytes", dump->total);
+    if (first) {
+        json_null(json, "stayed_bytes");
+        json_null(json, "new_bytes");
+        json_null(json, "gone_bytes");
+    } else {
+        json_u64(json, "stayed_bytes", dump->stayed);
+        json_u64(json, "new_bytes", dump->came);
+        json_u64(json, "gone_bytes", dump->gone);
+    }
+    json_bool(json, "events_missing_behind", dump->gap);
+}
+
+void report_series_json(struct json_writer *json, const struct report_device *report) {
+    uint32_t n = report->trace->kind == TRACE_SERIES ? dumps_count(report->device) : 0;
+    struct dump *dump = arena_alloc(report->arena, ((size_t)n + 1) * sizeof *dump);
+    if (dump == NULL)
+        json->out->failed = true;
+    if (dump == NULL || n == 0)
+        return;
+    dumps_find(report->device, dump);
+    json_array(json, "series", JSON_LINES);
+    for (uint32_t i = 0; i < n; i++) {
+        dump_json(json, report->trace, &dump[i], i == 0);
+        json_i64(json, "event", report_event(dump[i].moment));
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* The dumps of a device, into the sums by the number of their file. */
+static bool sums_add(const struct device_trace *device, struct dump *sum, uint32_t n_sums,
+                     struct arena *arena) {
+    struct dump *dump = arena_alloc(arena, ((size_t)dumps_count(device) + 1) * sizeof *dump);
+    if (dump == NULL)
+        return false;
+    dumps_find(device, dump);
+    for (uint32_t i = 0, k = 0; i < device->n_notes; i++) {
+        const struct note *note = &device->notes[i];
+        if (note->what != NOTE_DUMP && note->what != NOTE_DUMP_GAP)
+            continue;
+        const struct dump *one = &dump[k++];
+        if (note->number >= n_sums)
+            continue;
+        struct dump *to = &sum[note->number];
+        *to = (struct dump){note->text,
+                            0,
+                            to->gap || one->gap,
+                            to->total + one->total,
+                            to->stayed + one->stayed,
+                            to->came + one->came,
+                            to->gone + one->gone};
+    }
+    return true;
+}
+
+static uint32_t parts_count(const struct trace *trace) {
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < trace->n_devices; d++)
+        for (uint32_t i = 0; i < trace->devices[d].n_notes; i++)
+            n = trace->devices[d].notes[i].number >= n && trace->devices[d].notes[i].number < UINT16_MAX
+                    ? (uint32_t)trace->devices[d].notes[i].number + 1
+                    : n;
+    return n;
+}
+
+bool report_series_sums_json(struct json_writer *json, const struct trace *trace, int32_t device,
+                             struct arena *arena) {
+    uint32_t n = trace->kind == TRACE_SERIES ? parts_count(trace) : 0;
+    struct dump *sum = arena_alloc(arena, ((size_t)n + 1) * sizeof *sum);
+    if (sum == NULL)
+        return false;
+    if (n == 0)
+        return true;
+    for (uint32_t d = 0; d < trace->n_devices; d++)
+        if ((device == REPORT_ALL_DEVICES || trace->devices[d].ordinal == device) &&
+            !sums_add(&trace->devices[d], sum, n, arena))
+            return false;
+    json_array(json, "series", JSON_LINES);
+    for (uint32_t i = 0; i < n; i++) {
+        dump_json(json, trace, &sum[i], i == 0);
+        json_end(json);
+    }
+    json_end(json);
+    return true;
+}
