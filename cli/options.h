@@ -95,11 +95,11 @@ struct settings {
     uint32_t check_format; /* enum check_format of cli/check/check.h */
     uint32_t skip_steps;
 
-    bool series;   /* html, png, report: several inputs are one recording */
     char **inputs; /* all operands; `input` is the first */
     uint32_t n_inputs;
     uint32_t jobs;               /* 0: as many as cores and memory allow */
     bool png, flat, resume;      /* flat: do not descend into directories */
+    bool series;                 /* html, png, report: several inputs are one recording */
     bool flags_are_cut;          /* of `flags`: some did not fit */
     const char *index_directory; /* NULL: convert; else only join what is there */
     const char *rank_regex;      /* NULL: the names in use */
