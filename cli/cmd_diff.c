@@ -1,5 +1,6 @@
 #include "base/format.h"
 #include "base/json_writer.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/operand.h"
@@ -256,17 +257,12 @@ static struct diff_side diff_side_of(const struct side *side) {
                               .verdicts = &side->verdicts};
 }
 
-static bool ends_with(const char *text, const char *ending) {
-    size_t length = strlen(text), n = strlen(ending);
-    return length >= n && strcmp(text + length - n, ending) == 0;
-}
-
 static bool is_picture(const struct settings *settings) {
-    return settings->output != NULL && ends_with(settings->output, ".png");
+    return ending_kind(settings->output) == ENDING_PICTURE;
 }
 
 static bool is_page(const struct settings *settings) {
-    return settings->output != NULL && ends_with(settings->output, ".html");
+    return ending_kind(settings->output) == ENDING_PAGE;
 }
 
 static const struct timeline *side_shown(const struct side *side) {
@@ -419,7 +415,7 @@ bool difference_render(struct buffer *out, const char *a, const char *b, const s
     struct side *base = calloc(1, sizeof *base);
     own.inputs = inputs;
     own.n_inputs = 2;
-    own.output = ".html";
+    own.output = "difference.html";
     own.has_device = false;
     int code = base != NULL ? diff_page_of(base, &writer, &own) : EXIT_CODE_FAILED;
     if (base != NULL)
@@ -446,24 +442,13 @@ static int diff_write_all(struct side *base, const struct settings *settings, co
 
 /* The output's ending says the format where no option does. False: printed. */
 static bool format_choose(struct settings *settings) {
-    const char *path = settings->output != NULL ? settings->output : "-";
-    if (settings->two_formats) {
-        terminal_error(NULL, "diff: --json and --markdown are two formats; ask for one at a time");
+    if (!ending_choose("diff", settings))
+        return false;
+    if ((is_picture(settings) || is_page(settings)) && settings->n_inputs > 2) {
+        terminal_error(settings->output, "a %s shows two recordings, and more are named",
+                       is_page(settings) ? "page" : "picture");
         return false;
     }
-    if ((is_picture(settings) || is_page(settings)) &&
-        (settings->n_inputs > 2 || settings->format != REPORT_TEXT)) {
-        const char *what = is_page(settings) ? "page" : "picture";
-        if (settings->n_inputs > 2)
-            terminal_error(path, "a %s shows two recordings, and more are named", what);
-        else
-            terminal_error(path, "a %s is neither JSON nor Markdown", what);
-        return false;
-    }
-    if (settings->format == REPORT_TEXT && ends_with(path, ".json"))
-        settings->format = REPORT_JSON;
-    if (settings->format == REPORT_TEXT && ends_with(path, ".md"))
-        settings->format = REPORT_MARKDOWN;
     return true;
 }
 

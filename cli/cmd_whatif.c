@@ -1,5 +1,6 @@
 /* strata whatif: scenarios are solved by threads, one each, that share the recording and nothing else. */
 #include "analysis/whatif.h"
+#include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
 #include "cli/output.h"
@@ -7,6 +8,7 @@
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
+#include "render/page/whatif_page.h"
 #include "render/png/whatif_chart.h"
 #include "render/report/report_whatif.h"
 
@@ -97,32 +99,20 @@ static bool devices_solve(struct whatif_report *report, const struct recording *
     return true;
 }
 
-static bool is_picture(const struct settings *settings) {
-    size_t length = settings->output != NULL ? strlen(settings->output) : 0;
-    return length >= 4 && strcmp(settings->output + length - 4, ".png") == 0;
-}
-
-/* Of the device that a picture of the recording shows. An enum exit_code. */
-static int picture_build(struct buffer *out, const struct recording *recording,
-                         const struct settings *settings, struct arena *scratch) {
-    struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);
-    struct program program;
+/* One device's picture. An enum exit_code. */
+static int picture_draw(struct buffer *out, const struct recording *recording, const struct whatif *whatif,
+                        uint32_t index, const struct settings *settings, bool dark, struct arena *scratch) {
     struct timeline timeline;
-    uint32_t index;
-    int code;
-    if (!recording_choose_device(recording, settings, &index, &code))
-        return code;
     const struct whatif_chart_options options = {.width = settings->width,
                                                  .height = settings->height,
                                                  .scale = settings->scale,
-                                                 .dark = strcmp(settings->theme, "dark") == 0,
+                                                 .dark = dark,
                                                  .file = recording->input.name,
                                                  .fingerprint = recording->fingerprint,
                                                  .version = STRATA_VERSION,
                                                  .flags = settings->flags};
     enum chart_error error = CHART_NO_MEMORY;
-    if (whatif != NULL && timeline_init(&timeline, &recording->trace, index, scratch) &&
-        device_solve(whatif, &program, recording, index, settings, scratch))
+    if (timeline_init(&timeline, &recording->trace, index, scratch))
         error = whatif_chart_png(out, whatif, &timeline, &options, scratch);
     switch (error) {
     case CHART_OK: return EXIT_CODE_DONE;
@@ -138,15 +128,99 @@ static int picture_build(struct buffer *out, const struct recording *recording,
     return EXIT_CODE_FAILED;
 }
 
-static bool whatif_build(struct buffer *out, const struct recording *recording,
+/* Of the device that a picture of the recording shows. An enum exit_code. */
+static int picture_build(struct buffer *out, const struct recording *recording,
                          const struct settings *settings, struct arena *scratch) {
+    struct whatif *whatif = arena_alloc(scratch, sizeof *whatif);
+    struct program program;
+    uint32_t index;
+    int code;
+    if (!recording_choose_device(recording, settings, &index, &code))
+        return code;
+    if (whatif == NULL || !device_solve(whatif, &program, recording, index, settings, scratch)) {
+        recording_print_no_memory(recording, scratch->limit_hit);
+        return EXIT_CODE_FAILED;
+    }
+    return picture_draw(out, recording, whatif, index, settings, strcmp(settings->theme, "dark") == 0,
+                        scratch);
+}
+
+static uint32_t device_index(const struct trace *trace, const struct whatif *whatif) {
+    return (uint32_t)(whatif->program->device - trace->devices);
+}
+
+/* Both themes, or the one that is asked for, of a device of which something is said. An enum exit_code. */
+static int pictures_draw(struct whatif_picture *picture, const struct recording *recording,
+                         const struct whatif *whatif, const struct settings *settings,
+                         struct arena *scratch) {
+    uint32_t index = device_index(&recording->trace, whatif);
+    int code = EXIT_CODE_DONE;
+    *picture = (struct whatif_picture){.light = {.host = arena_share(scratch)},
+                                       .dark = {.host = arena_share(scratch)},
+                                       .width = settings->width * settings->scale,
+                                       .height = settings->height * settings->scale};
+    if (whatif->n_scenarios == 0)
+        return code;
+    if (strcmp(settings->theme, "dark") != 0)
+        code = picture_draw(&picture->light, recording, whatif, index, settings, false, scratch);
+    if (code == EXIT_CODE_DONE && strcmp(settings->theme, "light") != 0)
+        code = picture_draw(&picture->dark, recording, whatif, index, settings, true, scratch);
+    return code;
+}
+
+/* An enum exit_code. */
+static int page_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                      struct arena *scratch) {
+    struct whatif_report report = {.file = recording->input.name, .fingerprint = recording->fingerprint};
+    struct whatif_picture *picture = NULL;
+    uint32_t n_drawn = 0;
+    int code = EXIT_CODE_FAILED;
+    if (devices_solve(&report, recording, settings, scratch))
+        picture = arena_alloc(scratch, (report.n_devices + (size_t)1) * sizeof *picture);
+    if (picture != NULL)
+        code = EXIT_CODE_DONE;
+    else
+        recording_print_no_memory(recording, scratch->limit_hit);
+    for (; code == EXIT_CODE_DONE && n_drawn < report.n_devices; n_drawn++)
+        code = pictures_draw(&picture[n_drawn], recording, &report.device[n_drawn], settings, scratch);
+    const struct whatif_page page = {.report = &report,
+                                     .picture = picture,
+                                     .theme = settings->theme,
+                                     .version = STRATA_VERSION,
+                                     .scratch = scratch};
+    if (code == EXIT_CODE_DONE && !whatif_page_render(out, &page)) {
+        if (!out->refused)
+            recording_print_no_memory(recording, scratch->limit_hit);
+        code = EXIT_CODE_FAILED;
+    }
+    while (n_drawn-- > 0) {
+        buffer_release(&picture[n_drawn].light);
+        buffer_release(&picture[n_drawn].dark);
+    }
+    return code;
+}
+
+/* An enum exit_code. */
+static int words_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                       struct arena *scratch) {
     struct whatif_report report = {
         .format = settings->format, .file = recording->input.name, .fingerprint = recording->fingerprint};
     if (devices_solve(&report, recording, settings, scratch) && whatif_report_write(out, &report, scratch))
-        return true;
+        return EXIT_CODE_DONE;
     if (!out->refused)
         recording_print_no_memory(recording, scratch->limit_hit);
-    return false;
+    return EXIT_CODE_FAILED;
+}
+
+/* An enum exit_code. */
+static int whatif_build(struct buffer *out, const struct recording *recording,
+                        const struct settings *settings, struct arena *scratch) {
+    switch (ending_kind(settings->output)) {
+    case ENDING_PICTURE: return picture_build(out, recording, settings, scratch);
+    case ENDING_PAGE: return page_build(out, recording, settings, scratch);
+    case ENDING_WORDS: break;
+    }
+    return words_build(out, recording, settings, scratch);
 }
 
 static int whatif_write(struct recording *recording, const struct settings *settings,
@@ -160,9 +234,7 @@ static int whatif_write(struct recording *recording, const struct settings *sett
     struct buffer out = {.host = arena_share(&scratch)};
     struct output_stream stream;
     output_stream(&stream, output, &out);
-    int code = is_picture(settings) ? picture_build(&out, recording, settings, &scratch)
-               : whatif_build(&out, recording, settings, &scratch) ? EXIT_CODE_DONE
-                                                                   : EXIT_CODE_FAILED;
+    int code = whatif_build(&out, recording, settings, &scratch);
     if (code == EXIT_CODE_DONE && !output_finish(&stream))
         code = EXIT_CODE_FAILED;
     output_abandon(&stream);
@@ -321,17 +393,11 @@ static int extrapolation_main(const struct settings *settings) {
     return code;
 }
 
-static int whatif_main(const struct settings *settings) {
+static int whatif_open(const struct settings *settings) {
     struct recording recording;
     struct output output;
     struct output_request request = {settings->output != NULL ? settings->output : "-",
                                      whatif_ending(settings->format), settings->force, false};
-    if (settings->two_formats) {
-        terminal_error(NULL, "whatif: --json and --markdown are two formats; ask for one at a time");
-        return EXIT_CODE_USAGE;
-    }
-    if (settings->extrapolate != NULL)
-        return extrapolation_main(settings);
     if (!recording_open(&recording, settings))
         return EXIT_CODE_FAILED;
     int code = EXIT_CODE_FAILED;
@@ -341,6 +407,18 @@ static int whatif_main(const struct settings *settings) {
     }
     recording_release(&recording);
     return code;
+}
+
+static int whatif_main(const struct settings *given) {
+    struct settings settings = *given;
+    if (!ending_choose("whatif", &settings))
+        return EXIT_CODE_USAGE;
+    if (settings.extrapolate == NULL)
+        return whatif_open(&settings);
+    if (ending_kind(settings.output) == ENDING_WORDS)
+        return extrapolation_main(&settings);
+    terminal_error(settings.output, "whatif: --extrapolate writes text, Markdown or JSON");
+    return EXIT_CODE_USAGE;
 }
 
 const struct verb verb_whatif = {
@@ -355,6 +433,7 @@ const struct verb verb_whatif = {
         "  strata whatif snapshot.pickle\n"
         "  strata whatif --set expandable_segments=True --set roundup_power2_divisions=8 snapshot.pickle\n"
         "  strata whatif snapshot.pickle -o whatif.png\n"
+        "  strata whatif snapshot.pickle -o whatif.html\n"
         "  strata whatif --gpu 80GiB --budget oom.pickle\n",
     .run = whatif_main,
 };

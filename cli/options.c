@@ -386,7 +386,7 @@ static const struct option options[] = {
     {'o', VERB_PICTURE, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: the input's name with the new ending, beside "
      "it)"},
-    {'o', VERB_REPORT | VERB_WHATIF, "output", "PATH", apply_output,
+    {'o', VERB_REPORT, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: standard output)"},
     {'o', VERB_BATCH, "output", "DIR", apply_output, "directory of the results; made if it is not there"},
     {'j', VERB_BATCH, "jobs", "N", apply_jobs,
@@ -407,7 +407,7 @@ static const struct option options[] = {
     {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
      "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
     {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
-    {'o', VERB_DIFF, "output", "PATH", apply_output,
+    {'o', VERB_DIFF | VERB_WHATIF, "output", "PATH", apply_output,
      "a file, whose ending says what it is: .txt, .md, .json,\n.png or .html; - for standard output "
      "(default: "
      "text, there)"},
@@ -451,7 +451,7 @@ static const struct option options[] = {
     {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", apply_theme,
      "colours of the page (default: auto, as the system)"},
     {0, VERB_PNG | VERB_DIFF | VERB_WHATIF | SHAPES, "theme", "light|dark|auto", apply_theme,
-     "colours of the picture (default: auto, which is light;\na page of a difference follows the system)"},
+     "colours of the picture (default: auto, which is light;\na page of diff or whatif follows the system)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
      "draw a line at the device's capacity, such as 80GiB\n(default: the file's, where it names one)"},
     {0, VERB_HTML | VERB_BATCH | VERB_DIFF | SHAPES, "max-html-size", "SIZE", apply_max_html_size,

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 """The allocator's replay and strata whatif against figures of an earlier, independent implementation and of PyTorch's own."""
 
+import base64
+import hashlib
+import html
 import json
 import os
 import pickle
 import random
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -394,6 +399,108 @@ class CommandLine(unittest.TestCase):
     def test_the_same_bytes_twice(self):
         self.assertEqual(run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout,
                          run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout)
+
+
+class Page(unittest.TestCase):
+    """-o X.html: everything in one file that runs nothing."""
+
+    def page(self, *words, name="page.html"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            done = run("whatif", *words, "-o", path)
+            self.assertEqual((0, b""), (done.returncode, done.stdout), done.stderr)
+            return path.read_text()
+
+    def test_holds_what_the_text_says(self):
+        page = self.page(SAMPLES / "oom.pickle")
+        text = html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.S))
+        for line in run("whatif", "--markdown", SAMPLES / "oom.pickle").stdout.decode().splitlines():
+            for words in re.findall(r"[A-Za-z0-9.,:()]+(?: [A-Za-z0-9.,:()]+){2,}", line):
+                self.assertIn(" ".join(words.split()), " ".join(text.split()))
+        self.assertIn("<title>What if: oom.pickle - Strata</title>", page)
+        device, scenarios = whatif(SAMPLES / "oom.pickle")
+        rows = re.findall(r"<tr><th scope=\"row\">([^<]*)</th>", page)
+        self.assertEqual([name for name in scenarios if name in rows], rows)
+        self.assertGreater(len(rows), 2)
+
+    def test_runs_and_fetches_nothing(self):
+        page = self.page(SAMPLES / "oom.pickle")
+        self.assertIn("default-src 'none'; script-src 'none'; style-src 'sha256-", page)
+        self.assertNotIn("<script", page)
+        style = re.search(r"<style>(.*?)</style>", page, re.S)[1]
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        self.assertIn(f"style-src 'sha256-{digest}'", page)
+        self.assertEqual([], re.findall(r"(?:src|href|srcset)=\"(?!data:)", page))
+        self.assertNotRegex(style, r"url\(|@import")
+
+    def test_pictures_are_those_of_o_png(self):
+        page = self.page("-d", "0", SAMPLES / "oom.pickle")
+        found = [base64.b64decode(text) for text in re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", page)]
+        with tempfile.TemporaryDirectory() as folder:
+            for theme, picture in zip(("dark", "light"), found, strict=True):
+                path = Path(folder) / f"{theme}.png"
+                self.assertEqual(0, run("whatif", "--theme", theme, "-o", path, SAMPLES / "oom.pickle").returncode)
+                self.assertEqual(self.pixels(path.read_bytes()), self.pixels(picture))
+        self.assertIn('media="(prefers-color-scheme: dark)"', page)
+        alone = self.page("--theme", "dark", SAMPLES / "oom.pickle")
+        self.assertIn('data-theme="dark"', alone)
+        self.assertEqual(1, alone.count("data:image/png"))
+
+    @staticmethod
+    def pixels(png):
+        """Without the chunks of text, which name the flags."""
+        chunks, at = [], 8
+        while at < len(png):
+            length, kind = struct.unpack(">I4s", png[at:at + 8])
+            if kind != b"tEXt" and kind != b"iTXt":
+                chunks.append(png[at:at + 12 + length])
+            at += 12 + length
+        return chunks
+
+    def test_hostile_names_are_text(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "<img src=x onerror=alert(1)>&\u202e'\".pickle"
+            path.write_bytes((SAMPLES / "oom.pickle").read_bytes())
+            page = self.page(path)
+        self.assertNotIn("<img src=x", page)
+        self.assertNotIn("\u202e", page)
+        self.assertIn("&lt;img src=x onerror=alert(1)&gt;&amp;\ufffd&#39;&quot;", page)
+
+    def test_the_same_bytes_twice(self):
+        self.assertEqual(self.page(SAMPLES / "oom.pickle"), self.page(SAMPLES / "oom.pickle"))
+
+    def test_nothing_is_drawn_where_nothing_is_said(self):
+        page = self.page(SAMPLES / "one_event.pickle")
+        self.assertIn("Nothing is said of other settings.", page)
+        self.assertNotIn("data:image/png", page)
+
+    def test_endings(self):
+        train = SAMPLES / "one_event.pickle"
+        with tempfile.TemporaryDirectory() as folder:
+            def written(name, *words, verb="whatif", inputs=(train,)):
+                path = Path(folder) / name
+                done = run(verb, *words, *inputs, "-o", path)
+                return done, path.read_bytes() if path.is_file() else None
+            for name, start in (("a.txt", b"What if"), ("a.md", b"## What if"), ("a.json", b"{"),
+                                ("a.png", b"\x89PNG"), ("a.html", b"<!doctype html>"), ("none", b"What if")):
+                done, found = written(name)
+                self.assertEqual(0, done.returncode, done.stderr)
+                self.assertTrue(found.startswith(start), (name, found[:20]))
+            for verb, inputs in (("whatif", (train,)), ("diff", (train, train))):
+                for name in ("a.htm", "a.svg", "a.pdf", "a.HTML"):
+                    done, found = written(name, verb=verb, inputs=inputs)
+                    self.assertEqual((2, None), (done.returncode, found), name)
+                    self.assertIn(b".txt, .md, .json, .png and .html do", done.stderr)
+            self.assertEqual(0, written("a.data", "--json")[0].returncode)
+            for name in ("b.png", "b.html"):
+                self.assertEqual(2, written(name, "--json")[0].returncode)
+                done, _ = written(name, "--extrapolate", f"{train}=1", "--to", "3", inputs=(f"{train}=2",))
+                self.assertEqual(2, done.returncode)
+                self.assertIn(b"--extrapolate writes text, Markdown or JSON", done.stderr)
+            named = Path(folder) / "run.v2"
+            named.mkdir()
+            self.assertEqual(0, run("whatif", train, "-o", named).returncode)
+            self.assertTrue((named / "one_event.whatif.txt").is_file())
 
 
 if __name__ == "__main__":

@@ -46,4 +46,12 @@ void canvas_blit(struct canvas *canvas, int32_t x, int32_t y, const uint8_t *rgb
 bool canvas_text(struct canvas *canvas, struct font *font, struct font_style style, const char *text,
                  int32_t x, int32_t y, uint32_t color);
 
+/* A line of text at the left or right side of `area`, whose height does not matter, elided to its width. Returns the width
+ * drawn; below 0: no memory. */
+int32_t canvas_line(struct canvas *canvas, struct font *font, struct font_style style, struct rect area,
+                    bool right, enum font_cut cut, uint32_t color, const char *text);
+
+/* Height of such a line. */
+int32_t canvas_line_height(struct font_style style);
+
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 int32_t chart_line(struct font_style style) {
-    return (int32_t)((style.px * 87 + 63) / 64);
+    return canvas_line_height(style);
 }
 
 int32_t chart_text_width(const struct chart_maker *maker, struct font_style style, const char *text) {

@@ -37,24 +37,12 @@ struct pad {
 
 /* ---- texts ---- */
 
-static int32_t line_height(struct font_style style) {
-    return (int32_t)((style.px * 87 + 63) / 64);
-}
-
 /* One line in `area`, elided to its width; returns the width drawn. */
 static int32_t text_put(struct pad *pad, struct rect area, struct font_style style, uint32_t color,
                         bool right, enum font_cut cut, const char *text) {
-    char fitted[FONT_TEXT_NBYTES];
-    if (area.width <= 0)
-        return 0;
-    font_elide(pad->font, style, text, (uint32_t)area.width, cut, fitted);
-    int32_t width = (int32_t)font_width(pad->font, style, fitted);
-    int32_t ascent = (int32_t)font_ascent(style), descent = (int32_t)font_descent(style);
-    int32_t baseline = area.y + (line_height(style) - ascent - descent) / 2 + ascent;
-    if (!canvas_text(&pad->canvas, pad->font, style, fitted, right ? area.x + area.width - width : area.x,
-                     baseline, color))
-        pad->failed = true;
-    return width;
+    int32_t width = canvas_line(&pad->canvas, pad->font, style, area, right, cut, color, text);
+    pad->failed |= width < 0;
+    return width < 0 ? 0 : width;
 }
 
 /* The longest start of whole words that fits; one word at least. Returns its length. */
@@ -82,7 +70,7 @@ static size_t line_fit(struct pad *pad, struct font_style style, const char *tex
 static int32_t paragraph_put(struct pad *pad, struct rect area, struct font_style style, uint32_t color,
                              uint32_t most, const char *text) {
     char line[LINE_NBYTES];
-    int32_t height = line_height(style), bottom = area.y + area.height;
+    int32_t height = canvas_line_height(style), bottom = area.y + area.height;
     for (uint32_t n = 0; *text != '\0' && n < most && area.y + height <= bottom; n++, area.y += height) {
         bool last = n + 1 == most || area.y + 2 * height > bottom;
         size_t used = line_fit(pad, style, text, area.width, line);
@@ -138,7 +126,7 @@ static void labels_put(struct pad *pad, struct rect area, int32_t x, int32_t wid
     struct y_scale scale = y_scale_of(&view);
     for (uint32_t i = 0; i < ticks.count; i++) {
         int32_t up = (int32_t)(y_scale_q8(&scale, (uint64_t)ticks.at[i]) >> 8);
-        int32_t y = area.y + area.height - up - line_height(pad->small) / 2;
+        int32_t y = area.y + area.height - up - canvas_line_height(pad->small) / 2;
         char text[64];
         chart_tick_text(&ticks, pad->top_bytes, i, text, sizeof text);
         text_put(pad, (struct rect){x, y, width, 0}, pad->small, pad->colors->quiet, true, FONT_CUT_END,
@@ -158,7 +146,8 @@ static void plot_title(const struct pad *pad, const struct plot_side *plot, char
 
 static void plot_put(struct pad *pad, const struct plot_side *plot, struct rect area) {
     char text[TEXT_NBYTES];
-    int32_t letter = pad->em * 3 / 2, labels = pad->em * 11 / 2, head = line_height(pad->body) + pad->em / 2;
+    int32_t letter = pad->em * 3 / 2, labels = pad->em * 11 / 2,
+            head = canvas_line_height(pad->body) + pad->em / 2;
     text_put(pad, (struct rect){area.x, area.y, letter, 0}, pad->bold, plot->mark, false, FONT_CUT_END,
              plot->letter);
     plot_title(pad, plot, text, sizeof text);
@@ -187,7 +176,7 @@ static uint32_t delta_color(const struct pad *pad, int64_t delta) {
 
 static int32_t heading_put(struct pad *pad, struct rect area, const char *text) {
     text_put(pad, area, pad->bold, pad->colors->text, false, FONT_CUT_END, text);
-    return area.y + line_height(pad->bold) + pad->em / 4;
+    return area.y + canvas_line_height(pad->bold) + pad->em / 4;
 }
 
 static int32_t causes_put(struct pad *pad, struct rect area) {
@@ -195,8 +184,8 @@ static int32_t causes_put(struct pad *pad, struct rect area) {
     char text[TEXT_NBYTES];
     int32_t bottom = area.y + area.height, bar = pad->em / 4;
     area.y = heading_put(pad, area, causes->count != 0 ? "Causes" : "No call site differs at these moments");
-    for (uint32_t i = 0; i < causes->count && i < CAUSES_MOST && area.y + line_height(pad->small) <= bottom;
-         i++) {
+    for (uint32_t i = 0;
+         i < causes->count && i < CAUSES_MOST && area.y + canvas_line_height(pad->small) <= bottom; i++) {
         int32_t top = area.y;
         struct rect inner = {area.x + pad->em * 3 / 4, area.y, area.width - pad->em * 3 / 4, bottom - area.y};
         diff_cause_text(pad->diff, &causes->cause[i], text, sizeof text);
@@ -222,7 +211,7 @@ static void site_row_put(struct pad *pad, const struct compare_site *site, struc
 
 static void sites_put(struct pad *pad, struct rect area) {
     const struct comparison *comparison = &pad->diff->comparison;
-    int32_t bottom = area.y + area.height, height = line_height(pad->small) + pad->em / 6;
+    int32_t bottom = area.y + area.height, height = canvas_line_height(pad->small) + pad->em / 6;
     if (comparison->n_listed == 0 || comparison->site[0].change == CHANGE_SAME || area.height < 2 * height)
         return;
     area.y = heading_put(pad, area, "Call sites");
@@ -266,7 +255,7 @@ static void draw(struct pad *pad, const struct plot_side *a, const struct plot_s
     headline(pad, text, sizeof text);
     text_put(pad, (struct rect){page.x, page.y, page.width - name - em, 0}, pad->title, pad->colors->text,
              false, FONT_CUT_END, text);
-    int32_t top = page.y + line_height(pad->title) + em / 2;
+    int32_t top = page.y + canvas_line_height(pad->title) + em / 2;
     bool beside = page.width >= 56 * em;
     int32_t side = beside ? page.width * 3 / 8 : 0, rest = page.y + page.height - top;
     side = side > 36 * em ? 36 * em : side;

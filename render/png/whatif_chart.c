@@ -36,21 +36,9 @@ struct sheet_of_whatif {
     bool failed;
 };
 
-static int32_t line_height(struct font_style style) {
-    return (int32_t)((style.px * 87 + 63) / 64);
-}
-
 static void text_put(struct sheet_of_whatif *sheet, struct rect area, struct font_style style, uint32_t color,
                      bool right, const char *text) {
-    char fitted[FONT_TEXT_NBYTES];
-    if (area.width <= 0)
-        return;
-    font_elide(sheet->font, style, text, (uint32_t)area.width, FONT_CUT_END, fitted);
-    int32_t width = (int32_t)font_width(sheet->font, style, fitted);
-    int32_t ascent = (int32_t)font_ascent(style), descent = (int32_t)font_descent(style);
-    int32_t baseline = area.y + (line_height(style) - ascent - descent) / 2 + ascent;
-    if (!canvas_text(&sheet->canvas, sheet->font, style, fitted, right ? area.x + area.width - width : area.x,
-                     baseline, color))
+    if (canvas_line(&sheet->canvas, sheet->font, style, area, right, FONT_CUT_END, color, text) < 0)
         sheet->failed = true;
 }
 
@@ -143,7 +131,7 @@ static void ticks_put(struct sheet_of_whatif *sheet, struct rect area, int32_t l
     struct y_scale scale = y_scale_of(&view);
     for (uint32_t i = 0; i < ticks.count; i++) {
         int32_t up = (int32_t)(y_scale_q8(&scale, (uint64_t)ticks.at[i]) >> 8);
-        int32_t y = area.y + area.height - up - line_height(sheet->small) / 2;
+        int32_t y = area.y + area.height - up - canvas_line_height(sheet->small) / 2;
         char text[64];
         chart_tick_text(&ticks, sheet->top_bytes, i, text, sizeof text);
         text_put(sheet, (struct rect){left, y, area.x - left - sheet->em / 2, 0}, sheet->small,
@@ -156,7 +144,8 @@ static void ticks_put(struct sheet_of_whatif *sheet, struct rect area, int32_t l
 static void row_put(struct sheet_of_whatif *sheet, struct rect *area, uint32_t color, const char *name,
                     uint64_t low, uint64_t high) {
     char figure[128];
-    int32_t height = line_height(sheet->small) + sheet->em / 4, swatch = sheet->em, column = sheet->em * 10;
+    int32_t height = canvas_line_height(sheet->small) + sheet->em / 4, swatch = sheet->em,
+            column = sheet->em * 10;
     if (area->height < height)
         return;
     if (strcmp(format_bytes(low).text, format_bytes(high).text) == 0)
@@ -184,7 +173,7 @@ static uint32_t row_color(const struct sheet_of_whatif *sheet, uint32_t scenario
 }
 
 static void heading_put(struct sheet_of_whatif *sheet, struct rect *area, const char *text) {
-    int32_t height = line_height(sheet->bold) + sheet->em / 4;
+    int32_t height = canvas_line_height(sheet->bold) + sheet->em / 4;
     if (area->height < height)
         return;
     text_put(sheet, *area, sheet->bold, sheet->colors->text, false, text);
@@ -233,28 +222,32 @@ static int32_t head_put(struct sheet_of_whatif *sheet, struct rect page) {
              sheet->options->file, (int)sheet->timeline->device->ordinal);
     text_put(sheet, (struct rect){page.x, page.y, page.width * 3 / 4 - sheet->em, 0}, sheet->title,
              sheet->colors->text, false, text);
-    page.y += line_height(sheet->title);
+    page.y += canvas_line_height(sheet->title);
     text_put(sheet, page, sheet->small, sheet->colors->quiet, false,
              report_replay_text(&words, &sheet->whatif->replay));
     buffer_release(&nothing);
-    return page.y + line_height(sheet->small) + sheet->em;
+    return page.y + canvas_line_height(sheet->small) + sheet->em;
 }
 
 static void foot_put(struct sheet_of_whatif *sheet, struct rect line) {
+    char text[TEXT_NBYTES];
+    snprintf(text, sizeof text,
+             "%s: reserved as recorded. Lines: modelled for this sequence of requests on a device without "
+             "limits; what is older than the recording is laid out anew.",
+             sheet->options->dark ? "White" : "Black");
     text_put(sheet, line, sheet->small, sheet->colors->quiet, false,
-             sheet->n_curves != 0
-                 ? "Black: reserved as recorded. Lines: modelled for this sequence of requests on a device "
-                   "without limits; what is older than the recording is laid out anew."
-                 : "Nothing is said of other settings.");
+             sheet->n_curves != 0 ? text : "Nothing is said of other settings.");
 }
 
 static void draw(struct sheet_of_whatif *sheet) {
     int32_t em = sheet->em, width = (int32_t)sheet->canvas.width, height = (int32_t)sheet->canvas.height;
     struct rect page = {em, em * 3 / 4, width - 2 * em, height - em * 3 / 2};
-    int32_t top = head_put(sheet, page), labels = em * 11 / 2, foot = line_height(sheet->small) + em / 2;
+    int32_t top = head_put(sheet, page), labels = em * 11 / 2,
+            foot = canvas_line_height(sheet->small) + em / 2;
     int32_t side = page.width / 3 < 32 * em ? page.width / 3 : 32 * em, rest = page.y + page.height - top;
     struct rect plot = {page.x + labels, top, page.width - labels - side - em, rest - foot};
-    foot_put(sheet, (struct rect){page.x, page.y + page.height - line_height(sheet->small), page.width, 0});
+    foot_put(sheet,
+             (struct rect){page.x, page.y + page.height - canvas_line_height(sheet->small), page.width, 0});
     if (plot.width < 16 || plot.height < 16)
         return;
     scene_put(sheet, plot);

@@ -300,9 +300,12 @@ static void assumed_write(struct sheet *sheet, const struct whatif *whatif) {
             sheet_format(sheet, "%s flushes", format_count(releases->n_of_cause[RELEASE_UNKNOWN]).text));
 }
 
-static void device_text(struct sheet *sheet, const struct whatif *whatif) {
+static void device_head(struct sheet *sheet, const struct whatif *whatif) {
     sheet_heading(sheet, 2, sheet_format(sheet, "Device %" PRId32, whatif->program->device->ordinal));
     sheet_say(sheet, "%s", report_replay_text(sheet, &whatif->replay));
+}
+
+static void device_rest(struct sheet *sheet, const struct whatif *whatif) {
     sheet_point(sheet, "Recorded: %s; %s reserved at most.", settings_text(sheet, whatif),
                 fine_bytes(sheet, whatif->recorded_peak_bytes));
     bounds_write(sheet, whatif);
@@ -332,8 +335,22 @@ bool whatif_report_write(struct buffer *out, const struct whatif_report *report,
     sheet_heading(
         &sheet, 1,
         sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
-    for (uint32_t i = 0; i < report->n_devices; i++)
-        device_text(&sheet, &report->device[i]);
+    for (uint32_t i = 0; i < report->n_devices; i++) {
+        device_head(&sheet, &report->device[i]);
+        device_rest(&sheet, &report->device[i]);
+    }
+    return !out->failed;
+}
+
+bool whatif_report_elements(struct buffer *out, const struct whatif_report *report, uint32_t nth,
+                            void (*picture)(struct buffer *out, const void *context), const void *context,
+                            struct arena *scratch) {
+    struct sheet sheet = {.out = out, .arena = scratch, .elements = true};
+    device_head(&sheet, &report->device[nth]);
+    if (picture != NULL)
+        picture(out, context);
+    device_rest(&sheet, &report->device[nth]);
+    sheet_close(&sheet);
     return !out->failed;
 }
 

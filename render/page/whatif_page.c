@@ -1,0 +1,104 @@
+#include "render/page/whatif_page.h"
+
+#include "render/page/template.h"
+#include "render/report/report_sheet.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What the build made of the files of templates/. */
+extern const unsigned char asset_whatif_html[], asset_whatif_css[];
+extern const size_t asset_whatif_css_nbytes;
+extern const char asset_whatif_css_hash[];
+
+static const struct template_asset style = {asset_whatif_css, &asset_whatif_css_nbytes,
+                                            asset_whatif_css_hash};
+
+static const char *title_of(struct buffer *out, const struct whatif_page *page) {
+    struct sheet sheet = {.out = out, .arena = page->scratch};
+    return sheet_format(&sheet, "What if: %s",
+                        sheet_quote(&sheet, page->report->file, strlen(page->report->file)));
+}
+
+static void fill_root(struct buffer *out, const void *context) {
+    const struct whatif_page *page = context;
+    if (strcmp(page->theme, "auto") == 0)
+        buffer_add_text(out, "<html lang=\"en\">");
+    else
+        buffer_printf(out, "<html lang=\"en\" data-theme=\"%s\">", page->theme);
+}
+
+static void fill_policy(struct buffer *out, const void *context) {
+    (void)context;
+    template_add_policy(out, NULL, 0, &style, " 'none'");
+}
+
+static void fill_title(struct buffer *out, const void *context) {
+    template_add_title(out, title_of(out, context));
+}
+
+static void fill_style(struct buffer *out, const void *context) {
+    (void)context;
+    template_add_style(out, &style);
+}
+
+static void add_data(struct buffer *out, const struct buffer *png) {
+    buffer_add_text(out, "data:image/png;base64,");
+    template_add_base64(out, png->bytes, png->nbytes);
+}
+
+/* What one device's picture is made of. */
+struct picturing {
+    const struct whatif_picture *picture;
+    const char *theme;
+};
+
+static void add_picture(struct buffer *out, const void *context) {
+    const struct picturing *picturing = context;
+    const struct whatif_picture *picture = picturing->picture;
+    bool follows = strcmp(picturing->theme, "auto") == 0, dark = strcmp(picturing->theme, "dark") == 0;
+    if (picture->light.nbytes + picture->dark.nbytes == 0)
+        return;
+    buffer_add_text(out, "<picture>");
+    if (follows) {
+        buffer_add_text(out, "<source media=\"(prefers-color-scheme: dark)\" srcset=\"");
+        add_data(out, &picture->dark);
+        buffer_add_text(out, "\">");
+    }
+    buffer_printf(out,
+                  "<img class=\"picture\" width=\"%" PRIu32 "\" height=\"%" PRIu32 "\" alt=\"%s\" src=\"",
+                  picture->width, picture->height,
+                  "Memory over the recording: in use, reserved as recorded, and reserved as modelled under "
+                  "other settings; the table has the peaks");
+    add_data(out, dark ? &picture->dark : &picture->light);
+    buffer_add_text(out, "\"></picture>\n");
+}
+
+static void fill_devices(struct buffer *out, const void *context) {
+    const struct whatif_page *page = context;
+    buffer_add_text(out, "<h1>");
+    template_add_escaped(out, title_of(out, page));
+    buffer_add_text(out, "</h1>\n");
+    for (uint32_t i = 0; i < page->report->n_devices; i++) {
+        const struct picturing picturing = {&page->picture[i], page->theme};
+        if (!whatif_report_elements(out, page->report, i, add_picture, &picturing, page->scratch))
+            return;
+    }
+}
+
+static void fill_foot(struct buffer *out, const void *context) {
+    const struct whatif_page *page = context;
+    buffer_printf(
+        out,
+        "<footer>Strata %s, from an input of fingerprint %s. Modelled figures are of this sequence of "
+        "requests, in the window of this recording.</footer>",
+        page->version, page->report->fingerprint);
+}
+
+bool whatif_page_render(struct buffer *out, const struct whatif_page *page) {
+    static const struct template_hole holes[] = {{"ROOT", fill_root},   {"POLICY", fill_policy},
+                                                 {"TITLE", fill_title}, {"STYLE", fill_style},
+                                                 {"FOOT", fill_foot},   {"DEVICES", fill_devices}};
+    template_fill(out, (const char *)asset_whatif_html, holes, sizeof holes / sizeof *holes, page);
+    return !out->failed;
+}
