@@ -590,7 +590,7 @@ static bool unlimited_solve(const struct whatif *whatif, struct whatif_scenario 
     return true;
 }
 
-static uint64_t budget_bytes(const struct whatif *whatif) {
+uint64_t whatif_budget_bytes(const struct whatif *whatif) {
     if (whatif->gpu_bytes != 0)
         return whatif->gpu_bytes;
     return whatif->budget.at_most_bytes != 0 ? whatif->budget.at_least_bytes : 0;
@@ -598,9 +598,9 @@ static uint64_t budget_bytes(const struct whatif *whatif) {
 
 static bool budget_solve(const struct whatif *whatif, struct whatif_scenario *scenario, struct arena *arena) {
     struct whatif_result result;
-    if (budget_bytes(whatif) == 0)
+    if (whatif_budget_bytes(whatif) == 0)
         return true;
-    if (!case_run(whatif, scenario, budget_bytes(whatif), false, &result, arena))
+    if (!case_run(whatif, scenario, whatif_budget_bytes(whatif), false, &result, arena))
         return false;
     scenario->budgeted = true;
     scenario->n_retries = result.n_retries;
@@ -661,4 +661,41 @@ void whatif_finish(struct whatif *whatif) {
         whatif->scenario[i].same_as = own.same_as;
         bytes_copy(whatif->scenario[i].name, own.name, WHATIF_NAME);
     }
+}
+
+/* ---- what is lacking ---- */
+
+/* Of the scenarios that run to the failed request; n_scenarios: none does. */
+static uint32_t least_scenario(const struct whatif *whatif) {
+    uint32_t best = whatif->n_scenarios;
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        if (!whatif->scenario[i].endless &&
+            (best == whatif->n_scenarios ||
+             whatif->scenario[i].peak_max_bytes < whatif->scenario[best].peak_max_bytes))
+            best = i;
+    return best;
+}
+
+static bool none_serves(const struct whatif *whatif) {
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        if (!whatif->scenario[i].budgeted || !whatif->scenario[i].oom.happened)
+            return false;
+    return whatif->n_scenarios != 0 && whatif->program->device->n_ooms != 0;
+}
+
+bool whatif_lack_find(struct whatif *whatif, struct arena *arena) {
+    uint64_t budget = whatif_budget_bytes(whatif), rounded = whatif->bounds.rounded_peak_bytes;
+    uint32_t best = least_scenario(whatif);
+    whatif->lack = (struct whatif_lack){0};
+    if (!none_serves(whatif) || best == whatif->n_scenarios)
+        return true;
+    struct whatif_scenario scenario = whatif->scenario[best];
+    if (scenario.smallest_budget_bytes == 0 && !smallest_solve(whatif, &scenario, arena))
+        return false;
+    uint64_t smallest = scenario.smallest_budget_bytes;
+    whatif->lack = (struct whatif_lack){.known = smallest > budget,
+                                        .scenario = best,
+                                        .bytes = smallest > budget ? smallest - budget : 0,
+                                        .at_least_bytes = rounded > budget ? rounded - budget : 0};
+    return true;
 }

@@ -80,14 +80,24 @@ struct whatif_scenario {
     bool endless;
 };
 
+/* What is lacking for the request that failed in the recording, where it is served under no scenario. */
+struct whatif_lack {
+    bool known;        /* a request failed, a budget is known, and no scenario serves it there */
+    uint32_t scenario; /* that lacks the least */
+    uint64_t bytes;    /* from the budget to the smallest in which that serves it, retries allowed */
+    uint64_t
+        at_least_bytes; /* that no setting can do without: what was requested, rounded, beyond the budget */
+};
+
 struct whatif {
     const struct program *program;
     struct replay replay;
     uint64_t recorded_peak_bytes; /* of the reserved curve, from the events */
     struct whatif_bounds bounds;
     struct whatif_budget budget;
-    uint64_t gpu_bytes; /* asked for; 0: not */
-    bool find_smallest; /* budgets, which takes some eighty runs a scenario */
+    uint64_t gpu_bytes;      /* asked for; 0: not */
+    bool find_smallest;      /* budgets, which takes some eighty runs a scenario */
+    struct whatif_lack lack; /* of whatif_lack_find */
     uint32_t n_scenarios;
     struct whatif_scenario scenario[WHATIF_SCENARIOS_MAX];
 };
@@ -125,5 +135,12 @@ bool whatif_curve(uint64_t *column, uint32_t n_columns, const struct whatif *wha
 
 /* After all are solved: copies what scenarios of equal settings share. */
 void whatif_finish(struct whatif *whatif);
+
+/* The budget that retries and out of memory are told for; 0: none. */
+uint64_t whatif_budget_bytes(const struct whatif *whatif);
+
+/* After whatif_finish: fills in whatif->lack, with some eighty runs of one scenario where it is not known yet. Without a
+ * failed request nothing is run. False: no memory. */
+bool whatif_lack_find(struct whatif *whatif, struct arena *arena);
 
 #endif

@@ -80,20 +80,47 @@ static bool device_solve(struct whatif *whatif, struct program *program, const s
            whatif_init(whatif, program, &request, scratch) && scenarios_solve(whatif, scratch);
 }
 
+static uint32_t device_index(const struct trace *trace, const struct whatif *whatif) {
+    return (uint32_t)(whatif->program->device - trace->devices);
+}
+
+/* What the report concludes, where a request failed for good. False: no memory. */
+static bool verdicts_find(const struct verdicts **verdicts, const struct whatif *whatif,
+                          const struct recording *recording, struct arena *scratch) {
+    struct timeline *timeline = NULL;
+    struct verdicts *found = NULL;
+    *verdicts = NULL;
+    if (!whatif->lack.known)
+        return true;
+    timeline = arena_alloc(scratch, sizeof *timeline);
+    found = arena_alloc(scratch, sizeof *found);
+    if (timeline == NULL || found == NULL ||
+        !timeline_init(timeline, &recording->trace, device_index(&recording->trace, whatif), scratch) ||
+        !verdicts_init(found, timeline, scratch))
+        return false;
+    *verdicts = found;
+    return true;
+}
+
 /* All devices, or the one that is asked for. */
 static bool devices_solve(struct whatif_report *report, const struct recording *recording,
                           const struct settings *settings, struct arena *scratch) {
     const struct trace *trace = &recording->trace;
-    struct whatif *device = arena_alloc(scratch, (trace->n_devices + (size_t)1) * sizeof *device);
-    struct program *program = arena_alloc(scratch, (trace->n_devices + (size_t)1) * sizeof *program);
-    if (device == NULL || program == NULL)
+    size_t n_most = trace->n_devices + (size_t)1;
+    struct whatif *device = arena_alloc(scratch, n_most * sizeof *device);
+    struct program *program = arena_alloc(scratch, n_most * sizeof *program);
+    const struct verdicts **verdicts = arena_alloc(scratch, n_most * sizeof *verdicts);
+    if (device == NULL || program == NULL || verdicts == NULL)
         return false;
     report->device = device;
+    report->verdicts = verdicts;
     for (uint32_t i = 0; i < trace->n_devices; i++) {
         if (settings->has_device && settings->device != trace->devices[i].ordinal)
             continue;
         uint32_t nth = report->n_devices++;
-        if (!device_solve(&device[nth], &program[nth], recording, i, settings, scratch))
+        if (!device_solve(&device[nth], &program[nth], recording, i, settings, scratch) ||
+            !whatif_lack_find(&device[nth], scratch) ||
+            !verdicts_find(&verdicts[nth], &device[nth], recording, scratch))
             return false;
     }
     return true;
@@ -143,10 +170,6 @@ static int picture_build(struct buffer *out, const struct recording *recording,
     }
     return picture_draw(out, recording, whatif, index, settings, strcmp(settings->theme, "dark") == 0,
                         scratch);
-}
-
-static uint32_t device_index(const struct trace *trace, const struct whatif *whatif) {
-    return (uint32_t)(whatif->program->device - trace->devices);
 }
 
 /* Both themes, or the one that is asked for, of a device of which something is said. An enum exit_code. */

@@ -17,6 +17,8 @@ import unittest
 from pathlib import Path
 
 from allocator_control import NEVER, Program, Run, Settings, random_settings
+from simulator.stacks import CALL, PROJECT, STEP
+from simulator.stories import OutOfMemory, Shape, Training, Flavour, Recording, World, settings, snapshot
 
 HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "samples"
@@ -399,6 +401,80 @@ class CommandLine(unittest.TestCase):
     def test_the_same_bytes_twice(self):
         self.assertEqual(run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout,
                          run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout)
+
+
+class Lacking(unittest.TestCase):
+    """A loop that keeps two tensors of every layer in every step, until one request finds no memory."""
+
+    CAPACITY = 2 << 30
+    STEPS = 60
+
+    def recorded(self, folder, leaks):
+        """The recording, and whether it ran out of memory."""
+        class Loop(Training):
+            def after_layer(self, layer, saved):
+                if leaks:
+                    stack = self.world.stacks.alloc("clone", ((PROJECT + "model/probe.py", "keep_hidden", 27),
+                                                              (PROJECT + "model/block.py", "forward", 37)) + CALL + STEP)
+                    rows = self.shape.batch * self.shape.tokens
+                    self.retained.append(self.world.malloc(8 * rows * self.shape.width, stack))
+        recording = Recording(Flavour(), 1, None)
+        world = World(7, recording, 1, capacity=self.CAPACITY)
+        failed = False
+        try:
+            training = Loop(world, Shape(layers=3, width=512, batch=4, tokens=512))
+            for number in range(self.STEPS):
+                training.step(number)
+        except OutOfMemory:
+            failed = True
+        path = Path(folder) / "run.pickle"
+        path.write_bytes(pickle.dumps(snapshot(world, recording, settings(False), 0)))
+        return path, failed
+
+    def test_how_much_must_go_and_what_would_free_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, failed = self.recorded(folder, leaks=True)
+            self.assertTrue(failed)
+            gpu = ("--gpu", self.CAPACITY // 8 * 7)
+            device, scenarios = whatif(path, 0, *gpu)
+            lacking = device["lacking"]
+            _, budgets = whatif(path, 0, "--budget", *gpu)
+            findings = [finding for finding in answer("report", "--json", path)["devices"][0]["findings"]
+                        if finding["saves_peak_bytes"]]
+            text = run("whatif", path, *gpu).stdout.decode().replace("\n    ", " ")
+            served, _ = whatif(path, 0, "--gpu", lacking["budget_bytes"] + lacking["bytes"])
+            page = Path(folder) / "page.html"
+            self.assertEqual(0, run("whatif", path, *gpu, "-o", page).returncode)
+            page = html.unescape(page.read_text())
+            # Without the leak the same steps fit.
+            self.assertFalse(self.recorded(folder, leaks=False)[1])
+        self.assertTrue(all(scenario["oom"] for scenario in scenarios.values()))
+        self.assertEqual(self.CAPACITY // 8 * 7, lacking["budget_bytes"])
+        self.assertEqual(budgets[lacking["scenario"]]["smallest_budget_bytes"],
+                         lacking["budget_bytes"] + lacking["bytes"])
+        self.assertTrue(any(not scenario["oom"] for scenario in served["scenarios"]))
+        self.assertIsNone(served["lacking"])
+        self.assertEqual(max(0, device["bounds"]["rounded_peak_bytes"] - lacking["budget_bytes"]),
+                         lacking["at_least_bytes"])
+        self.assertLessEqual(lacking["at_least_bytes"], lacking["bytes"])
+        self.assertEqual(sorted(((finding["title"], finding["saves_peak_bytes"]) for finding in findings),
+                                key=lambda pair: -pair[1]),
+                         [(finding["title"], finding["saves_peak_bytes"]) for finding in lacking["findings"]])
+        self.assertIn("held_over", [finding["kind"] for finding in lacking["findings"] if finding["enough"]])
+        for finding in lacking["findings"]:
+            self.assertEqual(finding["enough"], finding["saves_peak_bytes"] >= lacking["bytes"])
+        title = lacking["findings"][0]["title"]
+        for words in (text, page):
+            self.assertIn(f"{title}: without it the peak in use would be", words)
+            self.assertIn("which is as much as is lacking", words)
+            self.assertNotRegex(words, r"fixes|will not OOM|\bsaves\b")
+
+    def test_nothing_is_lacking_where_nothing_failed(self):
+        self.assertIsNone(whatif(SAMPLES / "train.pickle")[0]["lacking"])
+        self.assertIsNone(whatif(SAMPLES / "oom.pickle", 0, "--gpu", "80GiB")[0]["lacking"])
+        lacking = whatif(SAMPLES / "oom.pickle")[0]["lacking"]
+        self.assertEqual([], lacking["findings"])
+        self.assertIn("No finding of the report names memory", run("whatif", SAMPLES / "oom.pickle").stdout.decode())
 
 
 class Page(unittest.TestCase):

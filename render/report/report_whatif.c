@@ -7,6 +7,28 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The findings that say by how much the peak would be lower without what they are about, the most first. */
+enum { HELPS_MOST = 32, HELPS_SHOWN = 5 };
+
+struct helps {
+    const struct finding *finding[HELPS_MOST];
+    uint32_t count;
+};
+
+static struct helps helps_of(const struct verdicts *verdicts) {
+    struct helps helps = {.count = 0};
+    for (uint32_t i = 0; verdicts != NULL && i < verdicts->findings.count; i++) {
+        const struct finding *finding = &verdicts->findings.finding[i];
+        if (!finding->saves_known || finding->saves == 0 || helps.count == HELPS_MOST)
+            continue;
+        uint32_t at = helps.count++;
+        for (; at > 0 && helps.finding[at - 1]->saves < finding->saves; at--)
+            helps.finding[at] = helps.finding[at - 1];
+        helps.finding[at] = finding;
+    }
+    return helps;
+}
+
 /* ---- JSON ---- */
 
 static void settings_json(struct json_writer *json, const struct allocator_settings *settings) {
@@ -65,7 +87,41 @@ static void scenarios_json(struct json_writer *json, const struct whatif *whatif
     json_end(json);
 }
 
-static void device_json(struct json_writer *json, const struct whatif *whatif) {
+static void help_json(struct json_writer *json, const struct whatif *whatif, const struct verdicts *verdicts,
+                      const struct finding *finding) {
+    char title[FINDING_TEXT_NBYTES];
+    finding_title(verdicts, finding, title, sizeof title);
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "kind", finding_kind_name((enum finding_kind)finding->kind));
+    json_text(json, "title", title);
+    json_u64(json, "saves_peak_bytes", finding->saves);
+    json_bool(json, "enough", finding->saves >= whatif->lack.bytes);
+    json_end(json);
+}
+
+static void lack_json(struct json_writer *json, const struct whatif *whatif,
+                      const struct verdicts *verdicts) {
+    const struct whatif_lack *lack = &whatif->lack;
+    struct helps helps = helps_of(verdicts);
+    if (!lack->known) {
+        json_null(json, "lacking");
+        return;
+    }
+    json_object(json, "lacking", JSON_LINES);
+    json_u64(json, "requested_bytes", whatif->program->device->ooms[0].size);
+    json_u64(json, "budget_bytes", whatif_budget_bytes(whatif));
+    json_text(json, "scenario", whatif->scenario[lack->scenario].name);
+    json_u64(json, "bytes", lack->bytes);
+    json_u64(json, "at_least_bytes", lack->at_least_bytes);
+    json_array(json, "findings", JSON_LINES);
+    for (uint32_t i = 0; i < helps.count; i++)
+        help_json(json, whatif, verdicts, helps.finding[i]);
+    json_end(json);
+    json_end(json);
+}
+
+static void device_json(struct json_writer *json, const struct whatif *whatif,
+                        const struct verdicts *verdicts) {
     json_object(json, NULL, JSON_LINES);
     json_i64(json, "device", whatif->program->device->ordinal);
     report_replay_json(json, &whatif->replay);
@@ -80,6 +136,7 @@ static void device_json(struct json_writer *json, const struct whatif *whatif) {
     number_or_null(json, "at_most_bytes", whatif->budget.at_most_bytes != 0, whatif->budget.at_most_bytes);
     json_end(json);
     scenarios_json(json, whatif);
+    lack_json(json, whatif, verdicts);
     json_end(json);
 }
 
@@ -91,7 +148,7 @@ static bool write_json(struct buffer *out, const struct whatif_report *report) {
     json_text(&json, "fingerprint", report->fingerprint);
     json_array(&json, "devices", JSON_LINES);
     for (uint32_t i = 0; i < report->n_devices; i++)
-        device_json(&json, &report->device[i]);
+        device_json(&json, &report->device[i], report->verdicts[i]);
     json_end(&json);
     json_end(&json);
     buffer_add_text(out, "\n");
@@ -228,10 +285,6 @@ static void lowest_write(struct sheet *sheet, const struct whatif *whatif) {
         range_text(sheet, recorded->peak_min_bytes, recorded->peak_max_bytes));
 }
 
-static uint64_t budget_of(const struct whatif *whatif) {
-    return whatif->gpu_bytes != 0 ? whatif->gpu_bytes : whatif->budget.at_least_bytes;
-}
-
 /* The names of the scenarios in which the failed request is served, or not, in the budget. */
 static const char *names_text(struct sheet *sheet, const struct whatif *whatif, bool served) {
     const char *text = "";
@@ -243,25 +296,52 @@ static const char *names_text(struct sheet *sheet, const struct whatif *whatif, 
     return text;
 }
 
-/* What would have to be in use less for the best of them to serve it. */
-static void lacking_write(struct sheet *sheet, const struct whatif *whatif) {
-    const struct whatif_scenario *low = lowest(whatif);
-    uint64_t budget = budget_of(whatif);
-    if (low->peak_max_bytes > budget)
-        sheet_point(sheet,
-                    "The least of them (%s) needs %s for the sequence up to that request: %s more than the "
-                    "budget, so "
-                    "that much less would have to be in use.",
-                    low->name, range_text(sheet, low->peak_min_bytes, low->peak_max_bytes),
-                    fine_bytes(sheet, low->peak_max_bytes - budget));
+static void help_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts,
+                       const struct finding *finding) {
+    char title[FINDING_TEXT_NBYTES];
+    bool enough = finding->saves >= whatif->lack.bytes;
+    finding_title(verdicts, finding, title, sizeof title);
+    sheet_point(sheet, "%s: without it the peak in use would be %s lower, which is %s.",
+                sheet_quote(sheet, title, strlen(title)), fine_bytes(sheet, finding->saves),
+                enough ? "as much as is lacking" : "less than is lacking");
 }
 
-static void oom_write(struct sheet *sheet, const struct whatif *whatif) {
+/* Which of the findings would free as much as is lacking. */
+static void helps_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
+    struct helps helps = helps_of(verdicts);
+    if (helps.count == 0) {
+        sheet_point(sheet, "No finding of the report names memory that the peak would be lower without.");
+        return;
+    }
+    sheet_say(sheet, "Of what the report finds, this bears on it:");
+    for (uint32_t i = 0; i < helps.count && i < HELPS_SHOWN; i++)
+        help_write(sheet, whatif, verdicts, helps.finding[i]);
+    if (helps.count > HELPS_SHOWN)
+        sheet_point(sheet, "%" PRIu32 " more would lower it less.", helps.count - HELPS_SHOWN);
+}
+
+/* How much would have to go for the best of them to serve it. */
+static void lack_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
+    const struct whatif_lack *lack = &whatif->lack;
+    if (!lack->known)
+        return;
+    sheet_point(sheet,
+                "The least of them (%s) could serve the sequence up to that request from %s on: %s more than "
+                "the budget, so about that much less would have to be in use (model).",
+                whatif->scenario[lack->scenario].name,
+                fine_bytes(sheet, whatif_budget_bytes(whatif) + lack->bytes), fine_bytes(sheet, lack->bytes));
+    if (lack->at_least_bytes != 0)
+        sheet_point(sheet, "Whatever the settings, %s of it were asked for beyond the budget.",
+                    fine_bytes(sheet, lack->at_least_bytes));
+    helps_write(sheet, whatif, verdicts);
+}
+
+static void oom_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     const struct device_trace *device = whatif->program->device;
     if (device->n_ooms == 0 || !whatif->scenario[0].budgeted)
         return;
     const char *request = fine_bytes(sheet, device->ooms[0].size),
-               *budget = fine_bytes(sheet, budget_of(whatif));
+               *budget = fine_bytes(sheet, whatif_budget_bytes(whatif));
     const char *served = names_text(sheet, whatif, true), *failed = names_text(sheet, whatif, false);
     if (served[0] != '\0')
         sheet_point(sheet,
@@ -275,8 +355,7 @@ static void oom_write(struct sheet *sheet, const struct whatif *whatif) {
                     "those of "
                     "an unlimited device, up to and with that request.",
                     failed);
-    if (served[0] == '\0')
-        lacking_write(sheet, whatif);
+    lack_write(sheet, whatif, verdicts);
 }
 
 /* What the order of addresses, which nobody knows, makes of the recorded settings. */
@@ -305,7 +384,7 @@ static void device_head(struct sheet *sheet, const struct whatif *whatif) {
     sheet_say(sheet, "%s", report_replay_text(sheet, &whatif->replay));
 }
 
-static void device_rest(struct sheet *sheet, const struct whatif *whatif) {
+static void device_rest(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     sheet_point(sheet, "Recorded: %s; %s reserved at most.", settings_text(sheet, whatif),
                 fine_bytes(sheet, whatif->recorded_peak_bytes));
     bounds_write(sheet, whatif);
@@ -319,13 +398,13 @@ static void device_rest(struct sheet *sheet, const struct whatif *whatif) {
     sheet_say(sheet, "The same requests under other settings%s:",
               whatif->scenario[0].budgeted
                   ? sheet_format(sheet, "; retries and out of memory in a budget of %s",
-                                 fine_bytes(sheet, budget_of(whatif)))
+                                 fine_bytes(sheet, whatif_budget_bytes(whatif)))
                   : "");
     scenarios_table(sheet, whatif);
     lowest_write(sheet, whatif);
-    oom_write(sheet, whatif);
     start_write(sheet, whatif);
     assumed_write(sheet, whatif);
+    oom_write(sheet, whatif, verdicts);
 }
 
 bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch) {
@@ -337,7 +416,7 @@ bool whatif_report_write(struct buffer *out, const struct whatif_report *report,
         sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
     for (uint32_t i = 0; i < report->n_devices; i++) {
         device_head(&sheet, &report->device[i]);
-        device_rest(&sheet, &report->device[i]);
+        device_rest(&sheet, &report->device[i], report->verdicts[i]);
     }
     return !out->failed;
 }
@@ -349,7 +428,7 @@ bool whatif_report_elements(struct buffer *out, const struct whatif_report *repo
     device_head(&sheet, &report->device[nth]);
     if (picture != NULL)
         picture(out, context);
-    device_rest(&sheet, &report->device[nth]);
+    device_rest(&sheet, &report->device[nth], report->verdicts[nth]);
     sheet_close(&sheet);
     return !out->failed;
 }

@@ -3,6 +3,7 @@
 #define STRATA_RENDER_REPORT_REPORT_WHATIF_H
 
 #include "analysis/extrapolate.h"
+#include "analysis/verdicts.h"
 #include "analysis/whatif.h"
 #include "render/report/report.h"
 
@@ -11,6 +12,8 @@ struct whatif_report {
     const char *file, *fingerprint;
     uint32_t n_devices;
     const struct whatif *device;
+    const struct verdicts *const
+        *verdicts; /* [n_devices]; NULL where no request failed for good (whatif_lack) */
 };
 
 /* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
