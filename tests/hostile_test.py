@@ -200,6 +200,54 @@ class OutOfMemory(Case):
             self.assertEqual(self.strata(*words, path, "-f", "-o", "out.bin").returncode, 0)
 
 
+class ManyAnnotations(Case):
+    """Phases and steps by the hundred thousand: what takes time by the square of them does not end here."""
+
+    def test_nested_and_short_steps(self):
+        n_nested, n_steps, where = 50_000, 100_000, [{"name": "forward", "filename": "train.py", "line": 41}]
+        annotations, trace, time_us = [], [], 1_700_000_000_000_000
+
+        def annotate(stage, name, at_us):
+            annotations.append({"stage": stage, "name": name, "device": 0, "time_us": at_us})
+
+        for i in range(n_nested):  # each inside of the one before
+            annotate("START", f"outer {i}", time_us + i)
+        time_us += n_nested
+        for i in range(n_steps):
+            annotate("START", f"ProfilerStep#{i}", time_us)
+            for action, size in (("alloc", 4096 + i), ("free_requested", 4096 + i), ("free_completed", 4096 + i)):
+                trace.append({"action": action, "addr": 1 << 32, "size": size, "stream": 0, "frames": where, "time_us": time_us})
+                time_us += 1
+            annotate("END", f"ProfilerStep#{i}", time_us)
+        for i in reversed(range(n_nested)):
+            annotate("END", f"outer {i}", time_us)
+            time_us += 1
+        path = self.write({**snapshot(trace), "external_annotations": annotations})
+        report = json.loads(self.strata("report", "--json", path).stdout)["devices"][0]
+        self.assertEqual(report["peak_bytes"], 4096 + n_steps - 1)
+        self.assertEqual([step["peak_bytes"] for step in report["steps"]], [4096 + i for i in range(n_steps)])
+        for words in (["report"], ["png"], ["png", "--color-by=category"], ["html"]):
+            done = self.strata(*words, path, "-q", "-f", "-o", "out.bin")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_steps_of_three_events_by_repetition(self):
+        n, trace = 333_000, []
+        frames = [[{"name": name, "filename": "train.py", "line": line}, {"name": "main", "filename": "train.py", "line": 90}]
+                  for name, line in (("forward", 41), ("loss", 42))]
+        for i in range(n):  # an output is kept until the next one was made
+            trace.append({"action": "alloc", "addr": (i & 1) + 1 << 32, "size": 1 << 20, "stream": 0, "frames": frames[0]})
+            trace.append({"action": "free_requested", "addr": (i & 1 ^ 1) + 1 << 32, "size": 1 << 20, "stream": 0,
+                          "frames": frames[1]})
+            trace.append({"action": "free_completed", "addr": (i & 1 ^ 1) + 1 << 32, "size": 1 << 20, "stream": 0,
+                          "frames": frames[1]})
+        path = self.write(snapshot(trace))
+        report = json.loads(self.strata("report", "--json", path).stdout)["devices"][0]
+        self.assertEqual((report["events"], report["peak_bytes"]), (3 * n, 2 << 20))
+        for words in (["report"], ["png"], ["html"]):
+            done = self.strata(*words, path, "-q", "-f", "-o", "out.bin")
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+
 class Sidecars(Case):
     """What lies in the directory of a batch may be anybody's."""
 
