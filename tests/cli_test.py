@@ -897,7 +897,7 @@ class Report(Case):
             self.assertEqual([g["bytes"] for g in groups], sorted((g["bytes"] for g in groups), reverse=True))
         self.assertEqual(sum(g["bytes"] for g in self.report("s.pickle", "--top=0")["devices"][0]["top_at_peak"]),
                          sum(range(1000, 1030)))
-        self.assertIn(b"Not listed: 5 call sites with", self.expect(0, "report", "s.pickle").stdout)
+        self.assertIn(b"Not listed: 5 rows with", self.expect(0, "report", "s.pickle").stdout)
 
     def oom_snapshot(self, expandable):
         trace = events_of([10 * MIB, 20 * MIB])[:2]
@@ -962,7 +962,7 @@ class Report(Case):
             self.assertEqual(len(re.findall(r"(?<!\\)\|", row)), 6, row)
 
     def test_markdown_and_text_agree(self):
-        self.write("s.pickle", snapshot(events_of([1024, 99999])))
+        self.write("s.pickle", snapshot(events_of([1024, 99999] * 4)))
         text = self.expect(0, "report", "s.pickle").stdout.decode()
         markdown = self.expect(0, "report", "--markdown", "s.pickle").stdout.decode()
         for heading in ("What to know", "Summary", "At the peak", "Steps and phases", "Fragmentation", "Trust"):

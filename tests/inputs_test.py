@@ -472,15 +472,15 @@ class RefusalTest(InputsTest):
             self.assertIn(b"--max-memory", done.stderr)
 
     def test_reports_much_longer_than_their_input(self):
-        """Long names that are met again in every stack: some 100 MB of JSON from a file of some 100 KB."""
+        """Long names that are met again in every stack: some 100 MB of JSON from a file of some 100 KB, which goes out
+        without a buffer of its size."""
         outer = [{"filename": "f" * 16000, "name": "n" * 16000, "line": line} for line in range(40)]
         events = [{"action": "alloc", "addr": 512 * i, "size": 512, "stream": 0,
                    "frames": [{"filename": "a.py", "name": "f", "line": i}, *outer]} for i in range(100)]
         path = self.write(pickle.dumps({"segments": [], "device_traces": [events]}, protocol=4))
         arguments = ("report", "--json", "--top", "0", "--group", "stack")
-        self.refused(path, "--max-memory", *arguments[1:], "--max-memory", "48MiB")
-        self.assertEqual(1, self.run_within(160 * MIB, *arguments, "--max-memory", "48MiB", path).returncode)
-        done = self.run_strata(*arguments, "--max-memory", "1GiB", path)
+        done = self.run_within(60 * MIB, *arguments, "--max-memory", "8MiB", path)
+        self.assertEqual(0, done.returncode, done.stderr)
         self.assertEqual(100, len(json.loads(done.stdout)["devices"][0]["top_at_peak"]))
         self.assertLess(90 * MIB, len(done.stdout))
 
