@@ -282,7 +282,12 @@ describe("sixteen ranks", { skip }, () => {
             const link = page.locator("#detail .card a").first();
             const views = JSON.parse(readFileSync(path.join(ranks, "rank3.strata.json"), "utf8")).devices[0].findings.map((/** @type {any} */ finding) => finding.view);
             assert.ok(views.includes(new URL(String(await link.evaluate((a) => /** @type {HTMLAnchorElement} */ (a).href))).hash));
-            assert.match(String(await page.locator("#detail button").getAttribute("title")), /^strata diff 'rank\d+.html' 'rank3.html'$/);
+            const difference = page.locator("#detail .links a", { hasText: "Difference from the median rank" });
+            assert.match(readFileSync(fileURLToPath(await difference.evaluate((a) => /** @type {HTMLAnchorElement} */ (a).href)), "utf8"), /^<!doctype html>/i);
+            // Who is as the others has no page of a difference, but the command that makes one.
+            await page.evaluate(() => void (location.hash = "#row=rank5"));
+            await page.locator("#detail h2", { hasText: "rank 5" }).waitFor();
+            assert.match(String(await page.locator("#detail button").getAttribute("title")), /^strata diff 'rank\d+.html' 'rank5.html'$/);
         });
     });
 

@@ -397,8 +397,10 @@ def print_search(device, text):
         file, line, name, _ = frame_key(frame)
         return text.lower() in (f"{file}:{line} {name}" if line else f"{file} {name}").lower()
 
+    frames = {id(frame): frame for life in device.lives for frame in life.frames}  # allocations share them
+    met = {key for key, frame in frames.items() if matches(frame)}
     peak = device.curve.index(max(device.curve))
-    found = [life for life in device.lives if any(map(matches, life.frames))]
+    found = [life for life in device.lives if any(id(frame) in met for frame in life.frames)]
     at_peak = sum(life.size for life in found if life.alive(peak))
     json.dump({"allocations": len(found), "bytesAtPeak": at_peak}, sys.stdout)
 

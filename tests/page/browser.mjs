@@ -236,13 +236,24 @@ export function randomPoints(/** @type {number} */ count, /** @type {number} */ 
     return Array.from({ length: count }, () => [next(width), next(height)]);
 }
 
+/** Reading a large recording takes its time. @type {Map<string, number[]>} */
+const curves = new Map();
+
+/** Live bytes at every moment. @param {string} input @param {number} ordinal @returns {number[]} */
+function liveBytes(input, ordinal) {
+    const key = `${ordinal} ${input}`;
+    const live = curves.get(key) ?? replay("--curves", input, ordinal).live;
+    curves.set(key, live);
+    return live;
+}
+
 /** @param {import("playwright-core").Page} page @param {number} ordinal @param {{from: number, to: number}} view @param {number} count @param {string} [input] */
 export async function checkPicks(page, ordinal, view, count, input = recording) {
     const box = await plotBox(page);
     const [width, height] = [Math.round(box.width), Math.round(box.height)];
     const top = headroom(ordinal, input);
     // Most points below the highest total of the window: above it there is nothing to find.
-    const { live } = replay("--curves", input, ordinal);
+    const live = liveBytes(input, ordinal);
     const highest = live.slice(Math.max(view.from, 0), view.to + 1).reduce((/** @type {number} */ most, /** @type {number} */ bytes) => Math.max(most, bytes), 0);
     const used = Math.min(height, Math.ceil((1.2 * height * highest) / top));
     const points = randomPoints(count, width, used).map(([x, y]) => [x, y + height - used]);

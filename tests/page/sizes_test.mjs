@@ -108,7 +108,7 @@ describe("a million events", { skip }, () => {
                 assert.equal(await page.locator("#tip").isVisible(), pick !== null);
                 if (!pick) continue;
                 named++;
-                const site = (await page.locator("#tip .tip-site").innerText()).replace(/^\S+:\d+ /, "");
+                const site = (await page.locator("#tip .tip-site").first().innerText()).replace(/^\S+:\d+ /, "");
                 const size = await page.locator("#tip .tip-head").evaluate((head) => head.firstChild?.textContent ?? "");
                 const [number, unit] = size.split(" ");
                 const bytes = Number(number) * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(unit);
