@@ -665,17 +665,6 @@ void whatif_finish(struct whatif *whatif) {
 
 /* ---- what is lacking ---- */
 
-/* Of the scenarios that run to the failed request; n_scenarios: none does. */
-static uint32_t least_scenario(const struct whatif *whatif) {
-    uint32_t best = whatif->n_scenarios;
-    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
-        if (!whatif->scenario[i].endless &&
-            (best == whatif->n_scenarios ||
-             whatif->scenario[i].peak_max_bytes < whatif->scenario[best].peak_max_bytes))
-            best = i;
-    return best;
-}
-
 static bool none_serves(const struct whatif *whatif) {
     for (uint32_t i = 0; i < whatif->n_scenarios; i++)
         if (!whatif->scenario[i].budgeted || !whatif->scenario[i].oom.happened)
@@ -683,19 +672,43 @@ static bool none_serves(const struct whatif *whatif) {
     return whatif->n_scenarios != 0 && whatif->program->device->n_ooms != 0;
 }
 
+/* The smallest budget of a scenario where that is below `best`, which it becomes then. One run tells whether it can be: the
+ * peak of an unlimited device does not, since retries make room. */
+static bool least_update(const struct whatif *whatif, uint32_t index, uint64_t *best, uint32_t *scenario,
+                         struct arena *arena) {
+    struct whatif_scenario one = whatif->scenario[index];
+    bool fits = one.smallest_budget_bytes == 0 && one.peak_max_bytes < *best;
+    if (one.same_as != index || one.endless)
+        return true;
+    if (one.smallest_budget_bytes == 0 && !fits && *best > 2 * MIB) {
+        one.peak_max_bytes = *best - 2 * MIB; /* smaller steps are not looked for */
+        if (!budget_fits(whatif, &one, one.peak_max_bytes, &fits, arena))
+            return false;
+    }
+    if (fits && !smallest_solve(whatif, &one, arena))
+        return false;
+    if (one.smallest_budget_bytes != 0 && one.smallest_budget_bytes < *best) {
+        *best = one.smallest_budget_bytes;
+        *scenario = index;
+    }
+    return true;
+}
+
 bool whatif_lack_find(struct whatif *whatif, struct arena *arena) {
     uint64_t budget = whatif_budget_bytes(whatif), rounded = whatif->bounds.rounded_peak_bytes;
-    uint32_t best = least_scenario(whatif);
+    uint64_t best = UINT64_MAX;
+    uint32_t scenario = 0;
     whatif->lack = (struct whatif_lack){0};
-    if (!none_serves(whatif) || best == whatif->n_scenarios)
+    if (!none_serves(whatif))
         return true;
-    struct whatif_scenario scenario = whatif->scenario[best];
-    if (scenario.smallest_budget_bytes == 0 && !smallest_solve(whatif, &scenario, arena))
-        return false;
-    uint64_t smallest = scenario.smallest_budget_bytes;
-    whatif->lack = (struct whatif_lack){.known = smallest > budget,
-                                        .scenario = best,
-                                        .bytes = smallest > budget ? smallest - budget : 0,
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        if (!least_update(whatif, i, &best, &scenario, arena))
+            return false;
+    if (best == UINT64_MAX || best <= budget)
+        return true;
+    whatif->lack = (struct whatif_lack){.known = true,
+                                        .scenario = scenario,
+                                        .bytes = best - budget,
                                         .at_least_bytes = rounded > budget ? rounded - budget : 0};
     return true;
 }

@@ -139,8 +139,8 @@ void whatif_finish(struct whatif *whatif);
 /* The budget that retries and out of memory are told for; 0: none. */
 uint64_t whatif_budget_bytes(const struct whatif *whatif);
 
-/* After whatif_finish: fills in whatif->lack, with some eighty runs of one scenario where it is not known yet. Without a
- * failed request nothing is run. False: no memory. */
+/* After whatif_finish: fills in whatif->lack. Where smallest budgets were not asked for, some eighty runs of each scenario
+ * whose budget is below all before it, and one of each other. Without a failed request nothing is run. False: no memory. */
 bool whatif_lack_find(struct whatif *whatif, struct arena *arena);
 
 #endif

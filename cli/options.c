@@ -494,7 +494,7 @@ static const struct option options[] = {
      "like"},
     {0, VERB_ANY | SHAPES, "library", "PATTERN", apply_library,
      "files that call sites pass over, as they do with torch\n(docs/report.md, Call sites)"},
-    {0, VERB_ALL | SHAPES, "redact", "[=all]", apply_redact,
+    {0, VERB_ANY | SHAPES, "redact", "[=all]", apply_redact,
      "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
     {0, VERB_ANY, "max-memory", "SIZE", apply_max_memory,
      "how much memory the recording may take\n(default: three quarters of what there is)"},

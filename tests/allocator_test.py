@@ -150,6 +150,14 @@ class Corpus(unittest.TestCase):
         for name, smallest in (("recorded", 83.36), ("default", 88.32)):
             self.assertAlmostEqual(smallest, scenarios[name]["smallest_budget_bytes"] / GIB, delta=0.01)
 
+    def test_what_is_lacking(self):
+        """The scenario of the lowest peak on an unlimited device (84.90 GiB) is not that of the lowest budget."""
+        lacking = whatif(CORPUS / "oom_expandable_4dev.pickle", 1)[0]["lacking"]
+        least = (lacking["budget_bytes"] + lacking["bytes"]) / GIB
+        self.assertLessEqual(83.23, least)
+        self.assertLessEqual(least, 83.37)  # that of the recorded settings
+        self.assertAlmostEqual(83.23, (lacking["budget_bytes"] + lacking["at_least_bytes"]) / GIB, delta=0.01)
+
     def test_the_same_program_without_its_setting(self):
         """The program of this recording was also recorded without expandable segments: it had 632 MiB reserved."""
         on, scenarios = whatif(CORPUS / "npu_multi_device.pkl", 0)
@@ -450,8 +458,9 @@ class Lacking(unittest.TestCase):
             self.assertFalse(self.recorded(folder, leaks=False)[1])
         self.assertTrue(all(scenario["oom"] for scenario in scenarios.values()))
         self.assertEqual(self.CAPACITY // 8 * 7, lacking["budget_bytes"])
-        self.assertEqual(budgets[lacking["scenario"]]["smallest_budget_bytes"],
-                         lacking["budget_bytes"] + lacking["bytes"])
+        # The search of each scenario ends within 2 MiB, and may stop at another point from another start.
+        least = min(scenario["smallest_budget_bytes"] for scenario in budgets.values())
+        self.assertLessEqual(abs(lacking["budget_bytes"] + lacking["bytes"] - least), 4 << 20)
         self.assertTrue(any(not scenario["oom"] for scenario in served["scenarios"]))
         self.assertIsNone(served["lacking"])
         self.assertEqual(max(0, device["bounds"]["rounded_peak_bytes"] - lacking["budget_bytes"]),
@@ -541,6 +550,11 @@ class Page(unittest.TestCase):
         self.assertNotIn("<img src=x", page)
         self.assertNotIn("\u202e", page)
         self.assertIn("&lt;img src=x onerror=alert(1)&gt;&amp;\ufffd&#39;&quot;", page)
+
+    def test_redacted(self):
+        page = self.page("--redact", SAMPLES / "oom.pickle")
+        self.assertNotIn("/home/", page)
+        self.assertEqual(self.page("--redact", SAMPLES / "oom.pickle"), page)
 
     def test_the_same_bytes_twice(self):
         self.assertEqual(self.page(SAMPLES / "oom.pickle"), self.page(SAMPLES / "oom.pickle"))
