@@ -58,14 +58,13 @@ struct settings {
 
     const char *title;
     const char *theme; /* "auto" at first */
-    bool map;
     uint64_t capacity_bytes;
     uint64_t max_html_nbytes; /* of a page; 100 MiB at first */
 
     uint32_t width, height, scale; /* 1600, 900, 1 at first */
     enum axis axis;
     enum color_by color_by;
-    bool has_color_by, redact, redact_all;
+    bool has_color_by, redact, redact_all, map;
     bool two_formats; /* of a report, which can be in one; `format` is the last one */
     struct position from, to, at;
     struct picture_view view;     /* png */
@@ -83,8 +82,8 @@ struct settings {
 
     const char *set[SETS_CAPACITY]; /* whatif: of the allocator, "key=value" or "key:value" */
     uint32_t n_set;
-    uint64_t gpu_bytes; /* whatif: 0: what the recording shows */
     bool find_budget;   /* whatif: the smallest that does */
+    uint64_t gpu_bytes; /* whatif: 0: what the recording shows */
     const char
         *extrapolate; /* whatif: "PATH=SIZE" of the smaller recording, `input` of the larger; NULL: not */
     uint64_t to_size; /* whatif: the size that is asked for; 0: none */

@@ -117,12 +117,13 @@ static bool life_is_found(const struct page_view *view, uint32_t life) {
 }
 
 f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
-    double count = view_lives(view)->count;
+    uint32_t count = view_lives(view)->count;
+    double at = allocation;
     if (view->queries[PAGE_SEARCH].selection.keep == NULL)
         return -1;
-    for (double tried = 0, at = allocation; tried < count; tried++) {
+    for (uint32_t tried = 0; tried < count; tried++) {
         at += step;
-        at = at < 0 ? count - 1 : !(at < count) ? 0 : at; /* what is no number goes to the first one */
+        at = at < 0 ? count - 1.0 : !(at < count) ? 0 : at; /* what is no number goes to the first one */
         if (life_is_found(view, (uint32_t)at))
             return at;
     }

@@ -104,10 +104,11 @@ static f64 argument_f64(struct caller *caller, size_t unused, unsigned i) {
 static void bytes_read(f64 at, f64 nbytes) {
     volatile uint8_t sum = 0;
     const uint8_t *bytes = (const uint8_t *)(place)at;
-    for (f64 i = 0; i < nbytes; i += 64)
-        sum = (uint8_t)(sum + bytes[(size_t)i]);
-    if (nbytes >= 1)
-        sum = (uint8_t)(sum + bytes[(size_t)nbytes - 1]);
+    size_t count = nbytes >= 1 ? (size_t)nbytes : 0;
+    for (size_t i = 0; i < count; i += 64)
+        sum = (uint8_t)(sum + bytes[i]);
+    if (count != 0)
+        sum = (uint8_t)(sum + bytes[count - 1]);
 }
 
 static void answer_read(const char *kind, place at) {

@@ -27,6 +27,8 @@ static const struct filter_regex *regexes_make(const struct trace *trace, uint32
     uint64_t *bits = arena_alloc(arena, (n / 64 + (size_t)1) * sizeof *bits);
     struct filter_regex *regexes = arena_alloc(arena, (count + (size_t)1) * sizeof *regexes);
     EXAMINE_CHECK(bits != NULL && regexes != NULL);
+    if (bits == NULL || regexes == NULL)
+        return NULL;
     memset(bits, 0x55, (n / 64 + (size_t)1) * sizeof *bits);
     for (uint32_t i = 0; i < count; i++)
         regexes[i] = (struct filter_regex){bits, bits};
@@ -61,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct filter_error error = {.what = NULL};
     struct trace trace;
     EXAMINE_CHECK(text != NULL);
-    if (n != 0)
+    if (text != NULL && n != 0)
         memcpy(text, bytes, n);
     if (!filter_parse(&query.filter, text, n, &error)) {
         EXAMINE_CHECK(error.what != NULL && error.from <= error.until && error.until <= n);
