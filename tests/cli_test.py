@@ -296,7 +296,8 @@ class Usage(Case):
         self.assertIn(b"--theme dark ...", self.flags(*small, *["--theme=dark"] * 100))
 
     def test_one_snapshot_only(self):
-        self.expect(2, "html", "a", "b", says='"b" is the second')
+        self.expect(2, "html", "a", "b", says="several dumps are one series; -o says where")
+        self.expect(2, "whatif", "a", "b", says='"b" is the second')
 
     def test_double_dash_ends_the_options(self):
         self.write("-f", snapshot(events_of([1024])))
@@ -518,9 +519,14 @@ class Outputs(Case):
         self.write("page.html", before)
         self.expect(1, "html", "-f", "page.html", says="is the input itself")
         self.write("other.pickle", before)
-        for name in ("s.pickle", "other.pickle"):  # neither of two inputs
-            self.expect(1, "diff", "-f", "s.pickle", "other.pickle", "-o", name, says="is the input itself")
+        self.write("other.html", before)
+        for name in ("soft.html", "hard.html", "other.html"):  # neither of two inputs
+            self.expect(1, "diff", "-f", "s.pickle", "other.html", "-o", name, says="is the input itself")
+        for name in ("s.pickle", "other.pickle"):
+            self.expect(2, "diff", "-f", "s.pickle", "other.pickle", "-o", name, says="does not say what to write")
         self.assertEqual((self.path / "other.pickle").read_bytes(), before)
+        self.assertEqual((self.path / "other.html").read_bytes(), before)
+        self.assertEqual((self.path / "s.pickle").read_bytes(), before)
 
     def test_links_are_followed(self):
         self.write("real.html", b"old")

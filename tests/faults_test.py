@@ -77,6 +77,7 @@ class Case(unittest.TestCase):
 
     def strata(self, *arguments, fault="", log=None, **options):
         environment = {**os.environ, "LC_ALL": "C"}
+        environment.pop("CI", None)  # a baseline is not updated there
         if fault or log:
             environment.update(LD_PRELOAD=FAULTS, FAULT=fault)
         if log:

@@ -52,10 +52,13 @@ static void file_recognise(struct batch_file *file) {
     if (fd >= 0)
         close(fd);
     file->compressed = n > 2 && (memcmp(head, "\x1f\x8b", 2) == 0 || memcmp(head, "PK", 2) == 0);
+    const struct format *format = n > 0 ? format_of(head, (size_t)n) : NULL;
     if (n == 0 && !file->named && !name_promises(file))
         file_skip(file, "is empty");
-    else if (n > 0 && !file->named && format_of(head, (size_t)n) == NULL)
-        file_skip(file, "is not a memory snapshot: it does not begin like one");
+    else if (n > 0 && !file->named && (format == NULL || strcmp(format->name, "log") == 0))
+        file_skip(
+            file,
+            "is not a memory snapshot: it does not begin like one"); /* nor is a text that nobody named */
 }
 
 /* ---- walking ---- */
