@@ -1,6 +1,5 @@
-#include "analysis/outliers.h"
-
-#include "base/sort.h"
+/* Which ranks are odd, by robust figures: medians and the median of the distances from them. */
+#include "analysis/outliers_internal.h"
 
 enum { COMPARED_LEAST = 4 };
 
@@ -12,39 +11,20 @@ static const uint64_t score_factor = 6745;
 
 static const uint64_t none = UINT64_MAX;
 
-struct cohort {
-    struct outlier_row *rows;
-    const uint32_t *member; /* [count] rows */
-    uint32_t count;
-    struct arena *arena;
-    struct sort_row *values, *deviations, *spare; /* [count] */
-    struct tally *kept;                           /* of the last comparison; NULL: none */
-    bool without_oom; /* ranks that ran out of memory are not what the others are compared with */
-};
-
 /* ---- robust figures ---- */
 
-struct spread {
-    uint64_t median, deviation; /* the median of the distances from it */
-    uint32_t count;
-};
-
-static uint64_t median_of(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
+uint64_t outliers_median(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
     sort_rows(rows, spare, count);
     uint64_t low = rows[(count - 1) / 2].key, high = rows[count / 2].key;
     return low + (high - low) / 2;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b) {
-    return a > b ? a - b : b - a;
-}
-
 /* Of cohort->values[count]; count >= 1. */
-static struct spread spread_of(struct cohort *cohort, uint32_t count) {
-    struct spread spread = {.count = count, .median = median_of(cohort->values, cohort->spare, count)};
+struct spread outliers_spread(struct cohort *cohort, uint32_t count) {
+    struct spread spread = {.count = count, .median = outliers_median(cohort->values, cohort->spare, count)};
     for (uint32_t i = 0; i < count; i++)
-        cohort->deviations[i] = (struct sort_row){distance(cohort->values[i].key, spread.median), 0};
-    spread.deviation = median_of(cohort->deviations, cohort->spare, count);
+        cohort->deviations[i] = (struct sort_row){outliers_distance(cohort->values[i].key, spread.median), 0};
+    spread.deviation = outliers_median(cohort->deviations, cohort->spare, count);
     return spread;
 }
 
@@ -136,7 +116,7 @@ static uint64_t whole_of(const struct outlier_row *row, enum outlier_measure mea
 static void figure_judge(struct outlier_row *row, enum outlier_measure measure, struct spread spread,
                          uint64_t second) {
     struct outlier_figure *figure = &row->figure[measure];
-    uint64_t difference = distance(figure->value, spread.median);
+    uint64_t difference = outliers_distance(figure->value, spread.median);
     uint64_t score = score_of(difference, spread.deviation);
     figure->median = spread.median;
     figure->score = figure->value < spread.median ? -(int64_t)score : (int64_t)score;
@@ -160,7 +140,7 @@ static void measure_judge(struct cohort *cohort, enum outlier_measure measure, i
     }
     if (count == 0)
         return;
-    struct spread spread = spread_of(cohort, count);
+    struct spread spread = outliers_spread(cohort, count);
     uint64_t second = count > 1 ? cohort->values[count - 2].key : 0;
     for (uint32_t i = 0; i < count; i++) {
         struct outlier_row *row = &cohort->rows[cohort->values[i].value];
@@ -172,225 +152,6 @@ static void measure_judge(struct cohort *cohort, enum outlier_measure measure, i
     }
 }
 
-/* ---- differences by call site ---- */
-
-struct tally {
-    int64_t step;
-    enum rank_moment at;
-    struct spread totals;
-    struct sort_row *entries, *spare; /* key: site; value: index into `bytes` */
-    uint64_t *bytes;
-    uint32_t count, n_tables;
-};
-
-/* From that many ranks on, a rank is compared with all, itself too, which hardly moves a median; so one tally serves
- * all. */
-enum { TALLY_SHARED = 16 };
-
-/* Tables to compare with: the same moment of every row of the cohort but, where `but` is one, that row. */
-static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment at, uint32_t but,
-                          struct tally *tally) {
-    uint32_t n_tables = 0;
-    *tally = (struct tally){.step = step, .at = at};
-    tally->entries =
-        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->entries);
-    tally->spare =
-        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->spare);
-    tally->bytes =
-        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->bytes);
-    if (tally->entries == NULL || tally->spare == NULL || tally->bytes == NULL)
-        return false;
-    for (uint32_t i = 0; i < cohort->count; i++) {
-        const struct rank_profile *profile = cohort->rows[cohort->member[i]].of.profile;
-        const struct rank_table *table = cohort->member[i] != but ? rank_table_of(profile, step, at) : NULL;
-        if (table == NULL)
-            continue;
-        cohort->values[n_tables++] = (struct sort_row){table->total_bytes, 0};
-        for (uint32_t k = 0; k < table->count; k++) {
-            tally->bytes[tally->count] = table->entry[k].bytes;
-            tally->entries[tally->count] =
-                (struct sort_row){profile->call[table->entry[k].call].site, tally->count};
-            tally->count++;
-        }
-    }
-    tally->n_tables = n_tables;
-    sort_rows(tally->entries, tally->spare, tally->count);
-    if (n_tables != 0)
-        tally->totals = spread_of(cohort, n_tables);
-    return true;
-}
-
-static void tally_drop(struct cohort *cohort, struct tally *tally) {
-    arena_drop(cohort->arena, (void **)&tally->entries);
-    arena_drop(cohort->arena, (void **)&tally->spare);
-    arena_drop(cohort->arena, (void **)&tally->bytes);
-}
-
-/* Median of a site whose entries are [from, to); tables without it count as 0. */
-static uint64_t tally_median(struct cohort *cohort, const struct tally *tally, uint32_t from, uint32_t to) {
-    uint32_t present = to - from < cohort->count ? to - from : cohort->count;
-    uint32_t absent = tally->n_tables > present ? tally->n_tables - present : 0;
-    for (uint32_t i = 0; i < present; i++)
-        cohort->values[i] = (struct sort_row){tally->bytes[tally->entries[from + i].value], 0};
-    sort_rows(cohort->values, cohort->spare, present);
-    uint32_t low = (tally->n_tables - 1) / 2, high = tally->n_tables / 2;
-    uint64_t a = low < absent ? 0 : cohort->values[low - absent].key;
-    uint64_t b = high < absent ? 0 : cohort->values[high - absent].key;
-    return a + (b - a) / 2;
-}
-
-static uint64_t table_bytes(const struct rank_profile *profile, const struct rank_table *table,
-                            uint32_t site) {
-    for (uint32_t i = 0; i < table->count; i++)
-        if (profile->call[table->entry[i].call].site == site)
-            return table->entry[i].bytes;
-    return 0;
-}
-
-/* More before less, each by falling size. */
-static bool difference_before(const struct outlier_difference *a, const struct outlier_difference *b) {
-    bool more_a = a->bytes > a->median_bytes, more_b = b->bytes > b->median_bytes;
-    if (more_a != more_b)
-        return more_a;
-    return distance(a->bytes, a->median_bytes) > distance(b->bytes, b->median_bytes);
-}
-
-static void difference_add(struct outlier_row *row, struct outlier_difference difference) {
-    if (difference.bytes == difference.median_bytes)
-        return;
-    uint32_t at = row->n_differences;
-    while (at > 0 && difference_before(&difference, &row->difference[at - 1]))
-        at--;
-    if (at == OUTLIER_DIFFERENCES)
-        return;
-    uint32_t last = row->n_differences < OUTLIER_DIFFERENCES ? row->n_differences++ : OUTLIER_DIFFERENCES - 1;
-    for (uint32_t i = last; i > at; i--)
-        row->difference[i] = row->difference[i - 1];
-    row->difference[at] = difference;
-}
-
-/* A row that has the site, to find its name. */
-static uint32_t site_owner(const struct cohort *cohort, uint32_t site, uint32_t first) {
-    for (uint32_t i = 0; i <= cohort->count; i++) {
-        uint32_t row = i == 0 ? first : cohort->member[i - 1];
-        const struct rank_profile *profile = cohort->rows[row].of.profile;
-        for (uint32_t k = 0; k < profile->n_calls; k++)
-            if (profile->call[k].site == site)
-                return row;
-    }
-    return first;
-}
-
-static void differences_of(struct cohort *cohort, uint32_t index, const struct rank_table *mine,
-                           const struct tally *tally) {
-    struct outlier_row *row = &cohort->rows[index];
-    const struct rank_profile *profile = row->of.profile;
-    for (uint32_t from = 0, to; from < tally->count; from = to) {
-        uint32_t site = (uint32_t)tally->entries[from].key;
-        for (to = from + 1; to < tally->count && tally->entries[to].key == site;)
-            to++;
-        difference_add(row, (struct outlier_difference){site, 0, table_bytes(profile, mine, site),
-                                                        tally_median(cohort, tally, from, to)});
-    }
-    for (uint32_t i = 0; i < mine->count; i++) {
-        uint32_t site = profile->call[mine->entry[i].call].site, low = 0, high = tally->count;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (tally->entries[middle].key < site)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        if (low == tally->count || tally->entries[low].key != site)
-            difference_add(row, (struct outlier_difference){site, 0, mine->entry[i].bytes, 0});
-    }
-    for (uint32_t i = 0; i < row->n_differences; i++)
-        row->difference[i].owner = site_owner(cohort, row->difference[i].site, index);
-}
-
-static void tally_use(struct cohort *cohort, uint32_t index, const struct rank_table *mine,
-                      const struct tally *tally) {
-    struct outlier_row *row = &cohort->rows[index];
-    if (tally->n_tables == 0)
-        return;
-    row->n_differences = 0;
-    row->compared_at = mine->at;
-    row->total_bytes = mine->total_bytes;
-    row->total_median_bytes = tally->totals.median;
-    differences_of(cohort, index, mine, tally);
-}
-
-static bool compare_at(struct cohort *cohort, uint32_t index, const struct rank_table *mine, int64_t step,
-                       enum rank_moment at) {
-    struct tally tally;
-    if (cohort->count >= TALLY_SHARED) {
-        if (cohort->kept->entries == NULL || cohort->kept->step != step || cohort->kept->at != at) {
-            tally_drop(cohort, cohort->kept);
-            if (!tally_collect(cohort, step, at, UINT32_MAX, cohort->kept))
-                return false;
-        }
-        tally_use(cohort, index, mine, cohort->kept);
-        return true;
-    }
-    if (!tally_collect(cohort, step, at, index, &tally))
-        return false;
-    tally_use(cohort, index, mine, &tally);
-    tally_drop(cohort, &tally);
-    return true;
-}
-
-/* The last step until `step` of which there are tables. */
-static int64_t step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at) {
-    int64_t found = RANK_NO_STEP;
-    for (uint32_t i = 0; i < profile->n_tables; i++)
-        if (profile->table[i].at == at && profile->table[i].step <= step && profile->table[i].step > found)
-            found = profile->table[i].step;
-    return found;
-}
-
-/* Phase of the highest moment of a step, and the last step with the table of it. */
-static enum rank_moment peak_phase(const struct rank_profile *profile, int64_t until, int64_t *step) {
-    uint64_t most = 0;
-    enum rank_moment at = RANK_AT_END;
-    for (uint32_t i = 0; i < profile->n_tables; i++) {
-        const struct rank_table *table = &profile->table[i];
-        if (table->step != RANK_NO_STEP && table->step <= until && table->total_bytes > most) {
-            most = table->total_bytes;
-            at = table->at;
-            *step = table->step;
-        }
-    }
-    return at;
-}
-
-static bool row_compare(struct cohort *cohort, uint32_t index) {
-    struct outlier_row *row = &cohort->rows[index];
-    const struct rank_profile *profile = row->of.profile;
-    const struct outlier_figure *peak = &row->figure[OUTLIER_PEAK];
-    int64_t step = RANK_NO_STEP;
-    enum rank_moment at = RANK_AT_PEAK;
-    if (row->oom && profile->oom_step != RANK_NO_STEP && profile->oom_phase >= 0) {
-        const struct rank_table *mine = rank_table_of(profile, RANK_NO_STEP, RANK_AT_OOM);
-        at = (enum rank_moment)profile->oom_phase;
-        if (mine != NULL && !compare_at(cohort, index, mine, profile->oom_step, at))
-            return false;
-        /* Where the others did not come that far, their last step has the same phase. */
-        if (mine != NULL && row->total_median_bytes == 0 && row->at_step != RANK_NO_STEP)
-            return compare_at(cohort, index, mine, step_with_tables(profile, row->at_step, at), at);
-        if (mine != NULL)
-            return true;
-    }
-    if (row->at_step != RANK_NO_STEP) {
-        if (peak->odd || peak->higher || row->oom)
-            at = peak_phase(profile, row->at_step, &step);
-        else
-            step = step_with_tables(profile, row->at_step, at = RANK_AT_END);
-    } else if (!peak->odd && !peak->higher)
-        at = row->figure[OUTLIER_END].odd ? RANK_AT_END : RANK_AT_PEAK;
-    const struct rank_table *mine = rank_table_of(profile, step, at);
-    return mine == NULL || compare_at(cohort, index, mine, step, at);
-}
-
 /* ---- growth ---- */
 
 static void growth_site_find(struct outlier_row *row, const struct rank_table *from,
@@ -398,7 +159,7 @@ static void growth_site_find(struct outlier_row *row, const struct rank_table *f
     const struct rank_profile *profile = row->of.profile;
     for (uint32_t i = 0; i < to->count; i++) {
         uint32_t site = profile->call[to->entry[i].call].site;
-        uint64_t before = table_bytes(profile, from, site), now = to->entry[i].bytes;
+        uint64_t before = outliers_table_bytes(profile, from, site), now = to->entry[i].bytes;
         uint64_t per_step = now > before ? (now - before) / n_steps : 0;
         if (per_step > row->growth_site_bytes) {
             row->growth_site_bytes = per_step;
@@ -422,9 +183,9 @@ static void growth_find(struct cohort *cohort, struct outlier_row *row) {
     row->n_growth = n;
     if (n < STEPS_LEAST)
         return;
-    row->growth_bytes = (int64_t)(median_of(changes, spare, n) - ((uint64_t)1 << 63));
+    row->growth_bytes = (int64_t)(outliers_median(changes, spare, n) - ((uint64_t)1 << 63));
     const struct rank_table *from = rank_table_of(profile, profile->step[first].number, RANK_AT_END);
-    int64_t last = step_with_tables(profile, INT64_MAX, RANK_AT_END);
+    int64_t last = outliers_step_with_tables(profile, INT64_MAX, RANK_AT_END);
     const struct rank_table *to = rank_table_of(profile, last, RANK_AT_END);
     if (row->growth_bytes > 0 && from != NULL && to != NULL && to->step > from->step)
         growth_site_find(row, from, to, (uint64_t)(to->step - from->step));
@@ -445,7 +206,7 @@ static void only_note(struct outlier_row *row, uint32_t site) {
     const struct rank_profile *profile = row->of.profile;
     for (uint32_t i = 0; i < profile->n_tables; i++) {
         const struct rank_table *table = &profile->table[i];
-        uint64_t bytes = table_bytes(profile, table, site);
+        uint64_t bytes = outliers_table_bytes(profile, table, site);
         if (bytes > row->only_bytes && bytes > worth_bytes && bytes > table->total_bytes / worth_share) {
             row->only_bytes = bytes;
             row->only_site = site;
@@ -503,7 +264,7 @@ static int64_t common_step(struct cohort *cohort, uint32_t *median_steps) {
         cohort->values[count++] = (struct sort_row){(uint64_t)rank_last_step(row->of.profile) + 1, 0};
     }
     sort_rows(cohort->values, cohort->spare, count);
-    *median_steps = (uint32_t)median_of(cohort->deviations, cohort->spare, count);
+    *median_steps = (uint32_t)outliers_median(cohort->deviations, cohort->spare, count);
     return (int64_t)cohort->values[(count - 1) / 2].key - 1;
 }
 
@@ -560,9 +321,9 @@ static bool cohort_judge(struct cohort *cohort) {
         row->cohort_size = cohort->count;
         growth_find(cohort, row);
         if (cohort->count > 1 && row_is_told(row))
-            done = row_compare(cohort, cohort->member[i]);
+            done = outliers_compare(cohort, cohort->member[i]);
     }
-    tally_drop(cohort, &kept);
+    outliers_tally_drop(cohort, &kept);
     cohort->kept = NULL;
     return done;
 }

@@ -1,7 +1,7 @@
-#include "analysis/replay.h"
+/* The recording event by event: what was asked of the allocator is asked of the model, and what it does is compared. */
+#include "analysis/replay_internal.h"
 
 #include "base/bytes.h"
-#include "base/sort.h"
 
 #define MIB (UINT64_C(1) << 20)
 
@@ -10,132 +10,6 @@ const char *replay_grade_text(enum replay_grade grade) {
         [REPLAY_EXACT] = "exact", [REPLAY_NEAR] = "near", [REPLAY_REFUSED] = "refused"};
     return texts[grade];
 }
-
-/* ---- settings ---- */
-
-static bool has_expandable(const struct device_trace *device) {
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        if (device->segments[i].flags & SEGMENT_EXPANDABLE)
-            return true;
-    for (uint32_t i = 0; i < device->n_segment_events; i++)
-        if (device->segment_events[i].change >= SEGMENT_MAP)
-            return true;
-    return false;
-}
-
-/* Older versions make plain segments for private pools even where the others are expandable. */
-static bool private_are_expandable(const struct device_trace *device) {
-    bool plain = false;
-    for (uint32_t i = 0; i < device->n_segments; i++) {
-        if (device->segments[i].pool <= 1)
-            continue;
-        if (device->segments[i].flags & SEGMENT_EXPANDABLE)
-            return true;
-        plain = true;
-    }
-    return !plain;
-}
-
-/* Blocks without an unsplit rest show how requests are rounded. */
-static bool blocks_fit(const struct device_trace *device, const struct allocator_settings *settings,
-                       bool *any) {
-    *any = false;
-    for (uint32_t s = 0; s < device->n_segments; s++) {
-        const struct segment *segment = &device->segments[s];
-        if (!(segment->flags & (SEGMENT_SMALL | SEGMENT_EXPANDABLE)))
-            continue;
-        for (uint32_t b = 0; b < segment->block_count; b++) {
-            const struct block *block = &device->blocks[segment->first_block + b];
-            if (block->state == BLOCK_INACTIVE || block->requested_size == 0)
-                continue;
-            *any = true;
-            if (block->size != allocator_round(settings, block->requested_size))
-                return false;
-        }
-    }
-    return true;
-}
-
-static bool text_has(const struct trace *trace, uint32_t string, const char *part, uint32_t length) {
-    uint32_t nbytes;
-    const uint8_t *bytes = trace_string(trace, string, &nbytes);
-    for (uint32_t at = 0; at + length <= nbytes; at++) {
-        uint32_t same = 0;
-        while (same < length && bytes[at + same] == (uint8_t)part[same])
-            same++;
-        if (same == length)
-            return true;
-    }
-    return false;
-}
-
-static bool is_ascend(const struct trace *trace, const struct device_trace *device,
-                      struct allocator_settings settings) {
-    bool any;
-    if (blocks_fit(device, &settings, &any) && any)
-        return false;
-    settings.aligned = true;
-    if (blocks_fit(device, &settings, &any) && any)
-        return true;
-    for (uint32_t i = 1; !any && i < trace->frames.count; i++)
-        if (text_has(trace, trace->frames.frame[i].file, "torch_npu", 9))
-            return true;
-    return false;
-}
-
-/* A request of 1 to 10 MiB that got a plain segment shows large_segment_size_mb, which no version writes down. */
-static void large_segments_infer(struct allocator_settings *settings, const struct device_trace *device) {
-    const struct lives *lives = &device->lives;
-    uint32_t life = lives->preexisting;
-    for (uint32_t i = 0; i < device->n_segment_events; i++) {
-        const struct segment_event *event = &device->segment_events[i];
-        while (life < lives->count && lives->birth[life] <= event->event)
-            life++;
-        if (event->change != SEGMENT_ALLOC || life == lives->count || lives->birth[life] != event->event + 2)
-            continue;
-        uint64_t rounded = allocator_round(settings, lives->size[life]);
-        if (rounded <= MIB || rounded >= 10 * MIB)
-            continue;
-        if (event->size >= 20 * MIB && event->size % MIB == 0 && event->size <= 4096 * MIB)
-            settings->large_segment_bytes = event->size;
-        return;
-    }
-}
-
-struct allocator_settings replay_settings(const struct trace *trace, const struct device_trace *device,
-                                          bool *known) {
-    struct allocator_settings settings;
-    *known = allocator_settings_read(&settings, trace);
-    if (!*known)
-        settings.expandable = has_expandable(device);
-    settings.expandable_private = !settings.expandable || private_are_expandable(device);
-    settings.aligned = is_ascend(trace, device, settings);
-    if (settings.large_segment_bytes == 20 * MIB)
-        large_segments_infer(&settings, device);
-    return settings;
-}
-
-/* ---- the state before the first event ---- */
-
-struct replayer {
-    struct replay *replay;
-    const struct trace *trace;
-    const struct device_trace *device;
-    const struct program *program;
-    struct arena *arena;
-    struct arena *holes; /* of the curve of the largest hole; NULL: not asked for */
-    struct allocator allocator;
-    struct segments segments;
-    uint32_t *block_of; /* per life; 0: none */
-    uint32_t *extra;
-    uint32_t pending, n_pending; /* segment events that the next allocation explains */
-    uint32_t used;               /* of those: placed by the model */
-    bool retried;            /* the next allocation had found no block before memory was given back for it */
-    uint64_t reserved_bytes; /* as recorded */
-    uint64_t invented;       /* addresses for what was not recorded */
-    uint64_t most_steps;
-    const char *trouble; /* the replay cannot go on */
-};
 
 /* The next of the pending segment events that fits gives the address. */
 static uint64_t recorded_place(void *context, uint64_t nbytes, bool reservation) {
@@ -151,176 +25,6 @@ static uint64_t recorded_place(void *context, uint64_t nbytes, bool reservation)
     }
     replayer->invented += (nbytes / MIB + 2) * 2 * MIB;
     return replayer->invented;
-}
-
-/* Ends of blocks whose rest is not known yet: a later allocation within 1 MiB behind shows where the rest ends. */
-struct rest {
-    uint32_t block; /* of the state that is held */
-    uint64_t size;
-};
-
-static uint32_t rest_seek(const struct sort_row *rows, uint32_t count, uint64_t address) {
-    uint32_t low = 0, high = count; /* the last end that is not above */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (rows[middle].key <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low == 0 ? UINT32_MAX : low - 1;
-}
-
-/* A free block is always handed out from its beginning. */
-static bool rests_find(const struct replayer *replayer, struct held *held) {
-    const struct lives *lives = &replayer->device->lives;
-    struct sort_row *rows = NULL;
-    uint32_t capacity = 0, count = 0;
-    if (!ARENA_GROW(replayer->arena, rows, capacity, (uint64_t)held->n_blocks + 1))
-        return false;
-    for (uint32_t i = 0; i < held->n_blocks; i++)
-        if (held->block[i].guessed)
-            rows[count++] = (struct sort_row){held->block[i].address + held->block[i].size, i};
-    for (uint32_t life = lives->preexisting; count != 0 && life < lives->count; life++) {
-        uint32_t at = rest_seek(rows, count, lives->address[life]);
-        if (at == UINT32_MAX || lives->address[life] - rows[at].key > MIB)
-            continue;
-        struct held_block *block = &held->block[rows[at].value], *gap = block + 1;
-        if (!block->guessed || lives->birth[life] >= lives->death[block->life] ||
-            lives->address[life] >= gap->address + gap->size)
-            continue;
-        uint64_t more = lives->address[life] - gap->address;
-        block->size += more;
-        gap->address += more;
-        gap->size -= more;
-        block->guessed = false;
-    }
-    for (uint32_t i = 0; i < held->n_blocks; i++)
-        if (held->block[i].guessed && lives->death[held->block[i].life] > replayer->replay->guessed_until)
-            replayer->replay->guessed_until = lives->death[held->block[i].life];
-    ARENA_DROP(replayer->arena, rows);
-    return true;
-}
-
-static bool held_put(struct replayer *replayer, const struct held *held, const struct held_segment *segment) {
-    static const uint8_t uses[] = {[BLOCK_INACTIVE] = ALLOCATOR_FREE,
-                                   [BLOCK_ALLOCATED] = ALLOCATOR_USED,
-                                   [BLOCK_PENDING_FREE] = ALLOCATOR_WAITING};
-    for (uint32_t i = 0; i < segment->n_blocks; i++) {
-        const struct held_block *block = &held->block[segment->first_block + i];
-        enum allocator_use use =
-            (enum allocator_use)uses[block->life == LIFE_NONE ? BLOCK_INACTIVE : block->state];
-        uint32_t index = allocator_block_add(&replayer->allocator, block->size, use, true);
-        if (index == 0)
-            return false;
-        if (block->life == LIFE_NONE)
-            continue;
-        replayer->block_of[block->life] = index;
-        replayer->allocator.block[index].owner = block->life;
-    }
-    return true;
-}
-
-static bool same_reservation(const struct held_segment *a, const struct held_segment *b) {
-    static const uint64_t APART = UINT64_C(1) << 41; /* further than any device has memory */
-    bool pools = a->pool == b->pool || a->pool == POOL_UNKNOWN || b->pool == POOL_UNKNOWN;
-    return (a->flags & b->flags & SEGMENT_EXPANDABLE) && a->flags == b->flags && a->stream == b->stream &&
-           pools && b->address - a->address < APART;
-}
-
-/* The lowest address that is ever mapped of the same reservation: what lies below the first page may be unmapped yet. */
-static uint64_t reservation_base(struct replayer *replayer, const struct held_segment *segment) {
-    uint64_t base = segment->address;
-    if (replayer->allocator.steps > replayer->most_steps)
-        return base;
-    replayer->allocator.steps += replayer->segments.count;
-    for (uint32_t i = 0; i < replayer->segments.count; i++) {
-        const struct segment_piece *piece = &replayer->segments.piece[i];
-        struct held_segment lower = {
-            .address = piece->address, .stream = piece->stream, .pool = piece->pool, .flags = piece->flags};
-        if (piece->address < base && !piece->unsure && same_reservation(&lower, segment))
-            base = piece->address;
-    }
-    return base;
-}
-
-/* Reservations of one list, in the order of their addresses, are one: nothing tells them apart but a gap that is large.
- * Other segments may lie between. */
-static bool reservation_put(struct replayer *replayer, const struct held *held, uint32_t first, bool *put) {
-    const struct held_segment *segment = &held->segment[first];
-    uint64_t end = reservation_base(replayer, segment);
-    if (!allocator_segment(&replayer->allocator, end, segment->pool, segment->stream,
-                           (segment->flags & SEGMENT_SMALL) != 0, true))
-        return false;
-    for (uint32_t i = first; i < held->n_segments; i++) {
-        const struct held_segment *next = &held->segment[i];
-        replayer->allocator.steps++;
-        if (put[i] || !same_reservation(segment, next))
-            continue;
-        if (next->address > end &&
-            allocator_block_add(&replayer->allocator, next->address - end, ALLOCATOR_FREE, false) == 0)
-            return false;
-        if (!held_put(replayer, held, next))
-            return false;
-        end = next->address + next->size;
-        put[i] = true;
-        if (replayer->allocator.steps > replayer->most_steps)
-            break;
-    }
-    return allocator_block_add(&replayer->allocator, UINT64_C(1) << 42, ALLOCATOR_FREE, false) != 0;
-}
-
-static bool segment_put(struct replayer *replayer, const struct held *held, uint32_t index, bool *put) {
-    const struct held_segment *segment = &held->segment[index];
-    if (put[index])
-        return true;
-    if (segment->flags & SEGMENT_EXPANDABLE)
-        return reservation_put(replayer, held, index, put);
-    return allocator_segment(&replayer->allocator, segment->address, segment->pool, segment->stream,
-                             (segment->flags & SEGMENT_SMALL) != 0, false) &&
-           held_put(replayer, held, segment);
-}
-
-static bool start_put(struct replayer *replayer, const struct held *held) {
-    bool *put = arena_alloc(replayer->arena, held->n_segments + (size_t)1);
-    for (uint32_t i = 0; put != NULL && i < held->n_segments; i++)
-        if (!segment_put(replayer, held, i, put))
-            return false;
-    return put != NULL;
-}
-
-/* What the settings tell of blocks that are older than the recording. */
-static struct block_sizes start_sizes(struct replayer *replayer) {
-    const struct allocator_settings *settings = &replayer->replay->settings;
-    const struct lives *lives = &replayer->device->lives;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        replayer->extra[i] =
-            (uint32_t)(allocator_round(settings, lives->size[i]) - segments_round(lives->size[i]));
-    bool splits_all = settings->max_split_bytes == ALLOCATOR_UNLIMITED || settings->expandable;
-    return (struct block_sizes){.least = replayer->extra,
-                                .whole_from_bytes = splits_all ? 0 : settings->max_split_bytes};
-}
-
-static bool start_build(struct replayer *replayer) {
-    const struct lives *lives = &replayer->device->lives;
-    struct held held;
-    uint32_t *older = NULL, capacity = 0;
-    if (!ARENA_GROW(replayer->arena, older, capacity, (uint64_t)lives->preexisting + 1))
-        return false;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        older[i] = i;
-    bool done = segments_init(&replayer->segments, replayer->device, replayer->arena) &&
-                segments_at(&held, &replayer->segments, 0, older, lives->preexisting, start_sizes(replayer),
-                            replayer->arena);
-    ARENA_DROP(replayer->arena, older);
-    if (!done)
-        return false;
-    if (held.n_outside != 0)
-        replayer->trouble = "allocations older than the recording lie outside of its segments";
-    if (!rests_find(replayer, &held) || !start_put(replayer, &held))
-        return false;
-    replayer->reserved_bytes = replayer->allocator.reserved_bytes;
-    return true;
 }
 
 /* ---- step by step ---- */
@@ -567,97 +271,6 @@ static void steps_run(struct replayer *replayer) {
     }
 }
 
-/* ---- the end, and the verdict ---- */
-
-static bool model_blocks(const struct allocator *allocator, struct sort_row **rows, uint32_t *count,
-                         struct arena *arena) {
-    uint32_t capacity = 0;
-    *rows = NULL;
-    *count = 0;
-    if (!ARENA_GROW(arena, *rows, capacity, (uint64_t)allocator->n_blocks * 2))
-        return false;
-    for (uint32_t i = 1; i < allocator->n_blocks; i++)
-        if (allocator->block[i].mapped)
-            (*rows)[(*count)++] = (struct sort_row){allocator->block[i].address, i};
-    sort_rows(*rows, *rows + *count, *count);
-    return true;
-}
-
-static bool block_agrees(const struct allocator *allocator, const struct sort_row *rows, uint32_t count,
-                         const struct block *block) {
-    static const uint8_t uses[] = {[BLOCK_INACTIVE] = ALLOCATOR_FREE,
-                                   [BLOCK_ALLOCATED] = ALLOCATOR_USED,
-                                   [BLOCK_PENDING_FREE] = ALLOCATOR_WAITING};
-    uint32_t at = rest_seek(rows, count, block->address);
-    if (at == UINT32_MAX || rows[at].key != block->address)
-        return false;
-    const struct allocator_block *model = &allocator->block[rows[at].value];
-    return model->size == block->size && model->use == uses[block->state];
-}
-
-static bool end_compare(struct replayer *replayer) {
-    const struct device_trace *device = replayer->device;
-    struct sort_row *rows;
-    uint32_t count;
-    if (!model_blocks(&replayer->allocator, &rows, &count, replayer->arena))
-        return false;
-    replayer->replay->blocks = device->n_blocks;
-    for (uint32_t i = 0; i < device->n_blocks; i++)
-        replayer->replay->blocks_exact += block_agrees(&replayer->allocator, rows, count, &device->blocks[i]);
-    ARENA_DROP(replayer->arena, rows);
-    return true;
-}
-
-static bool both_kinds_were_made(const struct device_trace *device) {
-    bool plain = false, expandable = false;
-    for (uint32_t i = 0; i < device->n_segment_events; i++) {
-        plain |= device->segment_events[i].change == SEGMENT_ALLOC;
-        expandable |= device->segment_events[i].change == SEGMENT_MAP;
-    }
-    return plain && expandable;
-}
-
-static uint32_t lives_outside(const struct replayer *replayer) {
-    uint32_t count = 0;
-    const struct lives *lives = &replayer->device->lives;
-    const struct segments *segments = &replayer->segments;
-    uint32_t checked = lives->count - lives->preexisting < 1000 ? lives->count - lives->preexisting : 1000;
-    for (uint32_t i = 0; i < checked; i++) {
-        uint32_t life = lives->preexisting + i, at = 0;
-        while (at < segments->count &&
-               (lives->address[life] < segments->piece[at].address ||
-                lives->address[life] - segments->piece[at].address >= segments->piece[at].size))
-            at++;
-        count += at == segments->count;
-    }
-    return count;
-}
-
-static const char *reason_of(const struct replayer *replayer) {
-    if (replayer->trouble != NULL)
-        return replayer->trouble;
-    if (replayer->segments.count < 100000 && lives_outside(replayer) != 0)
-        return "allocations lie at addresses outside of the recording's segments";
-    if (both_kinds_were_made(replayer->device))
-        return "plain and expandable segments were both made: the settings changed in the recording";
-    return "the allocator's rules or settings in this recording differ from those that are modelled";
-}
-
-static void grade(struct replayer *replayer) {
-    struct replay *replay = replayer->replay;
-    uint64_t wanted = replay->allocations + replay->driver_events + replay->releases;
-    uint64_t got = replay->allocations_exact + replay->driver_events_exact + replay->releases_exact;
-    uint64_t peak = replayer->allocator.peak_reserved_bytes;
-    if (replayer->trouble == NULL && got == wanted && replay->reserved_max_error_bytes == 0) {
-        replay->grade = REPLAY_EXACT;
-        return;
-    }
-    bool near = replayer->trouble == NULL && got >= wanted - wanted / 100 &&
-                replay->reserved_max_error_bytes <= peak / 200;
-    replay->grade = near ? REPLAY_NEAR : REPLAY_REFUSED;
-    replay->reason = reason_of(replayer);
-}
-
 /* ---- recordings that cannot be replayed ---- */
 
 /* NULL: it can be. */
@@ -688,7 +301,8 @@ static bool replayer_init(struct replayer *replayer) {
     replayer->invented = UINT64_C(1) << 60;
     replayer->most_steps = ((uint64_t)device->lives.count + device->n_segment_events) * 256 + 10000000;
     return columns_init(replayer) &&
-           allocator_init(&replayer->allocator, &settings, driver, replayer->arena) && start_build(replayer);
+           allocator_init(&replayer->allocator, &settings, driver, replayer->arena) &&
+           replayer_start(replayer);
 }
 
 static void extra_of_the_start(struct replayer *replayer) {
@@ -703,9 +317,9 @@ static bool run(struct replayer *replayer) {
     extra_of_the_start(replayer);
     if (replayer->trouble == NULL)
         steps_run(replayer);
-    if (replayer->allocator.no_memory || !end_compare(replayer))
+    if (replayer->allocator.no_memory || !replayer_compare_end(replayer))
         return false;
-    grade(replayer);
+    replayer_grade(replayer);
     return true;
 }
 
