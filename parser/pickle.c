@@ -1,8 +1,7 @@
-/* The pickle machine: every opcode that makes data. */
+/* The pickle machine: every opcode that snapshots are made of. */
 #include "parser/pickle_machine.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* Limits, each with its own error. docs/inputs.md explains them. */
 enum {
@@ -49,11 +48,6 @@ bool machine_begin(struct machine *machine) {
            machine_fail_memory(machine);
 }
 
-/* Values above the last mark may be taken, those below not. */
-static inline uint32_t stack_floor(const struct machine *machine) {
-    return machine->n_marks == 0 ? 0 : machine->mark[machine->n_marks - 1];
-}
-
 bool machine_has(struct machine *machine, uint32_t count) {
     return machine->n_stack - stack_floor(machine) >= count ||
            machine_fail(machine, READ_BAD_STACK, "an opcode finds too few values");
@@ -70,7 +64,7 @@ bool machine_mark(struct machine *machine) {
 }
 
 /* Takes the last mark: items are stack[*first .. n_stack). */
-static bool mark_pop(struct machine *machine, uint32_t *first) {
+bool mark_pop(struct machine *machine, uint32_t *first) {
     *first = 0;
     if (machine->n_marks == 0)
         return machine_fail(machine, READ_BAD_STACK, "an opcode finds no mark");
@@ -222,7 +216,7 @@ static bool op_empty_dict(struct machine *machine) {
 }
 
 /* Adds stack[first ..) to the list below them and drops them. */
-static bool list_extend(struct machine *machine, uint32_t list_at, uint32_t first) {
+bool list_extend(struct machine *machine, uint32_t list_at, uint32_t first) {
     struct value *list = &machine->stack[list_at];
     uint32_t count = machine->n_stack - first;
     value_refresh(machine, list);
@@ -278,7 +272,7 @@ bool event_pass_on(struct machine *machine) {
 }
 
 /* Fills the dict at `dict_at` with the pairs from `first` on. */
-static bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t first, bool complete) {
+bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t first, bool complete) {
     uint32_t n_values = machine->n_stack - first;
     if (n_values % 2 != 0)
         return machine_fail(machine, READ_BAD_STACK, "SETITEMS finds a key without a value");
@@ -309,27 +303,6 @@ static bool op_setitems(struct machine *machine) {
     if (first <= stack_floor(machine))
         return machine_fail(machine, READ_BAD_STACK, "SETITEMS finds no dict");
     return dict_extend(machine, first - 1, first, true);
-}
-
-/* LIST and DICT of protocol 0: the items come first. */
-static bool op_list(struct machine *machine) {
-    uint32_t first;
-    if (!mark_pop(machine, &first) || !machine_push_bits(machine, VALUE_NONE, 0))
-        return false;
-    memmove(machine->stack + first + 1, machine->stack + first,
-            (machine->n_stack - first - 1) * sizeof *machine->stack);
-    machine->stack[first] = (struct value){.tag = VALUE_NEW_LIST};
-    return list_extend(machine, first, first + 1);
-}
-
-static bool op_dict(struct machine *machine) {
-    uint32_t first;
-    if (!mark_pop(machine, &first) || !machine_push_bits(machine, VALUE_NONE, 0))
-        return false;
-    memmove(machine->stack + first + 1, machine->stack + first,
-            (machine->n_stack - first - 1) * sizeof *machine->stack);
-    machine->stack[first] = (struct value){.tag = VALUE_NEW_DICT};
-    return dict_extend(machine, first, first + 1, machine->n_stack - first - 1 != 0);
 }
 
 /* A tuple of arguments is never stored: an event in it would count as an element of a list. */
@@ -364,38 +337,10 @@ static bool op_tuple_of(struct machine *machine, uint32_t count) {
     return machine_has(machine, count) && tuple_make(machine, machine->n_stack - count);
 }
 
-static bool op_drop_to_mark(struct machine *machine, bool keep_opaque) {
-    uint32_t first;
-    if (!mark_pop(machine, &first))
-        return false;
-    machine->n_stack = first;
-    return !keep_opaque || machine_push_bits(machine, VALUE_OPAQUE, 0);
-}
-
-static bool op_pop(struct machine *machine) {
-    if (machine->n_marks != 0 && machine->mark[machine->n_marks - 1] == machine->n_stack) {
-        machine->n_marks--;
-        return true;
-    }
-    if (!machine_has(machine, 1))
-        return false;
-    machine->n_stack--;
-    return true;
-}
-
-/* ADDITEMS: sets hold nothing of use. */
-static bool op_additems(struct machine *machine) {
-    uint32_t first;
-    if (!mark_pop(machine, &first))
-        return false;
-    machine->n_stack = first;
-    return machine_has(machine, 1);
-}
-
 /* ---- numbers ---- */
 
 /* Two's complement of any length. What needs more than 64 bits is saturated: no field of a snapshot does. */
-static bool long_push(struct machine *machine, uint64_t nbytes) {
+bool long_push(struct machine *machine, uint64_t nbytes) {
     struct cursor *cursor = machine->cursor;
     if (nbytes > MAX_LONG_NBYTES)
         return machine_fail(machine, READ_BAD_LENGTH, "an integer is longer than 1,024 bytes");
@@ -415,13 +360,6 @@ static bool long_push(struct machine *machine, uint64_t nbytes) {
     if (wide)
         bits = UINT64_MAX;
     return machine_push_bits(machine, bits > INT64_MAX ? VALUE_BIG : VALUE_INT, bits);
-}
-
-static bool op_long4(struct machine *machine) {
-    int32_t nbytes = (int32_t)cursor_uint(machine->cursor, 4);
-    if (nbytes < 0)
-        return machine_fail(machine, READ_BAD_LENGTH, "an integer has a negative length");
-    return machine->cursor->error->code == READ_OK && long_push(machine, (uint64_t)nbytes);
 }
 
 static bool op_binfloat(struct machine *machine) {
@@ -464,23 +402,6 @@ static bool bytes_skip(struct machine *machine, uint64_t nbytes) {
         nbytes -= step;
     }
     return cursor->error->code == READ_OK && machine_push_bits(machine, VALUE_OPAQUE, 0);
-}
-
-static bool op_proto(struct machine *machine) {
-    uint32_t protocol = cursor_u8(machine->cursor);
-    if (protocol > 5)
-        return cursor_fail(machine->cursor, READ_BAD_VALUE, machine->opcode_offset,
-                           "pickle protocol %u is newer than 5, the newest there is", protocol);
-    return true;
-}
-
-static bool op_dup(struct machine *machine) {
-    return machine_has(machine, 1) && machine_push(machine, machine->stack[machine->n_stack - 1]);
-}
-
-static bool op_stop(struct machine *machine) {
-    machine->stopped = true;
-    return machine_has(machine, 1);
 }
 
 /* One opcode. The order is that of how often they occur. */

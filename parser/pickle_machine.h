@@ -1,6 +1,6 @@
 /*
  * The state of the pickle machine, shared by the files that execute opcodes: pickle.c (all of them, one by one, with
- * pickle_text.c and pickle_functions.c), pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of
+ * pickle_rare.c, pickle_text.c and pickle_functions.c), pickle_dict.c (whole dicts, the fast way), pickle_list.c (whole lists of
  * references), pickle_cut.c (what a truncated pickle leaves) and pickle_file.c (from the first opcode to what follows
  * the last). Private to them.
  */
@@ -135,6 +135,11 @@ static inline struct value *machine_top(struct machine *machine) {
     return &machine->stack[machine->n_stack - 1];
 }
 
+/* Values above the last mark may be taken, those below not. */
+static inline uint32_t stack_floor(const struct machine *machine) {
+    return machine->n_marks == 0 ? 0 : machine->mark[machine->n_marks - 1];
+}
+
 /* Whether so many values lie above the innermost mark; else an error. */
 bool machine_has(struct machine *machine, uint32_t count);
 
@@ -184,6 +189,18 @@ static inline bool top_is_next(const struct machine *machine) {
 /* An event whose list is open right below goes there at once, so that a batch of millions needs no stack. */
 bool event_pass_on(struct machine *machine);
 
+/* Takes the last mark: items are stack[*first .. n_stack). */
+bool mark_pop(struct machine *machine, uint32_t *first);
+
+/* Adds stack[first ..) to the list below them and drops them. */
+bool list_extend(struct machine *machine, uint32_t list_at, uint32_t first);
+
+/* Fills the dict at `dict_at` with the pairs from `first` on. */
+bool dict_extend(struct machine *machine, uint32_t dict_at, uint32_t first, bool complete);
+
+/* Two's complement of any length. What needs more than 64 bits is saturated: no field of a snapshot does. */
+bool long_push(struct machine *machine, uint64_t nbytes);
+
 /* ---- pickle_list.c ---- */
 
 /*
@@ -213,6 +230,18 @@ bool op_unicode_line(struct machine *machine);
 bool op_string_line(struct machine *machine);
 bool op_get_line(struct machine *machine);
 bool op_put_line(struct machine *machine);
+
+/* ---- pickle_rare.c: opcodes that no snapshot needs ---- */
+
+bool op_list(struct machine *machine);
+bool op_dict(struct machine *machine);
+bool op_drop_to_mark(struct machine *machine, bool keep_opaque);
+bool op_pop(struct machine *machine);
+bool op_additems(struct machine *machine);
+bool op_long4(struct machine *machine);
+bool op_proto(struct machine *machine);
+bool op_dup(struct machine *machine);
+bool op_stop(struct machine *machine);
 
 /* ---- pickle_functions.c: a few harmless functions; all else that would run code is refused by name ---- */
 

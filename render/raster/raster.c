@@ -1,19 +1,10 @@
-#include "render/raster/raster.h"
+/* Bands: each of its own, or summed up with its neighbours where they are thinner than a pixel. */
+#include "render/raster/raster_internal.h"
 
 #include "layout/filter.h"
 
 #include "base/bytes.h"
-#include "layout/site.h"
-#include "layout/ticks.h"
-#include "render/raster/lanes.h"
 #include "render/raster/mix.h"
-#include "render/raster/palette.h"
-
-/*
- * The stack grows from the bottom, in all columns at once. Each column has one pixel that is partly covered; what is
- * covered in full goes to the picture. Colours are 0xRRGGBB; while a pixel is being filled they are "spread", one
- * 16-bit lane each, so that one multiplication by a coverage (0..256) does all of them:   | A | B | G | R |
- */
 
 enum {
     MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
@@ -22,183 +13,10 @@ enum {
     PATTERN_SHARE = 110, /* of 256, of the colour that dots and hatching are drawn in */
     DOT_EVERY = 6,       /* pixels both ways */
     DOT_AT = 2,
-    TICK_PX = 70,
     SHADES = 4 /* of a call site's colour */
 };
 
-struct theme {
-    uint32_t ground, grid, edge, ink, no_stack;
-};
-
-static const struct theme themes[2] = {
-    {.ground = 0xFFFFFF, .grid = 0xECEEF1, .edge = 0xFFFFFF, .ink = 0x1F2328, .no_stack = 0xA9AFB8},
-    {.ground = 0x12161C, .grid = 0x232932, .edge = 0x0B0E12, .ink = 0xE6EDF3, .no_stack = 0x6B737E},
-};
-
-/* ---- colours ---- */
-
-static uint64_t spread(uint32_t rgb) {
-    return UINT64_C(255) << 48 | (uint64_t)(rgb & 255) << 32 | (uint64_t)(rgb >> 8 & 255) << 16 |
-           (rgb >> 16 & 255);
-}
-
-/* Lanes hold value * 256; the result is opaque, bytes R, G, B, A in memory order on a little-endian machine.
- */
-static uint32_t gather(uint64_t lanes) {
-    lanes += UINT64_C(0x8000800080);
-    return (uint32_t)(lanes >> 8 & 255) | (uint32_t)(lanes >> 24 & 255) << 8 |
-           (uint32_t)(lanes >> 40 & 255) << 16 | 0xFF000000u;
-}
-
-static uint32_t hash_color(uint32_t hash, bool dark) {
-    uint32_t index = (uint32_t)((uint64_t)(hash * 0x9E3779B1u) * PALETTE_SITES >> 32);
-    return (dark ? palette_sites_dark : palette_sites_light)[index];
-}
-
-uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark) {
-    return site == 0 ? themes[dark].no_stack : hash_color(site_hash(trace, site), dark);
-}
-
-static unsigned log2_of(uint64_t value) {
-    return value == 0 ? 0 : 63u - (unsigned)__builtin_clzll(value);
-}
-
-/* Powers of two that the scale of a colouring lies between. */
-struct powers {
-    unsigned low, high;
-};
-
-/* No allocation is older than the recording is long. */
-static struct powers powers_of(const struct timeline *timeline, enum color_by by) {
-    if (by == COLOR_BY_SIZE)
-        return (struct powers){9, 33};
-    unsigned most = log2_of(timeline->n_moments);
-    return (struct powers){0, most < 4 ? 4 : most};
-}
-
-static uint32_t scale_step(struct powers powers, uint64_t value) {
-    unsigned exponent = log2_of(value);
-    unsigned step =
-        exponent <= powers.low ? 0 : (exponent - powers.low) * RASTER_STEPS / (powers.high - powers.low);
-    return step < RASTER_STEPS ? step : RASTER_STEPS - 1;
-}
-
-void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_t key, uint64_t *from,
-                      uint64_t *to) {
-    struct powers powers = powers_of(timeline, by);
-    *from = 0;
-    *to = UINT64_MAX;
-    for (unsigned exponent = powers.low; exponent < 64; exponent++) {
-        uint32_t step = scale_step(powers, UINT64_C(1) << exponent);
-        if (step == key && *from == 0 && key != 0)
-            *from = UINT64_C(1) << exponent;
-        if (step > key) {
-            *to = UINT64_C(1) << exponent;
-            return;
-        }
-    }
-}
-
-/* Apart from each other under normal sight, deuteranopia and protanopia, and at 3:1 or more against their ground. What
- * only a profiler tells and what is no tensor stand back. */
-static uint32_t category_color(uint32_t category, bool dark) {
-    static const uint32_t color[CATEGORY_COUNT][2] = {
-        [CATEGORY_OTHER] = {0x636464, 0x858D97},      [CATEGORY_PARAMETER] = {0x2A5328, 0x66C691},
-        [CATEGORY_GRADIENT] = {0x4C69CA, 0x4D68BF},   [CATEGORY_OPTIMIZER_STATE] = {0x976306, 0xC98201},
-        [CATEGORY_ACTIVATION] = {0xCE7757, 0xAE4C39}, [CATEGORY_TEMPORARY] = {0x622582, 0xC796FC},
-        [CATEGORY_INPUT] = {0x009EA0, 0x3BECEC},      [CATEGORY_AUTOGRAD_DETAIL] = {0x7A6FA8, 0x9F97C4},
-        [CATEGORY_UNKNOWN] = {0x636464, 0x858D97},    [CATEGORY_WORKSPACE] = {0x8A7F72, 0x9C8F80},
-        [CATEGORY_RESULT] = {0xB0507E, 0xE07FAE}};
-    return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];
-}
-
-static uint32_t category_of(const struct timeline *timeline, const struct raster_style *style,
-                            uint32_t life) {
-    const struct trace *trace = timeline->trace;
-    uint32_t nbytes, context = timeline->device->lives.context[life];
-    if (style->category != NULL)
-        return style->category[life];
-    const uint8_t *text = trace_string(trace, trace->contexts.context[context].category, &nbytes);
-    enum category category = category_by_name(text, nbytes);
-    return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
-}
-
-/* Small numbers as colours: neighbours in the table are far apart. */
-static uint32_t number_color(uint32_t number, bool dark) {
-    return (dark ? palette_sites_dark : palette_sites_light)[number % PALETTE_SITES];
-}
-
-uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
-    const struct lives *lives = &timeline->device->lives;
-    switch (style->color_by) {
-    case COLOR_BY_SIZE: return scale_step(powers_of(timeline, COLOR_BY_SIZE), lives->size[life]);
-    case COLOR_BY_AGE:
-        return scale_step(powers_of(timeline, COLOR_BY_AGE), lives->death[life] - lives->birth[life]);
-    case COLOR_BY_STREAM: return lives->stream[life];
-    case COLOR_BY_POOL: return lives->pool[life];
-    case COLOR_BY_CATEGORY: return category_of(timeline, style, life);
-    case COLOR_BY_EACH: return life;
-    case COLOR_BY_SITE:
-    case COLOR_COUNT: break;
-    }
-    return 0;
-}
-
-/* Neighbours in number are far apart in the table; each round through it begins elsewhere, so that what comes once per
- * layer does not have one colour. */
-static uint32_t each_color(uint32_t number, bool dark) {
-    return number_color(number % PALETTE_SITES + number / PALETTE_SITES % PALETTE_SITES * 7, dark);
-}
-
-uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark) {
-    if (by == COLOR_BY_SIZE || by == COLOR_BY_AGE)
-        return (dark ? palette_scale_dark : palette_scale_light)[key < RASTER_STEPS ? key : RASTER_STEPS - 1];
-    if (by == COLOR_BY_EACH)
-        return each_color(key, dark);
-    return by == COLOR_BY_CATEGORY ? category_color(key, dark) : number_color(key, dark);
-}
-
 /* ---- the picture while it is being filled ---- */
-
-/* Allocations that are thinner than a pixel, next to each other: they are drawn as one. */
-struct sum {
-    uint32_t from, to; /* columns */
-    uint32_t count;    /* allocations */
-    uint32_t now;      /* newest column: bands come with rising start */
-    uint64_t now_bytes;
-    /* What came last, all of it in the same columns: not yet among the changes. */
-    uint32_t run_from, run_to;
-    uint64_t run_bytes;
-    u32x4 run_color;
-    bool mixed; /* there are changes */
-    /* Changes at each column: bytes, and the weights of colours (1, red, green, blue, each times the weight). */
-    uint64_t *bytes;
-    u32x4 *color;
-    uint64_t *changed; /* bitmap of the columns with a change */
-};
-
-struct painter {
-    const struct scene *scene;
-    const struct raster_style *style;
-    const struct theme *theme;
-    struct y_scale scale;
-    u32x4 factor; /* the scale's, in every lane */
-    uint32_t width, height;
-    uint32_t pen;         /* pixels of a line: the style's scale */
-    uint32_t *site_color; /* [frames.count][SHADES] computed on demand; 0: not yet */
-    uint64_t *base;       /* [width] bytes below what comes next */
-    uint32_t *y;          /* [width] the same in 1/256 px above the lower edge */
-    uint64_t *lanes;      /* [width] the pixel that is partly covered so far */
-    uint32_t *pixels;     /* [height][width], rows from the top */
-    struct sum sum;
-    uint64_t pixel_bytes;  /* below this an allocation is thinner than a pixel */
-    uint64_t weight_bytes; /* that a colour in a sum gains weight by */
-    uint32_t drawn, merged;
-};
-
-static uint32_t *pixel_at(const struct painter *painter, uint32_t column, uint32_t row) {
-    return painter->pixels + (size_t)(painter->height - 1 - row) * painter->width + column;
-}
 
 static bool hatch_at(uint32_t column, uint32_t row, uint32_t pen) {
     return (column / pen + row / pen) % 8 < 2;
@@ -571,89 +389,6 @@ static void bands_draw(struct painter *painter) {
         baseline_mark(painter);
 }
 
-/* ---- ground, grid and lines ---- */
-
-static void ground_draw(struct painter *painter) {
-    uint32_t ground = gather(spread(painter->theme->ground) << 8), lowest = painter->height, highest = 0;
-    for (uint32_t column = 0; column < painter->width; column++) {
-        uint32_t y = painter->y[column], row = y >> 8;
-        lowest = row < lowest ? row : lowest;
-        highest = row > highest ? row : highest;
-        if (row < painter->height)
-            *pixel_at(painter, column, row) =
-                gather(painter->lanes[column] + spread(painter->theme->ground) * (256 - (y & 255)));
-    }
-    for (uint32_t row = lowest + 1; row < painter->height; row++) {
-        uint32_t *pixel = pixel_at(painter, 0, row);
-        const uint32_t *y = painter->y;
-        if (row > highest)
-            for (uint32_t column = 0; column < painter->width; column++)
-                pixel[column] = ground;
-        else
-            for (uint32_t column = 0; column < painter->width; column++)
-                pixel[column] = row > y[column] >> 8 ? ground : pixel[column];
-    }
-}
-
-struct ticks raster_ticks(const struct view *view, uint32_t scale) {
-    uint32_t most = view->height / (TICK_PX * (scale == 0 ? 1 : scale));
-    return ticks_bytes(view->bottom_bytes, view->top_bytes, most < 2 ? 2 : most > 12 ? 12 : most);
-}
-
-/* Only where there is ground. */
-static void grid_row_draw(struct painter *painter, uint32_t row, uint32_t color) {
-    for (uint32_t column = 0; row < painter->height && column < painter->width; column++)
-        if (row > painter->y[column] >> 8)
-            *pixel_at(painter, column, row) = color;
-}
-
-static void grid_draw(struct painter *painter) {
-    struct ticks ticks = raster_ticks(&painter->scene->view, painter->pen);
-    uint32_t grid = gather(spread(painter->theme->grid) << 8);
-    for (uint32_t i = 0; i < ticks.count; i++) {
-        uint32_t row = y_scale_q8(&painter->scale, (uint64_t)ticks.at[i]) >> 8;
-        for (uint32_t line = 0; line < painter->pen; line++)
-            grid_row_draw(painter, row + line, grid);
-    }
-}
-
-/* A pen's width upwards and to the right. */
-static void dot_draw(struct painter *painter, uint32_t column, uint32_t row) {
-    uint32_t ink = gather(spread(painter->theme->ink) << 8), pen = painter->pen;
-    for (uint32_t x = column; x < column + pen && x < painter->width; x++)
-        for (uint32_t y = row; y < row + pen && y < painter->height; y++)
-            *pixel_at(painter, x, y) = ink;
-}
-
-/* Steps are joined by a vertical run, so that the line has no gaps. */
-static void reserved_draw(struct painter *painter) {
-    const struct timeline *timeline = painter->scene->timeline;
-    if (timeline->reserved_peak == 0)
-        return;
-    uint32_t last = 0;
-    for (uint32_t column = 0; column < painter->width; column++) {
-        uint32_t moment = painter->scene->moment[column];
-        if (column == 0 || moment != painter->scene->moment[column - 1]) {
-            uint32_t row = y_scale_q8(&painter->scale, timeline_reserved_at(timeline, moment)) >> 8;
-            for (uint32_t at = row < last ? row : last; column != 0 && at < (row > last ? row : last); at++)
-                dot_draw(painter, column, at);
-            last = row;
-        }
-        dot_draw(painter, column, last);
-    }
-}
-
-static void capacity_draw(struct painter *painter) {
-    const struct view *view = &painter->scene->view;
-    uint64_t capacity = painter->style->capacity_bytes;
-    if (capacity <= view->bottom_bytes || capacity >= view->top_bytes)
-        return;
-    uint32_t row = y_scale_q8(&painter->scale, capacity) >> 8;
-    for (uint32_t column = 0; column < painter->width; column++)
-        if (column / painter->pen % 12 < 7)
-            dot_draw(painter, column, row);
-}
-
 /* ---- entry ---- */
 
 void raster_init(struct raster *raster, struct arena_host host) {
@@ -698,7 +433,7 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
     const struct view *view = &scene->view;
     struct painter painter = {.scene = scene,
                               .style = style,
-                              .theme = &themes[style->dark],
+                              .theme = &raster_themes[style->dark],
                               .scale = y_scale_of(view),
                               .width = view->width,
                               .height = view->height,
@@ -710,11 +445,11 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
     if (!painter_init(&painter, raster, scene->timeline->trace->frames.count))
         return false;
     bands_draw(&painter);
-    ground_draw(&painter);
-    grid_draw(&painter);
+    painter_ground(&painter);
+    painter_grid(&painter);
     if (style->reserved)
-        reserved_draw(&painter);
-    capacity_draw(&painter);
+        painter_reserved(&painter);
+    painter_capacity(&painter);
     raster->drawn = painter.drawn;
     raster->merged = painter.merged;
     return true;

@@ -1,0 +1,118 @@
+/* Which colour an allocation has under each colouring, and what shares it: its key. */
+#include "render/raster/raster_internal.h"
+
+#include "layout/site.h"
+#include "render/raster/palette.h"
+
+const struct theme raster_themes[2] = {
+    {.ground = 0xFFFFFF, .grid = 0xECEEF1, .edge = 0xFFFFFF, .ink = 0x1F2328, .no_stack = 0xA9AFB8},
+    {.ground = 0x12161C, .grid = 0x232932, .edge = 0x0B0E12, .ink = 0xE6EDF3, .no_stack = 0x6B737E},
+};
+
+static uint32_t hash_color(uint32_t hash, bool dark) {
+    uint32_t index = (uint32_t)((uint64_t)(hash * 0x9E3779B1u) * PALETTE_SITES >> 32);
+    return (dark ? palette_sites_dark : palette_sites_light)[index];
+}
+
+uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark) {
+    return site == 0 ? raster_themes[dark].no_stack : hash_color(site_hash(trace, site), dark);
+}
+
+static unsigned log2_of(uint64_t value) {
+    return value == 0 ? 0 : 63u - (unsigned)__builtin_clzll(value);
+}
+
+/* Powers of two that the scale of a colouring lies between. */
+struct powers {
+    unsigned low, high;
+};
+
+/* No allocation is older than the recording is long. */
+static struct powers powers_of(const struct timeline *timeline, enum color_by by) {
+    if (by == COLOR_BY_SIZE)
+        return (struct powers){9, 33};
+    unsigned most = log2_of(timeline->n_moments);
+    return (struct powers){0, most < 4 ? 4 : most};
+}
+
+static uint32_t scale_step(struct powers powers, uint64_t value) {
+    unsigned exponent = log2_of(value);
+    unsigned step =
+        exponent <= powers.low ? 0 : (exponent - powers.low) * RASTER_STEPS / (powers.high - powers.low);
+    return step < RASTER_STEPS ? step : RASTER_STEPS - 1;
+}
+
+void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_t key, uint64_t *from,
+                      uint64_t *to) {
+    struct powers powers = powers_of(timeline, by);
+    *from = 0;
+    *to = UINT64_MAX;
+    for (unsigned exponent = powers.low; exponent < 64; exponent++) {
+        uint32_t step = scale_step(powers, UINT64_C(1) << exponent);
+        if (step == key && *from == 0 && key != 0)
+            *from = UINT64_C(1) << exponent;
+        if (step > key) {
+            *to = UINT64_C(1) << exponent;
+            return;
+        }
+    }
+}
+
+/* Apart from each other under normal sight, deuteranopia and protanopia, and at 3:1 or more against their ground. What
+ * only a profiler tells and what is no tensor stand back. */
+static uint32_t category_color(uint32_t category, bool dark) {
+    static const uint32_t color[CATEGORY_COUNT][2] = {
+        [CATEGORY_OTHER] = {0x636464, 0x858D97},      [CATEGORY_PARAMETER] = {0x2A5328, 0x66C691},
+        [CATEGORY_GRADIENT] = {0x4C69CA, 0x4D68BF},   [CATEGORY_OPTIMIZER_STATE] = {0x976306, 0xC98201},
+        [CATEGORY_ACTIVATION] = {0xCE7757, 0xAE4C39}, [CATEGORY_TEMPORARY] = {0x622582, 0xC796FC},
+        [CATEGORY_INPUT] = {0x009EA0, 0x3BECEC},      [CATEGORY_AUTOGRAD_DETAIL] = {0x7A6FA8, 0x9F97C4},
+        [CATEGORY_UNKNOWN] = {0x636464, 0x858D97},    [CATEGORY_WORKSPACE] = {0x8A7F72, 0x9C8F80},
+        [CATEGORY_RESULT] = {0xB0507E, 0xE07FAE}};
+    return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];
+}
+
+static uint32_t category_of(const struct timeline *timeline, const struct raster_style *style,
+                            uint32_t life) {
+    const struct trace *trace = timeline->trace;
+    uint32_t nbytes, context = timeline->device->lives.context[life];
+    if (style->category != NULL)
+        return style->category[life];
+    const uint8_t *text = trace_string(trace, trace->contexts.context[context].category, &nbytes);
+    enum category category = category_by_name(text, nbytes);
+    return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
+}
+
+/* Small numbers as colours: neighbours in the table are far apart. */
+static uint32_t number_color(uint32_t number, bool dark) {
+    return (dark ? palette_sites_dark : palette_sites_light)[number % PALETTE_SITES];
+}
+
+uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
+    const struct lives *lives = &timeline->device->lives;
+    switch (style->color_by) {
+    case COLOR_BY_SIZE: return scale_step(powers_of(timeline, COLOR_BY_SIZE), lives->size[life]);
+    case COLOR_BY_AGE:
+        return scale_step(powers_of(timeline, COLOR_BY_AGE), lives->death[life] - lives->birth[life]);
+    case COLOR_BY_STREAM: return lives->stream[life];
+    case COLOR_BY_POOL: return lives->pool[life];
+    case COLOR_BY_CATEGORY: return category_of(timeline, style, life);
+    case COLOR_BY_EACH: return life;
+    case COLOR_BY_SITE:
+    case COLOR_COUNT: break;
+    }
+    return 0;
+}
+
+/* Neighbours in number are far apart in the table; each round through it begins elsewhere, so that what comes once per
+ * layer does not have one colour. */
+static uint32_t each_color(uint32_t number, bool dark) {
+    return number_color(number % PALETTE_SITES + number / PALETTE_SITES % PALETTE_SITES * 7, dark);
+}
+
+uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark) {
+    if (by == COLOR_BY_SIZE || by == COLOR_BY_AGE)
+        return (dark ? palette_scale_dark : palette_scale_light)[key < RASTER_STEPS ? key : RASTER_STEPS - 1];
+    if (by == COLOR_BY_EACH)
+        return each_color(key, dark);
+    return by == COLOR_BY_CATEGORY ? category_color(key, dark) : number_color(key, dark);
+}
