@@ -5,8 +5,8 @@
 # gives `const unsigned char font_regular[]` and `const size_t font_regular_nbytes`. One zero byte that is not counted
 # follows the bytes, so that text can be used as a C string and an empty file is still a valid array.
 #
-# With -DHASH=ON there is `const char font_regular_hash[]` too: 'sha256-...' in quotes, as a Content-Security-Policy
-# names a script or a style that stands in a page with exactly these bytes.
+# With -DHASH_OF=FILE there is `const char font_regular_hash[]` too: 'sha256-...' in quotes, as a Content-Security-Policy
+# names a script or a style that stands in a page with exactly the bytes of that file.
 
 foreach(argument INPUT OUTPUT NAME)
     if(NOT DEFINED ${argument})
@@ -24,9 +24,9 @@ string(REGEX REPLACE "(........................................)" "\\1\n" lines 
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${lines}")
 
 set(hash_text)
-if(HASH)
+if(HASH_OF)
     set(alphabet ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/)
-    file(SHA256 "${INPUT}" digest)
+    file(SHA256 "${HASH_OF}" digest)
     set(base64)
     foreach(from RANGE 0 60 6) # three bytes become four symbols; 32 bytes end with two
         string(SUBSTRING "${digest}0000" ${from} 6 group)

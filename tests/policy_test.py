@@ -49,7 +49,7 @@ def sources(policy, kind):
 
 
 class Policy(unittest.TestCase):
-    def check(self, path, packed, others):
+    def check(self, path, scripts, styles, others):
         text = path.read_text()
         page = Elements(text)
         self.assertEqual(len(page.policies), 1)
@@ -59,19 +59,23 @@ class Policy(unittest.TestCase):
         self.assertTrue(run)
         inert = {attributes["id"]: "".join(parts) for tag, attributes, parts in page.found
                  if tag == "script" and attributes.get("type") is not None}
-        for name in packed:  # what a script of the page puts into a <script>
-            run.add(source_hash(zlib.decompress(base64.b64decode(inert[name])).decode()))
-        styles = {source_hash("".join(parts)) for tag, _, parts in page.found if tag == "style"}
-        self.assertEqual(len(styles), 1)
+        used = [source_hash("".join(parts)) for tag, _, parts in page.found if tag == "style"]
+        self.assertEqual(len(used), 1)
+
+        def unpacked(name):  # what a script of the page puts into a <script> or a <style>
+            return source_hash(zlib.decompress(base64.b64decode(inert[name])).decode())
+
+        run.update(map(unpacked, scripts))
+        used += map(unpacked, styles)
         self.assertEqual(sorted(sources(page.policies[0], "script-src")), sorted([*run, *others]))
-        self.assertEqual(set(sources(page.policies[0], "style-src")), styles)
+        self.assertEqual(sources(page.policies[0], "style-src"), used)
         self.assertIn("default-src 'none'", page.policies[0])
 
     def test_page(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "page.html"
             subprocess.run([STRATA, "html", "-q", SAMPLE, "-o", path], check=True)
-            self.check(path, ["program"], ["'wasm-unsafe-eval'"])
+            self.check(path, ["program"], ["style"], ["'wasm-unsafe-eval'"])
 
     def test_index(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +83,7 @@ class Policy(unittest.TestCase):
             (folder / "in").mkdir()
             shutil.copy(SAMPLE, folder / "in" / "rank0.pickle")
             subprocess.run([STRATA, "batch", "-q", folder / "in", "-o", folder / "out"], check=True)
-            self.check(folder / "out" / "index.html", [], [])
+            self.check(folder / "out" / "index.html", [], [], [])
 
 
 if __name__ == "__main__":

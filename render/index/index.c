@@ -442,7 +442,10 @@ bool index_json(struct buffer *out, const struct index *index) {
 static void fill_policy(struct buffer *out, const void *context) {
     static const struct template_asset *const scripts[] = {&script};
     (void)context;
-    template_add_policy(out, scripts, 1, &style, "");
+    const struct template_asset *const styles[] = {&style};
+    template_add_policy(
+        out, &(struct template_policy){
+                 .scripts = scripts, .n_scripts = 1, .styles = styles, .n_styles = 1, .more_scripts = ""});
 }
 
 static void fill_style(struct buffer *out, const void *context) {

@@ -16,7 +16,6 @@ static const struct shell_assets assets = {
 /* What is filled into the template. */
 struct parts {
     const struct diff_page *page;
-    struct shell shell;
     struct buffer a, b; /* payloads */
 };
 
@@ -26,23 +25,23 @@ static void fill_title(struct buffer *out, const void *context) {
 }
 
 static void fill_policy(struct buffer *out, const void *context) {
-    const struct parts *parts = context;
-    shell_add_policy(out, &parts->shell);
+    (void)context;
+    shell_add_policy(out, &assets);
 }
 
 static void fill_style(struct buffer *out, const void *context) {
-    const struct parts *parts = context;
-    shell_add_style(out, &parts->shell);
+    (void)context;
+    shell_add_style(out);
 }
 
 static void fill_script(struct buffer *out, const void *context) {
-    const struct parts *parts = context;
-    shell_add_script(out, &parts->shell);
+    (void)context;
+    shell_add_script(out, &assets);
 }
 
 static void fill_module(struct buffer *out, const void *context) {
-    const struct parts *parts = context;
-    shell_add_module(out, &parts->shell);
+    (void)context;
+    shell_add_module(out);
 }
 
 /* Not "payload": who reads the page of one recording must not take one of two for it. */
@@ -101,14 +100,12 @@ enum html_result diff_page_render(struct buffer *out, const struct diff_page *pa
     struct arena_host host = page->host;
     struct parts parts = {.page = page, .a = {.host = host}, .b = {.host = host}};
     enum html_result result = HTML_NO_MEMORY;
-    bool packed = shell_pack(&parts.shell, &assets, host, page->of_a->threads);
-    uint64_t shell_nbytes = packed ? shell_measure(&parts) : 0;
+    uint64_t shell_nbytes = shell_measure(&parts);
     if (shell_nbytes != 0)
         result = fit_both(&parts, shell_nbytes, outcome_a, outcome_b);
     if (result == HTML_DONE)
         page_fill(out, &parts);
     buffer_release(&parts.a);
     buffer_release(&parts.b);
-    shell_release(&parts.shell);
     return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;
 }

@@ -16,7 +16,6 @@ static const struct shell_assets assets = {
 /* What is filled into the template. */
 struct page_parts {
     const struct html_options *options;
-    struct shell shell;
     struct buffer payload;
 };
 
@@ -26,23 +25,23 @@ static void fill_title(struct buffer *out, const void *context) {
 }
 
 static void fill_policy(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    shell_add_policy(out, &parts->shell);
+    (void)context;
+    shell_add_policy(out, &assets);
 }
 
 static void fill_style(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    shell_add_style(out, &parts->shell);
+    (void)context;
+    shell_add_style(out);
 }
 
 static void fill_script(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    shell_add_script(out, &parts->shell);
+    (void)context;
+    shell_add_script(out, &assets);
 }
 
 static void fill_module(struct buffer *out, const void *context) {
-    const struct page_parts *parts = context;
-    shell_add_module(out, &parts->shell);
+    (void)context;
+    shell_add_module(out);
 }
 
 static void fill_payload(struct buffer *out, const void *context) {
@@ -73,8 +72,7 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
     struct page_parts parts = {.options = options, .payload = {.host = host}};
     struct html_outcome took = {0};
     enum html_result result = HTML_NO_MEMORY;
-    bool packed = shell_pack(&parts.shell, &assets, host, options->threads);
-    uint64_t frame_nbytes = packed ? shell_measure(&parts) : 0;
+    uint64_t frame_nbytes = shell_measure(&parts);
     if (frame_nbytes != 0)
         result = payload_fit(&parts.payload, trace, options, frame_nbytes, &took);
     if (result == HTML_DONE)
@@ -82,6 +80,5 @@ enum html_result html_render(struct buffer *out, const struct trace *trace, stru
     if (outcome != NULL)
         *outcome = took;
     buffer_release(&parts.payload);
-    shell_release(&parts.shell);
     return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;
 }

@@ -38,17 +38,20 @@ void template_add_title(struct buffer *out, const char *title) {
     buffer_add_text(out, " - Strata</title>");
 }
 
-void template_add_policy(struct buffer *out, const struct template_asset *const *scripts, size_t n_scripts,
-                         const struct template_asset *style, const char *extra) {
+static void add_hashes(struct buffer *out, const struct template_asset *const *assets, size_t n_assets) {
+    for (size_t i = 0; i < n_assets; i++) {
+        buffer_add_text(out, " ");
+        buffer_add_text(out, assets[i]->hash);
+    }
+}
+
+void template_add_policy(struct buffer *out, const struct template_policy *policy) {
     buffer_add_text(out,
                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src");
-    for (size_t i = 0; i < n_scripts; i++) {
-        buffer_add_text(out, " ");
-        buffer_add_text(out, scripts[i]->hash);
-    }
-    buffer_add_text(out, extra);
-    buffer_add_text(out, "; style-src ");
-    buffer_add_text(out, style->hash);
+    add_hashes(out, policy->scripts, policy->n_scripts);
+    buffer_add_text(out, policy->more_scripts);
+    buffer_add_text(out, "; style-src");
+    add_hashes(out, policy->styles, policy->n_styles);
     buffer_add_text(out, "; img-src blob: data:; base-uri 'none'; form-action 'none'\">");
 }
 
@@ -67,8 +70,16 @@ void template_add_script(struct buffer *out, const struct template_asset *script
     add_element(out, "<script>", script, "</script>");
 }
 
+static const char inert_begin[] = "<script type=\"application/octet-stream\" id=\"%s\">";
+
+void template_add_packed(struct buffer *out, const char *id, const struct template_asset *asset) {
+    buffer_printf(out, inert_begin, id);
+    buffer_add(out, asset->bytes, *asset->nbytes);
+    buffer_add_text(out, "</script>");
+}
+
 void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes, size_t nbytes) {
-    buffer_printf(out, "<script type=\"application/octet-stream\" id=\"%s\">", id);
+    buffer_printf(out, inert_begin, id);
     template_add_base64(out, bytes, nbytes);
     buffer_add_text(out, "</script>");
 }

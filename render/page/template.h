@@ -19,11 +19,11 @@ struct template_hole {
 void template_fill(struct buffer *out, const char *template, const struct template_hole *holes,
                    size_t n_holes, const void *context);
 
-/* A text that the build made of files of templates/ and embedded: it stands in a page byte by byte as it is here. */
+/* What the build made of files of templates/ and embedded: it stands in a page byte by byte as it is here. */
 struct template_asset {
     const unsigned char *bytes;
     const size_t *nbytes;
-    const char *hash; /* 'sha256-...' of it, with the quotes; made at build time */
+    const char *hash; /* 'sha256-...' of it, unpacked, with the quotes; made at build time */
 };
 
 void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes);
@@ -34,13 +34,21 @@ void template_add_escaped(struct buffer *out, const char *text);
 /* <title>TITLE - Strata</title> */
 void template_add_title(struct buffer *out, const char *title);
 
-/* The Content-Security-Policy that allows these scripts and this style and nothing else; `extra` is added to the
- * sources of scripts ("" or " 'wasm-unsafe-eval'"). */
-void template_add_policy(struct buffer *out, const struct template_asset *const *scripts, size_t n_scripts,
-                         const struct template_asset *style, const char *extra);
+/* What the Content-Security-Policy of a page allows. */
+struct template_policy {
+    const struct template_asset *const *scripts, *const *styles;
+    size_t n_scripts, n_styles;
+    const char *more_scripts; /* added to the sources of scripts: "" or " 'wasm-unsafe-eval'" */
+};
+
+/* The policy that allows these scripts and styles and nothing else. */
+void template_add_policy(struct buffer *out, const struct template_policy *policy);
 
 void template_add_style(struct buffer *out, const struct template_asset *style);
 void template_add_script(struct buffer *out, const struct template_asset *script);
+
+/* An inert element with what the build packed (scripts/pack.c). */
+void template_add_packed(struct buffer *out, const char *id, const struct template_asset *asset);
 
 /* An element with bytes in base64, which has no '<', so nothing in it can end the element. */
 void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes, size_t nbytes);

@@ -30,7 +30,9 @@ static void fill_root(struct buffer *out, const void *context) {
 
 static void fill_policy(struct buffer *out, const void *context) {
     (void)context;
-    template_add_policy(out, NULL, 0, &style, " 'none'");
+    const struct template_asset *const styles[] = {&style};
+    template_add_policy(
+        out, &(struct template_policy){.styles = styles, .n_styles = 1, .more_scripts = " 'none'"});
 }
 
 static void fill_title(struct buffer *out, const void *context) {
