@@ -1,512 +1,12 @@
-#include "cli/options.h"
+/* The command line, word by word, against the table of options. */
+#include "cli/options_internal.h"
 
-#include "analysis/whatif.h"
-#include "cli/filter.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
-#include "layout/owner.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    VERB_PICTURE = VERB_HTML | VERB_PNG,
-    VERB_MANY = VERB_BATCH | VERB_DIFF | VERB_CHECK, /* take several operands */
-    VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_MANY,
-    VERB_ANY = VERB_ALL | VERB_WHATIF
-};
-
-/* Beside the verbs: the option belongs into settings->flags. */
-enum { SHAPES = 1 << 8 };
-
-struct option {
-    char letter;    /* 0: none */
-    unsigned where; /* verbs that have it, of enum verb_bit, and SHAPES */
-    const char *name;
-    const char
-        *value; /* what the help calls its value; NULL: it takes none; "[=WORD]": it need not have one */
-    bool (*apply)(struct settings *settings, const char *value); /* false: value not understood */
-    const char *help;
-};
-
-/* ---- one function per option ---- */
-
-/* Index of `value` among `words`; -1: not there. */
-static int choice_of(const char *value, const char *const *words, int n_words) {
-    for (int i = 0; i < n_words; i++)
-        if (strcmp(value, words[i]) == 0)
-            return i;
-    return -1;
-}
-
-static bool apply_output(struct settings *settings, const char *value) {
-    settings->output = value;
-    return *value != '\0';
-}
-
-static bool apply_device(struct settings *settings, const char *value) {
-    uint64_t number = 0;
-    bool cpu = strcmp(value, "-1") == 0; /* as reports number it */
-    if (!cpu && !number_parse(value, 0, INT32_MAX, &number))
-        return false;
-    settings->has_device = true;
-    settings->device = cpu ? ORDINAL_CPU : (int32_t)number;
-    return true;
-}
-
-static bool apply_force(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->force = true;
-}
-
-static bool apply_quiet(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->quiet = true;
-}
-
-static bool apply_verbose(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->verbose = true;
-}
-
-static bool apply_max_memory(struct settings *settings, const char *value) {
-    uint64_t nbytes;
-    if (!size_parse(value, &nbytes) || nbytes == 0)
-        return false;
-    settings->max_memory_nbytes = nbytes > SIZE_MAX ? SIZE_MAX : (size_t)nbytes;
-    return true;
-}
-
-static bool apply_title(struct settings *settings, const char *value) {
-    settings->title = value;
-    return true;
-}
-
-static bool apply_theme(struct settings *settings, const char *value) {
-    static const char *const themes[] = {"light", "dark", "auto"};
-    settings->theme = value;
-    return choice_of(value, themes, 3) >= 0;
-}
-
-static bool apply_capacity(struct settings *settings, const char *value) {
-    return size_parse(value, &settings->capacity_bytes) && settings->capacity_bytes != 0;
-}
-
-static bool apply_max_html_size(struct settings *settings, const char *value) {
-    return size_parse(value, &settings->max_html_nbytes) && settings->max_html_nbytes != 0;
-}
-
-static bool apply_number(uint32_t *setting, const char *value, uint32_t low, uint32_t high) {
-    uint64_t number;
-    if (!number_parse(value, low, high, &number))
-        return false;
-    *setting = (uint32_t)number;
-    return true;
-}
-
-static bool apply_width(struct settings *settings, const char *value) {
-    return apply_number(&settings->width, value, 320, 7680);
-}
-
-static bool apply_height(struct settings *settings, const char *value) {
-    return apply_number(&settings->height, value, 240, 4320);
-}
-
-static bool apply_scale(struct settings *settings, const char *value) {
-    return apply_number(&settings->scale, value, 1, 4);
-}
-
-static bool apply_from(struct settings *settings, const char *value) {
-    return position_parse(value, &settings->from);
-}
-
-static bool apply_to(struct settings *settings, const char *value) {
-    return position_parse(value, &settings->to);
-}
-
-static bool apply_at(struct settings *settings, const char *value) {
-    return position_parse(value, &settings->at);
-}
-
-/* Several filters are one: words are joined by AND. */
-static bool apply_filter(struct settings *settings, const char *value) {
-    if (!filter_check(value, settings->wrong, sizeof settings->wrong))
-        return false;
-    size_t used = strlen(settings->filter), left = sizeof settings->filter - used;
-    int n = snprintf(settings->filter + used, left, "%s%s", used != 0 ? " " : "", value);
-    if (n >= 0 && (size_t)n < left)
-        return true;
-    snprintf(settings->wrong, sizeof settings->wrong, "filters are too long, %d bytes at most",
-             FILTER_CAPACITY - 1);
-    return false;
-}
-
-static bool apply_map(struct settings *settings, const char *value) {
-    (void)value;
-    settings->map = true;
-    return true;
-}
-
-static bool apply_hide_internal(struct settings *settings, const char *value) {
-    (void)value;
-    return apply_filter(settings, "own:yes");
-}
-
-static bool apply_redact(struct settings *settings, const char *value) {
-    settings->redact_all = value != NULL;
-    settings->redact = true;
-    return value == NULL || strcmp(value, "all") == 0;
-}
-
-static bool apply_rules(struct settings *settings, const char *value) {
-    settings->rules = value;
-    return *value != '\0';
-}
-
-static bool owner_add(struct settings *settings, const char *value, enum frame_owner owner) {
-    struct owner_pattern *owners = realloc(settings->owners, (settings->n_owners + 1) * sizeof *owners);
-    if (owners == NULL)
-        return false;
-    settings->owners = owners;
-    owners[settings->n_owners++] = (struct owner_pattern){value, owner};
-    return *value != '\0' && strlen(value) <= OWNER_PATTERN_MAX_NBYTES;
-}
-
-static bool apply_own(struct settings *settings, const char *value) {
-    return owner_add(settings, value, OWNER_USER);
-}
-
-static bool apply_library(struct settings *settings, const char *value) {
-    return owner_add(settings, value, OWNER_LIBRARY);
-}
-
-static bool apply_axis(struct settings *settings, const char *value) {
-    static const char *const axes[] = {[AXIS_EVENTS] = "events", [AXIS_TIME] = "time"};
-    int choice = choice_of(value, axes, 2);
-    settings->axis = choice == AXIS_TIME ? AXIS_TIME : AXIS_EVENTS;
-    return choice >= 0;
-}
-
-#define COLORING_NAME(NAME, name, title, words) name,
-static const char *const color_names[] = {STRATA_COLORINGS(COLORING_NAME)};
-#undef COLORING_NAME
-
-const char *options_color_name(enum color_by color_by) {
-    return color_names[color_by];
-}
-
-static bool apply_color_by(struct settings *settings, const char *value) {
-    int choice = choice_of(value, color_names, sizeof color_names / sizeof color_names[0]);
-    if (choice >= 0)
-        settings->color_by = (enum color_by)choice;
-    settings->has_color_by = choice >= 0;
-    return choice >= 0;
-}
-
-/* What has an option of its own is that option; the rest is noted. What the page would not understand either is left out. */
-static bool view_part_apply(struct settings *settings, const char *name, const char *value) {
-    if (strcmp(name, "device") == 0)
-        (void)apply_device(settings, value);
-    else if (strcmp(name, "axis") == 0)
-        (void)apply_axis(settings, value);
-    else if (strcmp(name, "color") == 0)
-        (void)apply_color_by(settings, value);
-    else if (strcmp(name, "filter") == 0)
-        return apply_filter(settings, value);
-    else if (strcmp(name, "search") == 0 && !filter_check(value, settings->wrong, sizeof settings->wrong))
-        return false;
-    else if (strcmp(name, "theme") == 0)
-        settings->theme = strcmp(value, "dark") == 0 ? "dark" : "light";
-    view_note(&settings->view, name, value);
-    return true;
-}
-
-static bool apply_view(struct settings *settings, const char *text) {
-    char name[32], value[VIEW_VALUE_CAPACITY];
-    settings->view.given = true;
-    while (*text != '\0')
-        if (view_next(&text, name, value) && !view_part_apply(settings, name, value))
-            return false;
-    return true;
-}
-
-static bool apply_format(struct settings *settings, enum report_format format) {
-    settings->two_formats |= settings->format != REPORT_TEXT && settings->format != format;
-    settings->format = format;
-    return true;
-}
-
-static bool apply_json(struct settings *settings, const char *value) {
-    (void)value;
-    return apply_format(settings, REPORT_JSON);
-}
-
-static bool apply_markdown(struct settings *settings, const char *value) {
-    (void)value;
-    return apply_format(settings, REPORT_MARKDOWN);
-}
-
-static bool apply_top(struct settings *settings, const char *value) {
-    return apply_number(&settings->top, value, 0, UINT32_MAX);
-}
-
-static bool apply_group(struct settings *settings, const char *value) {
-    static const char *const names[] = {[GROUP_BY_SITE] = "site", [GROUP_BY_STACK] = "stack"};
-    int choice = choice_of(value, names, 2);
-    settings->group = choice == GROUP_BY_STACK ? GROUP_BY_STACK : GROUP_BY_SITE;
-    return choice >= 0;
-}
-
-static bool apply_align(struct settings *settings, const char *value) {
-    static const char *const names[] = {
-        [ALIGN_PEAK] = "peak", [ALIGN_STEP] = "step", [ALIGN_ANNOTATION] = "annotation"};
-    int choice = choice_of(value, names, 3);
-    settings->align = choice < 0 ? ALIGN_PEAK : (enum align)choice;
-    return choice >= 0;
-}
-
-static bool apply_set(struct settings *settings, const char *value) {
-    if (!whatif_set_is_fine(value)) {
-        snprintf(settings->wrong, sizeof settings->wrong, "%s",
-                 "none of expandable_segments, garbage_collection_threshold, large_segment_size_mb, "
-                 "max_non_split_rounding_mb, max_split_size_mb, per_process_memory_fraction, "
-                 "roundup_power2_divisions, or no value that PyTorch takes");
-        return false;
-    }
-    if (settings->n_set == SETS_CAPACITY)
-        return false;
-    settings->set[settings->n_set++] = value;
-    return true;
-}
-
-static bool apply_gpu(struct settings *settings, const char *value) {
-    return size_parse(value, &settings->gpu_bytes) && settings->gpu_bytes != 0;
-}
-
-static bool apply_extrapolate(struct settings *settings, const char *value) {
-    settings->extrapolate = value;
-    return strrchr(value, '=') != NULL;
-}
-
-static bool apply_to_size(struct settings *settings, const char *value) {
-    return number_parse(value, 1, 1000000000, &settings->to_size);
-}
-
-static bool apply_budget(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->find_budget = true;
-}
-
-static bool apply_rule(struct settings *settings, const char *value) {
-    const char **rules = realloc(settings->check_rules, (settings->n_rules + 1) * sizeof *rules);
-    if (rules == NULL)
-        return false;
-    rules[settings->n_rules++] = value;
-    settings->check_rules = rules;
-    return *value != '\0';
-}
-
-static bool apply_config(struct settings *settings, const char *value) {
-    settings->config = value;
-    return *value != '\0';
-}
-
-static bool apply_baseline(struct settings *settings, const char *value) {
-    settings->baseline = value;
-    return *value != '\0';
-}
-
-static bool apply_update_baseline(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->update_baseline = true;
-}
-
-static bool apply_check_format(struct settings *settings, const char *value) {
-    static const char *const names[] = {"text", "github", "junit", "json"}; /* enum check_format */
-    int choice = choice_of(value, names, 4);
-    settings->check_format = choice < 0 ? 0 : (uint32_t)choice;
-    return choice >= 0;
-}
-
-static bool apply_skip_steps(struct settings *settings, const char *value) {
-    return apply_number(&settings->skip_steps, value, 0, 1000000);
-}
-
-static bool apply_jobs(struct settings *settings, const char *value) {
-    return apply_number(&settings->jobs, value, 1, 4096);
-}
-
-static bool apply_png(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->png = true;
-}
-
-static bool apply_recursive(struct settings *settings, const char *value) {
-    (void)value;
-    settings->flat = false;
-    return true;
-}
-
-static bool apply_no_recursive(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->flat = true;
-}
-
-static bool apply_resume(struct settings *settings, const char *value) {
-    (void)value;
-    return settings->resume = true;
-}
-
-static bool apply_index(struct settings *settings, const char *value) {
-    settings->index_directory = value;
-    return *value != '\0';
-}
-
-static bool apply_rank_regex(struct settings *settings, const char *value) {
-    settings->rank_regex = value;
-    return *value != '\0';
-}
-
-static bool apply_group_by(struct settings *settings, const char *value) {
-    settings->group_by = value;
-    return *value != '\0' &&
-           value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_,-")] == '\0';
-}
-
-static bool apply_shard(struct settings *settings, const char *value) {
-    settings->shard = value;
-    return *value != '\0';
-}
-
-/* ---- the table, in the order of the help ---- */
-
-static const struct option options[] = {
-    {'o', VERB_PICTURE, "output", "PATH", apply_output,
-     "a file, a directory, or - for standard output\n(default: the input's name with the new ending, beside "
-     "it)"},
-    {'o', VERB_REPORT, "output", "PATH", apply_output,
-     "a file, a directory, or - for standard output\n(default: standard output)"},
-    {'o', VERB_BATCH, "output", "DIR", apply_output, "directory of the results; made if it is not there"},
-    {'j', VERB_BATCH, "jobs", "N", apply_jobs,
-     "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
-    {0, VERB_BATCH, "png", NULL, apply_png, "write a picture of each file too"},
-    {'r', VERB_BATCH, "recursive", NULL, apply_recursive, "descend into directories (the default)"},
-    {0, VERB_BATCH, "no-recursive", NULL, apply_no_recursive, "take only the files of the named directories"},
-    {0, VERB_BATCH, "resume", NULL, apply_resume,
-     "skip files whose results are up to date (same size,\ntime of change, options and rules)"},
-    {0, VERB_BATCH, "rank-regex", "REGEX", apply_rank_regex,
-     "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
-     "the step"},
-    {0, VERB_BATCH, "group-by", "WORDS", apply_group_by,
-     "which ranks are compared with each other: those whose paths\nhave the same numbers behind these words, "
-     "such as "
-     "tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline stage, else "
-     "the program)"},
-    {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
-     "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
-    {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},
-    {'o', VERB_DIFF | VERB_WHATIF, "output", "PATH", apply_output,
-     "a file, whose ending says what it is: .txt, .md, .json,\n.png or .html; - for standard output "
-     "(default: "
-     "text, there)"},
-    {0, VERB_CHECK, "rule", "RULE", apply_rule,
-     "a limit such as 'peak < 75GiB'; as many as you like\n(docs/ci.md)"},
-    {0, VERB_CHECK, "config", "FILE", apply_config, "rules, patterns of files and the baseline: strata.json"},
-    {0, VERB_CHECK, "baseline", "FILE", apply_baseline, "figures that rules may compare with"},
-    {0, VERB_CHECK, "update-baseline", NULL, apply_update_baseline,
-     "write the baseline anew; refused where CI=true"},
-    {0, VERB_CHECK, "format", "text|github|junit|json", apply_check_format,
-     "of standard output (default: text)"},
-    {0, VERB_CHECK, "skip-steps", "N", apply_skip_steps, "leave the first N steps out of peaks: the warm-up"},
-    {0, VERB_DIFF, "align", "peak|step|annotation", apply_align,
-     "compare each at its peak (default), or at the peak of\nthe same step or annotation"},
-    {'d', VERB_DIFF | VERB_CHECK, "device", "N", apply_device,
-     "ordinal of the device (default: as strata html)"},
-    {0, VERB_DIFF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
-    {0, VERB_DIFF, "markdown", NULL, apply_markdown, "to paste into an issue"},
-    {0, VERB_DIFF, "top", "N", apply_top, "list so many call sites, 0: all (default: 20)"},
-    {'f', VERB_ANY & ~(unsigned)VERB_CHECK, "force", NULL, apply_force, "replace an existing output file"},
-    {'d', VERB_PICTURE | SHAPES, "device", "N", apply_device,
-     "ordinal of the device (default: one that ran out of\nmemory, else the one with most events)"},
-    {'d', VERB_BATCH | SHAPES, "device", "N", apply_device,
-     "ordinal of the device to show (default: as strata html)"},
-    {'d', VERB_REPORT | VERB_WHATIF | SHAPES, "device", "N", apply_device,
-     "ordinal of the device (default: all)"},
-    {0, VERB_REPORT | VERB_WHATIF, "json", NULL, apply_json, "for programs: JSON, \"schema\": 1"},
-    {0, VERB_REPORT | VERB_WHATIF, "markdown", NULL, apply_markdown, "to paste into an issue"},
-    {0, VERB_WHATIF, "set", "KEY=VALUE", apply_set,
-     "a setting as PYTORCH_ALLOC_CONF spells it; all of them\nare one more scenario"},
-    {0, VERB_WHATIF, "gpu", "SIZE", apply_gpu,
-     "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
-    {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", apply_extrapolate,
-     "the same program recorded at a smaller size; SNAPSHOT is\nthen PATH=SIZE of a larger one"},
-    {0, VERB_WHATIF, "to", "SIZE", apply_to_size, "the size that --extrapolate tells of, a whole number"},
-    {0, VERB_WHATIF, "budget", NULL, apply_budget, "find the smallest budget that each scenario fits in"},
-    {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},
-    {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,
-     "sum by call site (default) or by identical stack"},
-    {0, VERB_PICTURE | SHAPES, "title", "TEXT", apply_title, "title (default: the input's name)"},
-    {0, VERB_HTML | VERB_BATCH | SHAPES, "theme", "light|dark|auto", apply_theme,
-     "colours of the page (default: auto, as the system)"},
-    {0, VERB_PNG | VERB_DIFF | VERB_WHATIF | SHAPES, "theme", "light|dark|auto", apply_theme,
-     "colours of the picture (default: auto, which is light;\na page of diff or whatif follows the system)"},
-    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "capacity", "SIZE", apply_capacity,
-     "draw a line at the device's capacity, such as 80GiB\n(default: the file's, where it names one)"},
-    {0, VERB_HTML | VERB_BATCH | VERB_DIFF | SHAPES, "max-html-size", "SIZE", apply_max_html_size,
-     "merge the smallest allocations until the page fits\n(default: 100MiB)"},
-    {0, VERB_PNG | SHAPES, "map", NULL, apply_map,
-     "draw segments and blocks below the timeline, at the\nmoment of --at (default: the peak)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "width", "PIXELS", apply_width,
-     "320 to 7680 (default: 1600)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "height", "PIXELS", apply_height,
-     "240 to 4320 (default: 900)"},
-    {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "scale", "N", apply_scale,
-     "everything so many times larger, 1 to 4 (default: 1);\nthe plot has at most 16,384 pixels a side"},
-    {0, VERB_PICTURE | SHAPES, "from", "POSITION", apply_from,
-     "where the window begins: an event's index, 12.5s after\nthe first event, peak, peak-500, oom, oom-200"},
-    {0, VERB_PICTURE | SHAPES, "to", "POSITION", apply_to,
-     "where the window ends, like --from; with peak and oom\nthe event itself is shown, with an index it is "
-     "not"},
-    {0, VERB_HTML | SHAPES, "at", "POSITION", apply_at,
-     "whose memory the list shows (default: that under the\ncursor, at first the peak): peak, oom or an "
-     "event"},
-    {0, VERB_PNG | SHAPES, "at", "POSITION", apply_at,
-     "whose memory the legend lists (default: the highest\npoint shown): peak, oom or an event"},
-    {0, VERB_PNG | SHAPES, "view", "ADDRESS", apply_view,
-     "what an address of the page shows: its part from # on\n(device, window, bytes, axis, colours, theme, "
-     "filter, search)"},
-    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
-     "what runs along the timeline (default: events)"},
-    {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,
-     "site (default), size, age, stream, pool, category\n(default for memory timelines) or each allocation"},
-    {0, VERB_ALL | SHAPES, "filter", "WORDS", apply_filter,
-     "show only what meets all words: a text, /regex/, size:>1GiB,\nphase:backward, alive:peak ... "
-     "(docs/filter.md)"},
-    {0, VERB_ALL | SHAPES, "hide-internal", NULL, apply_hide_internal,
-     "leave out what no line of your own code allocated:\n--filter own:yes"},
-    {0, VERB_ALL | SHAPES, "rules", "FILE", apply_rules,
-     "what allocations are for, by rules of your own\n(docs/report.md, Categories)"},
-    {0, VERB_ANY | SHAPES, "own", "PATTERN", apply_own,
-     "files that are your own code: a glob such as '*/lib/mine/*',\nor the name of a folder or module; as "
-     "many as you "
-     "like"},
-    {0, VERB_ANY | SHAPES, "library", "PATTERN", apply_library,
-     "files that call sites pass over, as they do with torch\n(docs/report.md, Call sites)"},
-    {0, VERB_ANY | SHAPES, "redact", "[=all]", apply_redact,
-     "base names instead of paths, and none of the user's\nmetadata; all: nor what annotations are called"},
-    {0, VERB_ANY, "max-memory", "SIZE", apply_max_memory,
-     "how much memory the recording may take\n(default: three quarters of what there is)"},
-    {'q', VERB_ANY, "quiet", NULL, apply_quiet, "no notes and no progress on standard error"},
-    {'v', VERB_ANY, "verbose", NULL, apply_verbose, "more notes: what was read, how far to trust it"},
-    {'V', VERB_ANY, "version", NULL, NULL, "print the version"},
-    {'h', VERB_ANY, "help", NULL, NULL, "print this help"},
-};
-
-enum { N_OPTIONS = sizeof options / sizeof options[0] };
-
-/* ---- parsing ---- */
 
 struct parse {
     const struct verb *verb;
@@ -521,28 +21,19 @@ static enum options_result wrong(const struct verb *verb) {
     return OPTIONS_WRONG;
 }
 
-static const struct option *option_by_name(unsigned verbs, const char *name, size_t length) {
-    for (size_t i = 0; i < N_OPTIONS; i++)
-        if ((options[i].where & verbs) != 0 && strlen(options[i].name) == length &&
-            memcmp(options[i].name, name, length) == 0)
-            return &options[i];
-    return NULL;
-}
-
 static const struct option *option_by_letter(unsigned verbs, char letter) {
-    for (size_t i = 0; i < N_OPTIONS; i++)
-        if ((options[i].where & verbs) != 0 && options[i].letter == letter)
-            return &options[i];
-    return NULL;
+    const struct option *option = NULL;
+    while ((option = option_behind(option, verbs)) != NULL && option->letter != letter)
+        ;
+    return option;
 }
 
 static enum options_result unknown_name(const struct verb *verb, const char *name, size_t length) {
     char typed[64];
     snprintf(typed, sizeof typed, "%.*s", length < sizeof typed ? (int)length : (int)sizeof typed - 1, name);
     struct suggestion suggestion = suggestion_start(typed);
-    for (size_t i = 0; i < N_OPTIONS; i++)
-        if ((options[i].where & verb->bit) != 0)
-            suggestion_offer(&suggestion, options[i].name);
+    for (const struct option *option = NULL; (option = option_behind(option, verb->bit)) != NULL;)
+        suggestion_offer(&suggestion, option->name);
     const struct option *elsewhere = option_by_name(VERB_ANY, name, length);
     if (elsewhere != NULL)
         terminal_error(NULL, "--%s is not an option of %s", typed, verb->name);
@@ -551,39 +42,6 @@ static enum options_result unknown_name(const struct verb *verb, const char *nam
     else
         terminal_error(NULL, "unknown option --%s", typed);
     return wrong(verb);
-}
-
-/* How many bytes of a value are noted: all of a usual one, of a long title the beginning, in whole characters. */
-static int value_kept_nbytes(const char *value) {
-    enum { MOST = 512 };
-    size_t kept = strlen(value);
-    if (kept <= MOST)
-        return (int)kept;
-    for (kept = MOST; kept > 0 && ((unsigned char)value[kept] & 0xc0) == 0x80;)
-        kept--;
-    return (int)kept;
-}
-
-/* Notes an option for the text chunk of a picture. "..." stands where a value was shortened, and once behind
- * the others for the options that did not fit. */
-static void flags_note(struct settings *settings, const struct option *option, const char *value) {
-    static const char omission[] = " ...";
-    size_t used = strlen(settings->flags), left = sizeof settings->flags - used;
-    if (settings->flags_are_cut)
-        return;
-    const char *text = value != NULL ? value : "";
-    int kept = value_kept_nbytes(text);
-    int length = snprintf(settings->flags + used, left, "%s--%s%s%.*s%s", used != 0 ? " " : "", option->name,
-                          value != NULL ? " " : "", kept, text, text[kept] != '\0' ? "..." : "");
-    settings->flags_are_cut = length < 0 || (size_t)length + sizeof omission > left;
-    if (settings->flags_are_cut)
-        snprintf(settings->flags + used, left, "%s", omission);
-}
-
-/* A result tells the name of a file that shaped it, not where that lies. */
-static const char *flag_value(const struct option *option, const char *value) {
-    const char *slash = option->apply == apply_rules && value != NULL ? strrchr(value, '/') : NULL;
-    return slash != NULL ? slash + 1 : value;
 }
 
 /* An option's help as one line. */
@@ -605,26 +63,6 @@ static enum options_result value_wrong(const struct parse *parse, const struct o
     return wrong(parse->verb);
 }
 
-static bool is_owner_option(const struct option *option) {
-    return option->apply == apply_own || option->apply == apply_library;
-}
-
-/* Notes the patterns once all options are known: of a result without paths, what they hash to (FNV-1a), which is enough
- * to tell that others were given. */
-static void owners_note(struct settings *settings) {
-    for (uint32_t i = 0; i < settings->n_owners; i++) {
-        const struct owner_pattern *pattern = &settings->owners[i];
-        const char *name = pattern->owner == OWNER_USER ? "own" : "library";
-        uint32_t hash = 2166136261u;
-        char hashed[16];
-        for (const char *at = pattern->text; *at != '\0'; at++)
-            hash = (hash ^ (uint8_t)*at) * 16777619u;
-        snprintf(hashed, sizeof hashed, "#%08" PRIx32, hash);
-        flags_note(settings, option_by_name(VERB_ANY, name, strlen(name)),
-                   settings->redact ? hashed : pattern->text);
-    }
-}
-
 static enum options_result option_apply(struct parse *parse, const struct option *option, const char *value) {
     if (option->letter == 'h')
         return OPTIONS_HELP;
@@ -632,8 +70,7 @@ static enum options_result option_apply(struct parse *parse, const struct option
         return OPTIONS_VERSION;
     if (!option->apply(parse->settings, value))
         return value_wrong(parse, option, value);
-    if ((option->where & SHAPES) != 0 && !is_owner_option(option)) /* owners_note */
-        flags_note(parse->settings, option, flag_value(option, value));
+    options_note(parse->settings, option, value);
     return OPTIONS_RUN;
 }
 
@@ -722,7 +159,7 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
         if (result != OPTIONS_RUN)
             return result;
     }
-    owners_note(settings);
+    options_note_owners(settings);
     settings->series = (verb->bit & (VERB_PICTURE | VERB_REPORT)) != 0 && settings->n_inputs > 1;
     if (settings->series && settings->output == NULL) {
         terminal_error(NULL, "%s: several dumps are one series; -o says where to write it", verb->name);
@@ -743,43 +180,4 @@ void options_release(struct settings *settings) {
     free((void *)settings->check_rules);
     settings->check_rules = NULL;
     settings->n_rules = 0;
-}
-
-/* ---- help ---- */
-
-/* "  -o, --output PATH" padded to the column of the explanations; those of several lines stay in their
- * column. */
-static void option_print(const struct option *option) {
-    enum { COLUMN = 28 };
-    char left[80];
-    char letter[8] = "    ";
-    if (option->letter != 0)
-        snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    const char *value = option->value != NULL ? option->value : "";
-    snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, value[0] == '[' ? "" : " ", value);
-    printf("%-*s", COLUMN, left);
-    if (strlen(left) >= COLUMN)
-        printf("\n%*s", COLUMN, "");
-    for (const char *line = option->help;;) {
-        size_t length = strcspn(line, "\n");
-        printf("%.*s\n", (int)length, line);
-        if (line[length] == '\0')
-            return;
-        line += length + 1;
-        printf("%*s", COLUMN, "");
-    }
-}
-
-void options_print_help(const struct verb *verb) {
-    printf("Usage: strata %s [OPTION]... %s\n\n%s\nOptions:\n", verb->name,
-           verb->operands != NULL ? verb->operands : "SNAPSHOT", verb->about);
-    for (size_t i = 0; i < N_OPTIONS; i++)
-        if ((options[i].where & verb->bit) != 0)
-            option_print(&options[i]);
-    printf("\nSizes: 75GiB and 75G are 1024-based, 80GB is 1000-based, a plain number is bytes.\n"
-           "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage%s.\n\nExamples:\n%s",
-           verb->bit == VERB_BATCH   ? ", 4 some files failed"
-           : verb->bit == VERB_CHECK ? ", 3 a rule is broken or not to be trusted"
-                                     : "",
-           verb->examples);
 }

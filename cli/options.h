@@ -12,7 +12,7 @@
 #include "render/raster/raster.h"
 #include "render/report/report.h"
 
-/* Every verb, in the order of the help. A new one is its file, cmd_NAME.c, and its line here; options.c says which options
+/* Every verb, in the order of the help. A new one is its file, cmd_NAME.c, and its line here; options_table.c says which options
  * it takes. */
 #define STRATA_VERBS(X) \
     X(HTML, html)       \

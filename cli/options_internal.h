@@ -1,0 +1,51 @@
+/*
+ * The table of options for those that read it: options_table.c (what there is), options.c (the command line),
+ * options_flags.c (what results tell of it) and options_help.c. Private to them.
+ */
+#ifndef STRATA_CLI_OPTIONS_INTERNAL_H
+#define STRATA_CLI_OPTIONS_INTERNAL_H
+
+#include "cli/options.h"
+
+enum {
+    VERB_PICTURE = VERB_HTML | VERB_PNG,
+    VERB_MANY = VERB_BATCH | VERB_DIFF | VERB_CHECK, /* take several operands */
+    VERB_ALL = VERB_PICTURE | VERB_REPORT | VERB_MANY,
+    VERB_ANY = VERB_ALL | VERB_WHATIF
+};
+
+/* Beside the verbs: the option belongs into settings->flags. */
+enum { SHAPES = 1 << 8 };
+
+struct option {
+    char letter;    /* 0: none */
+    unsigned where; /* verbs that have it, of enum verb_bit, and SHAPES */
+    const char *name;
+    const char
+        *value; /* what the help calls its value; NULL: it takes none; "[=WORD]": it need not have one */
+    bool (*apply)(struct settings *settings, const char *value); /* false: value not understood */
+    const char *help;
+};
+
+/* ---- options_table.c ---- */
+
+/* The next option of these verbs (bits) in the order of the help; the first behind NULL, NULL behind the last. */
+const struct option *option_behind(const struct option *option, unsigned verbs);
+
+/* The option of these verbs (bits) with this name. NULL: none. */
+const struct option *option_by_name(unsigned verbs, const char *name, size_t length);
+
+/* --own and --library, which are noted together; and an option whose value is the path of a file. */
+bool option_is_owner(const struct option *option);
+bool option_names_file(const struct option *option);
+
+/* ---- options_flags.c ---- */
+
+/* Notes an option that shapes the result, and its value (NULL: none). Those of whose files they are wait until all options
+ * are known. */
+void options_note(struct settings *settings, const struct option *option, const char *value);
+
+/* Notes --own and --library, once all options are known: of a result without paths, what they hash to. */
+void options_note_owners(struct settings *settings);
+
+#endif
