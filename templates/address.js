@@ -3,17 +3,31 @@ import { filterOfText, filterWords, setFilter } from "./filter.js";
 import { askFindings, GROUPINGS, ORDERS, WHATS } from "./questions.js";
 import {
     change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
-    state, THEMES, view, VIEWINGS, wholeRange,
+    state, THEMES, timedViews, view, VIEWINGS, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
 
-/** @param {number} index */
+/** Another device. Beside the others, what is shown of time stays. @param {number} index */
 export function setDevice(index) {
+    const before = view.facts.first_us;
     view.setDevice(index);
-    change({ device: index, selected: null, focus: null, moment: null, range: null, pointer: null, marks: [] });
-    if (!view.facts.has_time) change({ axis: "events" });
+    const shift = before - view.facts.first_us;
+    const moved = (/** @type {{from: number, to: number}} */ { from, to }) => ({ from: from + shift, to: to + shift });
+    const window = moved(state);
+    const range = state.all && state.range ? moved(state.range) : null;
+    change({ device: index, selected: null, focus: null, moment: null, range, pointer: null, marks: [], bottom: 0, top: 0 });
+    if (!view.facts.has_time) change({ axis: "events", all: false });
     invalidate(EVERYTHING);
     setFilter({ stream: -1, pool: -1 });
+    if (state.all) setWindow(window.from, window.to);
+    else fitWindow();
+}
+
+/** All devices that have times on one axis, one below the other, or the one that is in hand alone. @param {boolean} all */
+export function showAll(all) {
+    if (all === state.all || (all && !(view.facts.has_time && timedViews().size > 1))) return;
+    if (all) setAxis("time");
+    change({ all });
     fitWindow();
 }
 
@@ -60,7 +74,8 @@ export function hashOfState() {
     const hash = new URLSearchParams();
     const whole = wholeRange();
     hash.set("device", String(session.devices[state.device].ordinal));
-    if (state.axis !== "events") hash.set("axis", state.axis);
+    if (state.all) hash.set("all", "1");
+    else if (state.axis !== "events") hash.set("axis", state.axis);
     if (state.from > whole.from || state.to < whole.to)
         hash.set("window", `${hashNumber(state.from)}_${hashNumber(state.to)}`);
     if (state.top) hash.set("bytes", `${state.bottom}_${state.top}`);
@@ -169,8 +184,10 @@ export function goToView(text) {
 export function readHash(text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
     const wanted = session.deviceIndex(Number(hash.get("device") ?? meta.device ?? 0));
+    change({ all: false });
     setDevice(Math.max(wanted, 0));
     change({ axis: hash.get("axis") === "time" && view.facts.has_time ? "time" : "events" });
+    showAll(hash.get("all") === "1");
     fitWindow();
     const window = numberPair(hash.get("window"));
     if (window) setWindow(window.from, window.to);

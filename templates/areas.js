@@ -1,5 +1,5 @@
 // Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
-import { plot, themeColor, yOfBytes } from "./canvas.js";
+import { themeColor } from "./canvas.js";
 import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS } from "./questions.js";
 import { COLORINGS, state, view } from "./state.js";
@@ -21,27 +21,28 @@ function orderOf(keys) {
     return [...CATEGORY_ORDER.filter((key) => key < keys), ...all.filter((key) => !CATEGORY_ORDER.includes(key))];
 }
 
-/** Paints them over the bands of the last drawing. @param {CanvasRenderingContext2D} context in the screen's pixels */
-export function drawAreas(context) {
+/** Paints them over the bands of a view's last drawing. @param {CanvasRenderingContext2D} context in the screen's pixels @param {import("./session.js").View} shown @param {number} bottom @param {number} top bytes at the edges @param {number} ratio */
+export function drawAreas(context, shown, bottom, top, ratio) {
     const by = COLORINGS.indexOf(state.viewBy);
-    const { place, keys, width } = view.c.areas(by);
-    const bytes = new Float64Array(view.module.memory.buffer, place, keys * width).slice();
+    const { place, keys, width } = shown.c.areas(by);
+    const bytes = new Float64Array(shown.module.memory.buffer, place, keys * width).slice();
     const below = new Float64Array(width);
-    const y = (/** @type {number} */ value) => Math.round(Math.min(plot.height, Math.max(0, yOfBytes(value))) * plot.ratio);
+    const { height } = context.canvas;
+    const y = (/** @type {number} */ value) => Math.round(Math.min(1, Math.max(0, 1 - (value - bottom) / (top - bottom))) * height);
     const line = themeColor("--surface");
     for (const key of orderOf(keys)) {
         const color = keyColor(by, key);
         for (let x = 0; x < width; ) {
             const value = bytes[key * width + x];
-            const bottom = below[x];
+            const begin = below[x];
             let end = x + 1;
-            while (end < width && bytes[key * width + end] === value && below[end] === bottom) end++;
+            while (end < width && bytes[key * width + end] === value && below[end] === begin) end++;
             if (value > 0) {
-                const [top, base] = [y(bottom + value), y(bottom)];
+                const [top, base] = [y(begin + value), y(begin)];
                 context.fillStyle = color;
                 context.fillRect(x, top, end - x, base - top);
                 // A gap between areas only where the run is wide: it would paint over a peak of one pixel.
-                if (end - x >= 8 * plot.ratio && base - top > 4 && bottom > 0) {
+                if (end - x >= 8 * ratio && base - top > 4 && begin > 0) {
                     context.fillStyle = line;
                     context.fillRect(x, base - 1, end - x, 1);
                 }

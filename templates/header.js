@@ -29,6 +29,9 @@ export const ui = {
     failure: element("failure", HTMLDivElement),
 };
 
+/** What the menu of devices calls all of them. */
+export const ALL = "all";
+
 /* ---- header and toolbar ---- */
 
 ui.color.append(...COLORING_TITLES.map(([name, title]) => new Option(title, name)));
@@ -128,7 +131,7 @@ export function drawHeader() {
     drawFigures();
     drawTrust();
     drawSearch();
-    ui.device.value = String(state.device);
+    ui.device.value = state.all ? ALL : String(state.device);
     ui.color.value = state.colorBy;
     setText(ui.theme, `Theme: ${state.theme}`);
     for (const viewing of VIEWINGS) press(`view-${viewing}`, state.viewBy === viewing);
@@ -140,6 +143,8 @@ export function drawHeader() {
     const time = element("axis-time", HTMLButtonElement);
     time.disabled = !view.facts.has_time;
     time.title = time.disabled ? "This file has no times" : "";
+    // Devices have nothing but time in common.
+    element("axis-events", HTMLButtonElement).disabled = state.all;
     drawNote();
 }
 

@@ -1,5 +1,7 @@
 // What keys do.
+import { showAll } from "./address.js";
 import { plot } from "./canvas.js";
+import { nextDevice } from "./device_rows.js";
 import { ui } from "./header.js";
 import { toggleMap } from "./map_view.js";
 import { openPalette } from "./palette.js";
@@ -79,7 +81,9 @@ const keyActions = {
     v: () => fitBytes(plot.timeline.width),
     p: () => goToEvent(view.facts.peak_event),
     o: goToOom,
-    t: () => setAxis(state.axis === "events" ? "time" : "events"),
+    t: () => state.all || setAxis(state.axis === "events" ? "time" : "events"),
+    n: nextDevice,
+    r: () => showAll(!state.all),
     "/": () => ui.search.focus(),
     1: () => openTab(0),
     2: () => openTab(1),
@@ -113,6 +117,7 @@ const KEY_NAMES = [
     ["Why: what was found", "1"], ["Who holds the memory", "2"], ["Tree of callers and callees", "3"], ["Compare A with B", "4"],
     ["Map of segments and blocks", "g"], ["Mark this moment: A, then B, then C", "m"], ["One event back", ","], ["One event on", "."],
     ["Switch between events and seconds", "t"], ["Back to the view before", "["], ["Forward to the view after", "]"], ["Search", "/"],
+    ["All devices on one axis of time, or one alone", "r"], ["The next device", "n"],
     ["Keys and mouse", "?"],
 ];
 

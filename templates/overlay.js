@@ -1,6 +1,7 @@
 // What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
 import { areaTotals, showsAreas } from "./areas.js";
 import { GUTTER, middleOfEvent, plot, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
+import { rowPointer } from "./device_rows.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
 import { mapLife } from "./map_view.js";
@@ -163,6 +164,8 @@ export function drawOverlay() {
         context.lineWidth = 1 / plot.ratio;
         drawCrosshair(context, state.pointer.x, plot.hover.event);
     }
+    const x = rowPointer();
+    if (x !== null) drawCrosshair(context, x, view.c.event_of_x(x * plot.ratio));
     showTip();
     tellList();
 }

@@ -1,8 +1,9 @@
 // Starts the page and draws what is out of date.
-import { followAddress, readHash, scheduleHash, setDevice } from "./address.js";
+import { followAddress, readHash, scheduleHash, setDevice, showAll } from "./address.js";
 import { plot } from "./canvas.js";
+import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
-import { drawDrawn, drawHeader, openTrust, ui } from "./header.js";
+import { ALL, drawDrawn, drawHeader, openTrust, ui } from "./header.js";
 import { goToOom, pressKey } from "./keys.js";
 import { lane, laneHeight, startLane } from "./lane.js";
 import { drawLegend, drawLegendFigures } from "./legend.js";
@@ -37,6 +38,7 @@ function draw(parts) {
     if (parts & LEGEND) drawLegend();
     else if (parts & LIST) drawLegendFigures();
     map.box.hidden = !state.mapOpen;
+    placeRows();
     if (parts & (TIMELINE | HEADER | LEGEND)) layoutPlot();
     if (parts & TIMELINE) {
         drawTimeline();
@@ -48,7 +50,10 @@ function draw(parts) {
         drawMinimap();
         placeBrush();
     }
-    if (parts & (OVERLAY | TIMELINE)) drawOverlay();
+    if (parts & (OVERLAY | TIMELINE)) {
+        drawOverlay();
+        drawRows((parts & TIMELINE) !== 0);
+    }
     if (parts & (MAP | TIMELINE | OVERLAY)) drawMap(!(parts & (MAP | TIMELINE)));
     if (parts & DETAIL) drawDetail();
     if (parts & LIST) drawSide();
@@ -79,7 +84,10 @@ function setPrinting(begins) {
 /* ---- toolbar ---- */
 
 function startToolbar() {
-    ui.device.addEventListener("change", () => setDevice(Number(ui.device.value)));
+    ui.device.addEventListener("change", () => {
+        showAll(ui.device.value === ALL);
+        if (ui.device.value !== ALL) setDevice(Number(ui.device.value));
+    });
     ui.peak.addEventListener("click", () => goToEvent(view.facts.peak_event));
     ui.reserved.addEventListener("click", fitWindow);
     ui.oom.addEventListener("click", goToOom);
@@ -138,6 +146,11 @@ function fillDevices() {
         option.value = String(i);
         ui.device.append(option);
     }
+    if (session.devices.filter((device) => device.events > 0).length > 1) {
+        const all = new Option("All devices on one axis", ALL);
+        all.disabled = !view.facts.has_time;
+        ui.device.append(all);
+    }
     // A peak takes as long as it takes to lay out a device: large ones wait until somebody looks at the menu.
     const events = session.devices.reduce((sum, device) => sum + device.events, 0);
     if (events < PEAKS_AT_ONCE) setTimeout(namePeaks);
@@ -148,7 +161,7 @@ const PEAKS_AT_ONCE = 200000;
 
 /** Adds each device's peak to the menu. */
 function namePeaks() {
-    for (const option of Array.from(ui.device.options)) {
+    for (const option of Array.from(ui.device.options).slice(0, session.facts.devices)) {
         const events = formatPlural(session.devices[Number(option.value)].events, "event");
         option.label = `${option.text} \u00b7 peak ${formatBytes(session.devicePeak(Number(option.value)))} \u00b7 ${events}`;
     }

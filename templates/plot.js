@@ -7,12 +7,12 @@ import {
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
-import { tickUnit } from "./paint.js";
 import { search, updateSearch } from "./search.js";
 import {
     axisNumber, capacityBytes, COLORINGS, eventOfAxis, FOCUS_KINDS, isDark, session, state, topBytes, view,
 } from "./state.js";
-import { BYTE_UNITS, decimalsOf, formatBytes, formatCount } from "./text.js";
+import { decimalsOf, formatBytes, formatCount } from "./text.js";
+import { drawBytes } from "./two_stage.js";
 
 const FRAMES_KEPT = 60;
 
@@ -50,20 +50,33 @@ function lightFocus() {
     else view.c.light_off();
 }
 
+/** The stack of a device in a window of its positions, as the state wants it. @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from @param {number} to @param {number} bottom @param {number} top bytes at the edges @param {boolean} found its search is done */
+export function drawStack(canvas, shown, from, to, bottom, top, found) {
+    const { width, height } = canvas;
+    const fading = !state.focus && found ? DRAW_FOUND : 0;
+    const { image, drawn, merged, between } = shown.draw({
+        axis: axisNumber(), from, to, width, height, bottom_bytes: bottom, top_bytes: top,
+        flags: (isDark() ? DRAW_DARK : 0) | fading | DRAW_RESERVED | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0),
+        color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(shown.device),
+    });
+    const context = context2d(canvas);
+    context.putImageData(image, 0, 0);
+    if (showsAreas()) drawAreas(context, shown, bottom, top, plot.ratio);
+    if (!state.all) return { drawn, merged, between };
+    // Beside other devices the window may reach beyond the recording of this one.
+    const run = shown.c.whole(1);
+    const x = (/** @type {number} */ us) => Math.min(width, Math.max(0, Math.round(((us - from) / (to - from)) * width)));
+    context.fillStyle = themeColor("--surface");
+    context.fillRect(0, 0, x(run.from), height);
+    context.fillRect(x(run.to), 0, width, height);
+    return { drawn, merged, between };
+}
+
 export function drawTimeline() {
     const begin = performance.now();
-    const { width, height } = plot.timeline;
     updateSearch();
     lightFocus();
-    const found = !state.focus && search.ready ? DRAW_FOUND : 0;
-    const { image, drawn, merged, between } = view.draw({
-        axis: axisNumber(), from: state.from, to: state.to, width, height, bottom_bytes: state.bottom, top_bytes: topBytes(),
-        flags: (isDark() ? DRAW_DARK : 0) | found | DRAW_RESERVED | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0),
-        color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(),
-    });
-    context2d(plot.timeline).putImageData(image, 0, 0);
-    Object.assign(plot, { drawn, merged, between });
-    if (showsAreas()) drawAreas(context2d(plot.timeline));
+    Object.assign(plot, drawStack(plot.timeline, view, state.from, state.to, state.bottom, topBytes(), search.ready));
     plot.draws++;
     plot.frameMs.push(performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
@@ -72,25 +85,6 @@ export function drawTimeline() {
 }
 
 /* ---- axes ---- */
-
-/** Labels for the lines that the module draws behind the stack: one in 70 of its pixels. @param {CanvasRenderingContext2D} context */
-function drawBytesAxis(context) {
-    const most = Math.min(12, Math.max(2, Math.floor(plot.timeline.height / 70)));
-    const ticks = session.ticks("bytes", state.bottom, topBytes(), most);
-    const step = ticks.length > 1 ? ticks[1] - ticks[0] : topBytes();
-    const unit = tickUnit(step, ticks[ticks.length - 1] ?? 0);
-    const decimals = decimalsOf(step / 1024 ** unit, 3);
-    context.textAlign = "right";
-    context.textBaseline = "middle";
-    for (const bytes of ticks) {
-        context.fillStyle = themeColor("--dim");
-        const text = (bytes / 1024 ** unit).toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
-        context.fillText(text, -10, yOfBytes(bytes));
-    }
-    context.fillStyle = themeColor("--text");
-    context.textBaseline = "alphabetic";
-    context.fillText(BYTE_UNITS[unit], -10, -16);
-}
 
 /** Label of a moment in seconds (or milliseconds in short runs). @param {number} us @param {number} step @param {number} unit microseconds */
 function timeLabel(us, step, unit) {
@@ -134,7 +128,7 @@ function drawAlongAxis(context) {
         context.fillText(text, middle, base + 8);
         plot.labels.push({ from: middle - half, to: middle + half });
     }
-    const title = view.facts.events === 0 ? "the state when the snapshot was taken" : time ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event` : "event";
+    const title = view.facts.events === 0 ? "the state when the snapshot was taken" : time ? `${unit === 1e3 ? "milliseconds" : "seconds"} since the first event${state.all ? " of this device" : ""}` : "event";
     context.fillStyle = themeColor("--text");
     context.fillText(title, plot.width / 2, base + 28);
 }
@@ -218,7 +212,7 @@ function nameLines(context) {
 function drawAxes() {
     const context = startCanvas(plot.axes);
     context.lineWidth = 1 / plot.ratio;
-    drawBytesAxis(context);
+    drawBytes(context, view, state.bottom, topBytes(), plot, false);
     drawAlongAxis(context);
     drawLane(context, plot.height);
     context.lineWidth = 1 / plot.ratio;

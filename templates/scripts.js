@@ -2,6 +2,7 @@
 import { setDevice } from "./address.js";
 import { plot } from "./canvas.js";
 import { poolText } from "./describe.js";
+import { rowFigures } from "./device_rows.js";
 import { emptyFilter, setFilter } from "./filter.js";
 import { ui } from "./header.js";
 import { lane } from "./lane.js";
@@ -146,6 +147,10 @@ export function makeApi(ready) {
                 compileContext: session.string(context.compile),
                 userMetadata: session.string(context.metadata),
             };
+        },
+        rows: () => {
+            flush();
+            return rowFigures();
         },
         phases: () => {
             flush();

@@ -1,11 +1,10 @@
 // The one state of the page, what may be done with it, and its form in the URL's hash. change() sets fields and
 // asks for a new drawing of what shows them; the drawing itself happens once per animation frame (draw() in page.js).
 import { COLORING_TITLES, KIND_LOG } from "./api.js";
+import { View } from "./session.js";
 import { formatDuration, formatEvent } from "./text.js";
 
 /** @typedef {import("./session.js").Session} Session */
-/** @typedef {import("./session.js").View} View */
-
 
 /** Parts of the page that can need a new drawing. */
 export const TIMELINE = 1;
@@ -49,6 +48,8 @@ export const FOCUS_KINDS = ["site", "stack", "file", "category", "stream", "pool
 export const state = {
     /** Index of the device. */
     device: 0,
+    /** The other devices stand beside it, on one axis of time. */
+    all: false,
     /** @type {"events" | "time"} */
     axis: "events",
     /** Window along the axis, in events or in microseconds since the first event. */
@@ -113,6 +114,7 @@ export const state = {
 /** What a field's change makes out of date. What is not here (the pointer) is drawn by who changes it. @type {Partial<Record<keyof typeof state, number>>} */
 const SHOWN_BY = {
     device: EVERYTHING,
+    all: EVERYTHING,
     axis: EVERYTHING,
     from: TIMELINE | OVERLAY,
     to: TIMELINE | OVERLAY,
@@ -206,9 +208,9 @@ export function lifeWord() {
     return session.facts.kind === KIND_LOG ? "level" : "allocation";
 }
 
-/** Memory of the device: what the person who made the page said, else what the file says; 0: unknown. */
-export function capacityBytes() {
-    return Number(meta.capacity ?? 0) || session.devices[state.device].capacity_bytes;
+/** Memory of a device: what the person who made the page said, else what the file says; 0: unknown. */
+export function capacityBytes(device = state.device) {
+    return Number(meta.capacity ?? 0) || session.devices[device].capacity_bytes;
 }
 
 /** Paper is light. */
@@ -257,9 +259,33 @@ export function axisNumber() {
     return state.axis === "time" ? 1 : 0;
 }
 
-/** The whole run along the current axis. */
+/** The whole run along the current axis; of all devices that are shown, from the first one's begin to the last one's end. */
 export function wholeRange() {
-    return view.c.whole(axisNumber());
+    const own = view.c.whole(axisNumber());
+    if (!state.all) return own;
+    const runs = [...timedViews().values()].map((one) => ({ run: one.c.whole(1), shift: clockShift(one) }));
+    return { from: Math.min(...runs.map(({ run, shift }) => run.from - shift)), to: Math.max(...runs.map(({ run, shift }) => run.to - shift)) };
+}
+
+/* ---- all devices on one axis ---- */
+
+/** By the device's index. @type {Map<number, View>} */
+const timedDevices = new Map();
+
+/** Views of their own for the devices whose events have times, made when all devices are shown first. */
+export function timedViews() {
+    if (timedDevices.size > 0) return timedDevices;
+    session.devices.forEach(({ events }, i) => {
+        const one = events > 0 ? new View(session, i) : null;
+        if (one?.facts.has_time) timedDevices.set(i, one);
+        else one?.c.release();
+    });
+    return timedDevices;
+}
+
+/** What a position along the shown device's time is more in another's. @param {View} other */
+export function clockShift(other) {
+    return view.facts.first_us - other.facts.first_us;
 }
 
 /** Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all moments. */

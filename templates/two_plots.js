@@ -1,106 +1,22 @@
 // The timelines of two recordings, each a factory's own canvases, and the curve of their difference.
 import { DRAW_DARK, DRAW_RESERVED } from "./api.js";
 import { phaseText } from "./describe.js";
-import { context2d, cutText, phaseColor, sizeCanvas, theme, themeColor, tickUnit } from "./paint.js";
+import { context2d, cutText, phaseColor, themeColor } from "./paint.js";
 import { askSteps } from "./questions.js";
 import { COLORINGS } from "./state.js";
-import { BYTE_UNITS, decimalsOf, formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
+import { formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
 import { differenceOf } from "./two_axes.js";
+import { drawBytes, line, listen, makeStage, pill } from "./two_stage.js";
 
 /** @typedef {import("./session.js").View} View */
 /** @typedef {{letter: "a" | "b", view: View, moment: number, file: string}} Side */
 /** @typedef {{from: number, to: number}} Span */
 /** @typedef {{top: number, dark: boolean, color: string, window: Span, cursor: number | null, held: boolean}} Shown what a timeline shows; the cursor is an event with fractions */
-/** @typedef {{zoom: (factor: number, at: number) => void, pan: (share: number) => void, hover: (event: number | null) => void, choose: (event: number, allocation: number | null) => void, fit: () => void}} Hands what the mouse does */
+/** @typedef {import("./two_stage.js").Hands} Hands */
 
 const GUTTER = { left: 66, right: 16, top: 24, bottom: 22 };
 const LANE_ROW = 18;
 const LANE_ROWS = 2;
-
-/** By decimals: making one takes longer than drawing the labels of an axis. */
-const TICK_FORMATS = [0, 1, 2, 3].map((decimals) => new Intl.NumberFormat("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }));
-
-/* ---- what all plots have ---- */
-
-/** Canvases in a box that takes the room there is: pixels of the plot, what lies around them, what follows the pointer. @param {string} name @param {HTMLElement} box @param {() => number} below pixels below the plot besides the axis */
-function makeStage(name, box, below) {
-    const [pixels, axes, overlay] = ["pixels", "axes", "overlay"].map((part) => make("canvas", `two-${part}`));
-    pixels.setAttribute("role", "img");
-    pixels.id = `timeline-${name}`;
-    const room = make("div", "two-room");
-    room.append(axes, pixels, overlay);
-    box.append(room);
-    const stage = { room, pixels, axes, overlay, width: 1, height: 1, ratio: 1 };
-    const measure = () => {
-        const ratio = devicePixelRatio || 1;
-        const width = Math.max(40, room.clientWidth - GUTTER.left - GUTTER.right);
-        const height = Math.max(24, room.clientHeight - GUTTER.top - GUTTER.bottom - below());
-        if (width === stage.width && height === stage.height && ratio === stage.ratio) return;
-        Object.assign(stage, { width, height, ratio });
-        sizeCanvas(pixels, width, height, ratio);
-        pixels.style.left = `${GUTTER.left}px`;
-        pixels.style.top = `${GUTTER.top}px`;
-        for (const canvas of [axes, overlay]) sizeCanvas(canvas, room.clientWidth, room.clientHeight, ratio);
-    };
-    /** A cleared canvas in which (0, 0) is the plot's corner. @param {HTMLCanvasElement} canvas */
-    const begin = (canvas) => {
-        const context = context2d(canvas);
-        context.setTransform(1, 0, 0, 1, 0, 0);
-        context.clearRect(0, 0, canvas.width, canvas.height);
-        context.setTransform(stage.ratio, 0, 0, stage.ratio, GUTTER.left * stage.ratio, GUTTER.top * stage.ratio);
-        themeColor("--text");
-        context.font = `12px ${theme.font}`;
-        context.lineWidth = 1;
-        return context;
-    };
-    return { stage, measure, begin };
-}
-
-/** @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */
-function line(context, x0, y0, x1, y1) {
-    context.beginPath();
-    context.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
-    context.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
-    context.stroke();
-}
-
-/** A label on a coloured ground, kept inside of the plot. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x its middle @param {number} y @param {number} width of the plot @param {string} ground */
-function pill(context, text, x, y, width, ground) {
-    const half = context.measureText(text).width / 2 + 9;
-    const middle = Math.min(Math.max(x, half), width - half);
-    context.fillStyle = ground;
-    context.beginPath();
-    context.roundRect(middle - half, y, half * 2, 20, 10);
-    context.fill();
-    context.fillStyle = themeColor("--surface");
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    context.fillText(text, middle, y + 10.5);
-    return { from: middle - half, to: middle + half };
-}
-
-/** Lines and labels of bytes. @param {CanvasRenderingContext2D} context @param {View} view @param {number} low @param {number} high @param {{width: number, height: number}} size @param {boolean} lines */
-function drawBytes(context, view, low, high, { width, height }, lines) {
-    const room = Math.min(8, Math.max(2, Math.floor(height / 50)));
-    const most = Math.max(high, -low);
-    // The module's axes begin at zero; below it lie the same ticks.
-    const above = view.session.ticks("bytes", 0, most, Math.max(2, Math.round((room * most) / (high - low))));
-    const step = above.length > 1 ? above[1] - above[0] : most;
-    const ticks = [...above.filter((bytes) => bytes <= high), ...above.filter((bytes) => bytes > 0 && -bytes >= low).map((bytes) => -bytes)];
-    const unit = tickUnit(step, most);
-    const decimals = decimalsOf(step / 1024 ** unit, 3);
-    context.textBaseline = "middle";
-    context.textAlign = "right";
-    for (const bytes of ticks) {
-        const y = height * (1 - (bytes - low) / (high - low));
-        context.strokeStyle = themeColor("--line");
-        if (lines) line(context, 0, y, width, y);
-        context.fillStyle = themeColor("--dim");
-        context.fillText(TICK_FORMATS[decimals].format(bytes / 1024 ** unit).replace("-", "\u2212"), -10, y);
-    }
-    context.fillStyle = themeColor("--text");
-    context.fillText(BYTE_UNITS[unit], -10, -14);
-}
 
 /** Event numbers below the plot. @param {CanvasRenderingContext2D} context @param {View} view @param {Span} window @param {number} width @param {number} y @param {string} title */
 function drawEvents(context, view, { from, to }, width, y, title) {
@@ -119,47 +35,6 @@ function drawEvents(context, view, { from, to }, width, y, title) {
     }
     context.textAlign = "right";
     context.fillText(title, width, y + 6);
-}
-
-/** What the mouse does to a plot. @param {ReturnType<typeof makeStage>["stage"]} stage @param {(x: number, y: number) => {event: number, allocation: number | null} | null} at @param {Hands} hands */
-function listen(stage, at, hands) {
-    /** @type {{x: number, moved: boolean} | null} */
-    let drag = null;
-    const place = (/** @type {MouseEvent} */ event) => {
-        const box = stage.pixels.getBoundingClientRect();
-        return { x: event.clientX - box.left, y: event.clientY - box.top };
-    };
-    const { room } = stage;
-    room.addEventListener("pointerdown", (event) => {
-        const { x, y } = place(event);
-        if (event.button !== 0 || x < 0 || y < 0 || x >= stage.width || y > stage.height + 60) return;
-        drag = { x, moved: false };
-        room.setPointerCapture(event.pointerId);
-    });
-    room.addEventListener("pointermove", (event) => {
-        const { x, y } = place(event);
-        if (drag && (drag.moved || Math.abs(x - drag.x) > 3)) {
-            hands.pan((drag.x - x) / stage.width);
-            drag = { x, moved: true };
-        } else hands.hover(x >= 0 && x < stage.width ? (at(x, y)?.event ?? null) : null);
-    });
-    room.addEventListener("pointerup", (event) => {
-        const finished = drag;
-        drag = null;
-        const { x, y } = place(event);
-        const found = finished && !finished.moved ? at(x, y) : null;
-        if (found) hands.choose(found.event, found.allocation);
-    });
-    room.addEventListener("pointercancel", () => (drag = null));
-    room.addEventListener("pointerleave", () => !drag && hands.hover(null));
-    room.addEventListener("dblclick", hands.fit);
-    room.addEventListener("wheel", (event) => {
-        event.preventDefault();
-        const pixels = event.deltaMode === 1 ? 30 : event.deltaMode === 2 ? 400 : 1;
-        const [along, across] = [event.deltaX * pixels, event.deltaY * pixels];
-        if (event.shiftKey || Math.abs(along) > Math.abs(across)) hands.pan((along || across) / stage.width);
-        else hands.zoom(Math.exp(-across * (event.ctrlKey ? 0.01 : 0.002)), Math.min(1, Math.max(0, place(event).x / stage.width)));
-    }, { passive: false });
 }
 
 /* ---- one recording ---- */
@@ -194,7 +69,7 @@ export function createTimeline(side, hands) {
     const says = make("span", "two-says");
     head.append(make("b", `letter letter-${letter}`, letter.toUpperCase()), make("b", "two-file", side.file), facts, says);
     box.append(head);
-    const { stage, measure, begin } = makeStage(letter, box, () => lane.height);
+    const { stage, measure, begin } = makeStage(letter, box, GUTTER, () => lane.height);
     stage.pixels.setAttribute("aria-label", `Allocations of ${letter.toUpperCase()} over the run; highest ${formatBytes(view.facts.peak_bytes)}.`);
     const whole = view.c.whole(0);
     /** Where the run lies in the plot, in its pixels, and what it shows there. */
@@ -312,7 +187,7 @@ export function createDifference(a, b, hands) {
     const head = make("p", "two-head");
     head.append(make("b", "two-file", "B \u2212 A"), make("span", "two-dim", "highest total of B less that of A, column by column"));
     box.append(head);
-    const { stage, measure, begin } = makeStage("difference", box, () => 0);
+    const { stage, measure, begin } = makeStage("difference", box, GUTTER, () => 0);
     /** @type {Span} */
     let shown = { from: 0, to: 1 };
     let columns = new Float64Array(0);

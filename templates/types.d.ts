@@ -75,6 +75,17 @@ interface PagePhase {
     to: number;
 }
 
+/** A device beside the others: its events [from_event, to_event) in the window, and what it has at the cursor. */
+interface PageRow {
+    device: number;
+    /** The list and the tabs speak of it. */
+    in_hand: boolean;
+    from_event: number;
+    to_event: number;
+    peak_bytes: number;
+    cursor: { event: number; bytes: number } | null;
+}
+
 interface SearchResult {
     allocations: number;
     bytesAtPeak: number;
@@ -119,6 +130,7 @@ interface PageApi {
     setView(change: Partial<Omit<PageView, "filter">> & { filter?: Partial<PageFilter> }): Promise<PageView>;
     pick(x: number, y: number): PagePick | null;
     allocation(index: number): PageAllocation;
+    rows(): PageRow[];
     phases(): PagePhase[];
     search(text: string): Promise<SearchResult>;
     findings(): PageFinding[];
