@@ -476,7 +476,8 @@ static const struct template_hole holes[] = {
 bool index_html(struct buffer *out, const struct index *index) {
     struct buffer data = {0};
     if (add_document(&data, index, true))
-        template_fill(out, (const char *)asset_index_html, holes, sizeof holes / sizeof *holes, &data);
+        template_fill(out, (const char *)asset_index_html,
+                      &(struct template_holes){holes, sizeof holes / sizeof *holes, &data, NULL});
     else
         out->failed = true;
     buffer_release(&data);

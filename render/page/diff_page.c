@@ -24,26 +24,6 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, parts->page->title);
 }
 
-static void fill_policy(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_policy(out, &assets);
-}
-
-static void fill_style(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_style(out);
-}
-
-static void fill_script(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_script(out, &assets);
-}
-
-static void fill_module(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_module(out);
-}
-
 /* Not "payload": who reads the page of one recording must not take one of two for it. */
 static void fill_payloads(struct buffer *out, const void *context) {
     const struct parts *parts = context;
@@ -56,22 +36,8 @@ static void fill_figures(struct buffer *out, const void *context) {
     template_add_inert(out, "figures", parts->page->figures->bytes, parts->page->figures->nbytes);
 }
 
-static void page_fill(struct buffer *out, const struct parts *parts) {
-    static const struct template_hole holes[] = {{"TITLE", fill_title},   {"POLICY", fill_policy},
-                                                 {"STYLE", fill_style},   {"FIGURES", fill_figures},
-                                                 {"MODULE", fill_module}, {"PAYLOADS", fill_payloads},
-                                                 {"SCRIPT", fill_script}};
-    template_fill(out, assets.template, holes, sizeof holes / sizeof *holes, parts);
-}
-
-/* Size of the page without its recordings; 0: no memory. */
-static uint64_t shell_measure(const struct parts *parts) {
-    struct buffer out = {0};
-    page_fill(&out, parts);
-    uint64_t nbytes = out.failed ? 0 : out.nbytes;
-    buffer_release(&out);
-    return nbytes;
-}
+static const struct template_hole holes[] = {
+    {"TITLE", fill_title}, {"FIGURES", fill_figures}, {"PAYLOADS", fill_payloads}};
 
 static enum html_result fit_a(struct parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
     return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);
@@ -100,11 +66,12 @@ enum html_result diff_page_render(struct buffer *out, const struct diff_page *pa
     struct arena_host host = page->host;
     struct parts parts = {.page = page, .a = {.host = host}, .b = {.host = host}};
     enum html_result result = HTML_NO_MEMORY;
-    uint64_t shell_nbytes = shell_measure(&parts);
+    const struct template_holes own = {holes, sizeof holes / sizeof *holes, &parts, NULL};
+    uint64_t shell_nbytes = shell_measure(&assets, &own);
     if (shell_nbytes != 0)
         result = fit_both(&parts, shell_nbytes, outcome_a, outcome_b);
     if (result == HTML_DONE)
-        page_fill(out, &parts);
+        shell_fill(out, &assets, &own);
     buffer_release(&parts.a);
     buffer_release(&parts.b);
     return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;

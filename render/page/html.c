@@ -24,59 +24,24 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, html_title(parts->options));
 }
 
-static void fill_policy(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_policy(out, &assets);
-}
-
-static void fill_style(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_style(out);
-}
-
-static void fill_script(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_script(out, &assets);
-}
-
-static void fill_module(struct buffer *out, const void *context) {
-    (void)context;
-    shell_add_module(out);
-}
-
 static void fill_payload(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
     template_add_inert(out, "payload", parts->payload.bytes, parts->payload.nbytes);
 }
 
-static const struct template_hole holes[] = {
-    {"TITLE", fill_title},   {"POLICY", fill_policy},   {"STYLE", fill_style},
-    {"MODULE", fill_module}, {"PAYLOAD", fill_payload}, {"SCRIPT", fill_script},
-};
-
-static void page_fill(struct buffer *out, const struct page_parts *parts) {
-    template_fill(out, assets.template, holes, sizeof holes / sizeof *holes, parts);
-}
-
-/* Size of the page without its recording; 0: no memory. */
-static uint64_t shell_measure(const struct page_parts *parts) {
-    struct buffer shell = {0};
-    page_fill(&shell, parts);
-    uint64_t nbytes = shell.failed ? 0 : shell.nbytes;
-    buffer_release(&shell);
-    return nbytes;
-}
+static const struct template_hole holes[] = {{"TITLE", fill_title}, {"PAYLOAD", fill_payload}};
 
 enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
                              const struct html_options *options, struct html_outcome *outcome) {
     struct page_parts parts = {.options = options, .payload = {.host = host}};
     struct html_outcome took = {0};
     enum html_result result = HTML_NO_MEMORY;
-    uint64_t frame_nbytes = shell_measure(&parts);
+    const struct template_holes own = {holes, sizeof holes / sizeof *holes, &parts, NULL};
+    uint64_t frame_nbytes = shell_measure(&assets, &own);
     if (frame_nbytes != 0)
         result = payload_fit(&parts.payload, trace, options, frame_nbytes, &took);
     if (result == HTML_DONE)
-        page_fill(out, &parts);
+        shell_fill(out, &assets, &own);
     if (outcome != NULL)
         *outcome = took;
     buffer_release(&parts.payload);

@@ -10,7 +10,8 @@ static const struct template_asset boot = {asset_boot_js, &asset_boot_js_nbytes,
 static const struct template_asset boot_style = {asset_boot_css, &asset_boot_css_nbytes, asset_boot_css_hash};
 static const struct template_asset module = {asset_strata_wasm, &asset_strata_wasm_nbytes, ""};
 
-void shell_add_policy(struct buffer *out, const struct shell_assets *assets) {
+static void fill_policy(struct buffer *out, const void *context) {
+    const struct shell_assets *assets = context;
     const struct template_asset *const scripts[] = {&boot, &assets->program};
     const struct template_asset *const styles[] = {&boot_style, &assets->style};
     template_add_policy(out,
@@ -21,16 +22,34 @@ void shell_add_policy(struct buffer *out, const struct shell_assets *assets) {
                                                   .more_scripts = " 'wasm-unsafe-eval'; worker-src blob:"});
 }
 
-void shell_add_style(struct buffer *out) {
+static void fill_style(struct buffer *out, const void *context) {
+    (void)context;
     template_add_style(out, &boot_style);
 }
 
-void shell_add_module(struct buffer *out) {
+static void fill_module(struct buffer *out, const void *context) {
+    (void)context;
     template_add_packed(out, "module", &module);
 }
 
-void shell_add_script(struct buffer *out, const struct shell_assets *assets) {
+static void fill_script(struct buffer *out, const void *context) {
+    const struct shell_assets *assets = context;
     template_add_packed(out, "style", &assets->style);
     template_add_packed(out, "program", &assets->program);
     template_add_script(out, &boot);
+}
+
+void shell_fill(struct buffer *out, const struct shell_assets *assets, const struct template_holes *own) {
+    static const struct template_hole holes[] = {
+        {"POLICY", fill_policy}, {"STYLE", fill_style}, {"MODULE", fill_module}, {"SCRIPT", fill_script}};
+    template_fill(out, assets->template,
+                  &(struct template_holes){holes, sizeof holes / sizeof *holes, assets, own});
+}
+
+uint64_t shell_measure(const struct shell_assets *assets, const struct template_holes *own) {
+    struct buffer shell = {0};
+    shell_fill(&shell, assets, own);
+    uint64_t nbytes = shell.failed ? 0 : shell.nbytes;
+    buffer_release(&shell);
+    return nbytes;
 }

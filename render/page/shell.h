@@ -10,10 +10,10 @@ struct shell_assets {
     struct template_asset program, style;
 };
 
-/* Holes of the same names; STYLE is what is seen before the page's own styles are unpacked. */
-void shell_add_policy(struct buffer *out, const struct shell_assets *assets);
-void shell_add_style(struct buffer *out);
-void shell_add_module(struct buffer *out);
-void shell_add_script(struct buffer *out, const struct shell_assets *assets);
+/* Fills the page's template: the holes POLICY, STYLE, MODULE and SCRIPT, and these of its own. */
+void shell_fill(struct buffer *out, const struct shell_assets *assets, const struct template_holes *own);
+
+/* Size of the same; 0: no memory. */
+uint64_t shell_measure(const struct shell_assets *assets, const struct template_holes *own);
 
 #endif

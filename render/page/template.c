@@ -84,30 +84,32 @@ void template_add_inert(struct buffer *out, const char *id, const uint8_t *bytes
     buffer_add_text(out, "</script>");
 }
 
-/* The hole that `name` begins with, up to the space after its name. NULL: none. */
-static const struct template_hole *hole_find(const struct template_hole *holes, size_t n_holes,
-                                             const char *name) {
-    for (size_t i = 0; i < n_holes; i++) {
-        size_t length = strlen(holes[i].name);
-        if (strncmp(name, holes[i].name, length) == 0 && name[length] == ' ')
-            return &holes[i];
-    }
-    return NULL;
+static bool hole_is(const struct template_hole *hole, const char *name) {
+    size_t length = strlen(hole->name);
+    return strncmp(name, hole->name, length) == 0 && name[length] == ' ';
 }
 
-void template_fill(struct buffer *out, const char *template, const struct template_hole *holes,
-                   size_t n_holes, const void *context) {
+/* Fills the hole that `name` begins with, up to the space after its name. False: there is none. */
+static bool hole_fill(struct buffer *out, const struct template_holes *holes, const char *name) {
+    for (; holes != NULL; holes = holes->others)
+        for (size_t i = 0; i < holes->count; i++)
+            if (hole_is(&holes->hole[i], name)) {
+                holes->hole[i].fill(out, holes->context);
+                return true;
+            }
+    return false;
+}
+
+void template_fill(struct buffer *out, const char *template, const struct template_holes *holes) {
     static const char begin[] = "<!-- hole:", end[] = "<!-- /hole -->";
     const char *at;
     while ((at = strstr(template, begin)) != NULL) {
-        const struct template_hole *hole = hole_find(holes, n_holes, at + strlen(begin));
         const char *after = strstr(at, end);
-        if (!hole || !after) {
+        buffer_add(out, template, (size_t)(at - template));
+        if (!after || !hole_fill(out, holes, at + strlen(begin))) {
             out->failed = true;
             return;
         }
-        buffer_add(out, template, (size_t)(at - template));
-        hole->fill(out, context);
         template = after + strlen(end);
     }
     buffer_add_text(out, template);

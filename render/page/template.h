@@ -11,13 +11,19 @@ struct template_hole {
     void (*fill)(struct buffer *out, const void *context); /* a failure shows in out->failed */
 };
 
+/* Holes whose `fill` gets the same context, and others (NULL: no more). */
+struct template_holes {
+    const struct template_hole *hole;
+    size_t count;
+    const void *context;
+    const struct template_holes *others;
+};
+
 /*
  * Appends the template with its holes filled; what stands in a hole is a default that makes the template open by
- * itself in an editor or a browser. `context` is handed to each `fill`. A template with an unknown or open hole is a
- * build mistake: out->failed is set.
+ * itself in an editor or a browser. A template with an unknown or open hole is a build mistake: out->failed is set.
  */
-void template_fill(struct buffer *out, const char *template, const struct template_hole *holes,
-                   size_t n_holes, const void *context);
+void template_fill(struct buffer *out, const char *template, const struct template_holes *holes);
 
 /* What the build made of files of templates/ and embedded: it stands in a page byte by byte as it is here. */
 struct template_asset {

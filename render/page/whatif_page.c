@@ -101,6 +101,7 @@ bool whatif_page_render(struct buffer *out, const struct whatif_page *page) {
     static const struct template_hole holes[] = {{"ROOT", fill_root},   {"POLICY", fill_policy},
                                                  {"TITLE", fill_title}, {"STYLE", fill_style},
                                                  {"FOOT", fill_foot},   {"DEVICES", fill_devices}};
-    template_fill(out, (const char *)asset_whatif_html, holes, sizeof holes / sizeof *holes, page);
+    template_fill(out, (const char *)asset_whatif_html,
+                  &(struct template_holes){holes, sizeof holes / sizeof *holes, page, NULL});
     return !out->failed;
 }
