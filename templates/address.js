@@ -1,6 +1,6 @@
 // The device that is shown, and the state's form in the address.
 import { filterOfText, filterWords, setFilter } from "./filter.js";
-import { askFindings, GROUPINGS, ORDERS, WHATS } from "./questions.js";
+import { askFindings, GROUPINGS, ORDERS, QUESTIONS, WHATS } from "./questions.js";
 import {
     change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
     state, THEMES, timedViews, view, VIEWINGS, wholeRange,
@@ -92,7 +92,7 @@ export function hashOfState() {
     if (state.groupBy !== "site") hash.set("group", state.groupBy);
     const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
-    if (state.range && state.rangeOf !== "born") hash.set("of", state.rangeOf);
+    if (state.range && state.rangeOf !== "allocated") hash.set("of", state.rangeOf);
     if (state.tab !== firstTab()) hash.set("tab", state.tab);
     if (state.treeDirection !== "callees") hash.set("tree", state.treeDirection);
     if (state.treeDepth !== 9) hash.set("depth", String(state.treeDepth));
@@ -206,7 +206,7 @@ export function readHash(text) {
         mapOpen: hash.has("map"),
         mapOrder: MAP_ORDERS.includes(hash.get("map") ?? "") ? String(hash.get("map")) : "size",
         internals: hash.get("internals") === "1",
-        rangeOf: of === "freed" || of === "peak" ? of : "born",
+        rangeOf: of && Object.hasOwn(QUESTIONS, of) ? of : "allocated",
         groupBy: GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",
         search: hash.get("search") ?? "",
         only: hash.get("only") === "1",

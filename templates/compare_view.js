@@ -3,12 +3,9 @@ import { NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
-import { askDifferences, askSteps, askSums, GROUPINGS } from "./questions.js";
+import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, QUESTIONS } from "./questions.js";
 import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, session, state, view } from "./state.js";
 import { formatBytes, formatCount, formatExactBytes, make, setText } from "./text.js";
-
-/** @type {Record<string, string>} */
-const QUESTIONS = { peak: "At its highest", allocated: "Allocated in it", freed: "Freed in it", kept: "Kept at its end", through: "Alive through it" };
 
 /** @type {Record<string, string>} */
 const BY_NAMES = { site: "call site", stack: "stack", file: "file", category: "category", stream: "stream", pool: "pool" };
@@ -191,8 +188,8 @@ export function createCompare(box) {
         if (!content) return;
         const row = content.row(index);
         const later = lasting !== null && row.b > 0 && !lasting.get(row.key);
-        setText(line.text, later ? `${row.name} \u00b7 a later step frees this` : row.name);
-        line.what.title = lasting && row.b > 0 && !later && lasting.get(row.key) !== row.b ? `${row.name}: ${formatBytes(lasting.get(row.key) ?? 0)} of it is never freed` : row.name;
+        setText(line.text, later ? `${row.name} \u00b7 ${FREED_LATER}` : row.name);
+        line.what.title = later ? `${row.name}: a later step frees this` : lasting && row.b > 0 && lasting.get(row.key) !== row.b ? `${row.name}: ${formatBytes(lasting.get(row.key) ?? 0)} of it is never freed` : row.name;
         line.element.classList.toggle("freed-later", later);
         line.swatch.hidden = state.compareBy !== "site" && state.compareBy !== "stack";
         if (!line.swatch.hidden) line.swatch.style.background = session.siteColor(state.compareBy === "site" ? row.key : view.c.stack_site(row.key), isDark());

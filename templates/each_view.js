@@ -2,9 +2,10 @@
 import { poolText } from "./describe.js";
 import { VirtualList } from "./list.js";
 import { addressText, ORDERS } from "./questions.js";
+import { csvField, saveBlob } from "./save.js";
 import { search, showLife } from "./search.js";
-import { change, invalidate, kept, LIST, meta, session, state, usOfEvent, view } from "./state.js";
-import { baseName, formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText } from "./text.js";
+import { change, invalidate, kept, LIST, session, state, usOfEvent, view } from "./state.js";
+import { formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText } from "./text.js";
 
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
 
@@ -45,12 +46,6 @@ const CSV_HEAD = ["allocation", "bytes", "made_at_event", "freed_at_event", "mad
 /** Rows between two turns of the browser: no task may be long. */
 const CSV_ROWS = 2000;
 
-/** A field; a program of tables must not take a name of code for a formula. @param {string} text */
-function csvField(text) {
-    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
-}
-
 /** @param {number} life @param {Map<number, string>} stacks what was written of each stack before */
 function csvRow(life, stacks) {
     const allocation = view.c.allocation(life);
@@ -87,11 +82,7 @@ async function makeCsv(progress) {
 async function saveCsv(button) {
     button.disabled = true;
     const blob = await makeCsv((part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
-    const link = make("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${baseName(String(meta.file ?? "strata")).replace(/\.[^.]*$/, "")}.csv`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    saveBlob(blob, "csv");
     setText(button, "Save CSV");
     button.disabled = false;
 }

@@ -8,7 +8,8 @@ import { keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { rangeEvents } from "./overlay.js";
-import { addressText, askSums, GROUPINGS, groupName } from "./questions.js";
+import { addressText, askSums, FREED_LATER, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
+import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { floats, PARTS } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
@@ -29,6 +30,7 @@ export const panel = {
     scroll: element("list-scroll", HTMLDivElement),
     body: element("list", HTMLDivElement),
     rest: element("list-rest", HTMLParagraphElement),
+    save: element("list-save", HTMLButtonElement),
     /** What the list holds. @type {ListContent | null} */
     content: null,
     /** What that was asked for with: as long as it is the same, the module's groups are read again and not made again. */
@@ -52,8 +54,8 @@ const GROUP_HEADS = { site: "Call site", stack: "Stack", file: "File", category:
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
 /** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
-/** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus}} ListEntry */
-/** @typedef {{groups: Held, live: number, title: string, text: string}} ListSummary */
+/** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number}} ListEntry */
+/** @typedef {{groups: Held, live: number, title: string, text: string, lasting?: Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
 /** @typedef {ListSummary & {largest: number, entry: (index: number) => ListEntry}} ListContent */
 
 /* ---- the list ---- */
@@ -141,7 +143,7 @@ function siteEntry(index) {
     const name = (bySite ? session.siteText(site) : stackText(stack, site) + (told.words.get(stack) ?? "")) + PARTS[part];
     const frame = session.frame(site);
     const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
-    return { bytes, count, name, title, color: rowColor(site), focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack } };
+    return { bytes, count, name, title, color: rowColor(site), focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack }, part };
 }
 
 /** The colour of a group that the picture is coloured by. @param {string} by @param {number} key */
@@ -154,16 +156,19 @@ function sumEntry(index) {
     const by = /** @type {Focus["by"]} */ (state.groupBy);
     const { bytes, count, key } = view.c.sums_row(LIST_SLOT, index);
     const name = groupName(view, GROUPINGS.indexOf(by), key).replace(/_/g, by === "category" ? " " : "_");
-    return { bytes, count, name, title: name, color: groupColor(by, key), focus: { by, id: key } };
+    return { bytes, count, name, title: name, color: groupColor(by, key), focus: { by, id: key }, part: 0 };
 }
 
 /** @param {ListRow} row @param {number} index */
 function fillRow(row, index) {
     if (!panel.content) return;
-    const { live, largest, entry } = panel.content;
-    const { bytes, count, name, title, color, focus } = entry(index);
-    setText(row.text, name);
-    row.what.title = title;
+    const { live, largest, entry, lasting } = panel.content;
+    const { bytes, count, name, title, color, focus, part } = entry(index);
+    const never = lasting ? lasting.get(rowKey(focus, part)) ?? 0 : bytes;
+    const later = never === 0 && bytes > 0;
+    setText(row.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
+    row.what.title = later ? `${title}: a later step frees this` : never < bytes ? `${title}: ${formatBytes(never)} of it is never freed` : title;
+    row.element.classList.toggle("freed-later", later);
     row.swatch.hidden = color === "";
     row.swatch.style.background = color;
     row.bar.style.background = color;
@@ -204,20 +209,50 @@ function listGroups(about) {
     if (by === "site" || by === "stack") {
         const parts = by === "site" ? "parts" : by;
         if ("at" in about) return view.groups(Number(about.at), parts);
-        return view.rangeGroups(about.from, about.to, about.what === "freed" ? "freed" : "born", parts);
+        return view.rangeGroups(about.from, about.to, WHATS.indexOf(about.what ?? "peak"), parts);
     }
     const { groups, count, bytes } = askSums(view, LIST_SLOT, about, by);
     return { count: groups, allocations: count, bytes };
 }
 
+/** What tells rows apart. @param {Focus} focus @param {number} part */
+function rowKey({ id }, part) {
+    return `${id} ${part}`;
+}
+
+/** Of what is allocated in a range: what is never freed, by row. @param {{from: number, to: number}} range */
+function lastingBytes(range) {
+    const { count } = listGroups({ ...range, what: "lasting" });
+    return new Map(Array.from({ length: count }, (_, i) => {
+        const { focus, part, bytes } = listsSums() ? sumEntry(i) : siteEntry(i);
+        return [rowKey(focus, part), bytes];
+    }));
+}
+
+/** Rows are sums by file, category, stream or pool. */
+function listsSums() {
+    return state.groupBy !== "site" && state.groupBy !== "stack";
+}
+
+/** How the total of each question goes on. @type {Record<string, string>} */
+const RANGE_WORDS = { allocated: "allocated in", freed: "freed in", kept: "kept in", through: "alive through it in" };
+
+/** What the list shows of the selected range. @param {{first: number, end: number}} range @returns {ListSummary} */
+function rangeContent({ first, end }) {
+    const about = { from: first, to: end, what: state.rangeOf };
+    // With an end of the recording nothing is known of what follows.
+    const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(about) : null;
+    const never = lasting && [...lasting.values()].reduce((sum, bytes) => sum + bytes, 0);
+    const groups = listGroups(about);
+    const text = `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ${formatPlural(groups.allocations, lifeWord())}`;
+    const later = never === null ? (state.rangeOf === "kept" ? " \u00b7 no event follows: it may be freed later" : "") : ` \u00b7 ${formatBytes(never)} is never freed`;
+    return { groups, live: groups.bytes, title: "In the selection", text: `${text} \u00b7 ${formatPlural(end - first, "event")}${later}`, lasting };
+}
+
 /** What the list shows: the state at a moment, or what happened in the selected range. @param {number} moment @returns {ListSummary} */
 function makeContent(moment) {
     const range = state.range ? rangeEvents(state.range) : null;
-    if (range && state.rangeOf !== "peak") {
-        const what = state.rangeOf === "born" ? "allocated" : "freed";
-        const groups = listGroups({ from: range.first, to: range.end, what });
-        return { groups, live: groups.bytes, title: "In the selection", text: `${formatBytes(groups.bytes)} ${what} in ${formatPlural(groups.allocations, "allocation")} \u00b7 ${formatPlural(range.end - range.first, "event")}` };
-    }
+    if (range && state.rangeOf !== "peak") return rangeContent(range);
     const at = range ? view.c.peak_in(range.first, range.end) : moment;
     const groups = listGroups({ at });
     const live = view.c.live_at(at);
@@ -233,7 +268,7 @@ function makeContent(moment) {
 function listContent(moment) {
     const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
     const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version, search.version, state.sortBy]);
-    const bySums = state.groupBy !== "site" && state.groupBy !== "stack";
+    const bySums = listsSums();
     if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
     const content = makeContent(moment);
@@ -264,6 +299,38 @@ function sortedRows(count, entry) {
         order.sort((a, b) => counts[b] - counts[a] || a - b);
     }
     return state.sortBy.startsWith("-") ? order.reverse() : order;
+}
+
+/** @param {string} what a key of QUESTIONS */
+function askOfRange(what) {
+    change({ rangeOf: what });
+    panel.list?.restart();
+}
+
+/** Keys of the list: `q` asks the next question of a range. */
+export const LIST_KEYS = {
+    q: () => {
+        const whats = Object.keys(QUESTIONS);
+        if (state.range) askOfRange(whats[(whats.indexOf(state.rangeOf) + 1) % whats.length]);
+    },
+};
+
+/** Rows between two turns of the browser: no task may be long. */
+const CSV_ROWS = 5000;
+
+/** The list as it stands, as a table. */
+async function saveList() {
+    const { content } = panel;
+    if (!content) return;
+    const { groups, entry, lasting } = content;
+    const parts = [`\ufeff${[csvField(panel.listWhat.textContent ?? ""), "bytes", "count", ...(lasting ? ["never_freed_bytes"] : [])].join(",")}\r\n`];
+    for (let i = 0; i < groups.count && panel.content === content; i++) {
+        const { name, bytes, count, focus, part } = entry(i);
+        parts.push(`${[csvField(name), bytes, count, ...(lasting ? [lasting.get(rowKey(focus, part)) ?? 0] : [])].join(",")}\r\n`);
+        if (i % CSV_ROWS === CSV_ROWS - 1) await new Promise((resolve) => setTimeout(resolve));
+    }
+    // Other rows have taken their place meanwhile.
+    if (panel.content === content) saveBlob(new Blob(parts, { type: "text/csv" }), "csv", `-${state.groupBy}`);
 }
 
 /** What a click on each head of the list sorts by. */
@@ -333,7 +400,7 @@ function drawSpark(bar, focus) {
 
 function drawRangeTabs() {
     element("range-tabs", HTMLDivElement).hidden = state.range === null;
-    for (const of of /** @type {const} */ (["born", "freed", "peak"])) press(`range-${of}`, state.rangeOf === of);
+    for (const what of Object.keys(QUESTIONS)) press(`range-${what}`, state.rangeOf === what);
 }
 
 export function drawList() {
@@ -415,16 +482,19 @@ function siteHeading(site) {
 /** What of a call site the selected range has; summing up is for once. @type {{asked: string, text: string}} */
 const siteRange = { asked: "", text: "" };
 
+/** @type {Record<string, string>} */
+const SITE_WORDS = { allocated: "allocated in the selection", freed: "freed in the selection", kept: "kept at the selection\u2019s end", through: "alive through the selection", peak: "alive at the selection\u2019s highest moment" };
+
 /** @param {number} site */
 function siteInRange(site) {
     const { first, end } = rangeEvents(/** @type {{from: number, to: number}} */ (state.range));
     const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, site]);
     if (siteRange.asked === asked) return siteRange.text;
-    const what = { born: "allocated", freed: "freed", peak: "peak" }[state.rangeOf];
+    const what = state.rangeOf;
     const sums = askSums(view, 3, { from: first, to: end, what }, "site");
     let [count, bytes] = [0, 0];
     for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === site) ({ count, bytes } = sums.row(i));
-    const text = `${formatPlural(count, "allocation")} of this call site, ${formatBytes(bytes)}, ${what === "peak" ? "alive at the selection\u2019s highest moment" : `${what} in the selection`}`;
+    const text = `${formatPlural(count, "allocation")} of this call site, ${formatBytes(bytes)}, ${SITE_WORDS[what]}`;
     Object.assign(siteRange, { asked, text });
     return text;
 }
@@ -537,11 +607,14 @@ export function startPanel() {
     });
     panel.copy.addEventListener("click", copyPinned);
     panel.close.addEventListener("click", () => select(null));
-    for (const of of /** @type {const} */ (["born", "freed", "peak"]))
-        element(`range-${of}`, HTMLButtonElement).addEventListener("click", () => {
-            change({ rangeOf: of });
-            panel.list?.restart();
-        });
+    element("range-tabs", HTMLDivElement).append(...Object.entries(QUESTIONS).map(([what, text]) => {
+        const button = make("button", "", text);
+        button.type = "button";
+        button.id = `range-${what}`;
+        button.addEventListener("click", () => askOfRange(what));
+        return button;
+    }));
+    panel.save.addEventListener("click", () => void saveList());
     for (const by of GROUPINGS)
         element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
             change({ groupBy: by });

@@ -3,9 +3,10 @@ import { hashOfState, writeHash } from "./address.js";
 import { context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
 import { keptText } from "./filter.js";
 import { legendUi } from "./legend.js";
+import { saveBlob } from "./save.js";
 import { PARTS } from "./session.js";
 import { flush, heldMoment, isDark, kept, meta, session, state, view } from "./state.js";
-import { baseName, copyText, deviceName, element, formatBytes, formatShare, make, setText } from "./text.js";
+import { baseName, copyText, deviceName, element, formatBytes, formatShare, setText } from "./text.js";
 
 const PICTURE_ROWS = 8;
 
@@ -97,20 +98,9 @@ function makePicture() {
     return canvas;
 }
 
-/** Name of the file, from that of the recording. */
-function pictureName() {
-    const base = baseName(String(meta.file || "strata")).replace(/\.(gz|pickle|pkl|json|html)$/gi, "");
-    return `${base.replace(/[^\w.+-]+/g, "_") || "strata"}-device${deviceName(session.devices[state.device].ordinal)}.png`;
-}
-
 function savePicture() {
     makePicture().toBlob((blob) => {
-        if (!blob) return;
-        const link = make("a");
-        link.href = URL.createObjectURL(blob);
-        link.download = pictureName();
-        link.click();
-        setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+        if (blob) saveBlob(blob, "png", `-device${deviceName(session.devices[state.device].ordinal)}`);
     }, "image/png");
 }
 

@@ -14,6 +14,12 @@ export const ORDERS = ["birth", "bytes", "lifetime", "site", "category", "stream
 /** As the module counts them (enum extent_what); the first is a moment. */
 export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "lasting"];
 
+/** What can be asked of a range, and what the page calls it. @type {Record<string, string>} */
+export const QUESTIONS = { allocated: "Allocated in it", freed: "Freed in it", kept: "Kept at its end", through: "Alive through it", peak: "At its highest" };
+
+/** What a row is called whose bytes are all given back behind the range. */
+export const FREED_LATER = "freed later";
+
 /** What an `About` is in numbers. @param {View} view @param {About} about */
 function extentOf(view, about) {
     if ("at" in about) {

@@ -122,6 +122,11 @@ function allocationForScripts(life) {
     return { allocation: life, bytes, birth, death, stream, stack: session.stack(stack) };
 }
 
+/** A moment, the peak where none is named, or a range. @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question @returns {import("./questions.js").About} */
+function aboutOf({ at = "peak", from, to, what }) {
+    return from !== undefined && to !== undefined ? { from, to, what } : { at };
+}
+
 /** @param {Promise<void>} ready @returns {PageApi} */
 export function makeApi(ready) {
     return {
@@ -164,11 +169,9 @@ export function makeApi(ready) {
             return { ...search.result };
         },
         findings: () => askFindings(view),
-        groups: ({ at = "peak", by = "site" } = {}) => listSums(askSums(view, 3, { at }, by)),
+        groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
         tree: (question = {}) => {
-            const { direction = "callees" } = question;
-            const about = question.from !== undefined && question.to !== undefined ? { from: question.from, to: question.to, what: question.what } : { at: question.at ?? "peak" };
-            return treeObject(view, askTree(view, about, direction));
+            return treeObject(view, askTree(view, aboutOf(question), question.direction ?? "callees"));
         },
         compare: ({ a, b, by = "site" }) => {
             const { a: sumsA, b: sumsB, count, row } = askDifferences(view, a, b, by);

@@ -256,9 +256,9 @@ export class View {
         return this.hold(this.c.groups(event, GROUP_BYS.indexOf(by)) >>> 0);
     }
 
-    /** The same of what was allocated or freed in the events [from, to). @param {number} from @param {number} to @param {"born" | "freed"} what @param {GroupBy} by */
+    /** The same of what a question about the events [from, to) means. @param {number} from @param {number} to @param {number} what as the module counts it @param {GroupBy} by */
     rangeGroups(from, to, what, by) {
-        return this.hold(this.c.range_groups(from, to, what === "freed" ? 1 : 0, GROUP_BYS.indexOf(by)) >>> 0);
+        return this.hold(this.c.range_groups(from, to, what, GROUP_BYS.indexOf(by)) >>> 0);
     }
 
     /** @param {number} count @returns {Held} */

@@ -3,7 +3,7 @@
 import { createAllocator } from "./allocator_view.js";
 import { createCompare } from "./compare_view.js";
 import { createEach } from "./each_view.js";
-import { drawList } from "./panel.js";
+import { drawList, LIST_KEYS } from "./panel.js";
 import { makeSplitter } from "./splitter.js";
 import { change, state } from "./state.js";
 import { element, setText } from "./text.js";
@@ -13,7 +13,7 @@ import { createWhy } from "./why.js";
 /** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () => boolean}} SideView */
 
 /** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
-const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList })], ["tree", createTree], ["compare", createCompare], ["allocator", createAllocator], ["each", createEach]];
+const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList, keys: LIST_KEYS })], ["tree", createTree], ["compare", createCompare], ["allocator", createAllocator], ["each", createEach]];
 
 /** @type {SideView[]} */
 const views = [];

@@ -75,8 +75,8 @@ export const state = {
     focus: null,
     /** Event that the list is held at; null: the peak. @type {number | null} */
     moment: null,
-    /** What the list says about the selected range. @type {"born" | "freed" | "peak"} */
-    rangeOf: "born",
+    /** What the list says about the selected range, a key of questions.js' QUESTIONS. */
+    rangeOf: "allocated",
     /** @type {PageFilter} */
     filter: { leastBytes: "", mostBytes: "", leastAge: "", mostAge: "", stream: -1, pool: -1, atPeak: false, atEnd: false, own: false, words: "" },
     /** Counts what the filter has left so far: a change draws what it leaves. */

@@ -278,7 +278,7 @@ export function createTree(box) {
     /** The moment or the range that the tree is of. @returns {import("./questions.js").About} */
     const about = () => {
         const { from, to } = state.range ? { from: Math.ceil(state.range.from), to: Math.ceil(state.range.to) } : { from: 0, to: 0 };
-        if (state.range && state.axis === "events" && to > from) return { from, to, what: { born: "allocated", freed: "freed", peak: "peak" }[state.rangeOf] };
+        if (state.range && state.axis === "events" && to > from) return { from, to, what: state.rangeOf };
         return { at: heldMoment() };
     };
 

@@ -134,7 +134,7 @@ interface PageApi {
     phases(): PagePhase[];
     search(text: string): Promise<SearchResult>;
     findings(): PageFinding[];
-    groups(question?: { at?: number | "peak"; by?: string }): PageGroup[];
+    groups(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; by?: string }): PageGroup[];
     tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" }): PageTree;
     compare(question: { a: PageAbout; b: PageAbout; by?: string }): { a_bytes: number; b_bytes: number; rows: { name: string; a_bytes: number; b_bytes: number; delta_bytes: number }[] };
     lanes(): { unused: number[]; largestHole: number[]; segments: number[]; calls: number[] } | null;

@@ -11,6 +11,8 @@ format.
                                         what lies under the pixels of a picture, as JSON
     replay.py --search FILE DEVICE TEXT allocations with the text in their stack, as JSON
     replay.py --curves FILE DEVICE      live and reserved bytes at every moment, as JSON
+    replay.py --range FILE DEVICE FROM TO
+                                        what the events [FROM, TO) made, freed, left and did not touch, as JSON
 
 A *moment* counts states: moment 0 is the state before the first event, moment i + 1 the state after event i. A life is
 alive at moment m when birth <= m < death.
@@ -405,13 +407,40 @@ def print_search(device, text):
     json.dump({"allocations": len(found), "bytesAtPeak": at_peak}, sys.stdout)
 
 
+def print_range(device, first, end):
+    """Sums of each question about the events [first, end), in all and by stack, most bytes first."""
+    in_it = range(first + 1, end + 1)  # moments behind these events
+    last = len(device.curve)
+    top = max(in_it, key=lambda moment: device.curve[moment])
+    questions = {
+        "allocated": lambda life: life.birth in in_it,
+        "freed": lambda life: life.death in in_it,
+        "kept": lambda life: life.birth in in_it and life.death > end,
+        "lasting": lambda life: life.birth in in_it and life.death >= last,
+        "through": lambda life: life.birth <= first and life.death > end,
+        "peak": lambda life: life.alive(top),
+    }
+    answers = {}
+    for name, meant in questions.items():
+        lives = [(life, 0) for life in device.lives if meant(life)]
+        by_stack = groups(lives, lambda life: tuple(map(frame_key, life.frames)))
+        answers[name] = {
+            "bytes": sum(life.size for life, _ in lives),
+            "count": len(lives),
+            "stacks": [[bytes_, count] for bytes_, count, _ in by_stack],
+        }
+    json.dump(answers, sys.stdout)
+
+
 def main(arguments):
-    if arguments[0] in ("--pick", "--search", "--curves"):
+    if arguments[0] in ("--pick", "--search", "--curves", "--range"):
         device = next(each for each in read_devices(arguments[1]) if each.ordinal == int(arguments[2]))
         if arguments[0] == "--pick":
             print_picks(device, arguments[3:9], arguments[9:])
         elif arguments[0] == "--search":
             print_search(device, arguments[3])
+        elif arguments[0] == "--range":
+            print_range(device, int(arguments[3]), int(arguments[4]))
         else:
             json.dump({"live": device.curve, "reserved": device.reserved}, sys.stdout)
         return

@@ -5,7 +5,7 @@
 
 /* ---- which allocations ---- */
 
-static struct extent extent_of(const struct page_view *view, uint32_t what, double from, double to) {
+struct extent view_extent(const struct page_view *view, uint32_t what, double from, double to) {
     struct extent extent = {.what = what <= EXTENT_LASTING ? (enum extent_what)what : EXTENT_AT};
     extent.first = moment_of(view, from);
     extent.end = extent.what == EXTENT_AT ? extent.first + 1 : moment_end_of(view, to);
@@ -35,7 +35,7 @@ static void sums_total(struct page_sums *sums) {
 
 place view_sums(struct page_view *view, u32 slot, u32 what, f64 from, f64 to, u32 by) {
     struct page_sums *sums = sums_at(view, slot);
-    struct extent extent = extent_of(view, what, from, to);
+    struct extent extent = view_extent(view, what, from, to);
     uint32_t *lives = NULL, n_lives = 0;
     const uint8_t *category = NULL;
     if (sums == NULL || by > COMPARE_BY_POOL)
@@ -111,7 +111,7 @@ u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction,
     const struct extent then = {.what = EXTENT_AT, .first = moment_of(view, before)};
     uint32_t *lives = NULL, n_lives = 0, *earlier = NULL, n_earlier = 0;
     view->tree = (struct tree){0};
-    if (!lives_of(view, extent_of(view, what, from, to), &view->planting, &lives, &n_lives) ||
+    if (!lives_of(view, view_extent(view, what, from, to), &view->planting, &lives, &n_lives) ||
         (before >= -1 && !extent_lives(timeline, then, view->filtered ? view->keep : NULL, &view->planting,
                                        &earlier, &n_earlier)) ||
         !tree_against(&view->tree, timeline, lives, n_lives, earlier, n_earlier,

@@ -5,58 +5,39 @@
 
 /* ---- groups ---- */
 
-static bool some_reserve(struct page_view *view, uint32_t count) {
-    view->n_groups = 0;
-    return ARENA_GROW(&view->arena, view->some, view->some_capacity, (uint64_t)count + 1);
-}
-
 enum { GROUP_BY_PARTS = 2 };
 
-static bool parts_of(struct page_view *view, uint32_t count) {
+static bool parts_of(struct page_view *view, const uint32_t *lives, uint32_t n_lives) {
     struct site_parts parts;
     const struct verdicts *verdicts = session_verdicts(view->session, view_now(view));
     if (verdicts == NULL ||
-        !site_parts_of(&parts, view_timeline(view), verdicts, view->some, count, &view->grouping))
+        !site_parts_of(&parts, view_timeline(view), verdicts, lives, n_lives, &view->grouping))
         return false;
     view->groups = parts.groups;
     view->n_groups = parts.n_groups;
     return true;
 }
 
-static uint32_t some_group(struct page_view *view, uint32_t count, uint32_t by) {
-    uint32_t kept = 0;
+/* Groups of what an extent means and the filter leaves. */
+static uint32_t extent_group(struct page_view *view, struct extent extent, uint32_t by) {
+    uint32_t *lives = NULL, n_lives = 0;
+    view->n_groups = 0;
     arena_release(&view->grouping);
-    for (uint32_t i = 0; i < count; i++)
-        if (filter_keeps(view_counted(view), view->some[i]))
-            view->some[kept++] = view->some[i];
-    bool done = by == GROUP_BY_PARTS ? parts_of(view, kept)
-                                     : groups_of(view_timeline(view), view->some, kept,
-                                                 by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &view->grouping,
-                                                 &view->groups, &view->n_groups);
-    if (!done)
+    if (!extent_lives(view_timeline(view), extent, view_counted(view), &view->grouping, &lives, &n_lives) ||
+        !(by == GROUP_BY_PARTS
+              ? parts_of(view, lives, n_lives)
+              : groups_of(view_timeline(view), lives, n_lives, by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE,
+                          &view->grouping, &view->groups, &view->n_groups)))
         view->n_groups = 0;
     return view->n_groups;
 }
 
 u32 view_groups(struct page_view *view, f64 event, u32 by) {
-    uint32_t moment = moment_of(view, event), count = timeline_alive_at(view_timeline(view), moment, NULL, 0);
-    if (!some_reserve(view, count))
-        return 0;
-    timeline_alive_at(view_timeline(view), moment, view->some, count);
-    return some_group(view, count, by);
+    return extent_group(view, view_extent(view, EXTENT_AT, event, event), by);
 }
 
 u32 view_range_groups(struct page_view *view, f64 from, f64 to, u32 what, u32 by) {
-    const struct lives *lives = view_lives(view);
-    uint32_t first = moment_of(view, from), end = moment_end_of(view, to), count = 0;
-    const uint32_t *at = what == 1 ? lives->death : lives->birth;
-    if (!some_reserve(view, lives->count))
-        return 0;
-    /* Moment 0 is the state before the first event: nothing is born there. */
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (at[i] >= first && at[i] < end && at[i] != 0)
-            view->some[count++] = i;
-    return some_group(view, count, by);
+    return extent_group(view, view_extent(view, what, from, to), by);
 }
 
 place view_group(struct page_view *view, u32 index) {

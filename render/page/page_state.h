@@ -11,6 +11,7 @@
 #include "analysis/pool_use.h"
 #include "analysis/selection.h"
 #include "analysis/verdicts.h"
+#include "layout/extent.h"
 #include "layout/groups.h"
 #include "layout/memory_map.h"
 #include "layout/phases.h"
@@ -204,16 +205,14 @@ struct page_view {
     uint64_t *lit;        /* bitmap of those that are highlighted, where is_lit */
     uint64_t *only;       /* bitmap of what the search finds of `keep`, where is_narrow */
     bool filtered, is_lit, is_narrow;
-    uint32_t *some; /* ids of allocations, while they are being grouped */
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
     double *curve, *areas, *lanes, *spark;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
     uint32_t *matches, n_matches; /* ids, in the order that was asked for */
-    uint32_t lit_capacity, only_capacity, areas_capacity, lanes_capacity, some_capacity, marks_capacity,
-        spans_capacity, spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity,
-        spark_capacity;
+    uint32_t lit_capacity, only_capacity, areas_capacity, lanes_capacity, marks_capacity, spans_capacity,
+        spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;
 };
 
@@ -281,6 +280,9 @@ static inline uint64_t bytes_of(double bytes) {
 static inline bool life_is_kept(const struct page_view *view, uint32_t life) {
     return filter_keeps(view->filtered ? view->keep : NULL, life);
 }
+
+/* Which allocations a question is about; a `what` that is none means those alive after event `from`. */
+struct extent view_extent(const struct page_view *view, uint32_t what, double from, double to);
 
 /* What a drawing of the view looks like. */
 struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t color_by);

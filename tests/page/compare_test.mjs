@@ -76,8 +76,8 @@ describe("comparing", { skip }, () => {
             await until(async () => (await page.locator("#compare-rows .freed-later").count()) > 0, "something that is freed later");
             for (const row of await page.locator("#compare-rows > .row:not([hidden])").all()) {
                 const text = await row.innerText();
-                if (/probe\.py/.test(text)) assert.doesNotMatch(text, /a later step frees this/);
-                if (/data\.py/.test(text)) assert.match(text, /a later step frees this/);
+                if (/probe\.py/.test(text)) assert.doesNotMatch(text, /freed later/);
+                if (/data\.py/.test(text)) assert.match(text, /freed later/);
             }
         });
     });

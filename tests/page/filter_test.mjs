@@ -145,15 +145,15 @@ describe("filter and selection", { skip }, () => {
             const { first, end } = await ask(page, "(({from, to}) => ({first: from, end: to}))(strata.view().range)");
             const sums = await ask(page, `(() => {
                 const within = (event) => event >= ${first} && event < ${end};
-                const sum = { born: [0, 0], freed: [0, 0] };
+                const sum = { allocated: [0, 0], freed: [0, 0] };
                 for (const { bytes, birth, death } of ${ALL}) {
-                    if (within(birth)) sum.born = [sum.born[0] + 1, sum.born[1] + bytes];
+                    if (within(birth)) sum.allocated = [sum.allocated[0] + 1, sum.allocated[1] + bytes];
                     if (within(death)) sum.freed = [sum.freed[0] + 1, sum.freed[1] + bytes];
                 }
                 return sum;
             })()`);
-            assert.ok(sums.born[0] > 0 && sums.freed[0] > 0);
-            for (const of of ["born", "freed"]) {
+            assert.ok(sums.allocated[0] > 0 && sums.freed[0] > 0);
+            for (const of of ["allocated", "freed"]) {
                 await page.locator(`#range-${of}`).click();
                 await settle(page);
                 const total = page.locator("#list-total");

@@ -1,0 +1,82 @@
+// Questions of a selected range in the list: who was allocated in it, freed in it, kept at its end, alive through it.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ask, recording, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+
+const QUESTIONS = ["allocated", "freed", "kept", "through", "peak"];
+
+/** What the control says of a range. */
+function control(/** @type {string} */ input, /** @type {number} */ device, /** @type {number} */ from, /** @type {number} */ to) {
+    return replay("--range", input, device, from, to);
+}
+
+/** A list's rows saved as a table, without its head. @param {import("playwright-core").Page} page */
+async function savedRows(page) {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#list-save").click()]);
+    const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
+    // Figures stand behind the name, which may have commas of its own.
+    return { head: lines[0], rows: lines.slice(1).map((line) => line.replace(/^("(?:[^"]|"")*"|[^,]*),/, "").split(",").map(Number)) };
+}
+
+const sum = (/** @type {number[]} */ numbers) => numbers.reduce((all, one) => all + one, 0);
+
+describe("questions of a range", { skip }, () => {
+    for (const [input, device] of /** @type {[string, number][]} */ ([[path.join(samples, "train.pickle"), 0], [path.join(samples, "leak_two_per_layer.pickle"), 0], ["", 1]]))
+        test(`${path.basename(input || "simulated")}, device ${device}: sums and rows are the replay's`, async () => {
+            const file = input || recording;
+            const { events } = report(file).devices.find((/** @type {any} */ one) => one.device === device);
+            const range = { from: Math.floor(events * 0.35), to: Math.floor(events * 0.6) };
+            const wanted = control(file, device, range.from, range.to);
+            for (const what of QUESTIONS) assert.ok(wanted[what].count > 0, `${what} has an answer`);
+            await withPage(writePage(file), async (page) => {
+                await setView(page, { device });
+                for (const what of QUESTIONS)
+                    for (const by of ["stack", "site", "file", "category", "stream", "pool"]) {
+                        const rows = /** @type {any[]} */ (await ask(page, `strata.groups({ from: ${range.from}, to: ${range.to}, what: "${what}", by: "${by}" })`));
+                        assert.equal(sum(rows.map(({ bytes }) => bytes)), wanted[what].bytes, `${what} by ${by}`);
+                        assert.equal(sum(rows.map(({ count }) => count)), wanted[what].count, `${what} by ${by}`);
+                        if (by === "stack") assert.deepEqual(rows.map(({ bytes }) => bytes), wanted[what].stacks.map((/** @type {number[]} */ [bytes]) => bytes), what);
+                    }
+                await setView(page, { range });
+                await page.keyboard.press("2");
+                for (const what of QUESTIONS) {
+                    await page.locator(`#range-${what}`).click();
+                    await settle(page);
+                    const { head, rows } = await savedRows(page);
+                    assert.match(head, /bytes,count/);
+                    assert.deepEqual([sum(rows.map(([bytes]) => bytes)), sum(rows.map(([, count]) => count))], [wanted[what].bytes, wanted[what].count], `${what}: the table`);
+                    if (what === "kept") assert.equal(sum(rows.map(([, , never]) => never)), wanted.lasting.bytes, "what is never freed");
+                }
+            });
+        });
+
+    test("by keys, in the address, and what a later step frees is dimmed", async () => {
+        const input = path.join(samples, "leak_two_per_layer.pickle");
+        const [{ steps }] = report(input).devices;
+        const range = { from: steps[2].from_event, to: steps[2].to_event + 1 };
+        const wanted = control(input, 0, range.from, range.to);
+        await withPage(writePage(input), async (page) => {
+            await setView(page, { range });
+            await page.keyboard.press("2");
+            assert.equal(await page.locator("#range-allocated").getAttribute("aria-pressed"), "true");
+            for (const what of ["freed", "kept"]) {
+                await page.keyboard.press("q");
+                await until(async () => new RegExp(`of=${what}`).test(await page.evaluate(() => location.hash)), what);
+            }
+            const total = (await page.locator("#list-total").innerText()).replace(/\u00a0/g, " ");
+            assert.match(total, new RegExp(` kept in ${wanted.kept.count} allocations .* is never freed$`));
+            for (const row of await page.locator("#list > .row:not([hidden])").all()) {
+                const [text, dimmed] = [await row.innerText(), await row.evaluate((one) => one.classList.contains("freed-later"))];
+                assert.equal(/freed later/.test(text), dimmed, text);
+                if (/probe\.py/.test(text)) assert.equal(dimmed, false, "the leak stays");
+                if (/data\.py/.test(text)) assert.equal(dimmed, true, "the next batch takes its place");
+            }
+            await page.reload();
+            await page.evaluate("strata.ready");
+            assert.equal(await page.locator("#range-kept").getAttribute("aria-pressed"), "true");
+        });
+    });
+});
