@@ -64,7 +64,7 @@ struct settings {
     uint32_t width, height, scale; /* 1600, 900, 1 at first */
     enum axis axis;
     enum color_by color_by;
-    bool has_color_by, redact, redact_all, map;
+    bool has_color_by, redact, redact_all, map, no_names;
     bool two_formats; /* of a report, which can be in one; `format` is the last one */
     struct position from, to, at;
     struct picture_view view;     /* png */

@@ -125,6 +125,12 @@ static bool apply_map(struct settings *settings, const char *value) {
     return true;
 }
 
+static bool apply_no_names(struct settings *settings, const char *value) {
+    (void)value;
+    settings->no_names = true;
+    return true;
+}
+
 static bool apply_hide_internal(struct settings *settings, const char *value) {
     (void)value;
     return apply_filter(settings, "own:yes");
@@ -434,6 +440,8 @@ static const struct option options[] = {
      "merge the smallest allocations until the page fits\n(default: 100MiB)"},
     {0, VERB_PNG | SHAPES, "map", NULL, apply_map,
      "draw segments and blocks below the timeline, at the\nmoment of --at (default: the peak)"},
+    {0, VERB_PNG | SHAPES, "no-names", NULL, apply_no_names,
+     "write no call sites on the bands that have room for them"},
     {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "width", "PIXELS", apply_width,
      "320 to 7680 (default: 1600)"},
     {0, VERB_PNG | VERB_BATCH | VERB_DIFF | VERB_WHATIF | SHAPES, "height", "PIXELS", apply_height,

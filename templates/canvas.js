@@ -36,6 +36,8 @@ export const plot = {
     left: false,
     /** Labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
     labels: [],
+    /** Names of lines inside of the timeline. @type {{left: number, right: number, top: number, bottom: number}[]} */
+    lineNames: [],
     /** What the last overlay found under the pointer. @type {{life: number | null, band: number | null, event: number} | null} */
     hover: null,
     /** The event that the list was last told of. */

@@ -35,6 +35,8 @@ flags: number; color_by: number; capacity_bytes: number; }
 interface record_drawing { pixels: number; drawn: number; merged: number; between: number; }
 interface record_picked { allocation: number; event: number; }
 interface record_outline { first: number; count: number; edges: number; }
+interface record_band_name { site: number; color: number; ink: number;
+from: number; to: number; top: number; bottom: number; }
 interface record_areas { place: number; keys: number; width: number; }
 interface record_group { bytes: number; count: number; site: number; stack: number; part: number; }
 interface record_sum { allocations: number; bytes: number; }
@@ -148,6 +150,8 @@ pick(x: number, y: number): record_picked;
 outline(allocation: number): record_outline;
 x_of_event(event: number): number;
 event_of_x(x: number): number;
+band_names(rows: number, columns: number): number;
+band_name(index: number): record_band_name;
 areas(by: number): record_areas;
 curve(axis: number, from: number, to: number, width: number, kept: number): number;
 groups(event: number, by: number): number;

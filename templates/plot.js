@@ -2,6 +2,7 @@
 // canvases of their own, so hovering never draws the stack again.
 import { DRAW_DARK, DRAW_FOUND, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
 import { drawAreas, showsAreas } from "./areas.js";
+import { nameBandsSoon } from "./band_names.js";
 import {
     AXIS_HEIGHT, context2d, GUTTER, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
 } from "./canvas.js";
@@ -82,6 +83,7 @@ export function drawTimeline() {
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
     drawAxes();
     placeMarkers();
+    nameBandsSoon();
 }
 
 /* ---- axes ---- */
@@ -139,6 +141,7 @@ function nameHigher(context, lines) {
         const label = `\u25b2 ${reserved ? `reserved ${formatBytes(bytes)}` : text}`;
         const width = context.measureText(label).width + 12;
         const [x, y] = [plot.width - width - 4, 4 + i * 22];
+        plot.lineNames.push({ left: x, right: x + width, top: y, bottom: y + 18 });
         context.fillStyle = themeColor("--raised");
         context.strokeStyle = themeColor("--axis");
         context.beginPath();
@@ -183,6 +186,7 @@ function nameLines(context) {
     const end = eventOfAxis(state.to);
     const lines = view.facts.reserved_peak > 0 ? [{ text: "reserved", bytes: view.c.reserved_at(Math.ceil(end) - 1), reserved: true }] : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
+    plot.lineNames = [];
     const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) }));
     const placed = all.filter(({ y }) => y > 0 && y < plot.height);
     nameHigher(context, all.filter(({ y }) => y <= 0));
@@ -200,6 +204,7 @@ function nameLines(context) {
         // The lower one of two that are near goes below its line.
         const below = y < 18 || (near && i === 0);
         context.textBaseline = below ? "top" : "bottom";
+        plot.lineNames.push({ left: right - width - 4, right: right + 4, top: below ? y : y - 20, bottom: below ? y + 20 : y });
         context.lineWidth = 3;
         context.strokeStyle = themeColor("--surface");
         context.strokeText(text, right, below ? y + 4 : y - 3);

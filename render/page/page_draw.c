@@ -58,7 +58,14 @@ struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t 
     return style;
 }
 
-/* The scene that a drawing is of. Segments are neither found nor highlighted, and have no category. NULL: no memory. */
+/* Segments are neither found nor highlighted, and have no category. */
+static void style_of_segments(struct raster_style *style) {
+    style->lit = NULL;
+    style->category = NULL;
+    style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
+}
+
+/* The scene that a drawing is of. NULL: no memory. */
 static struct scene *scene_asked(struct page_view *view, uint32_t flags, struct raster_style *style) {
     view->by_segments = false;
     if ((flags & DRAW_SEGMENTS) == 0)
@@ -69,9 +76,7 @@ static struct scene *scene_asked(struct page_view *view, uint32_t flags, struct 
         scene_release(&view->banded);
         scene_init(&view->banded, &view_now(view)->bands, page_heap());
     }
-    style->lit = NULL;
-    style->category = NULL;
-    style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
+    style_of_segments(style);
     view->by_segments = true;
     return &view->banded;
 }
@@ -96,6 +101,26 @@ place view_draw(struct page_view *view) {
         return 0;
     return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged,
                 scene_between(&view->scene));
+}
+
+u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {
+    const struct record_request *request = &view->request;
+    struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
+    if (view->by_segments)
+        style_of_segments(&style);
+    view->names.count = 0;
+    if (view_scene(view)->view.width != 0)
+        band_names_find(&view->names, view_scene(view), &style, rows < 1 ? 1 : rows, columns < 1 ? 1 : columns);
+    return view->names.count;
+}
+
+place view_band_name(struct page_view *view, u32 index) {
+    const struct band_name *name = &view->names.name[index];
+    if (index >= view->names.count)
+        return 0;
+    uint32_t height = view_scene(view)->view.height;
+    return FILL(view, band_name, name->site, name->color, name->ink, name->room.from, name->room.to,
+                height - name->room.top, height - name->room.bottom);
 }
 
 place view_pick(struct page_view *view, u32 x, u32 y) {

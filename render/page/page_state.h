@@ -22,6 +22,7 @@
 #include "layout/ticks.h"
 #include "layout/tree.h"
 #include "render/page/page_api.h"
+#include "render/raster/band_names.h"
 #include "render/raster/map_raster.h"
 #include "render/raster/raster.h"
 #include "trace/payload.h"
@@ -112,6 +113,7 @@ union page_record { /* the last one that a call has filled */
     struct record_found found;
     struct record_judged judged;
     struct record_areas areas;
+    struct record_band_name band_name;
     struct record_step step;
     struct record_finding finding;
     struct record_sums sums;
@@ -189,6 +191,7 @@ struct page_view {
     struct scene banded; /* of segments, where `by_segments`: it is shown instead */
     bool by_segments;
     struct raster raster;
+    struct band_names names; /* of the last search */
     struct page_sums sums[PAGE_SLOTS];
     struct compare_pair *pairs;
     uint32_t n_pairs;

@@ -4,6 +4,7 @@
 #include "render/png/canvas.h"
 #include "render/png/chart_groups.h"
 #include "render/png/chart_layout.h"
+#include "render/png/chart_names.h"
 #include "render/png/png_write.h"
 #include "render/raster/map_raster.h"
 
@@ -97,7 +98,7 @@ static bool draw_map(struct canvas *canvas, const struct chart_layout *layout,
     return drawn;
 }
 
-static bool draw_plot(struct canvas *canvas, const struct chart_layout *layout,
+static bool draw_plot(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                       const struct chart_input *input) {
     struct scene scene;
     if (layout->plot_is_text) {
@@ -106,14 +107,16 @@ static bool draw_plot(struct canvas *canvas, const struct chart_layout *layout,
     }
     scene_init(&scene, chart_shown(input), input->host);
     scene.keep = chart_keep(input);
-    bool drawn = draw_scene(canvas, &scene, layout, input);
+    bool drawn =
+        draw_scene(canvas, &scene, layout, input) &&
+        (input->options->no_names || chart_names_draw(canvas, font, layout, input, &scene));
     scene_release(&scene);
     return drawn;
 }
 
 static bool draw_all(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                      const struct chart_input *input) {
-    bool drawn = draw_plot(canvas, layout, input) && draw_map(canvas, layout, input);
+    bool drawn = draw_plot(canvas, font, layout, input) && draw_map(canvas, layout, input);
     for (uint32_t i = 0; i < layout->n_boxes; i++)
         drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], input->style->scale);
     return drawn;

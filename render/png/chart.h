@@ -23,6 +23,7 @@ struct chart_options {
     enum color_by color_by;
     uint64_t capacity_bytes;           /* a line; 0: none */
     const struct filter_query *filter; /* what it leaves is drawn and listed; NULL: everything */
+    bool no_names;                     /* write none on the bands */
     bool map;                          /* what the allocator holds at that moment, below the timeline */
     const struct filter_query *search; /* what it does not find fades; NULL: nothing does */
     uint32_t legend_moment;            /* the legend's sums are of this moment; UINT32_MAX: the peak */
@@ -37,7 +38,7 @@ enum chart_error {
 };
 
 /* Appends a PNG to `out`. The same input gives the same bytes. The text chunk "strata:plot" holds "x y width height" of
- * the plot area, whose pixels are exactly those of raster_draw for the same view; a picture that would take more than
+ * the plot area, whose pixels are exactly those of raster_draw for the same view but for names on bands; a picture that would take more than
  * 1 MB (beyond 1600 x 900 pixels as much more) is written in the 256 colours nearest to its own. What the recording
  * needs counts as the memory of `memory`; the pixels do not, their number is the options'. */
 enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,

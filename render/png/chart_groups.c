@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static uint32_t keys_count(const struct device_trace *device, enum color_by by) {
     return by == COLOR_BY_STREAM ? device->n_streams : by == COLOR_BY_POOL ? device->n_pools : RASTER_KEYS;
@@ -134,4 +135,11 @@ void chart_group_text(const struct timeline *timeline, enum color_by by, const s
     case COLOR_BY_CATEGORY: category_text(key, text, capacity); break;
     default: snprintf(text, capacity, "%" PRIu32, key);
     }
+}
+
+size_t chart_site_place_nbytes(const char *site) {
+    const char *space = strchr(site, ' ');
+    while (space && (space == site || space[-1] < '0' || space[-1] > '9'))
+        space = strchr(space + 1, ' ');
+    return space ? (size_t)(space - site) : 0;
 }

@@ -18,4 +18,7 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
 void chart_group_text(const struct timeline *timeline, enum color_by by, const struct group *group,
                       char *text, uint32_t capacity);
 
+/* Where "file.py:168 function" ends its place: behind the line's number; 0: there is none. */
+size_t chart_site_place_nbytes(const char *site);
+
 #endif

@@ -56,6 +56,7 @@ static void maker_sizes(struct chart_maker *maker) {
     maker->body = (struct font_style){FONT_REGULAR, em * scale};
     maker->bold = (struct font_style){FONT_BOLD, em * scale};
     maker->small = (struct font_style){FONT_REGULAR, small * scale};
+    maker->out->names = (struct font_style){FONT_REGULAR, small * 7 / 8 * scale};
 }
 
 /* ---- window ---- */

@@ -102,6 +102,7 @@ struct chart_map {
 struct chart_layout {
     struct rect plot;
     struct view view;  /* of the plot */
+    struct font_style names; /* of the call sites on the bands */
     bool plot_is_text; /* there is nothing to draw; text boxes inside of the plot say why */
     struct chart_map map;
     struct chart_colors colors;

@@ -296,18 +296,10 @@ int32_t chart_legend_height(struct chart_maker *maker) {
            keys_height(maker, keys_of(maker, keys));
 }
 
-/* Where "file.py:168 function" ends its place: behind the line's number, 0 if there is none. */
-static size_t site_place_nbytes(const char *site) {
-    const char *space = strchr(site, ' ');
-    while (space && (space == site || space[-1] < '0' || space[-1] > '9'))
-        space = strchr(space + 1, ' ');
-    return space ? (size_t)(space - site) : 0;
-}
-
 /* File and line tell call sites apart, so the name of the function gives way first: "adam_forward.py:168
  * up...se", and where nothing of it fits, "adam_f...py:168". */
 static void site_put(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site) {
-    size_t place_nbytes = site_place_nbytes(site);
+    size_t place_nbytes = chart_site_place_nbytes(site);
     char place[FONT_TEXT_NBYTES];
     if (place_nbytes == 0 || chart_text_width(maker, maker->small, site) <= cell.width) {
         chart_put_text(maker, cell, CHART_LEFT, maker->small, color, site);

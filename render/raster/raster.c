@@ -151,10 +151,15 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
 
 /* Every other allocation is a shade paler, so that a run from one call site still shows its parts; what is older than
  * the recording is paler still. */
-static uint32_t shade(const struct painter *painter, uint32_t rgb, bool odd, bool old) {
+static uint32_t shade(const struct theme *theme, uint32_t rgb, bool odd, bool old) {
     if (odd)
-        rgb = color_mix(rgb, painter->theme->ground, 26);
-    return old ? color_mix(rgb, painter->theme->ground, 76) : rgb;
+        rgb = color_mix(rgb, theme->ground, 26);
+    return old ? color_mix(rgb, theme->ground, 76) : rgb;
+}
+
+/* What does not match is nearly gone. */
+static uint32_t fade(const struct theme *theme, uint32_t rgb) {
+    return color_mix(rgb, theme->ground, 205);
 }
 
 /* Computed once for each site and shade: the frames' table is small, the lives are many. */
@@ -163,7 +168,7 @@ static uint32_t site_color(struct painter *painter, uint32_t stack, bool odd, bo
     uint32_t *known = &painter->site_color[(size_t)site * SHADES + odd + 2 * old];
     if (*known == 0) {
         uint32_t rgb = raster_site_color(painter->scene->timeline->trace, site, painter->style->dark);
-        *known = shade(painter, rgb, odd, old) | 0xFF000000u;
+        *known = shade(painter->theme, rgb, odd, old) | 0xFF000000u;
     }
     return *known & 0xFFFFFFu;
 }
@@ -171,10 +176,9 @@ static uint32_t site_color(struct painter *painter, uint32_t stack, bool odd, bo
 static uint32_t key_color(const struct painter *painter, uint32_t life, bool odd, bool old) {
     const struct raster_style *style = painter->style;
     uint32_t key = raster_key(painter->scene->timeline, style, life);
-    return shade(painter, raster_key_color(style->color_by, key, style->dark), odd, old);
+    return shade(painter->theme, raster_key_color(style->color_by, key, style->dark), odd, old);
 }
 
-/* What does not match is nearly gone. */
 static uint32_t life_color(struct painter *painter, uint32_t life) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     bool odd = life % 2 != 0, old = lives->birth[life] == 0;
@@ -182,8 +186,18 @@ static uint32_t life_color(struct painter *painter, uint32_t life) {
                        ? site_color(painter, lives->stack[life], odd, old)
                        : key_color(painter, life, odd, old);
     if (!filter_keeps(painter->style->lit, life))
-        rgb = color_mix(rgb, painter->theme->ground, 205);
+        rgb = fade(painter->theme, rgb);
     return rgb;
+}
+
+uint32_t raster_life_color(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
+    const struct lives *lives = &timeline->device->lives;
+    const struct theme *theme = &raster_themes[style->dark];
+    uint32_t rgb = style->color_by == COLOR_BY_SITE
+                       ? raster_site_color(timeline->trace, timeline->site[lives->stack[life]], style->dark)
+                       : raster_key_color(style->color_by, raster_key(timeline, style, life), style->dark);
+    rgb = shade(theme, rgb, life % 2 != 0, lives->birth[life] == 0);
+    return filter_keeps(style->lit, life) ? rgb : fade(theme, rgb);
 }
 
 /* ---- bands of their own ---- */

@@ -48,6 +48,9 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
 /* The colour of a call site (frame id; 0: none) as 0xRRGGBB, for legends. */
 uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark);
 
+/* The colour that the band of an allocation has. */
+uint32_t raster_life_color(const struct timeline *timeline, const struct raster_style *style, uint32_t life);
+
 /*
  * Legends of the other colourings. A *key* is what shares a colour: a step of the scale for size and age, an index for
  * stream and pool, an enum category. Keys are below RASTER_KEYS but for streams and pools, which have one each. Not for

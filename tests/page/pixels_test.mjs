@@ -12,7 +12,7 @@ function plotOfSize(/** @type {number} */ width, /** @type {number} */ height, /
     let [wholeWidth, wholeHeight] = [width + 200, height + 200];
     for (let attempt = 0; attempt < 6; attempt++) {
         const file = path.join(folder, "plot.png");
-        run(strata, "png", "-q", "-f", ...flags, "--width", wholeWidth, "--height", wholeHeight, recording, "-o", file);
+        run(strata, "png", "-q", "-f", "--no-names", ...flags, "--width", wholeWidth, "--height", wholeHeight, recording, "-o", file);
         const png = decodePng(readFileSync(file));
         assert.deepEqual([png.width, png.height], [wholeWidth, wholeHeight]);
         const [x, y, plotWidth, plotHeight] = png.text["strata:plot"].split(" ").map(Number);

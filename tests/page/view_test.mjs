@@ -12,7 +12,7 @@ function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @t
     let [wholeWidth, wholeHeight] = [width + 200, height + 200];
     for (let attempt = 0; attempt < 6; attempt++) {
         const file = path.join(folder, "view.png");
-        run(strata, "png", "-q", "-f", "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
+        run(strata, "png", "-q", "-f", "--no-names", "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
         const png = decodePng(readFileSync(file));
         const [x, y, plotWidth, plotHeight] = png.text["strata:plot"].split(" ").map(Number);
         if (plotWidth === width && plotHeight === height) return cropPng(png, x, y, width, height);

@@ -1,0 +1,218 @@
+#include "render/raster/band_names.h"
+
+#include "base/bytes.h"
+#include "layout/filter.h"
+
+/* Neighbours in the stack that look like one band. */
+struct run {
+    uint32_t first, end; /* bands [first, end) of the scene */
+    uint32_t life; /* the first of them */
+    uint32_t site;
+    uint32_t from, to;  /* columns that it has a part of */
+    uint64_t bytes;     /* of all its bands, at most what it has at once */
+    uint64_t foreign;   /* of bands too thin to be seen that lie between them */
+    bool is_thin;       /* it begins with one of these */
+};
+
+struct finder {
+    struct band_names *names;
+    const struct scene *scene;
+    const struct raster_style *style;
+    struct y_scale scale;
+    uint32_t rows, columns;
+    uint64_t pixel_bytes;
+    uint64_t *below;   /* [width + 1] changes from column to column of what lies below the run */
+    uint64_t *own;     /* [width + 1] the same of the run */
+    uint32_t *low, *high; /* [width] its edges */
+    uint32_t *scratch; /* [2 * width] of label_room_find */
+};
+
+/* ---- ink ---- */
+
+/* What a channel of sRGB gives off, times 2^16: c (c (0.305306 c + 0.682171) + 0.012523), within 0.2 % of the definition.
+ */
+static uint32_t light_of(uint32_t channel) {
+    uint32_t c = channel * 257 + (channel >> 7);
+    uint64_t inner = ((UINT64_C(20009) * c) >> 16) + 44707;
+    return (uint32_t)((((inner * c) >> 16) + 821) * c >> 16);
+}
+
+/* White has (1 + 0.05) / (light + 0.05), black (light + 0.05) / 0.05: they are equal at sqrt(1.05 * 0.05) - 0.05. */
+uint32_t band_ink(uint32_t color) {
+    uint32_t light = (light_of(color >> 16 & 255) * 2126 + light_of(color >> 8 & 255) * 7152 +
+                      light_of(color & 255) * 722) /
+                     10000;
+    return light > 11739 ? 0x000000 : 0xFFFFFF;
+}
+
+/* ---- what lies below ---- */
+
+/* Adds a band's bytes to changes from column to column. */
+static void changes_add(const struct scene *scene, const struct band *band, uint64_t *changes) {
+    uint64_t size = scene->timeline->device->lives.size[band->life];
+    if (band->start < band->end) {
+        changes[band->start] += size;
+        changes[band->end] -= size;
+    }
+    for (uint32_t column = band->end; column < band->tail; column++) {
+        uint64_t left = scene_band_bytes(scene, band, column);
+        changes[column] += left;
+        changes[column + 1] -= left;
+    }
+}
+
+/* The edges of the run in its columns, as the raster has them. */
+static void run_edges(struct finder *finder, const struct run *run) {
+    uint64_t below = 0, own = 0;
+    bytes_zero(finder->own + run->from, (run->to - run->from + 1) * sizeof *finder->own);
+    for (uint32_t i = run->first; i < run->end; i++)
+        changes_add(finder->scene, &finder->scene->bands[i], finder->own);
+    for (uint32_t column = 0; column < run->from; column++)
+        below += finder->below[column];
+    for (uint32_t column = run->from; column < run->to; column++) {
+        below += finder->below[column];
+        own += finder->own[column];
+        finder->low[column] = y_scale_q8(&finder->scale, below);
+        finder->high[column] = y_scale_q8(&finder->scale, below + own);
+    }
+}
+
+/* The widest room, or one at most half as wide that is higher: in the middle of a band a name reads better than at its
+ * edge. */
+static bool run_room(const struct finder *finder, const struct run *run, struct label_room *room) {
+    struct label_room higher;
+    uint32_t rows = finder->rows, least = finder->columns;
+    *room = (struct label_room){0};
+    while (label_room_find(finder->low + run->from, finder->high + run->from, run->to - run->from, rows,
+                           finder->scratch, &higher) &&
+           higher.to - higher.from >= least) {
+        if (room->to == 0 && (higher.to - higher.from) / 2 > least)
+            least = (higher.to - higher.from) / 2;
+        *room = higher;
+        rows = higher.top - higher.bottom + 1;
+    }
+    return room->to != 0;
+}
+
+static bool run_name(struct finder *finder, const struct run *run) {
+    struct band_names *names = finder->names;
+    struct label_room room;
+    run_edges(finder, run);
+    if (!run_room(finder, run, &room))
+        return true;
+    if (!ARENA_GROW(&names->arena, names->name, names->capacity, (uint64_t)names->count + 1))
+        return false;
+    room.from += run->from;
+    room.to += run->from;
+    uint32_t color = raster_life_color(finder->scene->timeline, finder->style, run->life);
+    names->name[names->count++] = (struct band_name){run->site, color, band_ink(color), room};
+    return true;
+}
+
+/* ---- runs ---- */
+
+static bool run_end(struct finder *finder, const struct run *run) {
+    bool wide = run->first < run->end && run->to - run->from >= finder->columns;
+    bool high = run->bytes / finder->rows >= finder->pixel_bytes;
+    if (run->site != 0 && wide && high && !run_name(finder, run))
+        return false;
+    for (uint32_t i = run->first; i < run->end; i++)
+        changes_add(finder->scene, &finder->scene->bands[i], finder->below);
+    return true;
+}
+
+static void run_begin(const struct finder *finder, struct run *run, uint32_t index) {
+    const struct band *band = &finder->scene->bands[index];
+    const struct timeline *timeline = finder->scene->timeline;
+    *run = (struct run){.first = index,
+                        .end = index,
+                        .life = band->life,
+                        .site = timeline->site[timeline->device->lives.stack[band->life]],
+                        .from = band->start,
+                        .to = band->start,
+                        .is_thin = timeline->device->lives.size[band->life] < finder->pixel_bytes};
+}
+
+/* Do two allocations have one name and one colour? */
+static bool look_alike(const struct finder *finder, uint32_t a, uint32_t b) {
+    const struct timeline *timeline = finder->scene->timeline;
+    const struct lives *lives = &timeline->device->lives;
+    const struct raster_style *style = finder->style;
+    return timeline->site[lives->stack[a]] == timeline->site[lives->stack[b]] &&
+           (lives->birth[a] == 0) == (lives->birth[b] == 0) &&
+           filter_keeps(style->lit, a) == filter_keeps(style->lit, b) &&
+           raster_key(timeline, style, a) == raster_key(timeline, style, b);
+}
+
+/* Does the band look like a part of the run? What is too thin to be seen hides in it, up to a pixel in all. */
+static bool run_takes(const struct finder *finder, struct run *run, const struct band *band) {
+    uint64_t size = finder->scene->timeline->device->lives.size[band->life];
+    if (look_alike(finder, run->life, band->life))
+        return true;
+    if (run->is_thin || size >= finder->pixel_bytes - run->foreign)
+        return false;
+    run->foreign += size;
+    return true;
+}
+
+static void run_add(const struct finder *finder, struct run *run, const struct band *band) {
+    uint64_t size = finder->scene->timeline->device->lives.size[band->life];
+    run->end++;
+    run->to = band->tail > run->to ? band->tail : run->to;
+    run->bytes = run->bytes > UINT64_MAX - size ? UINT64_MAX : run->bytes + size;
+}
+
+static bool runs_find(struct finder *finder) {
+    const struct scene *scene = finder->scene;
+    struct run run = {0};
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
+        if (run.first == run.end || !run_takes(finder, &run, &scene->bands[i])) {
+            if (!run_end(finder, &run))
+                return false;
+            run_begin(finder, &run, i);
+        }
+        run_add(finder, &run, &scene->bands[i]);
+    }
+    return run_end(finder, &run);
+}
+
+/* ---- entry ---- */
+
+void band_names_init(struct band_names *names, struct arena_host host) {
+    *names = (struct band_names){0};
+    arena_init(&names->arena, host, SIZE_MAX);
+}
+
+void band_names_release(struct band_names *names) {
+    arena_release(&names->arena);
+    *names = (struct band_names){0};
+}
+
+bool band_names_find(struct band_names *names, const struct scene *scene, const struct raster_style *style,
+                     uint32_t rows, uint32_t columns) {
+    const uint64_t width = scene->view.width;
+    names->count = 0;
+    if (width == 0 || rows > scene->view.height || columns > width)
+        return true;
+    if (!ARENA_GROW(&names->arena, names->scratch, names->scratch_capacity, 4 * (width + 1)))
+        return false;
+    uint64_t *below = names->scratch, *own = below + width + 1;
+    uint32_t *low = (uint32_t *)(void *)(own + width + 1);
+    struct finder finder = {.names = names,
+                            .scene = scene,
+                            .style = style,
+                            .scale = y_scale_of(&scene->view),
+                            .rows = rows,
+                            .columns = columns,
+                            .pixel_bytes = (scene->view.top_bytes - scene->view.bottom_bytes) / scene->view.height,
+                            .below = below,
+                            .own = own,
+                            .low = low,
+                            .high = low + width,
+                            .scratch = low + 2 * width};
+    bytes_zero(below, (size_t)(width + 1) * sizeof *below);
+    if (runs_find(&finder))
+        return true;
+    names->count = 0;
+    return false;
+}
