@@ -110,7 +110,8 @@ u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {
         style_of_segments(&style);
     view->names.count = 0;
     if (view_scene(view)->view.width != 0)
-        band_names_find(&view->names, view_scene(view), &style, rows < 1 ? 1 : rows, columns < 1 ? 1 : columns);
+        band_names_find(&view->names, view_scene(view), &style, rows < 1 ? 1 : rows,
+                        columns < 1 ? 1 : columns);
     return view->names.count;
 }
 

@@ -107,9 +107,8 @@ static bool draw_plot(struct canvas *canvas, struct font *font, const struct cha
     }
     scene_init(&scene, chart_shown(input), input->host);
     scene.keep = chart_keep(input);
-    bool drawn =
-        draw_scene(canvas, &scene, layout, input) &&
-        (input->options->no_names || chart_names_draw(canvas, font, layout, input, &scene));
+    bool drawn = draw_scene(canvas, &scene, layout, input) &&
+                 (input->options->no_names || chart_names_draw(canvas, font, layout, input, &scene));
     scene_release(&scene);
     return drawn;
 }

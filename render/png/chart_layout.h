@@ -101,9 +101,9 @@ struct chart_map {
 
 struct chart_layout {
     struct rect plot;
-    struct view view;  /* of the plot */
+    struct view view;        /* of the plot */
     struct font_style names; /* of the call sites on the bands */
-    bool plot_is_text; /* there is nothing to draw; text boxes inside of the plot say why */
+    bool plot_is_text;       /* there is nothing to draw; text boxes inside of the plot say why */
     struct chart_map map;
     struct chart_colors colors;
     struct chart_box *boxes; /* in drawing order */

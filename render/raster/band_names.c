@@ -6,12 +6,12 @@
 /* Neighbours in the stack that look like one band. */
 struct run {
     uint32_t first, end; /* bands [first, end) of the scene */
-    uint32_t life; /* the first of them */
+    uint32_t life;       /* the first of them */
     uint32_t site;
-    uint32_t from, to;  /* columns that it has a part of */
-    uint64_t bytes;     /* of all its bands, at most what it has at once */
-    uint64_t foreign;   /* of bands too thin to be seen that lie between them */
-    bool is_thin;       /* it begins with one of these */
+    uint32_t from, to; /* columns that it has a part of */
+    uint64_t bytes;    /* of all its bands, at most what it has at once */
+    uint64_t foreign;  /* of bands too thin to be seen that lie between them */
+    bool is_thin;      /* it begins with one of these */
 };
 
 struct finder {
@@ -21,10 +21,10 @@ struct finder {
     struct y_scale scale;
     uint32_t rows, columns;
     uint64_t pixel_bytes;
-    uint64_t *below;   /* [width + 1] changes from column to column of what lies below the run */
-    uint64_t *own;     /* [width + 1] the same of the run */
+    uint64_t *below;      /* [width + 1] changes from column to column of what lies below the run */
+    uint64_t *own;        /* [width + 1] the same of the run */
     uint32_t *low, *high; /* [width] its edges */
-    uint32_t *scratch; /* [2 * width] of label_room_find */
+    uint32_t *scratch;    /* [2 * width] of label_room_find */
 };
 
 /* ---- ink ---- */
@@ -204,7 +204,8 @@ bool band_names_find(struct band_names *names, const struct scene *scene, const 
                             .scale = y_scale_of(&scene->view),
                             .rows = rows,
                             .columns = columns,
-                            .pixel_bytes = (scene->view.top_bytes - scene->view.bottom_bytes) / scene->view.height,
+                            .pixel_bytes =
+                                (scene->view.top_bytes - scene->view.bottom_bytes) / scene->view.height,
                             .below = below,
                             .own = own,
                             .low = low,

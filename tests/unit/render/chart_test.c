@@ -687,6 +687,7 @@ static void the_plot_is_exactly_the_rasters(void **state) {
     for (uint32_t i = 0; i < 8; i++) {
         struct chart_options options = options_of(sizes[i][0], sizes[i][1], sizes[i][2]);
         options.dark = i % 2;
+        options.no_names = true;
         plot_check(recording, &options);
     }
     recording_close(recording);

@@ -1,0 +1,208 @@
+/* Names on bands: each lies inside of a band of its call site, as scene_pick finds it pixel by pixel; letters can be read. */
+#include "recording.h"
+
+#include "render/raster/band_names.h"
+
+#include <math.h>
+
+static uint32_t seed;
+
+static uint32_t random_below(uint32_t most) {
+    seed = seed * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)seed * most >> 32);
+}
+
+/* ---- room between two edges, by trying all ---- */
+
+enum { WIDTH = 40 };
+
+/* How many columns from `from` on have `rows` rows in common. */
+static uint32_t stretch_from(const uint32_t *low, const uint32_t *high, uint32_t from, uint32_t rows) {
+    uint32_t bottom = 0, top = UINT32_MAX, column = from;
+    for (; column < WIDTH; column++) {
+        uint32_t lower = (low[column] + 255) / 256, upper = high[column] / 256;
+        bottom = lower > bottom ? lower : bottom;
+        top = upper < top ? upper : top;
+        if (bottom + rows > top)
+            break;
+    }
+    return column - from;
+}
+
+static void room_check(const uint32_t *low, const uint32_t *high, uint32_t rows) {
+    uint32_t longest = 0, at = 0, scratch[2 * WIDTH];
+    for (uint32_t from = 0; from < WIDTH; from++) {
+        uint32_t length = stretch_from(low, high, from, rows);
+        at = length > longest ? from : at;
+        longest = length > longest ? length : longest;
+    }
+    struct label_room room = {7, 7, 7, 7};
+    assert_int_equal(label_room_find(low, high, WIDTH, rows, scratch, &room), longest != 0);
+    if (longest == 0) {
+        assert_int_equal(room.to, 7);
+        return;
+    }
+    assert_int_equal(room.from, at);
+    assert_int_equal(room.to, at + longest);
+    assert_true(room.top - room.bottom >= rows);
+    for (uint32_t column = room.from; column < room.to; column++)
+        assert_true(room.bottom * 256 >= low[column] && room.top * 256 <= high[column]);
+}
+
+static void test_the_longest_room_is_found(void **state) {
+    (void)state;
+    for (uint32_t round = 0; round < 2000; round++) {
+        uint32_t low[WIDTH], high[WIDTH], change = 1 + random_below(12);
+        for (uint32_t i = 0; i < WIDTH; i++) {
+            bool same = i != 0 && random_below(change) != 0;
+            low[i] = same ? low[i - 1] : random_below(2000);
+            high[i] = same ? high[i - 1] : low[i] + random_below(4000);
+        }
+        room_check(low, high, 1 + random_below(12));
+    }
+}
+
+/* ---- names ---- */
+
+enum { SITES = 5, EVENTS = 300 };
+
+struct drawn {
+    struct recording *recording;
+    struct scene scene;
+    struct band_names names;
+};
+
+static void drawn_open(struct drawn *drawn, uint32_t n_lives) {
+    struct recording *recording = recording_open();
+    for (uint32_t i = 1; i <= SITES; i++)
+        assert_int_equal(recording_site(recording, "train.py", "step", i), i);
+    for (uint32_t i = 0; i < n_lives; i++) {
+        uint32_t birth = i < n_lives / 10 ? 0 : i * EVENTS / n_lives;
+        uint32_t death = birth + 1 + random_below(random_below(3) == 0 ? EVENTS - birth + 1 : 80);
+        recording_life(recording, birth, death > EVENTS ? STAYS : death,
+                       1 + random_below(50) * random_below(50),
+                       random_below(4) == 0 ? 0 : 1 + random_below(SITES));
+    }
+    drawn->recording = recording;
+    scene_init(&drawn->scene, recording_settle(recording, EVENTS), plain_host);
+    band_names_init(&drawn->names, plain_host);
+    struct view view = {.width = 300 + random_below(700), .height = 200 + random_below(400)};
+    view_fit(&view, &recording->timeline);
+    view.top_bytes = timeline_headroom(&recording->timeline);
+    assert_true(scene_build(&drawn->scene, &view));
+}
+
+static void drawn_close(struct drawn *drawn) {
+    band_names_release(&drawn->names);
+    scene_release(&drawn->scene);
+    recording_close(drawn->recording);
+}
+
+/* The call site under a pixel, or that of the nearest band at least a pixel high. */
+static void pixel_check(const struct scene *scene, const struct band_name *name, uint32_t x, uint32_t row) {
+    const struct timeline *timeline = scene->timeline;
+    struct pick pick;
+    assert_true(scene_pick(scene, x, scene->view.height - 1 - row, &pick));
+    assert_int_not_equal(pick.life, UINT32_MAX);
+    uint64_t pixel = (scene->view.top_bytes - scene->view.bottom_bytes) / scene->view.height;
+    if (timeline->device->lives.size[pick.life] >= pixel)
+        assert_int_equal(timeline->site[timeline->device->lives.stack[pick.life]], name->site);
+}
+
+static void rooms_check(const struct drawn *drawn, uint32_t rows, uint32_t columns) {
+    for (uint32_t i = 0; i < drawn->names.count; i++) {
+        const struct band_name *name = &drawn->names.name[i];
+        const struct label_room *room = &name->room;
+        assert_int_not_equal(name->site, 0);
+        assert_true(room->to - room->from >= columns && room->top - room->bottom >= rows);
+        assert_true(room->to <= drawn->scene.view.width && room->top <= drawn->scene.view.height);
+        for (uint32_t x = room->from; x < room->to;
+             x += x + 1 == room->to ? 1 : random_below(room->to - x) / 2 + 1)
+            for (uint32_t row = room->bottom; row < room->top; row++)
+                pixel_check(&drawn->scene, name, x, row);
+        for (uint32_t k = 0; k < i; k++) {
+            const struct label_room *other = &drawn->names.name[k].room;
+            assert_true(room->from >= other->to || other->from >= room->to || room->bottom >= other->top ||
+                        other->bottom >= room->top);
+        }
+    }
+}
+
+static void test_names_lie_in_their_bands(void **state) {
+    (void)state;
+    uint32_t found = 0;
+    for (uint32_t round = 0; round < 60; round++) {
+        seed = round;
+        struct drawn drawn;
+        drawn_open(&drawn, 10 + random_below(300));
+        struct raster_style style = {.color_by = round % 3 == 1 ? COLOR_BY_SIZE : COLOR_BY_SITE};
+        uint32_t rows = 4 + random_below(12), columns = 10 + random_below(60);
+        assert_true(band_names_find(&drawn.names, &drawn.scene, &style, rows, columns));
+        rooms_check(&drawn, rows, columns);
+        found += drawn.names.count;
+        drawn_close(&drawn);
+    }
+    assert_true(found > 200);
+}
+
+/* A picture of one allocation has its name, though all others are too thin. */
+static void test_neighbours_that_look_alike_have_one_name(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    assert_int_equal(recording_site(recording, "model.py", "build", 9), 1);
+    assert_int_equal(recording_site(recording, "model.py", "bias", 10), 2);
+    for (uint32_t i = 0; i < 400; i++)
+        recording_life(recording, 1, STAYS, i == 7 ? 2 : 1000, i == 7 ? 2 : 1);
+    struct scene scene;
+    struct band_names names;
+    scene_init(&scene, recording_settle(recording, 10), plain_host);
+    band_names_init(&names, plain_host);
+    struct view view = {.width = 400, .height = 200};
+    view_fit(&view, &recording->timeline);
+    view.top_bytes = timeline_headroom(&recording->timeline);
+    assert_true(scene_build(&scene, &view));
+    struct raster_style style = {.color_by = COLOR_BY_SITE};
+    assert_true(band_names_find(&names, &scene, &style, 14, 48));
+    assert_int_equal(names.count, 1);
+    assert_int_equal(recording->trace.frames.frame[names.name[0].site].line, 9);
+    assert_true(names.name[0].room.top - names.name[0].room.bottom > 150);
+    band_names_release(&names);
+    scene_release(&scene);
+    recording_close(recording);
+}
+
+/* ---- ink ---- */
+
+static double light_of(uint32_t rgb) {
+    static const double share[3] = {0.0722, 0.7152, 0.2126};
+    double light = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        double c = (rgb >> 8 * i & 255) / 255.0;
+        light += share[i] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
+    }
+    return light;
+}
+
+/* As WCAG defines it. */
+static double contrast_of(uint32_t a, uint32_t b) {
+    double x = light_of(a) + 0.05, y = light_of(b) + 0.05;
+    return x > y ? x / y : y / x;
+}
+
+static void test_letters_stand_out(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < 200000; i++) {
+        uint32_t color = i < 256 ? i * 0x010101 : random_below(1 << 24);
+        assert_true(contrast_of(color, band_ink(color)) >= 4.5);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_longest_room_is_found),
+        cmocka_unit_test(test_names_lie_in_their_bands),
+        cmocka_unit_test(test_neighbours_that_look_alike_have_one_name),
+        cmocka_unit_test(test_letters_stand_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
