@@ -145,6 +145,8 @@ export function drawHeader() {
     time.title = time.disabled ? "This file has no times" : "";
     // Devices have nothing but time in common.
     element("axis-events", HTMLButtonElement).disabled = state.all;
+    const pressed = element(`view-${state.viewBy}`, HTMLButtonElement).textContent;
+    setText(element("tools-open", HTMLButtonElement), `${pressed} \u00b7 ${ui.color.selectedOptions[0]?.text} \u00b7 ${state.axis === "time" ? "seconds" : "events"}`);
     drawNote();
 }
 

@@ -124,7 +124,7 @@ const KEY_NAMES = [
 /** Every command: those with a key, and the page's buttons and choices. @returns {import("./palette.js").Command[]} */
 function commands() {
     const buttons = [...document.querySelectorAll(".app button[id]:not([hidden], .tabs button, .figures button, .figure), #filter-open")].filter(
-        (button) => button instanceof HTMLElement && button.offsetParent !== null && button.textContent?.trim());
+        (button) => button instanceof HTMLElement && (button.offsetParent !== null || button.closest("#tools") !== null) && button.textContent?.trim());
     const named = buttons.map((button) => {
         const group = button.closest("[role=group]")?.getAttribute("aria-label")?.replace(/:.*/, "");
         const name = (button.getAttribute("aria-label") ?? button.textContent ?? "").trim();

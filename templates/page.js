@@ -103,6 +103,25 @@ function startToolbar() {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => invalidate(EVERYTHING));
 }
 
+/** Where the window is narrow, the toolbar is a menu. */
+function startTools() {
+    const [tools, open] = [element("tools", HTMLDivElement), element("tools-open", HTMLButtonElement)];
+    const show = (/** @type {boolean} */ shown) => {
+        tools.classList.toggle("tools-shown", shown);
+        open.setAttribute("aria-expanded", String(shown));
+    };
+    open.addEventListener("click", () => show(!tools.classList.contains("tools-shown")));
+    tools.addEventListener("keydown", (event) => {
+        if (event.key !== "Escape" || !tools.classList.contains("tools-shown")) return;
+        show(false);
+        open.focus();
+        event.stopPropagation();
+    });
+    document.addEventListener("pointerdown", ({ target }) => {
+        if (target instanceof Node && !tools.contains(target) && !open.contains(target)) show(false);
+    });
+}
+
 function startSearch() {
     let timer = 0;
     const now = () => {
@@ -189,6 +208,7 @@ async function start() {
     startFilter();
     startPicture();
     startToolbar();
+    startTools();
     startSearch();
     startPalette();
     document.addEventListener("keydown", pressKey);
