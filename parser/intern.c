@@ -22,7 +22,7 @@ void interner_release(struct interner *interner) {
     index_release(arena, &interner->strings);
     index_release(arena, &interner->frames);
     index_release(arena, &interner->fx);
-    index_release(arena, &interner->stacks);
+    stack_tree_release(&interner->stacks, arena);
     index_release(arena, &interner->contexts);
 }
 
@@ -48,16 +48,6 @@ static uint64_t fx_hash(const struct trace *trace, uint32_t row) {
 
 static uint64_t context_hash(const struct trace *trace, uint32_t row) {
     return words_hash(&trace->contexts.context[row], sizeof(struct context));
-}
-
-/* Multiplication by an odd constant and the upper half: good enough for two small ids, and fast. */
-static uint64_t node_hash(uint32_t parent, uint32_t frame) {
-    uint64_t key = ((uint64_t)parent << 32 | frame) * 0x9E3779B97F4A7C15u;
-    return key ^ key >> 32;
-}
-
-static uint64_t stack_hash(const struct trace *trace, uint32_t row) {
-    return node_hash(trace->stacks.stack[row].parent, trace->stacks.stack[row].frame);
 }
 
 static void slots_fill(struct intern_index *index, const struct intern_index *old, const struct trace *trace,
@@ -178,49 +168,10 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
                       &table->count, &table->capacity, &context, sizeof context, id);
 }
 
-static bool node_add(struct trace *trace, uint32_t parent, uint32_t frame, uint32_t *id) {
-    struct stack_table *table = &trace->stacks;
-    if (!ARENA_GROW(&trace->arena, table->stack, table->capacity, (uint64_t)table->count + 1))
-        return false;
-    table->stack[table->count] = (struct stack){.parent = parent, .frame = frame};
-    *id = table->count++;
-    return true;
-}
-
-/* Stacks that are new are chains of new nodes, each the first child of the one before and right behind it. Such a child
- * is found there and is not in the index, which holds what branches off: a file where no two stacks begin alike makes
- * no use of it at all. */
-static bool node_intern(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id) {
-    struct trace *trace = interner->trace;
-    struct intern_index *index = &interner->stacks;
-    if (parent + 1 == trace->stacks.count)
-        return node_add(trace, parent, frame, id);
-    const struct stack *first = &trace->stacks.stack[parent + 1];
-    *id = parent + 1;
-    if (first->parent == parent && first->frame == frame)
-        return true;
-    if (!index_reserve(trace, index, stack_hash))
-        return false;
-    uint32_t at = (uint32_t)node_hash(parent, frame) & index->mask;
-    for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
-        const struct stack *other = &trace->stacks.stack[index->slot[at]];
-        if (other->parent == parent && other->frame == frame) {
-            *id = index->slot[at];
-            return true;
-        }
-    }
-    if (!node_add(trace, parent, frame, id))
-        return false;
-    index->slot[at] = *id;
-    index->count++;
-    return true;
-}
-
 bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_frames, uint32_t *id) {
-    uint32_t node = 0;
-    for (uint32_t i = n_frames; i-- > 0;)
-        if (!node_intern(interner, node, frames[i], &node))
-            return false;
-    *id = node;
-    return true;
+    return stack_tree_add(&interner->stacks, &interner->trace->arena, frames, n_frames, id);
+}
+
+bool interner_finish(struct interner *interner) {
+    return stack_tree_finish(&interner->stacks, interner->trace);
 }

@@ -2,7 +2,7 @@
 #ifndef STRATA_PARSER_INTERN_H
 #define STRATA_PARSER_INTERN_H
 
-#include "trace/trace.h"
+#include "parser/stack_tree.h"
 
 /* Open addressing over row numbers of a table; 0 is an empty slot. */
 struct intern_index {
@@ -13,12 +13,17 @@ struct intern_index {
 
 struct interner {
     struct trace *trace;
-    struct intern_index strings, frames, fx, stacks, contexts;
+    struct intern_index strings, frames, fx, contexts;
+    struct stack_tree stacks; /* the trace has them from interner_finish on */
 };
 
-/* The tables of `trace` may hold rows already; they are not indexed. The indexes live in the trace's arena
- * until interner_release. */
+/* The tables of `trace` may hold rows already, of stacks only the empty one; they are not indexed. The indexes live in the
+ * trace's arena until interner_release. */
 void interner_init(struct interner *interner, struct trace *trace);
+
+/* When the trace's devices are complete, and no stack is asked for any more: gives the trace those stacks that its devices
+ * have, with new ids. False: no memory. */
+bool interner_finish(struct interner *interner);
 void interner_release(struct interner *interner);
 
 /* Each: the id of an equal row, added if there is none. O(1) on average. `*id` is 0 for "none" (an empty

@@ -379,7 +379,7 @@ bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list) {
     trace->kind = TRACE_KINETO;
     interner_init(&kineto.interner, trace);
     bool done = (is_list ? items_read(&kineto, event_words, event_read) : root_read(&kineto)) &&
-                kineto_finish(&kineto);
+                kineto_finish(&kineto) && (interner_finish(&kineto.interner) || kineto_fail_memory(&kineto));
     ARENA_DROP(arena, kineto.spans.row);
     ARENA_DROP(arena, kineto.samples.row);
     ARENA_DROP(arena, kineto.devices.row);

@@ -203,7 +203,8 @@ bool log_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     *reader = (struct reader){.cursor = cursor, .trace = trace, .line = 1};
     trace->kind = TRACE_LOG;
     interner_init(&reader->interner, trace);
-    bool done = lines_read(reader) && log_finish(reader);
+    bool done = lines_read(reader) && log_finish(reader) &&
+                (interner_finish(&reader->interner) || fail_memory(reader));
     ARENA_DROP(&trace->arena, reader->rows);
     interner_release(&reader->interner);
     return done;

@@ -357,7 +357,7 @@ bool memory_timeline_read(struct json_scan *scan, struct trace *trace) {
     struct reader reader = {.scan = scan, .trace = trace};
     trace->kind = TRACE_MEMORY_TIMELINE;
     interner_init(&reader.interner, trace);
-    bool done = timeline_read(&reader);
+    bool done = timeline_read(&reader) && (interner_finish(&reader.interner) || fail_memory(&reader));
     for (uint32_t i = 0; i < N_CATEGORIES; i++)
         ARENA_DROP(&trace->arena, reader.category[i].piece);
     ARENA_DROP(&trace->arena, reader.time_us);

@@ -283,7 +283,7 @@ enum series_result series_make(struct trace *to, const struct series_part *parts
     if (series.ids == NULL)
         return SERIES_NO_MEMORY;
     interner_init(&series.interner, to);
-    bool done = series_fill(&series);
+    bool done = series_fill(&series) && interner_finish(&series.interner);
     interner_release(&series.interner);
     return done ? SERIES_DONE : SERIES_NO_MEMORY;
 }

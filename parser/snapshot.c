@@ -450,9 +450,9 @@ static bool append_frames(struct snapshot *snapshot, struct value *list, const s
                           uint32_t n_items) {
     snapshot->frames.count = 0;
     if (list->tag == VALUE_STACK) {
-        const struct stack_table *stacks = &snapshot->trace->stacks;
-        for (uint32_t at = (uint32_t)list->bits; at != 0; at = stacks->stack[at].parent)
-            if (!frames_add(snapshot, stacks->stack[at].frame))
+        const struct stack_tree *stacks = &snapshot->interner.stacks;
+        for (uint32_t at = (uint32_t)list->bits; at != 0; at = stack_tree_parent(stacks, at))
+            if (!frames_add(snapshot, stacks->frame[at]))
                 return false;
     }
     for (uint32_t i = 0; i < n_items; i++) {

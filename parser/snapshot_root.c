@@ -125,6 +125,10 @@ static bool overflow_diagnose(struct snapshot *snapshot, const struct value *roo
     return true;
 }
 
+static bool stacks_finish(struct snapshot *snapshot) {
+    return interner_finish(&snapshot->interner) || snapshot_fail_memory(snapshot);
+}
+
 static bool misplaced_diagnose(struct snapshot *snapshot) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {snapshot->n_misplaced};
     return numbers[0] == 0 || trace_diagnose(snapshot->trace, "misplaced", ORDINAL_NONE, numbers) ||
@@ -175,7 +179,7 @@ bool snapshot_finish(struct snapshot *snapshot, struct value root) {
     devices_number(snapshot, traces);
     if (settings != NULL && !settings_text(snapshot, settings, &snapshot->trace->settings))
         return false;
-    return segments_record(snapshot, segments) && devices_finish(snapshot) &&
+    return segments_record(snapshot, segments) && devices_finish(snapshot) && stacks_finish(snapshot) &&
            overflow_diagnose(snapshot, &root, settings) && misplaced_diagnose(snapshot) &&
            nothing_diagnose(snapshot);
 }
