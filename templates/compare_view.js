@@ -3,6 +3,7 @@ import { NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
+import { curveShape } from "./paint.js";
 import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, QUESTIONS } from "./questions.js";
 import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, session, state, view } from "./state.js";
 import { formatBytes, formatCount, formatExactBytes, make, setText } from "./text.js";
@@ -11,6 +12,9 @@ import { formatBytes, formatCount, formatExactBytes, make, setText } from "./tex
 const BY_NAMES = { site: "call site", stack: "stack", file: "file", category: "category", stream: "stream", pool: "pool" };
 
 const STEPS_SHOWN = 40;
+
+/** Columns of a step's curve. */
+const CURVE_WIDTH = 60;
 
 /** Slot of the view for what B keeps for good. */
 const LASTING_SLOT = 4;
@@ -214,25 +218,32 @@ export function createCompare(box) {
         select.value = value;
     };
 
-    /** @param {string} valueA @param {string} valueB */
+    /** Each step small: its curve with what it carries over as the floor, to one scale; those around B where there are many. @param {string} valueA @param {string} valueB */
     const drawStrip = (valueA, valueB) => {
         const steps = askSteps(view);
         strip.hidden = steps.length < 2;
         const most = Math.max(1, ...steps.map(({ peak_bytes }) => peak_bytes));
-        strip.replaceChildren(...steps.slice(0, STEPS_SHOWN).map((step, i) => {
+        const begin = Math.max(0, Math.min(Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2, steps.length - STEPS_SHOWN));
+        const shown = steps.slice(begin, begin + STEPS_SHOWN);
+        const words = make("span", "strip-words", "peak");
+        words.append(make("span", "", "carried over"), make("span", "", shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : ""));
+        strip.replaceChildren(words, ...shown.map((step, nth) => {
+            const end = `s${begin + nth}`;
             const button = make("button", "step-button");
             button.type = "button";
-            const bar = make("i", "strip-bar");
-            bar.style.height = `${(step.peak_bytes / most) * 40}px`;
-            const carried = make("i", "strip-carried");
-            carried.style.height = `${(step.end_bytes / most) * 40}px`;
-            const bars = make("span", "strip-bars");
-            bars.append(bar, carried);
-            button.append(bars, make("span", "step-name", step.name));
-            button.title = `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ${formatBytes(step.end_bytes)} (${formatChange(step.end_bytes - step.begin_bytes)}). A click makes it B, with Shift A`;
-            button.classList.toggle("strip-a", valueA === `s${i}`);
-            button.classList.toggle("strip-b", valueB === `s${i}`);
-            button.addEventListener("click", (event) => change(event.shiftKey ? { compareA: `s${i}` } : { compareB: `s${i}` }));
+            const curve = make("i", "strip-curve");
+            curve.style.clipPath = curveShape(view.curve(0, step.from, step.to, CURVE_WIDTH, false), most);
+            curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
+            const grown = step.end_bytes - step.begin_bytes;
+            const head = make("span", "strip-head");
+            head.append(make("b", "", step.name), formatBytes(step.peak_bytes));
+            button.append(head, curve, make("span", "", formatBytes(step.end_bytes)), make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown)));
+            button.title = `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift A`;
+            button.setAttribute("aria-label", button.title);
+            button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
+            button.classList.toggle("strip-a", valueA === end);
+            button.classList.toggle("strip-b", valueB === end);
+            button.addEventListener("click", (event) => change(event.shiftKey ? { compareA: end } : { compareB: end }));
             return button;
         }));
     };

@@ -62,3 +62,13 @@ export function tickUnit(step, highest) {
     for (let unit = 4; unit > 0; unit--) if (highest >= 1024 ** unit && decimalsOf(step / 1024 ** unit, 3) < 3) return unit;
     return 0;
 }
+
+/** The shape below a curve of equally wide columns, for clip-path. @param {Float64Array} curve @param {number} most what the upper edge stands for */
+export function curveShape(curve, most) {
+    const percent = (/** @type {number} */ column) => ((column * 100) / curve.length).toFixed(1);
+    const points = Array.from(curve, (bytes, x) => {
+        const y = (100 - (bytes / most) * 100).toFixed(0);
+        return `${percent(x)}% ${y}%,${percent(x + 1)}% ${y}%`;
+    });
+    return `polygon(0 100%,${points.join(",")},100% 100%)`;
+}

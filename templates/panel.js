@@ -8,6 +8,7 @@ import { keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { rangeEvents } from "./overlay.js";
+import { curveShape } from "./paint.js";
 import { addressText, askSums, FREED_LATER, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
@@ -393,9 +394,7 @@ function drawSpark(bar, focus) {
         bar.style.clipPath = "inset(100%)";
         return;
     }
-    const most = Math.max(1, ...curve);
-    const points = Array.from(curve, (bytes, x) => `${((x * 100) / SPARK_WIDTH).toFixed(1)}% ${(100 - (bytes / most) * 100).toFixed(0)}%,${(((x + 1) * 100) / SPARK_WIDTH).toFixed(1)}% ${(100 - (bytes / most) * 100).toFixed(0)}%`);
-    bar.style.clipPath = `polygon(0 100%,${points.join(",")},100% 100%)`;
+    bar.style.clipPath = curveShape(curve, Math.max(1, ...curve));
 }
 
 function drawRangeTabs() {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, plotBox, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, plotBox, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 const hashOf = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => decodeURIComponent(location.hash.replace(/\+/g, " ")));
 
@@ -39,6 +39,30 @@ describe("comparing", { skip }, () => {
             assert.match(await page.locator("#panel-compare .why-foot").innerText(), /A is event [\d,]+ “before the loss”/);
             await page.getByRole("button", { name: "Remove mark B" }).click();
             await until(async () => (await page.locator(".mark-chip").count()) === 2, "two marks");
+        });
+    });
+
+    test("the strip has each step's curve, peak and what it carries over", async () => {
+        const input = path.join(samples, "leak_two_per_layer.pickle");
+        const [{ steps }] = report(input).devices;
+        const { live } = replay("--curves", input, 0);
+        await withPage(writePage(input), async (page) => {
+            await page.keyboard.press("4");
+            const cards = await until(async () => {
+                const found = await page.locator(".step-button").evaluateAll((buttons) => buttons.map((button) => ({
+                    text: button.getAttribute("aria-label") ?? "",
+                    heights: (getComputedStyle(/** @type {Element} */ (button.querySelector(".strip-curve"))).clipPath.match(/[\d.]+%(?=,|\))/g) ?? []).map(parseFloat),
+                })));
+                return found.length === steps.length && found;
+            }, "a card for each step");
+            const size = (/** @type {number} */ bytes) => (bytes / 2 ** 30).toFixed(1).replace(/\.0$/, "");
+            const most = Math.max(...steps.map((/** @type {any} */ step) => step.peak_bytes));
+            for (const [i, step] of steps.entries()) {
+                assert.match(cards[i].text, new RegExp(`Step #${i}: peak ${size(step.peak_bytes)}(\\.0)? GiB, carried over ${size(step.end_bytes)}(\\.0)? GiB`));
+                // Highest and lowest of the curve, in percent from the top, against the replay.
+                const totals = live.slice(step.from_event + 1, step.to_event + 1);
+                assert.ok(Math.abs(Math.min(...cards[i].heights) - 100 * (1 - Math.max(...totals) / most)) <= 1, `step ${i}: ${cards[i].heights}`);
+            }
         });
     });
 
