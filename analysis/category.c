@@ -91,9 +91,9 @@ struct judge {
     uint32_t never;         /* what let_go is for what is never freed */
 };
 
-static uint32_t birth_of(const struct judge *judge, uint32_t allocation) {
-    return allocation < judge->runs->n_lives ? judge->lives->birth[judge->runs->first_life + allocation]
-                                             : judge->never;
+static uint32_t birth_of(const struct judge *judge, uint32_t recorded) {
+    return recorded < judge->runs->n_lives ? judge->lives->birth[judge->runs->first_life + recorded]
+                                           : judge->never;
 }
 
 static enum category open_as(struct judge *judge, uint32_t life, enum category_reason reason) {
@@ -147,14 +147,14 @@ static enum category category_of_optimizer(struct judge *judge, uint32_t life, u
  * gradients that die there from what the last operators needed. */
 static enum category category_of_backward(struct judge *judge, uint32_t life, uint32_t run) {
     const struct phase_run *own = &judge->runs->run[run];
-    uint32_t let_go = judge->lives->request[life], allocation = life - judge->runs->first_life;
+    uint32_t let_go = judge->lives->request[life], recorded = life - judge->runs->first_life;
     bool last = run + 1 == judge->runs->count;
     if (!last && let_go > birth_of(judge, own[1].first))
         return CATEGORY_GRADIENT;
     if (let_go < birth_of(judge, own->last))
         return CATEGORY_TEMPORARY;
     bool stored = (judge->runs->stack_bits[judge->lives->stack[life]] & BIT_ACCUMULATE) != 0;
-    return stored || own->last - allocation >= LAST_OF_RUN ? CATEGORY_GRADIENT : CATEGORY_OPEN;
+    return stored || own->last - recorded >= LAST_OF_RUN ? CATEGORY_GRADIENT : CATEGORY_OPEN;
 }
 
 /* ---- born on the forward side ---- */
@@ -175,7 +175,7 @@ static bool freed_by_failure(const struct judge *judge, uint32_t life) {
 
 /* In a run that never goes backward. */
 static enum category category_without_backward(struct judge *judge, uint32_t life, bool forward) {
-    uint32_t allocation = life - judge->runs->first_life, turn = turns_at(judge->turns, allocation);
+    uint32_t recorded = life - judge->runs->first_life, turn = turns_at(judge->turns, recorded);
     bool in_turn = turn != UINT32_MAX;
     uint32_t end = in_turn ? judge->turns->turn[turn].end_moment : judge->never,
              let_go = judge->lives->request[life];
@@ -196,11 +196,11 @@ static enum category category_cut_off(struct judge *judge, uint32_t life, bool f
 
 /* What is made once, before the loop; CATEGORY_COUNT: it is not. */
 static enum category category_of_loading(const struct judge *judge, uint32_t life, uint16_t bits) {
-    uint32_t let_go = judge->lives->request[life], allocation = life - judge->runs->first_life;
+    uint32_t let_go = judge->lives->request[life], recorded = life - judge->runs->first_life;
     uint32_t first_forward =
         judge->first_forward == UINT32_MAX ? judge->never : birth_of(judge, judge->first_forward);
     uint32_t loop = birth_of(judge, judge->turns->loop_first);
-    bool before = allocation < judge->turns->loop_first && judge->turns->loop_first < judge->runs->n_lives;
+    bool before = recorded < judge->turns->loop_first && judge->turns->loop_first < judge->runs->n_lives;
     if (bits & BIT_FORWARD)
         return CATEGORY_COUNT;
     if ((bits & BIT_PARAMETER) && (let_go > first_forward || let_go == judge->never))

@@ -148,10 +148,10 @@ static uint32_t end_of_use(const struct finder *finder, uint32_t life) {
     if (!ends_early || finder->verdicts->runs.letter[life] != PHASE_HOST ||
         finder->verdicts->category[life] == CATEGORY_INPUT)
         return turn->end_moment;
-    uint32_t allocation = life - finder->lives->preexisting;
-    if (allocation - turn->first > BEGIN_MOST)
+    uint32_t recorded = life - finder->lives->preexisting;
+    if (recorded - turn->first > BEGIN_MOST)
         return turn->end_moment;
-    for (uint32_t k = turn->first; k < allocation; k++)
+    for (uint32_t k = turn->first; k < recorded; k++)
         if (finder->verdicts->runs.letter[finder->lives->preexisting + k] != PHASE_HOST)
             return turn->end_moment;
     return finder->lives->birth[life] + 1;

@@ -197,11 +197,11 @@ void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
     ARENA_DROP(arena, runs->frame_bits);
 }
 
-uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t allocation) {
+uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded) {
     uint32_t low = 0, high = runs->count; /* the first run behind it */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (runs->run[middle].first <= allocation)
+        if (runs->run[middle].first <= recorded)
             low = middle + 1;
         else
             high = middle;

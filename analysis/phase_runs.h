@@ -5,7 +5,8 @@
  *     allocations   H F F F H  B B B B B B  O O O O  H F F F
  *     runs          |-forward-|-backward---|-optim.-|-forward
  *
- * Freestanding. An allocation's number k counts the recorded ones in order of birth: life `lives.preexisting + k`.
+ * Freestanding. What was allocated while it was recorded is counted apart, in order of birth: `recorded` k is row
+ * `preexisting + k` of the device's.
  */
 #ifndef STRATA_ANALYSIS_PHASE_RUNS_H
 #define STRATA_ANALYSIS_PHASE_RUNS_H
@@ -31,7 +32,7 @@ enum stack_kind {
 };
 
 struct phase_run {
-    uint32_t first, last;   /* allocations, both inclusive */
+    uint32_t first, last;   /* recorded allocations, both inclusive */
     uint32_t next_backward; /* the next run of backward behind this one; UINT32_MAX: none */
     uint8_t side;           /* enum run_side */
     bool has_forward;       /* a forward side in which forward() made something */
@@ -60,6 +61,6 @@ static inline enum run_side side_of_letter(uint8_t letter) {
 }
 
 /* Index of the run of an allocation. O(log runs). */
-uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t allocation);
+uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded);
 
 #endif

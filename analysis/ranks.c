@@ -155,8 +155,8 @@ static void call_count(const struct maker *maker, uint32_t life, struct rank_cal
     int32_t phase = runs->letter != NULL ? phase_of_letter(runs->letter[life]) : -1;
     if (phase < 0 || whole == 0 || life < runs->first_life)
         return;
-    uint32_t allocation = life - runs->first_life;
-    if (allocation >= turns->turn[from].first && allocation < turns->turn[whole - 1].end)
+    uint32_t recorded = life - runs->first_life;
+    if (recorded >= turns->turn[from].first && recorded < turns->turn[whole - 1].end)
         call->made[phase]++;
 }
 

@@ -79,8 +79,8 @@ static uint32_t next_cut(struct cutter *cutter, uint32_t from, uint32_t end) {
     return cut < end ? cut : end;
 }
 
-static uint32_t birth_at(const struct cutter *cutter, uint32_t allocation, uint32_t n_moments) {
-    return allocation < cutter->runs->n_lives ? cutter->birth[allocation] : n_moments;
+static uint32_t birth_at(const struct cutter *cutter, uint32_t recorded, uint32_t n_moments) {
+    return recorded < cutter->runs->n_lives ? cutter->birth[recorded] : n_moments;
 }
 
 /* A piece of the forward side: what comes before its first forward, and that with all behind it. */

@@ -5,13 +5,12 @@
 
 /* ---- helpers ---- */
 
-static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *timeline,
-                         uint32_t allocation) {
-    return allocation < runs->n_lives ? timeline->device->lives.birth[runs->first_life + allocation]
-                                      : timeline->n_moments;
+static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *timeline, uint32_t recorded) {
+    return recorded < runs->n_lives ? timeline->device->lives.birth[runs->first_life + recorded]
+                                    : timeline->n_moments;
 }
 
-uint32_t allocation_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
+uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
     const uint32_t *birth = timeline->device->lives.birth; /* NULL where nothing was allocated */
     uint32_t low = 0, high = runs->n_lives;
     while (low < high) {
@@ -25,30 +24,30 @@ uint32_t allocation_from(const struct phase_runs *runs, const struct timeline *t
 }
 
 /* Turns are about as long as each other, so the place is guessed, and looked for from there in growing steps. */
-uint32_t turns_at(const struct turns *turns, uint32_t allocation) {
+uint32_t turns_at(const struct turns *turns, uint32_t recorded) {
     const struct turn *turn = turns->turn;
     uint32_t low = 0, high = turns->count, step = 1; /* low: the first turn behind it */
-    if (high == 0 || allocation < turn[0].first)
+    if (high == 0 || recorded < turn[0].first)
         return UINT32_MAX;
-    uint64_t span = (uint64_t)turn[high - 1].first - turn[0].first + 1, place = allocation - turn[0].first;
+    uint64_t span = (uint64_t)turn[high - 1].first - turn[0].first + 1, place = recorded - turn[0].first;
     uint32_t guess = place >= span ? high - 1 : (uint32_t)(place * (high - 1) / span);
-    if (turn[guess].first <= allocation) {
-        for (low = guess + 1; low + step < high && turn[low + step - 1].first <= allocation; step *= 2)
+    if (turn[guess].first <= recorded) {
+        for (low = guess + 1; low + step < high && turn[low + step - 1].first <= recorded; step *= 2)
             low += step;
         high = low + step < high ? low + step : high;
     } else {
-        for (high = guess; high > step && turn[high - step].first > allocation; step *= 2)
+        for (high = guess; high > step && turn[high - step].first > recorded; step *= 2)
             high -= step;
         low = high > step ? high - step : 0;
     }
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (turn[middle].first <= allocation)
+        if (turn[middle].first <= recorded)
             low = middle + 1;
         else
             high = middle;
     }
-    return low > 0 && allocation < turn[low - 1].end ? low - 1 : UINT32_MAX;
+    return low > 0 && recorded < turn[low - 1].end ? low - 1 : UINT32_MAX;
 }
 
 bool turns_settle(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
@@ -97,8 +96,8 @@ static bool turns_of_profiler(struct turns *turns, const struct phase_runs *runs
         turn[i].end_moment = i + 1 < count   ? turn[i + 1].begin_moment
                              : turns->closed ? end
                                              : timeline->n_moments;
-        turn[i].first = allocation_from(runs, timeline, turn[i].begin_moment);
-        turn[i].end = allocation_from(runs, timeline, turn[i].end_moment);
+        turn[i].first = recorded_from(runs, timeline, turn[i].begin_moment);
+        turn[i].end = recorded_from(runs, timeline, turn[i].end_moment);
     }
     turns->source = TURNS_PROFILER_STEP;
     turns->turn = turn;
@@ -151,7 +150,7 @@ static void ends_of_marks(struct turn_ends *ends, const struct phase_runs *runs,
     while (marks_next(&walk, timeline)) {
         if (walk.stage != ANNOTATION_END)
             continue;
-        uint32_t own = allocation_from(runs, timeline, walk.moment);
+        uint32_t own = recorded_from(runs, timeline, walk.moment);
         bool backward = runs->stacks == STACKS_NONE;
         for (; run < runs->count && runs->run[run].first < own; run++)
             backward |= runs->run[run].side == SIDE_BACKWARD;

@@ -39,11 +39,11 @@ struct turns {
 bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                 struct arena *arena);
 
-/* Turn of an allocation; UINT32_MAX: it lies before the first or behind the last. O(log count). */
-uint32_t turns_at(const struct turns *turns, uint32_t allocation);
+/* Turn of a recorded allocation; UINT32_MAX: it lies before the first or behind the last. O(log count). */
+uint32_t turns_at(const struct turns *turns, uint32_t recorded);
 
-/* First allocation that is born at or after a moment; n_lives: none is. O(log n). */
-uint32_t allocation_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment);
+/* First recorded allocation that is born at or after a moment; n_lives: none is. O(log n). */
+uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment);
 
 /* The number that people give to a turn. */
 static inline int64_t turns_number(const struct turns *turns, uint32_t turn) {

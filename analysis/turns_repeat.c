@@ -22,9 +22,9 @@ struct sequence {
     uint32_t n_stacks, first_forward;
 };
 
-static uint32_t key_at(const struct sequence *sequence, uint32_t allocation) {
+static uint32_t key_at(const struct sequence *sequence, uint32_t recorded) {
     const struct lives *lives = &sequence->timeline->device->lives;
-    return sequence->key[lives->stack[sequence->runs->first_life + allocation]];
+    return sequence->key[lives->stack[sequence->runs->first_life + recorded]];
 }
 
 static void sequence_fill(struct sequence *sequence) {
@@ -306,9 +306,9 @@ static bool anchor_find(const struct sequence *sequence, struct anchor *anchor, 
     return done;
 }
 
-static uint64_t live_before(const struct sequence *sequence, uint32_t allocation) {
+static uint64_t live_before(const struct sequence *sequence, uint32_t recorded) {
     const struct timeline *timeline = sequence->timeline;
-    uint32_t birth = timeline->device->lives.birth[sequence->runs->first_life + allocation];
+    uint32_t birth = timeline->device->lives.birth[sequence->runs->first_life + recorded];
     return timeline->live[birth > 0 ? birth - 1 : 0];
 }
 

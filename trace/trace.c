@@ -56,12 +56,12 @@ static void sum_add(uint64_t *sum, uint64_t nbytes, uint64_t limit) {
 }
 
 static bool lives_fit(const struct lives *lives) {
-    uint64_t bytes = 0, allocations = 0;
+    uint64_t bytes = 0, n = 0;
     for (uint32_t i = 0; i < lives->count; i++) {
         sum_add(&bytes, lives->size[i], TRACE_BYTES_MAX);
-        allocations += life_allocations(lives, i);
+        n += life_allocations(lives, i);
     }
-    return bytes <= TRACE_BYTES_MAX && allocations <= UINT32_MAX;
+    return bytes <= TRACE_BYTES_MAX && n <= UINT32_MAX;
 }
 
 /* What is reserved is walked back from its end, and may be negative on the way. */
