@@ -1,6 +1,4 @@
-#include "analysis/extrapolate.h"
-
-#include "base/bytes.h"
+#include "analysis/extrapolate_layers.h"
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -111,8 +109,7 @@ static uint64_t quadratic_at(uint64_t s0, uint64_t x0, uint64_t x) {
     return (uint64_t)((wide)s0 * (q * q) / (p * p));
 }
 
-/* Below zero is nothing. */
-static uint64_t linear_at(uint64_t s0, uint64_t s1, uint64_t x0, uint64_t x1, uint64_t x) {
+uint64_t extrapolate_linear(uint64_t s0, uint64_t s1, uint64_t x0, uint64_t x1, uint64_t x) {
     bool up = s1 >= s0, ahead = x >= x0;
     wide change = (wide)(up ? s1 - s0 : s0 - s1) * (ahead ? x - x0 : x0 - x) / (x1 - x0);
     if (up == ahead)
@@ -130,13 +127,13 @@ static uint64_t size_at(struct extrapolation *extrapolation, uint64_t s0, uint64
         return quadratic_at(s0, x[0], x[2]);
     }
     extrapolation->n_linear++;
-    return linear_at(s0, s1, x[0], x[1], x[2]);
+    return extrapolate_linear(s0, s1, x[0], x[1], x[2]);
 }
 
 static const char *refusal(const struct program *a, const struct program *b) {
-    if (a->n_allocations != b->n_allocations)
-        return "the recordings hold different numbers of allocations, so they are not of the same sequence "
-               "of requests";
+    if (a->n_allocations > b->n_allocations)
+        return "the recording of the larger size holds fewer allocations than the other, so they are not of "
+               "one program";
     if (a->device->n_ooms != 0 || b->device->n_ooms != 0)
         return "one of the recordings ran out of memory, and what its program would have done next is not "
                "recorded";
@@ -167,13 +164,10 @@ static const char *pair_all(struct pairing *pairing) {
     return NULL;
 }
 
-bool extrapolate(struct extrapolation *extrapolation, const struct program *a, uint64_t x0,
-                 const struct program *b, uint64_t x1, uint64_t x, struct arena *arena) {
+static bool extrapolate_sizes(struct extrapolation *extrapolation, const struct program *a, uint64_t x0,
+                              const struct program *b, uint64_t x1, uint64_t x, struct arena *arena) {
     struct pairing pairing = {.a = a, .b = b};
     const uint64_t sizes[3] = {x0, x1, x};
-    *extrapolation = (struct extrapolation){.refused = refusal(a, b)};
-    if (extrapolation->refused != NULL)
-        return true;
     uint32_t count = a->device->lives.count;
     pairing.partner = arena_column(arena, count, sizeof *pairing.partner);
     if (pairing.partner == NULL)
@@ -183,5 +177,38 @@ bool extrapolate(struct extrapolation *extrapolation, const struct program *a, u
     extrapolation->refused = pair_all(&pairing);
     bool done = extrapolation->refused != NULL || sizes_fill(extrapolation, &pairing, sizes, arena);
     ARENA_DROP(arena, pairing.partner);
+    return done;
+}
+
+void extrapolation_trace(struct trace *trace, struct device_trace *device,
+                         const struct extrapolation *extrapolation) {
+    *device = extrapolation->device;
+    device->n_segment_events = device->n_segments = device->n_blocks = device->n_ooms = device->n_snapshots =
+        device->n_notes = 0;
+    device->time_us = NULL;
+    *trace = *extrapolation->program.trace;
+    trace->n_devices = 1;
+    trace->devices = device;
+    trace->n_annotations = 0;
+}
+
+/* Sizes of rows that were made are not checked by any reader. */
+static bool is_oversized(const struct extrapolation *extrapolation) {
+    struct device_trace device;
+    struct trace trace;
+    extrapolation_trace(&trace, &device, extrapolation);
+    return trace_oversized_device(&trace) != ORDINAL_NONE;
+}
+
+bool extrapolate(struct extrapolation *extrapolation, const struct program *a, uint64_t x0,
+                 const struct program *b, uint64_t x1, uint64_t x, struct arena *arena) {
+    *extrapolation = (struct extrapolation){.refused = refusal(a, b)};
+    if (extrapolation->refused != NULL)
+        return true;
+    bool done = a->n_allocations == b->n_allocations
+                    ? extrapolate_sizes(extrapolation, a, x0, b, x1, x, arena)
+                    : extrapolate_layers(extrapolation, a, x0, b, x1, x, arena);
+    if (done && extrapolation->refused == NULL && is_oversized(extrapolation))
+        extrapolation->refused = "at that size it would ask for more than can be counted";
     return done;
 }

@@ -423,7 +423,8 @@ static const struct option options[] = {
     {0, VERB_WHATIF, "gpu", "SIZE", apply_gpu,
      "what the process may have of the device, such as 80GiB\n(default: what the recording shows)"},
     {0, VERB_WHATIF, "extrapolate", "PATH=SIZE", apply_extrapolate,
-     "the same program recorded at a smaller size; SNAPSHOT is\nthen PATH=SIZE of a larger one"},
+     "the same program recorded at a smaller size (batch, length\nof a sequence, number of layers); SNAPSHOT "
+     "is then\nPATH=SIZE of a larger one"},
     {0, VERB_WHATIF, "to", "SIZE", apply_to_size, "the size that --extrapolate tells of, a whole number"},
     {0, VERB_WHATIF, "budget", NULL, apply_budget, "find the smallest budget that each scenario fits in"},
     {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},

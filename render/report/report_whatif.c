@@ -3,6 +3,7 @@
 #include "base/format.h"
 #include "render/report/report_replay.h"
 #include "render/report/report_sheet.h"
+#include "render/report/report_words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -443,6 +444,18 @@ static void recording_json(struct json_writer *json, const struct extrapolation_
     json_end(json);
 }
 
+static void layers_json(struct json_writer *json, const struct layers *layers) {
+    if (!layers->found) {
+        json_null(json, "layers");
+        return;
+    }
+    json_object(json, "layers", JSON_COMPACT);
+    json_u64(json, "each", layers->each);
+    json_u64(json, "places", layers->n_places);
+    json_u64(json, "allocations", layers->n_allocations);
+    json_end(json);
+}
+
 static void extrapolated_json(struct json_writer *json, const struct extrapolated *device) {
     const struct extrapolation *extrapolation = &device->extrapolation;
     json_object(json, NULL, JSON_LINES);
@@ -451,6 +464,7 @@ static void extrapolated_json(struct json_writer *json, const struct extrapolate
     json_u64(json, "constant", extrapolation->n_constant);
     json_u64(json, "linear", extrapolation->n_linear);
     json_u64(json, "quadratic", extrapolation->n_quadratic);
+    layers_json(json, &extrapolation->layers);
     if (extrapolation->refused == NULL)
         bounds_json(json, &device->whatif.bounds);
     scenarios_json(json, &device->whatif);
@@ -473,24 +487,72 @@ static bool extrapolation_json(struct buffer *out, const struct extrapolation_re
     return !out->failed;
 }
 
-static void extrapolated_text(struct sheet *sheet, const struct extrapolation_report *report,
+/* "48", or "48 layers" where that is what they are. */
+static const char *size_text(struct sheet *sheet, const struct extrapolated *device, uint64_t size) {
+    return device->extrapolation.layers.found ? words_counted(sheet, size, "layer")
+                                              : sheet_format(sheet, "%s", format_count(size).text);
+}
+
+static void layers_write(struct sheet *sheet, const struct layers *layers) {
+    const char *each = "each layer makes";
+    if (layers->each != 1)
+        each = sheet_format(sheet, "every %s make", words_counted(sheet, layers->each, "layer"));
+    sheet_point(sheet,
+                "What the second has more than the first repeats what stands there already, at %s of the "
+                "sequence; %s %s there.",
+                words_counted(sheet, layers->n_places, "place"), each,
+                words_counted(sheet, layers->n_allocations, "allocation"));
+}
+
+static void growth_write(struct sheet *sheet, const struct extrapolation *extrapolation) {
+    const char *constant = sheet_format(sheet, "%s", format_count(extrapolation->n_constant).text),
+               *linear = sheet_format(sheet, "%s", format_count(extrapolation->n_linear).text);
+    if (!extrapolation->layers.found)
+        sheet_point(sheet, "%s allocations have one size in both, %s grow with it, %s with its square.",
+                    constant, linear, format_count(extrapolation->n_quadratic).text);
+    else if (extrapolation->n_linear == 0)
+        sheet_point(sheet, "The %s that stand in both have one size.",
+                    words_counted(sheet, extrapolation->n_constant, "allocation"));
+    else
+        sheet_point(sheet,
+                    "Of the allocations that stand in both, %s have one size, and %s change with the layers.",
+                    constant, linear);
+}
+
+static void extrapolated_head(struct sheet *sheet, const struct extrapolation_report *report,
                               const struct extrapolated *device) {
-    const struct extrapolation *extrapolation = &device->extrapolation;
     sheet_heading(sheet, 2, sheet_format(sheet, "Device %" PRId32, device->ordinal));
-    if (extrapolation->refused != NULL) {
-        sheet_say(sheet, "Refused: %s.", extrapolation->refused);
+    if (device->extrapolation.refused != NULL) {
+        sheet_say(sheet, "Refused: %s.", device->extrapolation.refused);
         return;
     }
     for (int i = 0; i < 2; i++)
-        sheet_point(sheet, "At %s: %s", format_count(report->size[i]).text,
+        sheet_point(sheet, "At %s: %s", size_text(sheet, device, report->size[i]),
                     report_replay_text(sheet, &device->replay[i]));
-    sheet_point(sheet, "%s allocations have one size in both, %s grow with it, %s with its square.",
-                format_count(extrapolation->n_constant).text, format_count(extrapolation->n_linear).text,
-                format_count(extrapolation->n_quadratic).text);
-    sheet_point(sheet, "At %s, %s would be requested at once.", format_count(report->asked).text,
+    if (device->extrapolation.layers.found)
+        layers_write(sheet, &device->extrapolation.layers);
+    growth_write(sheet, &device->extrapolation);
+}
+
+static void extrapolated_rest(struct sheet *sheet, const struct extrapolation_report *report,
+                              const struct extrapolated *device) {
+    if (device->extrapolation.refused != NULL)
+        return;
+    const char *asked = size_text(sheet, device, report->asked);
+    sheet_point(sheet, "At %s, %s would be requested at once.", asked,
                 fine_bytes(sheet, device->whatif.bounds.requested_peak_bytes));
-    sheet_say(sheet, "At %s, modelled from the same sequence of requests:", format_count(report->asked).text);
+    sheet_say(sheet, "At %s, modelled from the same sequence of requests%s:", asked,
+              device->extrapolation.layers.found ? " with more repeats" : "");
     scenarios_table(sheet, &device->whatif);
+}
+
+const char *extrapolation_title(struct sheet *sheet, const struct extrapolation_report *report) {
+    const char *first = sheet_quote(sheet, report->file[0], strlen(report->file[0]));
+    const char *second = sheet_quote(sheet, report->file[1], strlen(report->file[1]));
+    const char *asked = sheet_format(sheet, "%s", format_count(report->asked).text),
+               *small = sheet_format(sheet, "%s", format_count(report->size[0]).text);
+    return sheet_format(sheet, "At %s: %s (%s) and %s (%s)", asked, first, small, second,
+                        format_count(report->size[1]).text);
 }
 
 bool extrapolation_report_write(struct buffer *out, const struct extrapolation_report *report,
@@ -498,13 +560,22 @@ bool extrapolation_report_write(struct buffer *out, const struct extrapolation_r
     if (report->format == REPORT_JSON)
         return extrapolation_json(out, report);
     struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
-    const char *first = sheet_quote(&sheet, report->file[0], strlen(report->file[0]));
-    const char *second = sheet_quote(&sheet, report->file[1], strlen(report->file[1]));
-    sheet_heading(&sheet, 1,
-                  sheet_format(&sheet, "At %s: %s (%s) and %s (%s)", format_count(report->asked).text, first,
-                               format_count(report->size[0]).text, second,
-                               format_count(report->size[1]).text));
-    for (uint32_t i = 0; i < report->n_devices; i++)
-        extrapolated_text(&sheet, report, &report->device[i]);
+    sheet_heading(&sheet, 1, extrapolation_title(&sheet, report));
+    for (uint32_t i = 0; i < report->n_devices; i++) {
+        extrapolated_head(&sheet, report, &report->device[i]);
+        extrapolated_rest(&sheet, report, &report->device[i]);
+    }
+    return !out->failed;
+}
+
+bool extrapolation_report_elements(struct buffer *out, const struct extrapolation_report *report,
+                                   uint32_t nth, void (*picture)(struct buffer *out, const void *context),
+                                   const void *context, struct arena *scratch) {
+    struct sheet sheet = {.out = out, .arena = scratch, .elements = true};
+    extrapolated_head(&sheet, report, &report->device[nth]);
+    if (picture != NULL)
+        picture(out, context);
+    extrapolated_rest(&sheet, report, &report->device[nth]);
+    sheet_close(&sheet);
     return !out->failed;
 }

@@ -6,6 +6,7 @@
 #include "analysis/verdicts.h"
 #include "analysis/whatif.h"
 #include "render/report/report.h"
+#include "render/report/report_sheet.h"
 
 struct whatif_report {
     enum report_format format;
@@ -40,5 +41,13 @@ struct extrapolation_report {
 };
 bool extrapolation_report_write(struct buffer *out, const struct extrapolation_report *report,
                                 struct arena *scratch);
+
+/* "At 48: a.pickle (2) and b.pickle (4)", in the sheet's arena, as the sheet writes names. */
+const char *extrapolation_title(struct sheet *sheet, const struct extrapolation_report *report);
+
+/* As whatif_report_elements. */
+bool extrapolation_report_elements(struct buffer *out, const struct extrapolation_report *report,
+                                   uint32_t nth, void (*picture)(struct buffer *out, const void *context),
+                                   const void *context, struct arena *scratch);
 
 #endif
