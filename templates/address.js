@@ -104,6 +104,7 @@ export function hashOfState() {
     if (state.compareWhat !== "peak") hash.set("what", state.compareWhat);
     if (state.marks.length) hash.set("marks", marksText());
     if (state.mapOpen) hash.set("map", state.mapOrder);
+    if (state.laneSize) hash.set("lane", String(state.laneSize));
     if (state.internals) hash.set("internals", "1");
     if (state.theme !== meta.theme) hash.set("theme", state.theme);
     return `#${hash}`;
@@ -205,6 +206,7 @@ export function readHash(text) {
         marks: marksOfHash(hash),
         mapOpen: hash.has("map"),
         mapOrder: MAP_ORDERS.includes(hash.get("map") ?? "") ? String(hash.get("map")) : "size",
+        laneSize: boundedInteger(hash.get("lane"), 20, 400) ?? 0,
         internals: hash.get("internals") === "1",
         rangeOf: of && Object.hasOwn(QUESTIONS, of) ? of : "allocated",
         groupBy: GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",

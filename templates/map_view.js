@@ -6,6 +6,7 @@ import { lifetimeText, poolName, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
 import { search } from "./search.js";
 import { floats } from "./session.js";
+import { makeSplitter } from "./splitter.js";
 import {
     change, COLORINGS, heldMoment, invalidate, isDark, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, TIMELINE,
     view,
@@ -24,6 +25,7 @@ const HOLE_WIDTH = 3;
 
 export const map = {
     box: element("map", HTMLElement),
+    split: element("split-map", HTMLDivElement),
     about: element("map-about", HTMLParagraphElement),
     scroll: element("map-scroll", HTMLDivElement),
     space: element("map-space", HTMLDivElement),
@@ -342,7 +344,19 @@ export function toggleMap() {
     change({ mapOpen: !state.mapOpen });
 }
 
+const MAP_LEAST = 140;
+
 export function startMap() {
+    makeSplitter(map.split, {
+        read: () => map.box.offsetHeight,
+        write: (pixels) => {
+            map.box.style.flex = pixels === null ? "" : `0 0 ${pixels}px`;
+            invalidate(MAP);
+        },
+        least: MAP_LEAST,
+        most: () => map.box.offsetHeight + plot.box.offsetHeight - MAP_LEAST,
+        sign: -1,
+    });
     map.scroll.addEventListener("scroll", () => invalidate(MAP));
     map.scroll.addEventListener("pointermove", pointAt);
     map.scroll.addEventListener("pointerleave", () => {

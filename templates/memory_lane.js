@@ -1,12 +1,18 @@
 // The lane between timeline and phases: what is reserved and not in use, the largest hole, how many segments there are, when
 // the driver was called, and when memory was given back, and why.
-import { plot, strokeLine, themeColor, xOfEvent } from "./canvas.js";
+import { GUTTER, plot, strokeLine, themeColor, xOfEvent } from "./canvas.js";
 import { replayOnce, REPLAYED_AT_ONCE } from "./map_view.js";
 import { floats } from "./session.js";
-import { momentText, session, state, view } from "./state.js";
-import { formatBytes, formatPlural, make } from "./text.js";
+import { makeSplitter } from "./splitter.js";
+import { change, momentText, session, state, view } from "./state.js";
+import { element, formatBytes, formatPlural, make } from "./text.js";
 
 const HEIGHT = 46;
+
+const HEIGHT_LEAST = 20;
+
+/** The timeline keeps so much of the height. */
+const PLOT_LEAST = 120;
 
 /** Below this the timeline needs the room. */
 const STAGE_LEAST = 300;
@@ -24,10 +30,13 @@ const columns = { unused: new Float64Array(0), hole: new Float64Array(0), segmen
 /** Times that memory was given back, of the device with the index. @type {{device: number, groups: record_release_group[]}} */
 const releases = { device: -1, groups: [] };
 
+/** CSS pixels of the lane itself, as somebody has dragged it. */
+const laneSize = () => state.laneSize || HEIGHT;
+
 /** Height in CSS pixels, with what is free below it. */
 export function memoryLaneHeight() {
     const known = view.facts.reserved_peak > 0 && view.facts.events > 1 && view.sentence("map_refusal") === "";
-    return known && state.viewBy !== "segments" && plot.box.clientHeight >= STAGE_LEAST ? HEIGHT + 4 : 0;
+    return known && state.viewBy !== "segments" && plot.box.clientHeight >= STAGE_LEAST ? laneSize() + 4 : 0;
 }
 
 function allReleases() {
@@ -72,13 +81,13 @@ function trace(context, values, y, fill, base) {
 export function drawMemoryLane(context, top) {
     if (memoryLaneHeight() === 0) return;
     readColumns();
-    const base = top + HEIGHT;
-    const room = HEIGHT - 10;
+    const base = top + laneSize();
+    const room = laneSize() - 10;
     const most = columns.unused.reduce((a, b) => Math.max(a, b), 1);
     const mostSegments = columns.segments.reduce((a, b) => Math.max(a, b), 1);
     const y = (/** @type {number} */ bytes) => base - 5 - (Math.min(bytes, most) / most) * room;
     context.fillStyle = themeColor("--raised");
-    context.fillRect(0, top + 2, plot.width, HEIGHT - 2);
+    context.fillRect(0, top + 2, plot.width, laneSize() - 2);
     context.fillStyle = themeColor("--hole-soft");
     trace(context, columns.unused, y, true, base - 5);
     context.lineWidth = 1;
@@ -98,7 +107,7 @@ export function drawMemoryLane(context, top) {
     context.textAlign = "right";
     context.textBaseline = "middle";
     context.fillText("unused", -8, top + 12);
-    context.fillText(formatBytes(most), -8, top + 27);
+    if (laneSize() >= 34) context.fillText(formatBytes(most), -8, top + 27);
     context.lineWidth = 1 / plot.ratio;
 }
 
@@ -121,9 +130,27 @@ function drawReleases(context, top, base) {
     }
 }
 
+const split = element("split-lanes", HTMLDivElement);
+
+/** The splitter lies on the border of timeline and lane. */
+export function placeLaneSplitter() {
+    split.hidden = memoryLaneHeight() === 0;
+    split.style.top = `${GUTTER.top + plot.height - 3}px`;
+}
+
+export function startLaneSplitter() {
+    makeSplitter(split, {
+        read: laneSize,
+        write: (pixels) => change({ laneSize: pixels === null || Math.round(pixels) === HEIGHT ? 0 : Math.round(pixels) }),
+        least: HEIGHT_LEAST,
+        most: () => plot.height + laneSize() - PLOT_LEAST,
+        sign: -1,
+    });
+}
+
 /** Is a point of the timeline in the lane? @param {{x: number, y: number}} point */
 export function inMemoryLane({ x, y }) {
-    return memoryLaneHeight() > 0 && x >= 0 && x < plot.width && y >= plot.height && y < plot.height + HEIGHT;
+    return memoryLaneHeight() > 0 && x >= 0 && x < plot.width && y >= plot.height && y < plot.height + laneSize();
 }
 
 /** What the lane says at a point. @param {{x: number, y: number}} point */

@@ -9,6 +9,7 @@ import { lane, laneHeight, startLane } from "./lane.js";
 import { drawLegend, drawLegendFigures } from "./legend.js";
 import { loadPage, nextTurn } from "./load.js";
 import { drawMap, map, startMap } from "./map_view.js";
+import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
 import { drawDetail, panel, startPanel } from "./panel.js";
@@ -37,12 +38,13 @@ function draw(parts) {
     if (parts & HEADER) drawHeader();
     if (parts & LEGEND) drawLegend();
     else if (parts & LIST) drawLegendFigures();
-    map.box.hidden = !state.mapOpen;
+    map.box.hidden = map.split.hidden = !state.mapOpen;
     placeRows();
     if (parts & (TIMELINE | HEADER | LEGEND)) layoutPlot();
     if (parts & TIMELINE) {
         drawTimeline();
         drawDrawn();
+        placeLaneSplitter();
         placeBrush();
         describeTimeline();
     }
@@ -205,6 +207,7 @@ async function start() {
     startPanel();
     startSide();
     startLane();
+    startLaneSplitter();
     startFilter();
     startPicture();
     startToolbar();

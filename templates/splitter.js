@@ -22,10 +22,14 @@ export function makeSplitter(handle, { read, write, least, most, sign }) {
         drag = { at: place(event), size: read() };
         handle.setPointerCapture(event.pointerId);
         event.preventDefault();
+        event.stopPropagation();
     });
     handle.addEventListener("pointermove", (event) => drag && set(drag.size + sign * (place(event) - drag.at)));
     for (const end of ["pointerup", "pointercancel"]) handle.addEventListener(end, () => (drag = null));
-    handle.addEventListener("dblclick", () => set(null));
+    handle.addEventListener("dblclick", (event) => {
+        event.stopPropagation();
+        set(null);
+    });
     handle.addEventListener("focus", tell);
     handle.addEventListener("keydown", (event) => {
         const by = { ArrowLeft: upright ? -16 : 0, ArrowRight: upright ? 16 : 0, ArrowUp: upright ? 0 : -16, ArrowDown: upright ? 0 : 16 }[event.key] ?? 0;

@@ -101,6 +101,8 @@ export const state = {
     /** The map below the timeline is open, its segments in an order of MAP_ORDERS. */
     mapOpen: false,
     mapOrder: "size",
+    /** CSS pixels of the lane of unused memory; 0: as many as it has by itself. */
+    laneSize: 0,
     /** Internal phases are shown in the lane. */
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
@@ -145,6 +147,7 @@ const SHOWN_BY = {
     compareWhat: LIST,
     mapOpen: EVERYTHING,
     mapOrder: MAP,
+    laneSize: TIMELINE | OVERLAY,
     internals: TIMELINE | OVERLAY | MINIMAP,
     range: OVERLAY | LIST,
 };
