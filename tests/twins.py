@@ -7,7 +7,6 @@ A twin knows what was planted (site, bytes, what the peak would be without it) a
 label of an allocation follows from the script, not from stacks: in which phase it was made and what phases it outlived.
 """
 
-import bisect
 import collections
 import contextlib
 import dataclasses
@@ -21,11 +20,12 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "samples"))
 
 from simulator import mistakes, stories  # noqa: E402
-from simulator.allocator import KIB, MIB, OutOfMemory  # noqa: E402
+from simulator.allocator import MIB, OutOfMemory  # noqa: E402
 from simulator.dice import Dice  # noqa: E402
-from simulator.stacks import CALL, LINEAR, MAIN, PROJECT, STEP, TORCH, StackTable  # noqa: E402
+from simulator.stacks import CALL, LINEAR, MAIN, PROJECT, STEP, TORCH  # noqa: E402
 from simulator.transformer import Shape, Training  # noqa: E402
-from simulator.world import Flavour, Recording, RecordingEnds, World, settings, snapshot  # noqa: E402
+from simulator.world import Flavour, Recording, RecordingEnds, settings, snapshot  # noqa: E402
+from twins_ledger import KEPT_BY_HOST, Ledger, live_curve  # noqa: E402
 
 # ---- what is planted where ----
 
@@ -58,142 +58,6 @@ def site_name(name):
     """How a call site is spelled: the innermost line of the project's own code."""
     path, function, line = next(place for place in SITES[name] if place[0].startswith(PROJECT))
     return f"{path.rsplit('/', 1)[1]}:{line} {function}"
-
-
-# ---- stacks in other styles ----
-
-
-class StyledStacks(StackTable):
-    """`stacks`: mixed, python, cpp or none, as _record_memory_history was asked for; `paths`: posix or windows."""
-
-    def __init__(self, stacks, paths):
-        super().__init__()
-        self.style, self.paths = stacks, paths
-
-    def frame(self, filename, name, line=0, variant=0):
-        if self.paths == "windows" and filename.startswith("/home/user/"):
-            inside = filename[len("/home/user/"):].replace("venv/lib/python3.12/", "venv/Lib/")
-            filename = "C:\\Users\\user\\" + inside.replace("/", "\\")
-        return super().frame(filename, name, line, variant)
-
-    def _native(self, frames):
-        return [] if self.style in ("python", "none") else super()._native(frames)
-
-    def _python(self, places):
-        if self.style == "none":
-            return []
-        if self.style == "python":
-            return [self.frame(*place) for place in places]
-        frames = super()._python(places)
-        return frames if self.style == "mixed" else [frame for frame in frames if frame["filename"] == "??"]
-
-
-# ---- the ledger: what every allocation is for ----
-
-KEPT_BY_HOST = frozenset(["activation", "result", "other", "temporary"])
-
-
-@dataclasses.dataclass
-class Phase:
-    kind: str  # load, data, forward, backward, optimizer, other
-    begin: int  # ticks: events of all devices together
-    end: int = None
-
-
-@dataclasses.dataclass
-class Life:
-    device: int
-    birth: int  # index of its alloc event in the device's trace
-    size: int
-    made: int  # tick of that event
-    phase: Phase
-    role: str
-    death: int = None  # index of its free_requested
-    gone: int = None  # tick of that event
-
-
-class Ledger(World):
-    """A world that writes down every allocation, the phase it is made in and the role that the script gives it."""
-
-    def __init__(self, seed, sink, devices=1, style=("mixed", "posix"), **options):
-        self.lives, self.phases, self.now = [], [], Phase("other", 0)
-        self.role, self.planted, self._open = None, [], {}
-        super().__init__(seed, sink, devices, **options)
-        self.stacks = StyledStacks(*style)
-
-    def malloc(self, nbytes, stack, stream=0, pool=None, device=0):
-        block = super().malloc(nbytes, stack, stream, pool, device)
-        life = Life(device, self.sink.seen[device] - 1, nbytes, self.events - 1, self.now, self.role)
-        self._open[device, block.address] = life
-        self.lives.append(life)
-        return block
-
-    def free(self, block, stack, delay=0):
-        life = self._open.pop((block.pool.owner.device, block.address))
-        self._advance()
-        life.death, life.gone = self.sink.seen[life.device], self.events
-        block.pool.owner.free(block, self.context(stack), delay)
-
-    def context(self, stack):
-        return super().context(stack) if self.stacks.style != "none" else None
-
-    def life_of(self, block):
-        return self._open[block.pool.owner.device, block.address]
-
-    @contextlib.contextmanager
-    def phase(self, kind):
-        outer, self.now = self.now, Phase(kind, self.events)
-        self.phases.append(self.now)
-        yield
-        self.now.end = self.events
-        self.now = outer
-
-    @contextlib.contextmanager
-    def acting(self, role):
-        before, self.role = self.role, role
-        yield
-        self.role = before
-
-    # ---- labels ----
-
-    def labels(self):
-        """{(device, birth event): the categories that are true of it}; None: nobody can say."""
-        backwards = [phase.begin for phase in self.phases if phase.kind == "backward"]
-        return {(life.device, life.birth): self._label(life, backwards) for life in self.lives}
-
-    def _label(self, life, backwards):
-        if life.role:
-            return frozenset(life.role.split("|"))
-        outlives = life.gone is None or life.phase.end is not None and life.gone >= life.phase.end
-        if life.phase.kind == "backward":
-            return frozenset(["gradient" if outlives else "temporary"])
-        if life.phase.kind == "optimizer":
-            return frozenset(["optimizer_state" if outlives else "temporary"])
-        if life.phase.kind == "other" and outlives:
-            return KEPT_BY_HOST  # no book says what a thing kept between steps is for
-        following = bisect.bisect_right(backwards, life.made)
-        if following < len(backwards):
-            later = life.gone is None or life.gone >= backwards[following]
-            return frozenset(["activation" if later else "temporary"])
-        if life.gone is not None and not outlives:
-            return frozenset(["temporary"])
-        if backwards:
-            return None  # the recording ends before it is known
-        # A result is what the model's turn leaves; of what lives within it nobody uses another word than temporary.
-        return frozenset(["result", "activation"] if outlives else ["temporary"])
-
-
-def live_curve(events):
-    """Live bytes after each event of a complete recording."""
-    open_sizes, total, curve = {}, 0, []
-    for event in events:
-        if event["action"] == "alloc":
-            open_sizes[event["addr"]] = event["size"]
-            total += event["size"]
-        elif event["action"] == "free_completed":
-            total -= open_sizes.pop(event["addr"])
-        curve.append(total)
-    return curve
 
 
 # ---- the script ----

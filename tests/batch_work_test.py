@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+"""strata batch as work that is done: resumed, in shards, interrupted, without room; what is left behind when a worker dies."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from batch_case import (  # noqa: E402
+    Folder, MIB, STRATA, TIMEOUT_S, batch, children, contents, environment, hidden, long, summary, tiny,
+    until)
+
+
+class Resume(Folder):
+    def times(self, out="out"):
+        return {path.name: path.stat().st_ino for path in (self.folder / out).iterdir()
+                if path.name.startswith("rank")}
+
+    def test_only_what_changed_is_done_again(self):
+        for rank in range(3):
+            self.put(f"rank{rank}.pickle")
+        self.run_batch()
+        first = self.times()
+        self.run_batch("--resume")
+        self.assertEqual(self.times(), first)
+        self.put("rank1.pickle", tiny([2 * MIB, MIB]))
+        self.run_batch("--resume")
+        changed = {name for name, inode in self.times().items() if inode != first[name]}
+        self.assertEqual(changed, {"rank1.html", "rank1.strata.json"})
+
+    def test_a_newer_file_of_the_same_size_is_done_again(self):
+        path = self.put("rank0.pickle")
+        self.run_batch()
+        first = self.times()
+        os.utime(path, ns=(10**18, 10**18 + 1))
+        self.run_batch("--resume")
+        self.assertNotEqual(self.times(), first)
+
+    def test_options_and_pictures_count(self):
+        self.put("rank0.pickle")
+        self.run_batch()
+        first = self.times()
+        self.run_batch("--resume", "--capacity", "80GiB")
+        self.assertNotEqual(self.times(), first)
+        self.run_batch("--resume", "--capacity", "80GiB", "--png")
+        self.assertIn("rank0.png", self.times())
+        second = self.times()
+        self.run_batch("--resume", "--capacity", "80GiB", "--png")
+        self.assertEqual(self.times(), second)
+
+    def test_rules_count_by_what_they_say(self):
+        self.put("rank0.pickle")
+        rules = self.folder / "rules"
+        rules.write_text("input file .\n")
+        self.run_batch("--rules", str(rules))
+        first = self.times()
+        rules.write_text("input file .\n")
+        self.run_batch("--resume", "--rules", str(rules))
+        self.assertEqual(self.times(), first)
+        rules.write_text("other file .\n")
+        self.run_batch("--resume", "--rules", str(rules))
+        second = self.times()
+        self.assertNotEqual(second, first)
+        self.run_batch("--resume")
+        self.assertNotEqual(self.times(), second)
+        rules.unlink()
+        self.run_batch("--resume", "--rules", str(rules), code=1)
+
+    def test_a_lost_page_is_made_again(self):
+        self.put("rank0.pickle")
+        self.run_batch()
+        (self.folder / "out" / "rank0.html").unlink()
+        self.run_batch("--resume")
+        self.assertTrue((self.folder / "out" / "rank0.html").exists())
+
+    def test_results_of_a_file_that_broke_are_no_results(self):
+        self.put("rank0.pickle")
+        self.put("rank1.pickle")
+        self.run_batch()
+        self.put("rank1.pickle", b"")
+        self.run_batch("--resume", code=4)
+        for _ in range(2):
+            result = summary(self.folder / "out")
+            self.assertEqual([row["rank"] for row in result["rows"]], [0])
+            self.assertEqual(result["failed"][0]["input"], "rank1.pickle")
+            self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
+
+    def test_foreign_files_are_kept(self):
+        self.put("rank0.pickle")
+        self.put("rank1.pickle")
+        out = self.folder / "out"
+        out.mkdir()
+        (out / "rank1.html").write_text("my notes")
+        done = self.run_batch(code=4)
+        self.assertIn("-f replaces it", done.stderr)
+        self.assertEqual((out / "rank1.html").read_text(), "my notes")
+        self.run_batch("-f")
+        self.assertNotEqual((out / "rank1.html").read_text(), "my notes")
+        (out / "index.html").write_text("my index")
+        self.run_batch(code=1)
+        self.assertEqual((out / "index.html").read_text(), "my index")
+
+
+class Shards(Folder):
+    def part(self, **variables):
+        done = batch(self.dumps, "-o", self.folder / "out", "--shard", "auto", env=environment(**variables))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        records = sorted(path.stem for path in (self.folder / "out" / "shards").iterdir())
+        shutil.rmtree(self.folder / "out")
+        self.assertEqual(len(records), 1)
+        return records[0].removeprefix("shard-")
+
+    def test_schedulers(self):
+        self.put("rank0.pickle")
+        slurm = {"SLURM_JOB_ID": "5", "SLURM_STEP_ID": "0"}
+        for expected, variables in (
+            ("3-of-8", {"SLURM_PROCID": "2", "SLURM_NTASKS": "8"}),
+            ("3-of-8", {"SLURM_PROCID": "2", "SLURM_NTASKS": "8", **slurm}),
+            ("1-of-1", {"SLURM_PROCID": "0", "SLURM_NTASKS": "8", "SLURM_JOB_ID": "5"}),
+            ("2-of-4", {"SLURM_ARRAY_TASK_ID": "12", "SLURM_ARRAY_TASK_MIN": "10", "SLURM_ARRAY_TASK_COUNT": "4",
+                        "SLURM_ARRAY_TASK_STEP": "2", "SLURM_PROCID": "0", "SLURM_NTASKS": "1", "SLURM_JOB_ID": "5"}),
+            ("6-of-8", {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_MIN": "0", "SLURM_ARRAY_TASK_COUNT": "4",
+                        "SLURM_PROCID": "1", "SLURM_NTASKS": "2", **slurm}),
+            ("2-of-4", {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4", "SLURM_PROCID": "0",
+                        "SLURM_NTASKS": "1", **slurm}),
+            ("4-of-4", {"PMIX_RANK": "3", "SLURM_NTASKS": "4"}),
+            ("4-of-4", {"PMI_RANK": "3", "PMI_SIZE": "4"}),
+            ("1-of-3", {"JOB_COMPLETION_INDEX": "0", "JOB_COMPLETIONS": "3"}),
+            ("2-of-2", {"RANK": "1", "WORLD_SIZE": "2"}),
+        ):
+            with self.subTest(variables):
+                self.assertEqual(self.part(**variables), expected)
+
+    def test_count_by_hand(self):
+        self.put("rank0.pickle")
+        env = environment(JOB_COMPLETION_INDEX="4")
+        out = self.folder / "out"
+        self.assertEqual(batch(self.dumps, "-o", out, "--shard", "auto", env=env).returncode, 2)
+        self.assertEqual(batch(self.dumps, "-o", out, "--shard", "auto/6", env=env).returncode, 0)
+        self.assertTrue((out / "shards" / "shard-5-of-6.json").exists())
+        self.assertEqual(batch(self.dumps, "-o", out, "--shard", "auto/4", env=env).returncode, 2)
+
+    def test_each_file_is_done_once(self):
+        for rank in range(40):
+            self.put(f"rank{rank}.pickle")
+        seen = []
+        for shard in range(1, 6):
+            self.run_batch("--shard", f"{shard}/5", out=f"part{shard}")
+            seen += [page.name for page in (self.folder / f"part{shard}").glob("*.html")]
+        self.assertEqual(sorted(seen), sorted(f"rank{rank}.html" for rank in range(40)))
+
+    def test_a_shard_asks_nothing_of_the_files_of_others(self):
+        """Files of others are known from the listing; of its own, few operations by path."""
+        if shutil.which("strace") is None:
+            self.skipTest("strace is not there")
+        for rank in range(200):
+            self.put(f"rank{rank}.pickle")
+        log = self.folder / "calls"
+        command = ["strace", "-f", "-qq", "-e", "trace=%file", "-o", str(log), STRATA, "batch", str(self.dumps), "-o",
+                   str(self.folder / "out"), "--shard", "3/20", "-q"]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=TIMEOUT_S)
+        if "ptrace" in done.stderr:
+            self.skipTest("strace may not trace here")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line for line in log.read_text().splitlines() if "/dumps/rank" in line]
+        touched = {line.split("/dumps/")[1].split('"')[0] for line in lines}
+        pages = {page.stem + ".pickle" for page in (self.folder / "out").glob("*.html")}
+        self.assertEqual(touched, pages)
+        self.assertLess(len(pages), 40)
+        self.assertLessEqual(len(lines), 6 * len(pages))
+
+    def test_shards_that_saw_other_files_are_told(self):
+        self.put("rank0.pickle")
+        self.run_batch("--shard", "1/2")
+        self.put("rank1.pickle")
+        self.run_batch("--shard", "2/2")
+        self.assertEqual(batch("--index", self.folder / "out").returncode, 4)
+        self.assertIn("did not see the same files", summary(self.folder / "out")["notes"][0])
+
+    def test_two_at_the_same_part(self):
+        self.put("rank0.pickle", long(600_000))
+        command = [STRATA, "batch", str(self.dumps), "-o", str(self.folder / "out")]
+        first = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment())
+        until(lambda: children(first.pid), "a worker")
+        self.assertIn("another strata batch", batch(*command[2:]).stderr)
+        self.assertEqual(first.wait(TIMEOUT_S), 0)
+        first.stderr.close()
+
+
+class Trouble(Folder):
+    """What is left behind."""
+
+    def start(self, *arguments):
+        process = subprocess.Popen([STRATA, "batch", str(self.dumps), "-o", str(self.folder / "out"), *arguments],
+                                   stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def put_set(self):
+        """Two quick files and one that takes long enough to be met at work. Smaller ones wait for it with -j 1."""
+        self.put("rank0.pickle")
+        self.put("rank1.pickle", long(600_000))
+        self.put("rank2.pickle")
+
+    def assert_whole(self):
+        """Whatever is there under its own name is complete; and what a new run makes of it is right."""
+        out = self.folder / "out"
+        for path in out.glob("rank*.html"):
+            self.assertTrue(path.read_text().rstrip().endswith("</html>"), path)
+        for path in out.glob("*.json"):
+            json.loads(path.read_text())
+        self.assertEqual(batch(self.dumps, "-o", out, "--resume").returncode, 0)
+        self.assertEqual(batch(self.dumps, "-o", self.folder / "control").returncode, 0)
+        self.assertEqual(contents(out, ()), contents(self.folder / "control", ()))
+
+    def test_killed_worker_costs_one_file(self):
+        self.put_set()
+        process = self.start("-j", "1")
+        worker = until(lambda: children(process.pid), "a worker")[0]
+        os.kill(worker, signal.SIGKILL)
+        errors = process.stderr.read()
+        self.assertEqual(process.wait(TIMEOUT_S), 4, errors)
+        self.assertIn("killed by signal 9", errors)
+        result = summary(self.folder / "out")
+        self.assertEqual([row["rank"] for row in result["rows"]], [0, 2])
+        self.assertEqual([entry["input"] for entry in result["failed"]], ["rank1.pickle"])
+        self.assertEqual(hidden(self.folder / "out"), [])
+        self.assert_whole()
+
+    def test_interrupt(self):
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with self.subTest(number):
+                shutil.rmtree(self.folder / "out", ignore_errors=True)
+                self.put_set()
+                process = self.start("-j", "2")
+                workers = until(lambda: children(process.pid), "a worker")
+                process.send_signal(number)
+                self.assertEqual(process.wait(TIMEOUT_S), code)
+                for worker in workers:
+                    self.assertFalse(pathlib.Path(f"/proc/{worker}").exists())
+                self.assertEqual(hidden(self.folder / "out"), [])
+                self.assertFalse((self.folder / "out" / "rank1.html").exists())
+                self.assertFalse((self.folder / "out" / "index.html").exists())
+        self.assert_whole()
+
+    def test_killed_batch_takes_its_workers_along(self):
+        self.put_set()
+        process = self.start()
+        worker = until(lambda: children(process.pid), "a worker")[0]
+        process.kill()
+        process.wait(TIMEOUT_S)
+        until(lambda: not pathlib.Path(f"/proc/{worker}").exists(), "the worker's end")
+        self.assertFalse((self.folder / "out" / "rank1.html").exists())
+        self.assert_whole()
+        self.assertEqual(hidden(self.folder / "out"), [])
+
+    def test_full_disk(self):
+        self.put_set()
+        out = self.folder / "out"
+        out.mkdir()
+        mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=700k", "strata-test", str(out)],
+                               capture_output=True)
+        if mount.returncode != 0:
+            self.skipTest("cannot mount a small tmpfs here")
+        try:
+            done = self.start("-j", "1")
+            errors = done.stderr.read()
+            self.assertIn(done.wait(TIMEOUT_S), (1, 4), errors)
+            self.assertIn("No space left on device", errors)
+            self.assertEqual(hidden(out), [])
+            for path in out.glob("rank*.html"):
+                self.assertTrue(path.read_text().rstrip().endswith("</html>"), path)
+            for path in out.glob("*.json"):
+                json.loads(path.read_text())
+            self.assertFalse((out / "rank1.html").exists())
+        finally:
+            subprocess.run(["umount", str(out)], check=True)
+        self.assert_whole()
+
+    def test_read_only_directory(self):
+        self.put("rank0.pickle")
+        out = self.folder / "out"
+        out.mkdir(mode=0o555)
+        options = {}
+        program = STRATA
+        if os.geteuid() == 0:  # root may write anywhere: become nobody, who can reach a copy of the program
+            self.folder.chmod(0o755)
+            program = shutil.copy(STRATA, self.folder / "strata")
+            options = {"user": 65534, "group": 65534, "extra_groups": []}
+        done = subprocess.run([program, "batch", str(self.dumps), "-o", str(out)], capture_output=True, text=True,
+                              env=environment(), timeout=TIMEOUT_S, **options)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("Permission denied", done.stderr)
+        self.assertEqual(list(out.iterdir()), [])
+
+    def test_little_memory(self):
+        """A file that does not fit into its share is tried alone; one that does not fit at all costs itself."""
+        self.put("rank0.pickle")
+        self.put("rank1.pickle", long(600_000))
+        done = self.run_batch("--max-memory", "8MiB", "-j", 2, code=4)
+        self.assertIn("--max-memory", done.stderr)
+        self.assertEqual([row["rank"] for row in summary(self.folder / "out")["rows"]], [0])
+        self.run_batch("--max-memory", "600MiB", "-j", 16)
+        self.assertEqual([row["rank"] for row in summary(self.folder / "out")["rows"]], [0, 1])
+
+    def test_unreadable_file_costs_itself(self):
+        self.put("rank0.pickle")
+        self.put("rank1.pickle", b"\x80\x04cos\nsystem\n.")
+        self.run_batch(code=4)
+        failed = summary(self.folder / "out")["failed"]
+        self.assertEqual([entry["input"] for entry in failed], ["rank1.pickle"])
+        self.assertIn("refused", failed[0]["reason"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2 if "-v" in sys.argv else 1)
