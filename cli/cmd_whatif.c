@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
+#include "cli/whatif.h"
 #include "render/page/whatif_page.h"
 #include "render/png/whatif_chart.h"
 #include "render/report/report_whatif.h"
@@ -56,7 +57,7 @@ static size_t memory_left(const struct arena *scratch) {
 }
 
 /* This thread works as well, so that it goes on where no other can be started. */
-static bool scenarios_solve(struct whatif *whatif, const struct arena *scratch) {
+bool scenarios_solve(struct whatif *whatif, const struct arena *scratch) {
     unsigned wanted = threads_wanted(whatif), started = 0;
     pthread_t thread[MOST_THREADS];
     struct solving solving = {.whatif = whatif, .limit_nbytes = memory_left(scratch) / (wanted + 1)};
@@ -126,33 +127,43 @@ static bool devices_solve(struct whatif_report *report, const struct recording *
     return true;
 }
 
-/* One device's picture. An enum exit_code. */
-static int picture_draw(struct buffer *out, const struct recording *recording, const struct whatif *whatif,
-                        uint32_t index, const struct settings *settings, bool dark, struct arena *scratch) {
+int drawing_make(struct buffer *out, const struct drawing *drawing, const struct settings *settings,
+                 bool dark, struct arena *scratch) {
     struct timeline timeline;
     const struct whatif_chart_options options = {.width = settings->width,
                                                  .height = settings->height,
                                                  .scale = settings->scale,
                                                  .dark = dark,
-                                                 .file = recording->input.name,
-                                                 .fingerprint = recording->fingerprint,
+                                                 .file = drawing->file,
+                                                 .fingerprint = drawing->fingerprint,
                                                  .version = STRATA_VERSION,
-                                                 .flags = settings->flags};
+                                                 .flags = settings->flags,
+                                                 .extrapolated = drawing->extrapolated};
     enum chart_error error = CHART_NO_MEMORY;
-    if (timeline_init(&timeline, &recording->trace, index, scratch))
-        error = whatif_chart_png(out, whatif, &timeline, &options, scratch);
+    if (timeline_init(&timeline, drawing->trace, drawing->index, scratch))
+        error = whatif_chart_png(out, drawing->whatif, &timeline, &options, scratch);
     switch (error) {
     case CHART_OK: return EXIT_CODE_DONE;
     case CHART_SIZE: terminal_error(NULL, "the picture is too large"); return EXIT_CODE_USAGE;
     case CHART_NO_MEMORY:
         if (!out->refused)
-            recording_print_no_memory(recording, scratch->limit_hit);
+            recording_print_no_memory(drawing->recording, scratch->limit_hit);
         return EXIT_CODE_FAILED;
     case CHART_FONT:
     case CHART_PNG: break;
     }
     terminal_error(NULL, "the picture cannot be drawn: its font or the PNG library failed");
     return EXIT_CODE_FAILED;
+}
+
+static struct drawing drawing_of(const struct recording *recording, const struct whatif *whatif,
+                                 uint32_t index) {
+    return (struct drawing){.recording = recording,
+                            .trace = &recording->trace,
+                            .index = index,
+                            .whatif = whatif,
+                            .file = recording->input.name,
+                            .fingerprint = recording->fingerprint};
 }
 
 /* Of the device that a picture of the recording shows. An enum exit_code. */
@@ -168,26 +179,23 @@ static int picture_build(struct buffer *out, const struct recording *recording,
         recording_print_no_memory(recording, scratch->limit_hit);
         return EXIT_CODE_FAILED;
     }
-    return picture_draw(out, recording, whatif, index, settings, strcmp(settings->theme, "dark") == 0,
-                        scratch);
+    struct drawing drawing = drawing_of(recording, whatif, index);
+    return drawing_make(out, &drawing, settings, strcmp(settings->theme, "dark") == 0, scratch);
 }
 
-/* Both themes, or the one that is asked for, of a device of which something is said. An enum exit_code. */
-static int pictures_draw(struct whatif_picture *picture, const struct recording *recording,
-                         const struct whatif *whatif, const struct settings *settings,
-                         struct arena *scratch) {
-    uint32_t index = device_index(&recording->trace, whatif);
+int drawing_make_themes(struct whatif_picture *picture, const struct drawing *drawing,
+                        const struct settings *settings, struct arena *scratch) {
     int code = EXIT_CODE_DONE;
     *picture = (struct whatif_picture){.light = {.host = arena_share(scratch)},
                                        .dark = {.host = arena_share(scratch)},
                                        .width = settings->width * settings->scale,
                                        .height = settings->height * settings->scale};
-    if (whatif->n_scenarios == 0)
+    if (drawing->whatif->n_scenarios == 0)
         return code;
     if (strcmp(settings->theme, "dark") != 0)
-        code = picture_draw(&picture->light, recording, whatif, index, settings, false, scratch);
+        code = drawing_make(&picture->light, drawing, settings, false, scratch);
     if (code == EXIT_CODE_DONE && strcmp(settings->theme, "light") != 0)
-        code = picture_draw(&picture->dark, recording, whatif, index, settings, true, scratch);
+        code = drawing_make(&picture->dark, drawing, settings, true, scratch);
     return code;
 }
 
@@ -204,8 +212,11 @@ static int page_build(struct buffer *out, const struct recording *recording, con
         code = EXIT_CODE_DONE;
     else
         recording_print_no_memory(recording, scratch->limit_hit);
-    for (; code == EXIT_CODE_DONE && n_drawn < report.n_devices; n_drawn++)
-        code = pictures_draw(&picture[n_drawn], recording, &report.device[n_drawn], settings, scratch);
+    for (; code == EXIT_CODE_DONE && n_drawn < report.n_devices; n_drawn++) {
+        const struct whatif *whatif = &report.device[n_drawn];
+        struct drawing drawing = drawing_of(recording, whatif, device_index(&recording->trace, whatif));
+        code = drawing_make_themes(&picture[n_drawn], &drawing, settings, scratch);
+    }
     const struct whatif_page page = {.report = &report,
                                      .picture = picture,
                                      .theme = settings->theme,
@@ -266,154 +277,10 @@ static int whatif_write(struct recording *recording, const struct settings *sett
     return code;
 }
 
-static const char *whatif_ending(enum report_format format) {
+const char *whatif_ending(enum report_format format) {
     static const char *const endings[] = {
         [REPORT_TEXT] = ".whatif.txt", [REPORT_JSON] = ".whatif.json", [REPORT_MARKDOWN] = ".whatif.md"};
     return endings[format];
-}
-
-/* ---- at another size ---- */
-
-/* "PATH=SIZE" as settings of its own, whose input ends before the last "=". `path` is freed by the caller. */
-static bool sized_parse(const char *text, const struct settings *settings, struct settings *own, char **path,
-                        uint64_t *size) {
-    const char *equals = text != NULL ? strrchr(text, '=') : NULL;
-    *own = *settings;
-    *path = NULL;
-    if (equals == NULL || !number_parse(equals + 1, 1, 1000000000, size)) {
-        terminal_error(NULL, "whatif: \"%s\" is no PATH=SIZE with a whole number for the size",
-                       text != NULL ? text : "");
-        return false;
-    }
-    *path = strndup(text, (size_t)(equals - text));
-    own->input = *path;
-    return *path != NULL;
-}
-
-struct sized {
-    struct recording recording;
-    struct settings settings;
-    char *path;
-    bool open;
-};
-
-static const struct device_trace *device_of(const struct trace *trace, int32_t ordinal) {
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        if (trace->devices[i].ordinal == ordinal)
-            return &trace->devices[i];
-    return NULL;
-}
-
-static const char *not_exact(const struct replay *replay) {
-    return replay->grade == REPLAY_EXACT ? NULL : "one of the recordings is not replayed exactly";
-}
-
-static bool device_extrapolate(struct extrapolated *device, struct sized sized[2],
-                               const struct device_trace *first, const struct extrapolation_report *report,
-                               const struct settings *settings, struct arena *scratch) {
-    const struct trace *traces[] = {&sized[0].recording.trace, &sized[1].recording.trace};
-    const struct device_trace *devices[] = {first, device_of(traces[1], first->ordinal)};
-    struct program *program = arena_alloc(scratch, 2 * sizeof *program);
-    struct whatif_request request = {.gpu_bytes = settings->gpu_bytes,
-                                     .find_smallest = settings->find_budget,
-                                     .set = settings->set,
-                                     .n_set = settings->n_set};
-    *device = (struct extrapolated){.ordinal = first->ordinal};
-    if (devices[1] == NULL) {
-        device->extrapolation.refused = "the other recording has no such device";
-        return true;
-    }
-    for (int i = 0; i < 2; i++)
-        if (program == NULL || !program_init(&program[i], traces[i], devices[i], scratch) ||
-            !replay_run(&device->replay[i], traces[i], devices[i], &program[i], scratch))
-            return false;
-    for (int i = 0; i < 2 && device->extrapolation.refused == NULL; i++)
-        device->extrapolation.refused = not_exact(&device->replay[i]);
-    if (device->extrapolation.refused != NULL)
-        return true;
-    if (!extrapolate(&device->extrapolation, &program[0], report->size[0], &program[1], report->size[1],
-                     report->asked, scratch))
-        return false;
-    return device->extrapolation.refused != NULL ||
-           (whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
-                           scratch) &&
-            scenarios_solve(&device->whatif, scratch));
-}
-
-static bool extrapolation_build(struct buffer *out, struct sized sized[2],
-                                struct extrapolation_report *report, const struct settings *settings,
-                                struct arena *scratch) {
-    const struct trace *trace = &sized[0].recording.trace;
-    struct extrapolated *device = arena_alloc(scratch, (trace->n_devices + (size_t)1) * sizeof *device);
-    bool done = device != NULL;
-    report->device = device;
-    for (uint32_t i = 0; done && i < trace->n_devices; i++)
-        if (!settings->has_device || settings->device == trace->devices[i].ordinal)
-            done = device_extrapolate(&device[report->n_devices++], sized, &trace->devices[i], report,
-                                      settings, scratch);
-    done = done && extrapolation_report_write(out, report, scratch);
-    if (!done)
-        recording_print_no_memory(&sized[0].recording, scratch->limit_hit);
-    return done;
-}
-
-static int extrapolation_write(struct sized sized[2], struct extrapolation_report *report,
-                               const struct settings *settings, const struct output *output) {
-    for (int i = 0; i < 2; i++) {
-        if (!recording_read(&sized[i].recording, &sized[i].settings))
-            return EXIT_CODE_FAILED;
-        report->file[i] = sized[i].recording.input.name;
-        report->fingerprint[i] = sized[i].recording.fingerprint;
-    }
-    if (!recording_check_device(&sized[0].recording, settings))
-        return EXIT_CODE_USAGE;
-    struct arena scratch;
-    recording_scratch(&sized[0].recording, &scratch);
-    struct buffer out = {.host = arena_share(&scratch)};
-    bool done = extrapolation_build(&out, sized, report, settings, &scratch) &&
-                output_write(output, out.bytes, out.nbytes);
-    buffer_release(&out);
-    arena_release(&scratch);
-    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
-}
-
-static int extrapolation_open(struct sized sized[2], struct extrapolation_report *report,
-                              const struct settings *settings) {
-    struct output output;
-    struct output_request request = {settings->output != NULL ? settings->output : "-",
-                                     whatif_ending(settings->format), settings->force, false};
-    for (int i = 0; i < 2; i++) {
-        sized[i].open = recording_open(&sized[i].recording, &sized[i].settings);
-        if (!sized[i].open)
-            return EXIT_CODE_FAILED;
-    }
-    if (!output_choose(&output, &request, &sized[0].recording.input))
-        return EXIT_CODE_FAILED;
-    int code = extrapolation_write(sized, report, settings, &output);
-    output_release(&output);
-    return code;
-}
-
-static int extrapolation_main(const struct settings *settings) {
-    struct sized sized[2] = {0};
-    struct extrapolation_report report = {.format = settings->format, .asked = settings->to_size};
-    int code = EXIT_CODE_USAGE;
-    if (settings->to_size == 0)
-        terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");
-    else if (sized_parse(settings->extrapolate, settings, &sized[0].settings, &sized[0].path,
-                         &report.size[0]) &&
-             sized_parse(settings->input, settings, &sized[1].settings, &sized[1].path, &report.size[1])) {
-        if (report.size[0] >= report.size[1])
-            terminal_error(NULL, "whatif: the recording of --extrapolate must be the smaller one");
-        else
-            code = extrapolation_open(sized, &report, settings);
-    }
-    for (int i = 0; i < 2; i++) {
-        if (sized[i].open)
-            recording_release(&sized[i].recording);
-        free(sized[i].path);
-    }
-    return code;
 }
 
 static int whatif_open(const struct settings *settings) {
@@ -436,12 +303,7 @@ static int whatif_main(const struct settings *given) {
     struct settings settings = *given;
     if (!ending_choose("whatif", &settings))
         return EXIT_CODE_USAGE;
-    if (settings.extrapolate == NULL)
-        return whatif_open(&settings);
-    if (ending_kind(settings.output) == ENDING_WORDS)
-        return extrapolation_main(&settings);
-    terminal_error(settings.output, "whatif: --extrapolate writes text, Markdown or JSON");
-    return EXIT_CODE_USAGE;
+    return settings.extrapolate == NULL ? whatif_open(&settings) : extrapolation_main(&settings);
 }
 
 const struct verb verb_whatif = {

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """strata whatif --extrapolate with numbers of layers, against the simulator run at the number that is asked for."""
 
+import base64
+import html
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+from png_file import pixels
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "samples"))
@@ -137,16 +142,27 @@ def peaks(trace, live, reserved):
     return most, most_reserved
 
 
-def extrapolate(folder, small, large, to, how, *words, other=None, setting=()):
-    """What strata says of `to` layers; `other`: how the larger recording differs from the smaller one."""
+def run(*words, code=0):
+    done = subprocess.run([STRATA, "whatif", *map(str, words)], capture_output=True, check=False)
+    if done.returncode != code:
+        raise AssertionError((done.returncode, done.stderr.decode()))
+    return done
+
+
+def recorded(folder, *plays):
+    """Writes recordings of (layers, how); returns them as PATH=LAYERS."""
     named = []
-    for layers, play_how in ((small, how), (large, how if other is None else other)):
+    for layers, how in plays:
         path = Path(folder) / f"{layers}.pickle"
-        path.write_bytes(pickle.dumps(play(layers, **play_how)[0]))
+        path.write_bytes(pickle.dumps(play(layers, **how)[0]))
         named.append(f"{path}={layers}")
-    words = [*words, *(word for text in setting for word in ("--set", text))]
-    return subprocess.run([STRATA, "whatif", *words, "--extrapolate", *named, "--to", str(to)], capture_output=True,
-                          check=True).stdout.decode()
+    return named
+
+
+def extrapolate(folder, small, large, to, how, *words, other=None):
+    """What strata says of `to` layers; `other`: how the larger recording differs from the smaller one."""
+    named = recorded(folder, (small, how), (large, how if other is None else other))
+    return run("--extrapolate", *named, "--to", to, *words).stdout.decode()
 
 
 def device_of(folder, *arguments, **named):
@@ -267,6 +283,38 @@ class Words(unittest.TestCase):
                 self.assertIn("At 48 layers, modelled from the same sequence of requests with more repeats", text)
                 self.assertIn("At 2 layers: Replay check: ", text)
                 self.assertRegex(text, r"at \d+ places of the sequence; each layer makes \d+ allocations there")
+
+    def test_picture_and_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = ("--extrapolate", *recorded(folder, (2, {}), (4, {})), "--to", 9)
+            folder = Path(folder)
+            run(*words, "--theme", "dark", "-o", folder / "dark.png")
+            run(*words, "-o", folder / "light.png")
+            run(*words, "-o", folder / "page.html")
+            run(*words, "-o", folder / "again.html")
+            page = html.unescape((folder / "page.html").read_text())
+            self.assertEqual(page, html.unescape((folder / "again.html").read_text()))
+            for line in run(*words, "--markdown").stdout.decode().splitlines():
+                for text in re.findall(r"[A-Za-z0-9.,:()]+(?: [A-Za-z0-9.,:()]+){2,}", line):
+                    self.assertIn(text, re.sub(r"<[^>]*>", " ", page))
+            pictures = [pixels(base64.b64decode(text)) for text in
+                        re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", page)]
+            self.assertEqual([pixels((folder / name).read_bytes()) for name in ("dark.png", "light.png")], pictures)
+        self.assertIn("At 9: 2.pickle (2) and 4.pickle (4)", page)
+        self.assertIn("sequence of requests that was not recorded", page)
+        self.assertNotIn("<script", page)
+
+    def test_nothing_is_drawn_of_what_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            words = ("--extrapolate", *recorded(folder, (1, {}), (2, {})), "--to", 9)
+            folder = Path(folder)
+            done = run(*words, "-o", folder / "x.png", code=1)
+            self.assertIn(b"there is nothing to draw: a single layer", done.stderr)
+            self.assertFalse((folder / "x.png").exists())
+            run(*words, "-o", folder / "x.html")
+            page = (folder / "x.html").read_text()
+        self.assertIn("Refused: a single layer", page)
+        self.assertNotIn("data:image/png", page)
 
 
 if __name__ == "__main__":

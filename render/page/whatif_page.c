@@ -16,6 +16,8 @@ static const struct template_asset style = {asset_whatif_css, &asset_whatif_css_
 
 static const char *title_of(struct buffer *out, const struct whatif_page *page) {
     struct sheet sheet = {.out = out, .arena = page->scratch};
+    if (page->report == NULL)
+        return extrapolation_title(&sheet, page->extrapolation);
     return sheet_format(&sheet, "What if: %s",
                         sheet_quote(&sheet, page->report->file, strlen(page->report->file)));
 }
@@ -53,6 +55,7 @@ static void add_data(struct buffer *out, const struct buffer *png) {
 struct picturing {
     const struct whatif_picture *picture;
     const char *theme;
+    bool extrapolated;
 };
 
 static void add_picture(struct buffer *out, const void *context) {
@@ -67,13 +70,28 @@ static void add_picture(struct buffer *out, const void *context) {
         add_data(out, &picture->dark);
         buffer_add_text(out, "\">");
     }
-    buffer_printf(out,
-                  "<img class=\"picture\" width=\"%" PRIu32 "\" height=\"%" PRIu32 "\" alt=\"%s\" src=\"",
-                  picture->width, picture->height,
-                  "Memory over the recording: in use, reserved as recorded, and reserved as modelled under "
-                  "other settings; the table has the peaks");
+    buffer_printf(
+        out, "<img class=\"picture\" width=\"%" PRIu32 "\" height=\"%" PRIu32 "\" alt=\"%s\" src=\"",
+        picture->width, picture->height,
+        picturing->extrapolated
+            ? "Memory over the sequence: what would be in use, and reserved as modelled under the "
+              "scenarios; the table has the peaks"
+            : "Memory over the recording: in use, reserved as recorded, and reserved as modelled under "
+              "other settings; the table has the peaks");
     add_data(out, dark ? &picture->dark : &picture->light);
     buffer_add_text(out, "\"></picture>\n");
+}
+
+static uint32_t n_devices_of(const struct whatif_page *page) {
+    return page->report != NULL ? page->report->n_devices : page->extrapolation->n_devices;
+}
+
+static bool device_add(struct buffer *out, const struct whatif_page *page, uint32_t nth,
+                       const struct picturing *picturing) {
+    if (page->report == NULL)
+        return extrapolation_report_elements(out, page->extrapolation, nth, add_picture, picturing,
+                                             page->scratch);
+    return whatif_report_elements(out, page->report, nth, add_picture, picturing, page->scratch);
 }
 
 static void fill_devices(struct buffer *out, const void *context) {
@@ -81,15 +99,23 @@ static void fill_devices(struct buffer *out, const void *context) {
     buffer_add_text(out, "<h1>");
     template_add_escaped(out, title_of(out, page));
     buffer_add_text(out, "</h1>\n");
-    for (uint32_t i = 0; i < page->report->n_devices; i++) {
-        const struct picturing picturing = {&page->picture[i], page->theme};
-        if (!whatif_report_elements(out, page->report, i, add_picture, &picturing, page->scratch))
+    for (uint32_t i = 0; i < n_devices_of(page); i++) {
+        const struct picturing picturing = {&page->picture[i], page->theme, page->report == NULL};
+        if (!device_add(out, page, i, &picturing))
             return;
     }
 }
 
 static void fill_foot(struct buffer *out, const void *context) {
     const struct whatif_page *page = context;
+    if (page->report == NULL) {
+        buffer_printf(out,
+                      "<footer>Strata %s, from inputs of fingerprints %s and %s. Modelled figures are of a "
+                      "sequence of requests that was not recorded.</footer>",
+                      page->version, page->extrapolation->fingerprint[0],
+                      page->extrapolation->fingerprint[1]);
+        return;
+    }
     buffer_printf(
         out,
         "<footer>Strata %s, from an input of fingerprint %s. Modelled figures are of this sequence of "

@@ -11,8 +11,9 @@ struct whatif_picture {
 };
 
 struct whatif_page {
-    const struct whatif_report *report;
-    const struct whatif_picture *picture; /* [report->n_devices] */
+    const struct whatif_report *report; /* NULL: it is about `extrapolation` */
+    const struct extrapolation_report *extrapolation;
+    const struct whatif_picture *picture; /* [n_devices of either] */
     const char *theme;                    /* "light", "dark" or "auto" */
     const char *version;                  /* of Strata */
     struct arena *scratch;

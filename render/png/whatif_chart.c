@@ -83,8 +83,9 @@ static void scene_put(struct sheet_of_whatif *sheet, struct rect area) {
                         .top_bytes = sheet->top_bytes,
                         .width = (uint32_t)area.width,
                         .height = (uint32_t)area.height};
-    struct raster_style style = {
-        .dark = sheet->options->dark, .scale = sheet->options->scale, .reserved = true};
+    struct raster_style style = {.dark = sheet->options->dark,
+                                 .scale = sheet->options->scale,
+                                 .reserved = !sheet->options->extrapolated};
     struct scene scene;
     struct raster raster;
     view_fit(&view, sheet->timeline);
@@ -185,8 +186,9 @@ static void rows_put(struct sheet_of_whatif *sheet, struct rect area) {
     const struct whatif *whatif = sheet->whatif;
     uint32_t ground = sheet->colors->background;
     heading_put(sheet, &area, "Peak reserved");
-    row_put(sheet, &area, sheet->colors->text, "as recorded", whatif->recorded_peak_bytes,
-            whatif->recorded_peak_bytes);
+    if (!sheet->options->extrapolated)
+        row_put(sheet, &area, sheet->colors->text, "as recorded", whatif->recorded_peak_bytes,
+                whatif->recorded_peak_bytes);
     for (uint32_t i = 0; i < whatif->n_scenarios; i++)
         row_put(sheet, &area, row_color(sheet, i), whatif->scenario[i].name,
                 whatif->scenario[i].peak_min_bytes, whatif->scenario[i].peak_max_bytes);
@@ -200,10 +202,10 @@ static void rows_put(struct sheet_of_whatif *sheet, struct rect area) {
     if (whatif->bounds.packed_bytes != 0)
         row_put(sheet, &area, ground, "packed, lifetimes known", whatif->bounds.packed_bytes,
                 whatif->bounds.packed_bytes);
-    if (whatif->budget.at_least_bytes != 0)
+    if (whatif->budget.at_least_bytes != 0 && !sheet->options->extrapolated)
         row_put(sheet, &area, ground, "the process had at least", whatif->budget.at_least_bytes,
                 whatif->budget.at_least_bytes);
-    if (whatif->budget.at_most_bytes != 0)
+    if (whatif->budget.at_most_bytes != 0 && !sheet->options->extrapolated)
         row_put(sheet, &area, ground, "and at most", whatif->budget.at_most_bytes,
                 whatif->budget.at_most_bytes);
 }
@@ -218,23 +220,32 @@ static int32_t head_put(struct sheet_of_whatif *sheet, struct rect page) {
     snprintf(text, sizeof text, "Strata %.60s", sheet->options->version);
     text_put(sheet, (struct rect){page.x + page.width * 3 / 4, page.y, page.width / 4, 0}, sheet->small,
              sheet->colors->quiet, true, text);
-    snprintf(text, sizeof text, "%.200s \xc2\xb7 device %d under other allocator settings",
-             sheet->options->file, (int)sheet->timeline->device->ordinal);
+    snprintf(text, sizeof text, "%.200s \xc2\xb7 device %d%s", sheet->options->file,
+             (int)sheet->timeline->device->ordinal,
+             sheet->options->extrapolated ? "" : " under other allocator settings");
     text_put(sheet, (struct rect){page.x, page.y, page.width * 3 / 4 - sheet->em, 0}, sheet->title,
              sheet->colors->text, false, text);
     page.y += canvas_line_height(sheet->title);
     text_put(sheet, page, sheet->small, sheet->colors->quiet, false,
-             report_replay_text(&words, &sheet->whatif->replay));
+             sheet->options->extrapolated
+                 ? "Modelled from two recordings of the program, both of which are replayed exactly."
+                 : report_replay_text(&words, &sheet->whatif->replay));
     buffer_release(&nothing);
     return page.y + canvas_line_height(sheet->small) + sheet->em;
 }
 
 static void foot_put(struct sheet_of_whatif *sheet, struct rect line) {
     char text[TEXT_NBYTES];
-    snprintf(text, sizeof text,
-             "%s: reserved as recorded. Lines: modelled for this sequence of requests on a device without "
-             "limits; what is older than the recording is laid out anew.",
-             sheet->options->dark ? "White" : "Black");
+    if (sheet->options->extrapolated)
+        snprintf(
+            text, sizeof text,
+            "Areas: what would be in use. Lines: what would be reserved for it on a device without limits.");
+    else
+        snprintf(
+            text, sizeof text,
+            "%s: reserved as recorded. Lines: modelled for this sequence of requests on a device without "
+            "limits; what is older than the recording is laid out anew.",
+            sheet->options->dark ? "White" : "Black");
     text_put(sheet, line, sheet->small, sheet->colors->quiet, false,
              sheet->n_curves != 0 ? text : "Nothing is said of other settings.");
 }

@@ -1,6 +1,7 @@
 /*
  * The picture of strata whatif: the recording with what it had reserved, over it what each scenario would have had, and
- * beside them their names and peaks.
+ * beside them their names and peaks. Of a program at a size that was not recorded, what would be in use stands for the
+ * recording.
  *
  *     +------------------------------------------------------------------+
  *     | train.pickle under other allocator settings              Strata   |
@@ -25,6 +26,7 @@ struct whatif_chart_options {
     const char *fingerprint;
     const char *version; /* of Strata */
     const char *flags;   /* for the text chunk; may be "" */
+    bool extrapolated;   /* nothing of it was recorded (analysis/extrapolate.h); `file` says what it is */
 };
 
 /* Appends a PNG to `out`. `whatif` is solved and finished; `timeline` is of its device. A run of the model for each curve. The

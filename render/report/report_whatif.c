@@ -508,15 +508,15 @@ static void growth_write(struct sheet *sheet, const struct extrapolation *extrap
     const char *constant = sheet_format(sheet, "%s", format_count(extrapolation->n_constant).text),
                *linear = sheet_format(sheet, "%s", format_count(extrapolation->n_linear).text);
     if (!extrapolation->layers.found)
-        sheet_point(sheet, "%s allocations have one size in both, %s grow with it, %s with its square.",
-                    constant, linear, format_count(extrapolation->n_quadratic).text);
+        sheet_say(sheet, "%s allocations have one size in both, %s grow with it, %s with its square.",
+                  constant, linear, format_count(extrapolation->n_quadratic).text);
     else if (extrapolation->n_linear == 0)
-        sheet_point(sheet, "The %s that stand in both have one size.",
-                    words_counted(sheet, extrapolation->n_constant, "allocation"));
+        sheet_say(sheet, "The %s that stand in both have one size.",
+                  words_counted(sheet, extrapolation->n_constant, "allocation"));
     else
-        sheet_point(sheet,
-                    "Of the allocations that stand in both, %s have one size, and %s change with the layers.",
-                    constant, linear);
+        sheet_say(sheet,
+                  "Of the allocations that stand in both, %s have one size, and %s change with the layers.",
+                  constant, linear);
 }
 
 static void extrapolated_head(struct sheet *sheet, const struct extrapolation_report *report,

@@ -1,0 +1,256 @@
+/* strata whatif --extrapolate: two recordings of a program, and what it would need at a third size. */
+#include "cli/ending.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+#include "cli/terminal.h"
+#include "cli/units.h"
+#include "cli/version.h"
+#include "cli/whatif.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* "PATH=SIZE" as settings of its own, whose input ends before the last "=". `path` is freed by the caller. */
+static bool sized_parse(const char *text, const struct settings *settings, struct settings *own, char **path,
+                        uint64_t *size) {
+    const char *equals = text != NULL ? strrchr(text, '=') : NULL;
+    *own = *settings;
+    *path = NULL;
+    if (equals == NULL || !number_parse(equals + 1, 1, 1000000000, size)) {
+        terminal_error(NULL, "whatif: \"%s\" is no PATH=SIZE with a whole number for the size",
+                       text != NULL ? text : "");
+        return false;
+    }
+    *path = strndup(text, (size_t)(equals - text));
+    own->input = *path;
+    return *path != NULL;
+}
+
+struct sized {
+    struct recording recording;
+    struct settings settings;
+    char *path;
+    bool open;
+};
+
+static const struct device_trace *device_of(const struct trace *trace, int32_t ordinal) {
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].ordinal == ordinal)
+            return &trace->devices[i];
+    return NULL;
+}
+
+static const char *not_exact(const struct replay *replay) {
+    return replay->grade == REPLAY_EXACT ? NULL : "one of the recordings is not replayed exactly";
+}
+
+static bool device_extrapolate(struct extrapolated *device, struct sized sized[2],
+                               const struct device_trace *first, const struct extrapolation_report *report,
+                               const struct settings *settings, struct arena *scratch) {
+    const struct trace *traces[] = {&sized[0].recording.trace, &sized[1].recording.trace};
+    const struct device_trace *devices[] = {first, device_of(traces[1], first->ordinal)};
+    struct program *program = arena_alloc(scratch, 2 * sizeof *program);
+    struct whatif_request request = {.gpu_bytes = settings->gpu_bytes,
+                                     .find_smallest = settings->find_budget,
+                                     .set = settings->set,
+                                     .n_set = settings->n_set};
+    *device = (struct extrapolated){.ordinal = first->ordinal};
+    if (devices[1] == NULL) {
+        device->extrapolation.refused = "the other recording has no such device";
+        return true;
+    }
+    for (int i = 0; i < 2; i++)
+        if (program == NULL || !program_init(&program[i], traces[i], devices[i], scratch) ||
+            !replay_run(&device->replay[i], traces[i], devices[i], &program[i], scratch))
+            return false;
+    for (int i = 0; i < 2 && device->extrapolation.refused == NULL; i++)
+        device->extrapolation.refused = not_exact(&device->replay[i]);
+    if (device->extrapolation.refused != NULL)
+        return true;
+    if (!extrapolate(&device->extrapolation, &program[0], report->size[0], &program[1], report->size[1],
+                     report->asked, scratch))
+        return false;
+    return device->extrapolation.refused != NULL ||
+           (whatif_init_of(&device->whatif, &device->extrapolation.program, &device->replay[0], &request,
+                           scratch) &&
+            scenarios_solve(&device->whatif, scratch));
+}
+
+/* False: no memory. */
+static bool devices_extrapolate(struct sized sized[2], struct extrapolation_report *report,
+                                const struct settings *settings, struct arena *scratch) {
+    const struct trace *trace = &sized[0].recording.trace;
+    struct extrapolated *device = arena_alloc(scratch, (trace->n_devices + (size_t)1) * sizeof *device);
+    bool done = device != NULL;
+    report->device = device;
+    for (uint32_t i = 0; done && i < trace->n_devices; i++)
+        if (!settings->has_device || settings->device == trace->devices[i].ordinal)
+            done = device_extrapolate(&device[report->n_devices++], sized, &trace->devices[i], report,
+                                      settings, scratch);
+    return done;
+}
+
+/* What a drawing stands on, in the scratch. */
+struct extrapolated_drawing {
+    struct device_trace device;
+    struct trace trace;
+    struct drawing drawing;
+};
+
+/* NULL: no memory. */
+static const struct drawing *drawing_of(const struct sized *first, const struct extrapolation_report *report,
+                                        uint32_t nth, struct arena *scratch) {
+    struct extrapolated_drawing *made = arena_alloc(scratch, sizeof *made);
+    struct buffer nothing = {.host = arena_share(scratch)};
+    struct sheet words = {.out = &nothing, .arena = scratch};
+    if (made == NULL)
+        return NULL;
+    const struct extrapolated *extrapolated = &report->device[nth];
+    if (extrapolated->extrapolation.refused == NULL)
+        extrapolation_trace(&made->trace, &made->device, &extrapolated->extrapolation);
+    made->drawing = (struct drawing){
+        .recording = &first->recording,
+        .trace = &made->trace,
+        .whatif = &extrapolated->whatif,
+        .file = extrapolation_title(&words, report),
+        .fingerprint = sheet_format(&words, "%s %s", report->fingerprint[0], report->fingerprint[1]),
+        .extrapolated = true};
+    buffer_release(&nothing);
+    return &made->drawing;
+}
+
+/* The device that would have most in use; UINT32_MAX: all are refused. */
+static uint32_t fullest_device(const struct extrapolation_report *report) {
+    uint32_t best = UINT32_MAX;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < report->n_devices; i++) {
+        uint64_t bytes = report->device[i].whatif.bounds.requested_peak_bytes;
+        if (report->device[i].extrapolation.refused != NULL || (best != UINT32_MAX && bytes <= most))
+            continue;
+        best = i;
+        most = bytes;
+    }
+    return best;
+}
+
+static int no_memory(const struct buffer *out, const struct sized *first, const struct arena *scratch) {
+    if (!out->refused)
+        recording_print_no_memory(&first->recording, scratch->limit_hit);
+    return EXIT_CODE_FAILED;
+}
+
+/* An enum exit_code. */
+static int picture_build(struct buffer *out, const struct sized *first,
+                         const struct extrapolation_report *report, const struct settings *settings,
+                         struct arena *scratch) {
+    uint32_t nth = fullest_device(report);
+    if (nth == UINT32_MAX) {
+        terminal_error(NULL, "whatif: there is nothing to draw: %s",
+                       report->n_devices != 0 ? report->device[0].extrapolation.refused : "no device");
+        return EXIT_CODE_FAILED;
+    }
+    const struct drawing *drawing = drawing_of(first, report, nth, scratch);
+    return drawing != NULL
+               ? drawing_make(out, drawing, settings, strcmp(settings->theme, "dark") == 0, scratch)
+               : no_memory(out, first, scratch);
+}
+
+/* An enum exit_code. */
+static int page_build(struct buffer *out, const struct sized *first,
+                      const struct extrapolation_report *report, const struct settings *settings,
+                      struct arena *scratch) {
+    struct whatif_picture *picture = arena_alloc(scratch, (report->n_devices + (size_t)1) * sizeof *picture);
+    const struct whatif_page page = {.extrapolation = report,
+                                     .picture = picture,
+                                     .theme = settings->theme,
+                                     .version = STRATA_VERSION,
+                                     .scratch = scratch};
+    uint32_t n_drawn = 0;
+    int code = picture != NULL ? EXIT_CODE_DONE : no_memory(out, first, scratch);
+    for (; code == EXIT_CODE_DONE && n_drawn < report->n_devices; n_drawn++) {
+        const struct drawing *drawing = drawing_of(first, report, n_drawn, scratch);
+        code = drawing != NULL ? drawing_make_themes(&picture[n_drawn], drawing, settings, scratch)
+                               : no_memory(out, first, scratch);
+    }
+    if (code == EXIT_CODE_DONE && !whatif_page_render(out, &page))
+        code = no_memory(out, first, scratch);
+    while (n_drawn-- > 0) {
+        buffer_release(&picture[n_drawn].light);
+        buffer_release(&picture[n_drawn].dark);
+    }
+    return code;
+}
+
+/* An enum exit_code. */
+static int extrapolation_build(struct buffer *out, struct sized sized[2], struct extrapolation_report *report,
+                               const struct settings *settings, struct arena *scratch) {
+    if (!devices_extrapolate(sized, report, settings, scratch))
+        return no_memory(out, &sized[0], scratch);
+    switch (ending_kind(settings->output)) {
+    case ENDING_PICTURE: return picture_build(out, &sized[0], report, settings, scratch);
+    case ENDING_PAGE: return page_build(out, &sized[0], report, settings, scratch);
+    case ENDING_WORDS: break;
+    }
+    return extrapolation_report_write(out, report, scratch) ? EXIT_CODE_DONE
+                                                            : no_memory(out, &sized[0], scratch);
+}
+
+static int extrapolation_write(struct sized sized[2], struct extrapolation_report *report,
+                               const struct settings *settings, const struct output *output) {
+    for (int i = 0; i < 2; i++) {
+        if (!recording_read(&sized[i].recording, &sized[i].settings))
+            return EXIT_CODE_FAILED;
+        report->file[i] = sized[i].recording.input.name;
+        report->fingerprint[i] = sized[i].recording.fingerprint;
+    }
+    if (!recording_check_device(&sized[0].recording, settings))
+        return EXIT_CODE_USAGE;
+    struct arena scratch;
+    recording_scratch(&sized[0].recording, &scratch);
+    struct buffer out = {.host = arena_share(&scratch)};
+    int code = extrapolation_build(&out, sized, report, settings, &scratch);
+    if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
+        code = EXIT_CODE_FAILED;
+    buffer_release(&out);
+    arena_release(&scratch);
+    return code;
+}
+
+static int extrapolation_open(struct sized sized[2], struct extrapolation_report *report,
+                              const struct settings *settings) {
+    struct output output;
+    struct output_request request = {settings->output != NULL ? settings->output : "-",
+                                     whatif_ending(settings->format), settings->force, false};
+    for (int i = 0; i < 2; i++) {
+        sized[i].open = recording_open(&sized[i].recording, &sized[i].settings);
+        if (!sized[i].open)
+            return EXIT_CODE_FAILED;
+    }
+    if (!output_choose(&output, &request, &sized[0].recording.input))
+        return EXIT_CODE_FAILED;
+    int code = extrapolation_write(sized, report, settings, &output);
+    output_release(&output);
+    return code;
+}
+
+int extrapolation_main(const struct settings *settings) {
+    struct sized sized[2] = {0};
+    struct extrapolation_report report = {.format = settings->format, .asked = settings->to_size};
+    int code = EXIT_CODE_USAGE;
+    if (settings->to_size == 0)
+        terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");
+    else if (sized_parse(settings->extrapolate, settings, &sized[0].settings, &sized[0].path,
+                         &report.size[0]) &&
+             sized_parse(settings->input, settings, &sized[1].settings, &sized[1].path, &report.size[1])) {
+        if (report.size[0] >= report.size[1])
+            terminal_error(NULL, "whatif: the recording of --extrapolate must be the smaller one");
+        else
+            code = extrapolation_open(sized, &report, settings);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (sized[i].open)
+            recording_release(&sized[i].recording);
+        free(sized[i].path);
+    }
+    return code;
+}
