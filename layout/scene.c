@@ -253,7 +253,8 @@ static void first_column_mark(struct scene *scene) {
             uint32_t life = timeline->by_lifetime[at];
             scene->rows_visited++;
             if (lives->death[life] >= least && life_is_kept(scene, life)) {
-                scene->bitmap[life / 64] |= UINT64_C(1) << life % 64;
+                uint32_t place = timeline_place_of(timeline, life);
+                scene->bitmap[place / 64] |= UINT64_C(1) << place % 64;
                 scene->n_bands++;
             }
         }
@@ -266,7 +267,7 @@ static void first_column_bands(struct scene *scene) {
     for (uint32_t word = 0; n < scene->n_bands; word++) {
         for (uint64_t bits = scene->bitmap[word]; bits != 0; bits &= bits - 1) {
             struct band *band = &scene->bands[n++];
-            band->life = word * 64 + (uint32_t)__builtin_ctzll(bits);
+            band->life = timeline_life_at(scene->timeline, word * 64 + (uint32_t)__builtin_ctzll(bits));
             band_complete(scene, 0, band);
         }
         scene->bitmap[word] = 0;
@@ -424,9 +425,12 @@ uint64_t scene_band_bytes(const struct scene *scene, const struct band *band, ui
 
 const struct band *scene_band(const struct scene *scene, uint32_t life) {
     uint32_t low = 0, high = scene->n_bands;
+    if (life >= scene->timeline->device->lives.count)
+        return NULL;
+    uint32_t place = timeline_place_of(scene->timeline, life);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (scene->bands[middle].life < life)
+        if (timeline_place_of(scene->timeline, scene->bands[middle].life) < place)
             low = middle + 1;
         else
             high = middle;

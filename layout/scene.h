@@ -55,7 +55,7 @@ struct scene {
     struct band *bands;
 
     struct arena arena; /* memory of the arrays, kept from one build to the next */
-    uint64_t *bitmap;   /* of lives, empty between builds */
+    uint64_t *bitmap;   /* of places in the stack, empty between builds */
     uint16_t *cells;    /* first column at or after every 2^cell_shift moments from moment[0] on */
     uint32_t cell_shift;
     uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity, cells_capacity;

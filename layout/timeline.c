@@ -1,6 +1,7 @@
 #include "layout/timeline.h"
 
 #include "base/bytes.h"
+#include "layout/oldest.h"
 #include "layout/site.h"
 
 enum { PEAK_BLOCK = 64 };
@@ -271,7 +272,7 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
     case 2: return reserved_build(timeline, arena);
     case 3: return times_build(timeline, arena);
     case 4: return buckets_build(timeline, NULL, arena);
-    default: return sites_build(timeline, arena);
+    default: return sites_build(timeline, arena) && oldest_order(timeline, arena);
     }
 }
 
@@ -341,10 +342,13 @@ uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uin
             if (lives->death[life] <= moment)
                 continue;
             if (count < capacity)
-                alive[count] = life;
+                alive[count] = timeline_place_of(timeline, life);
             count++;
         }
     }
-    ids_sort(alive, count < capacity ? count : capacity);
+    uint32_t written = count < capacity ? count : capacity;
+    ids_sort(alive, written);
+    for (uint32_t i = 0; i < written; i++)
+        alive[i] = timeline_life_at(timeline, alive[i]);
     return count;
 }

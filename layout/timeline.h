@@ -47,7 +47,21 @@ struct timeline {
 
     uint8_t *frame_rank; /* [trace->frames.count] how telling a frame is as a call site (layout/site.h) */
     uint32_t *site;      /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
+
+    /* In what order lives older than the recording were made is not known, so in the stack they lie by call site: the
+     * one with the most bytes at the bottom, in it what is freed last. [lives.preexisting] both: the life at a place
+     * of the stack, and the place of a life. All other lives are at the place of their number. */
+    uint32_t *oldest, *oldest_place;
 };
+
+/* A life's place in the stack, and which life is at one. */
+static inline uint32_t timeline_place_of(const struct timeline *timeline, uint32_t life) {
+    return life < timeline->device->lives.preexisting ? timeline->oldest_place[life] : life;
+}
+
+static inline uint32_t timeline_life_at(const struct timeline *timeline, uint32_t place) {
+    return place < timeline->device->lives.preexisting ? timeline->oldest[place] : place;
+}
 
 /* Builds everything for device `index` (into trace->devices). O(events + lives + stacks). False: no memory.
  */

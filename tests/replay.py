@@ -130,6 +130,15 @@ def final_blocks(segments):
     return blocks
 
 
+def own_line(frames):
+    """The innermost line of Python that is neither torch's nor Python's own; else of all frames the names."""
+    for frame in frames:
+        file = (frame.get("filename") or "").replace("\\", "/")
+        if file.endswith(".py") and "/torch/" not in file and "/lib/python3" not in file:
+            return frame_key(frame)
+    return tuple(map(frame_key, frames))
+
+
 class Device:
     """One device of a snapshot: its lives in stack order and its curves."""
 
@@ -144,6 +153,8 @@ class Device:
         self.replay_lives()
         self.replay_reserved()
         self.curve = self.live_curve()
+        self.order = None
+        self.site_of = own_line
 
     # ---- lives ----
 
@@ -256,11 +267,25 @@ class Device:
         """[(life, bytes below it)] of a moment, bottom first."""
         alive = []
         offset = 0
-        for life in self.lives:
+        for life in self.stacked():
             if life.alive(moment):
                 alive.append((life, offset))
                 offset += life.size
         return alive
+
+    def stacked(self):
+        """The lives in the order of the picture: of those older than the recording nobody knows the order, so they lie
+        by call site, the one with the most bytes at the bottom."""
+        if self.order is None:
+            old = [life for life in self.lives if life.birth == 0]
+            site_of = {id(life): self.site_of(life.frames) for life in old}
+            bytes_of, first = collections.Counter(), {}
+            for index, life in enumerate(old):
+                bytes_of[site_of[id(life)]] += life.size
+                first.setdefault(site_of[id(life)], index)
+            old.sort(key=lambda life: (-bytes_of[site_of[id(life)]], first[site_of[id(life)]]))
+            self.order = old + self.lives[len(old) :]
+        return self.order
 
     def figures(self):
         """The device's object of `strata report --json`, without groups and ooms."""

@@ -54,6 +54,8 @@ class Comparison:
     def compare(self):
         try:
             self.devices = replay.read_devices(self.path)
+            for device in self.devices:
+                device.site_of = self.site_key
             self.compare_truth()
             self.compare_report("site", self.site_of)
             self.compare_report("stack", lambda life: tuple(map(replay.frame_key, life.frames)))
@@ -89,9 +91,12 @@ class Comparison:
     # ---- strata report ----
 
     @staticmethod
-    def site_of(life):
-        frame = simulate.site_of(life.frames)
+    def site_key(frames):
+        frame = simulate.site_of(frames)
         return None if frame is None else replay.frame_key(frame)
+
+    def site_of(self, life):
+        return self.site_key(life.frames)
 
     def compare_report(self, group, key):
         report = json.loads(run(self.strata, "report", "--json", "--top", "0", "--group", group, self.path))

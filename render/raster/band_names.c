@@ -11,7 +11,6 @@ struct run {
     uint32_t from, to; /* columns that it has a part of */
     uint64_t bytes;    /* of all its bands, at most what it has at once */
     uint64_t foreign;  /* of bands too thin to be seen that lie between them */
-    bool is_thin;      /* it begins with one of these */
 };
 
 struct finder {
@@ -129,8 +128,7 @@ static void run_begin(const struct finder *finder, struct run *run, uint32_t ind
                         .life = band->life,
                         .site = timeline->site[timeline->device->lives.stack[band->life]],
                         .from = band->start,
-                        .to = band->start,
-                        .is_thin = timeline->device->lives.size[band->life] < finder->pixel_bytes};
+                        .to = band->start};
 }
 
 /* Do two allocations have one name and one colour? */
@@ -144,12 +142,15 @@ static bool look_alike(const struct finder *finder, uint32_t a, uint32_t b) {
            raster_key(timeline, style, a) == raster_key(timeline, style, b);
 }
 
-/* Does the band look like a part of the run? What is too thin to be seen hides in it, up to a pixel in all. */
+/* Does the band look like a part of the run? What is too thin to be seen hides in it, up to a pixel or a sixteenth in
+ * all. */
 static bool run_takes(const struct finder *finder, struct run *run, const struct band *band) {
     uint64_t size = finder->scene->timeline->device->lives.size[band->life];
     if (look_alike(finder, run->life, band->life))
         return true;
-    if (run->is_thin || size >= finder->pixel_bytes - run->foreign)
+    uint64_t part = run->bytes / 16, whole = run->bytes < finder->pixel_bytes ? 0 : finder->pixel_bytes;
+    uint64_t most = part > whole ? part : whole;
+    if (size >= finder->pixel_bytes || run->foreign > most || size > most - run->foreign)
         return false;
     run->foreign += size;
     return true;

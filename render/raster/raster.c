@@ -150,7 +150,7 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
 /* ---- colour of an allocation ---- */
 
 /* Every other allocation is a shade paler, so that a run from one call site still shows its parts; what is older than
- * the recording is paler still. */
+ * the recording is paler still, and all of one shade. */
 static uint32_t shade(const struct theme *theme, uint32_t rgb, bool odd, bool old) {
     if (odd)
         rgb = color_mix(rgb, theme->ground, 26);
@@ -181,7 +181,7 @@ static uint32_t key_color(const struct painter *painter, uint32_t life, bool odd
 
 static uint32_t life_color(struct painter *painter, uint32_t life) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
-    bool odd = life % 2 != 0, old = lives->birth[life] == 0;
+    bool old = lives->birth[life] == 0, odd = !old && life % 2 != 0;
     uint32_t rgb = painter->style->color_by == COLOR_BY_SITE
                        ? site_color(painter, lives->stack[life], odd, old)
                        : key_color(painter, life, odd, old);
@@ -196,7 +196,8 @@ uint32_t raster_life_color(const struct timeline *timeline, const struct raster_
     uint32_t rgb = style->color_by == COLOR_BY_SITE
                        ? raster_site_color(timeline->trace, timeline->site[lives->stack[life]], style->dark)
                        : raster_key_color(style->color_by, raster_key(timeline, style, life), style->dark);
-    rgb = shade(theme, rgb, life % 2 != 0, lives->birth[life] == 0);
+    bool old = lives->birth[life] == 0;
+    rgb = shade(theme, rgb, !old && life % 2 != 0, old);
     return filter_keeps(style->lit, life) ? rgb : fade(theme, rgb);
 }
 
@@ -217,21 +218,32 @@ static void band_column(struct painter *painter, const struct band *band, uint32
     column_paint(painter, column, y, rgb, false);
 }
 
+/* Up to which column the band above is one with this one: what is older than the recording is one band per call site. */
+static uint32_t joined_until(struct painter *painter, const struct band *band, uint32_t rgb) {
+    const struct scene *scene = painter->scene;
+    const struct timeline *timeline = scene->timeline;
+    const uint32_t *stack = timeline->device->lives.stack, *site = timeline->site;
+    const struct band *above = band + 1;
+    if (above == scene->bands + scene->n_bands || above->life >= timeline->device->lives.preexisting ||
+        site[stack[above->life]] != site[stack[band->life]] || life_color(painter, above->life) != rgb)
+        return 0;
+    return above->tail;
+}
+
 static void band_draw(struct painter *painter, const struct band *band) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     uint64_t size = lives->size[band->life];
-    uint32_t rgb = life_color(painter, band->life), edge = color_mix(rgb, painter->theme->edge, 120);
-    uint32_t column = band->start;
+    uint32_t rgb = life_color(painter, band->life), line = color_mix(rgb, painter->theme->edge, 120);
+    uint32_t column = band->start, joined = joined_until(painter, band, rgb);
     if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
         columns_paint(painter, band->start, band->end, size, rgb);
         column = band->end;
     }
-    for (; column < band->pending; column++)
-        band_column(painter, band, column, size, rgb, edge, false);
-    for (; column < band->end; column++)
-        band_column(painter, band, column, size, rgb, edge, true);
-    for (; column < band->tail; column++)
-        band_column(painter, band, column, scene_band_bytes(painter->scene, band, column), rgb, edge, false);
+    for (; column < band->tail; column++) {
+        uint64_t bytes = column < band->end ? size : scene_band_bytes(painter->scene, band, column);
+        bool hatched = column >= band->pending && column < band->end;
+        band_column(painter, band, column, bytes, rgb, column < joined ? rgb : line, hatched);
+    }
     painter->drawn++;
 }
 

@@ -157,7 +157,8 @@ static void check_bands(const struct scene *scene) {
         CHECK(scene->moment[x - 1] <= scene->moment[x]);
     for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];
-        CHECK(i == 0 || band->life > band[-1].life);
+        CHECK(i == 0 || timeline_place_of(scene->timeline, band->life) >
+                            timeline_place_of(scene->timeline, band[-1].life));
         CHECK(band->start <= band->pending && band->pending <= band->end && band->end <= band->tail);
         CHECK(band->tail <= scene->view.width);
     }

@@ -116,10 +116,45 @@ static bool band_expected(const struct scene *scene, uint32_t life, struct band 
     return start < tail;
 }
 
+/* Bytes of the older lives that share a life's call site, or the first of them. */
+static uint64_t old_site_sum(const struct timeline *timeline, uint32_t life, bool first) {
+    const struct lives *lives = &timeline->device->lives;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->preexisting; i++) {
+        bool same = timeline->site[lives->stack[i]] == timeline->site[lives->stack[life]];
+        if (same && first)
+            return i;
+        bytes += same ? lives->size[i] : 0;
+    }
+    return bytes;
+}
+
+/* By call site, the one with the most bytes first. */
+static bool old_goes_before(const struct timeline *timeline, uint32_t a, uint32_t b) {
+    uint64_t bytes_a = old_site_sum(timeline, a, false), bytes_b = old_site_sum(timeline, b, false);
+    uint64_t first_a = old_site_sum(timeline, a, true), first_b = old_site_sum(timeline, b, true);
+    return bytes_a != bytes_b ? bytes_a > bytes_b : first_a != first_b ? first_a < first_b : a < b;
+}
+
+/* All lives in the order in which they are stacked: an insertion sort of the older ones. */
+static void stack_order(const struct timeline *timeline, uint32_t *order) {
+    for (uint32_t i = 0; i < timeline->device->lives.count; i++) {
+        uint32_t at = i;
+        for (;
+             at > 0 && i < timeline->device->lives.preexisting && old_goes_before(timeline, i, order[at - 1]);
+             at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
 static void scene_check(const struct scene *scene) {
     uint32_t n_lives = scene->timeline->device->lives.count, found = 0;
-    for (uint32_t life = 0; life < n_lives; life++) {
+    static uint32_t order[LIVES_MAX];
+    stack_order(scene->timeline, order);
+    for (uint32_t place = 0; place < n_lives; place++) {
         struct band band;
+        uint32_t life = order[place];
         if ((scene->keep != NULL && (scene->keep[life / 64] >> life % 64 & 1) == 0) ||
             !band_expected(scene, life, &band))
             continue;
@@ -238,8 +273,9 @@ static uint32_t mixed(uint32_t a, uint32_t b, uint32_t share) {
 static uint32_t color_of(const struct recording *recording, uint32_t life) {
     uint32_t rgb =
         raster_site_color(&recording->trace, recording->timeline.site[recording->stack[life]], false);
-    rgb = life % 2 != 0 ? mixed(rgb, 0xFFFFFF, 26) : rgb;
-    return recording->birth[life] == 0 ? mixed(rgb, 0xFFFFFF, 76) : rgb;
+    if (recording->birth[life] == 0)
+        return mixed(rgb, 0xFFFFFF, 76);
+    return life % 2 != 0 ? mixed(rgb, 0xFFFFFF, 26) : rgb;
 }
 
 /* Widens the channels' limits by a colour. */

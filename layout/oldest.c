@@ -1,0 +1,60 @@
+#include "layout/oldest.h"
+
+#include "base/sort.h"
+
+/* Of a call site's lives that are older than the recording. */
+struct old_site {
+    uint64_t bytes;
+    uint32_t first; /* the first of them; UINT32_MAX: there is none */
+};
+
+static uint32_t site_of(const struct timeline *timeline, uint32_t life) {
+    return timeline->site[timeline->device->lives.stack[life]];
+}
+
+static void sites_sum(const struct timeline *timeline, struct old_site *site) {
+    const struct lives *lives = &timeline->device->lives;
+    for (uint32_t i = 0; i < timeline->trace->frames.count; i++)
+        site[i] = (struct old_site){.first = UINT32_MAX};
+    for (uint32_t i = 0; i < lives->preexisting; i++) {
+        struct old_site *own = &site[site_of(timeline, i)];
+        own->bytes += lives->size[i];
+        own->first = own->first == UINT32_MAX ? i : own->first;
+    }
+}
+
+/* First all lives of a site behind each other, in their own order, then the sites by falling bytes. */
+static void order_fill(struct timeline *timeline, const struct old_site *site, struct sort_row *row,
+                       struct sort_row *spare) {
+    uint32_t count = timeline->device->lives.preexisting;
+    for (uint32_t i = 0; i < count; i++)
+        row[i] = (struct sort_row){site[site_of(timeline, i)].first, i};
+    sort_rows(row, spare, count);
+    for (uint32_t i = 0; i < count; i++)
+        row[i].key = UINT64_MAX - site[site_of(timeline, row[i].value)].bytes;
+    sort_rows(row, spare, count);
+    for (uint32_t i = 0; i < count; i++) {
+        timeline->oldest[i] = row[i].value;
+        timeline->oldest_place[row[i].value] = i;
+    }
+}
+
+bool oldest_order(struct timeline *timeline, struct arena *arena) {
+    uint32_t count = timeline->device->lives.preexisting;
+    if (count == 0)
+        return true;
+    timeline->oldest = arena_column(arena, count, sizeof *timeline->oldest);
+    timeline->oldest_place = arena_column(arena, count, sizeof *timeline->oldest_place);
+    struct old_site *site = arena_column(arena, timeline->trace->frames.count, sizeof *site);
+    struct sort_row *row = arena_column(arena, count, sizeof *row),
+                    *spare = arena_column(arena, count, sizeof *spare);
+    bool done = timeline->oldest && timeline->oldest_place && site && row && spare;
+    if (done) {
+        sites_sum(timeline, site);
+        order_fill(timeline, site, row, spare);
+    }
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, row);
+    ARENA_DROP(arena, site);
+    return done;
+}
