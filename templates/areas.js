@@ -1,11 +1,14 @@
 // Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
 import { themeColor } from "./canvas.js";
 import { keyColor } from "./legend.js";
-import { askSums, GROUPINGS } from "./questions.js";
+import { askSums, GROUPINGS, groupName } from "./questions.js";
 import { COLORINGS, state, view } from "./state.js";
 
 /** From the bottom up, as the categories' names are numbered (enum category); what is not here lies on top. */
 const CATEGORY_ORDER = [1, 3, 2, 4, 5, 6, 9, 10, 7, 0, 8];
+
+/** The module makes so many at most. */
+const AREAS_MOST = 64;
 
 /** Slot of the view that the totals under the cursor have for themselves. */
 const CURSOR_SLOT = 3;
@@ -53,12 +56,52 @@ export function drawAreas(context, shown, bottom, top, ratio) {
     }
 }
 
-/** Totals of the areas after an event, by falling bytes. @param {number} event @returns {{name: string, bytes: number, color: string}[]} */
+/** What a key is called. @param {number} key */
+function areaName(key) {
+    return groupName(view, GROUPINGS.indexOf(state.viewBy), key).replace(/_/g, state.viewBy === "category" ? " " : "_");
+}
+
+/** Totals of the areas after an event, by falling bytes. @param {number} event @returns {{key: number, name: string, bytes: number, color: string}[]} */
 export function areaTotals(event) {
     const sums = askSums(view, CURSOR_SLOT, { at: event }, state.viewBy);
     const by = COLORINGS.indexOf(state.viewBy);
-    return Array.from({ length: Math.min(8, sums.groups) }, (_, i) => {
+    return Array.from({ length: sums.groups }, (_, i) => {
         const { bytes, key } = sums.row(i);
-        return { name: sums.name(i).replace(/_/g, GROUPINGS[sums.by] === "category" ? " " : "_"), bytes, color: keyColor(by, key) };
+        return { key, name: areaName(key), bytes, color: keyColor(by, key) };
     });
+}
+
+/** Upper edges of the areas after an event, from the bottom up. @param {number} event */
+export function areaEdges(event) {
+    const totals = areaTotals(event);
+    const order = orderOf(Math.max(0, ...totals.map(({ key }) => key + 1)));
+    let bytes = 0;
+    return order.flatMap((key) => totals.filter((total) => total.key === key)).map((total) => ({ ...total, bytes: (bytes += total.bytes) }));
+}
+
+/** Columns from one place that is tried for a name to the next. */
+const NAME_STEP = 4;
+
+/**
+ * Where in each area of the last drawing a text of its name's width has most height, of `least` pixels or more, and lies on
+ * nothing that is taken; pixels are the screen's.
+ * @param {(text: string) => number} widthOf @param {number} least @param {(bytes: number) => number} yOf @param {(x: number, columns: number, middle: number) => boolean} isFree
+ */
+export function areaRooms(widthOf, least, yOf, isFree) {
+    const by = COLORINGS.indexOf(state.viewBy);
+    const { place, keys, width } = view.c.areas(by);
+    const bytes = new Float64Array(view.module.memory.buffer, place, keys * width).slice();
+    const below = new Float64Array(width);
+    // Of more keys than there are areas, the last one has no name.
+    return orderOf(keys).map((key) => {
+        const [low, high] = [below.map(yOf), below.map((value, x) => yOf((below[x] = value + bytes[key * width + x])))];
+        const name = key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key) : "";
+        const columns = name ? Math.ceil(widthOf(name)) : width + 1;
+        let best = { x: 0, top: 0, bottom: least - 1 };
+        for (let x = 0; x + columns <= width; x += NAME_STEP) {
+            const [top, bottom] = [Math.max(...high.subarray(x, x + columns)), Math.min(...low.subarray(x, x + columns))];
+            if (bottom - top > best.bottom - best.top && isFree(x, columns, (top + bottom) / 2)) best = { x, top, bottom };
+        }
+        return { ...best, name, color: keyColor(by, key) };
+    }).filter(({ top, bottom }) => bottom - top >= least);
 }

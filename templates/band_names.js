@@ -1,6 +1,6 @@
-// Names of call sites on the bands that have room for them: written when the view rests, since nobody reads while dragging.
-import { showsAreas } from "./areas.js";
-import { context2d, plot, theme } from "./canvas.js";
+// Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since nobody reads while dragging.
+import { areaRooms, showsAreas } from "./areas.js";
+import { context2d, plot, theme, yOfBytes } from "./canvas.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
 import { session, view } from "./state.js";
 import { cssColor } from "./text.js";
@@ -35,13 +35,27 @@ function placeIn(room, width, top, taken) {
     return null;
 }
 
-function nameBands() {
-    const context = context2d(plot.axes);
-    const taken = obstacles();
-    context.save();
-    context.font = `11px ${theme.font}`;
-    context.textAlign = "left";
-    context.textBaseline = "middle";
+/** Black or white, whichever has more contrast to the colour. @param {string} color "#rrggbb" */
+function inkOf(color) {
+    const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(color.slice(at, at + 2), 16) / 255) ** 2.2);
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#000" : "#fff";
+}
+
+/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken */
+function nameAreas(context, taken) {
+    const { ratio } = plot;
+    const widthOf = (/** @type {string} */ text) => (context.measureText(text).width + 2 * PAD) * ratio;
+    const yOf = (/** @type {number} */ bytes) => Math.min(plot.height, Math.max(0, yOfBytes(bytes))) * ratio;
+    const isFree = (/** @type {number} */ x, /** @type {number} */ columns, /** @type {number} */ middle) =>
+        placeIn({ from: x / ratio, to: (x + columns) / ratio }, columns / ratio, middle / ratio - ROWS / 2, taken) === x / ratio;
+    for (const { name, color, x, top, bottom } of areaRooms(widthOf, ROWS * ratio, yOf, isFree)) {
+        context.fillStyle = inkOf(color);
+        context.fillText(name, x / ratio + PAD, (top + bottom) / 2 / ratio + 0.5);
+    }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken */
+function nameBands(context, taken) {
     const names = view.c.band_names(Math.ceil(ROWS * plot.ratio), Math.ceil(COLUMNS * plot.ratio));
     for (let i = 0; i < names; i++) {
         const { site, color, ink, from, to, top, bottom } = view.c.band_name(i);
@@ -58,11 +72,20 @@ function nameBands() {
             break;
         }
     }
+}
+
+function write() {
+    const context = context2d(plot.axes);
+    context.save();
+    context.font = `${showsAreas() ? "600 12px" : "11px"} ${theme.font}`;
+    context.textAlign = "left";
+    context.textBaseline = "middle";
+    (showsAreas() ? nameAreas : nameBands)(context, obstacles());
     context.restore();
 }
 
 /** After a drawing: the next one takes what was written away. */
 export function nameBandsSoon() {
     clearTimeout(timer);
-    if (!showsAreas()) timer = setTimeout(nameBands, REST_MS);
+    timer = setTimeout(write, REST_MS);
 }

@@ -1,5 +1,5 @@
 // What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
-import { areaTotals, showsAreas } from "./areas.js";
+import { areaEdges, areaTotals, showsAreas } from "./areas.js";
 import { GUTTER, middleOfEvent, plot, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
 import { rowPointer } from "./device_rows.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
@@ -143,6 +143,21 @@ function drawCrosshair(context, x, event) {
     drawPlate(context, [momentText(event), live, reserved].filter(Boolean).join(" \u00b7 "), x, plot.height + lane.height + 6);
 }
 
+/** A dot on the upper edge of each area. @param {CanvasRenderingContext2D} context @param {number} x @param {number} event */
+function drawEdges(context, x, event) {
+    context.strokeStyle = themeColor("--surface");
+    context.lineWidth = 1.5;
+    for (const { bytes, color } of areaEdges(event)) {
+        const y = yOfBytes(bytes);
+        if (y < 0 || y > plot.height) continue;
+        context.fillStyle = color;
+        context.beginPath();
+        context.arc(x, y, 4, 0, 2 * Math.PI);
+        context.fill();
+        context.stroke();
+    }
+}
+
 export function drawOverlay() {
     const context = startCanvas(plot.overlay);
     context.lineWidth = 1 / plot.ratio;
@@ -163,6 +178,7 @@ export function drawOverlay() {
             outlineLife(context, plot.hover.life, themeColor("--text"));
         context.lineWidth = 1 / plot.ratio;
         drawCrosshair(context, state.pointer.x, plot.hover.event);
+        if (showsAreas()) drawEdges(context, state.pointer.x, plot.hover.event);
     }
     const x = rowPointer();
     if (x !== null) drawCrosshair(context, x, view.c.event_of_x(x * plot.ratio));
@@ -209,11 +225,13 @@ function tipLines(life, event) {
     };
 }
 
+const TIP_AREAS = 8;
+
 /** Sums at the cursor, the largest first. @param {number} event @param {{x: number, y: number}} pointer */
 function showAreaTip(event, pointer) {
     const head = make("p", "tip-head", formatBytes(view.c.live_at(event)));
     head.append(make("span", "tip-share", momentText(event)));
-    const rows = areaTotals(event).map(({ name, bytes, color }) => {
+    const rows = areaTotals(event).slice(0, TIP_AREAS).map(({ name, bytes, color }) => {
         const row = make("p", "tip-row");
         const swatch = make("i", "swatch");
         swatch.style.background = color;

@@ -1,0 +1,92 @@
+// Names in the areas of categories, streams and pools: each lies in its own area, and on nothing else.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+
+/** What is written on the axes, from now on: texts with their left edge, middle and width, in CSS pixels of the plot. @param {import("playwright-core").Page} page */
+function record(page) {
+    return page.evaluate(() => {
+        const texts = /** @type {any[]} */ ([]);
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        Object.assign(window, { texts });
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            if (this.canvas.id === "axes" && this.font.startsWith("600")) texts.push({ text, x, y, width: this.measureText(text).width });
+            fillText.call(this, text, x, y);
+        };
+    });
+}
+
+/** Colours of the timeline at points of the plot. @param {import("playwright-core").Page} page @param {number[][]} points */
+function colorsAt(page, points) {
+    return page.evaluate((points) => {
+        const canvas = /** @type {HTMLCanvasElement} */ (document.getElementById("timeline"));
+        const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+        return points.map(([x, y]) => `rgb(${Array.from(context.getImageData(Math.floor(x), Math.floor(y), 1, 1).data.slice(0, 3)).join(", ")})`);
+    }, points);
+}
+
+/** Colours of the rows of the list by their names. @param {import("playwright-core").Page} page */
+async function listed(page) {
+    return new Map(await page.locator("#list > .row:not([hidden])").evaluateAll((rows) => rows.map((row) => /** @type {[string, string]} */ ([
+        row.querySelector(".row-text")?.textContent ?? "", /** @type {HTMLElement} */ (row.querySelector(".swatch")).style.backgroundColor,
+    ]))));
+}
+
+describe("names in areas", { skip }, () => {
+    for (const [name, by, wanted] of /** @type {[string, string, string[]][]} */ ([
+        ["train", "category", ["parameter", "optimizer state", "activation", "gradient"]], ["private_pools", "pool", ["pool (0, 1)", "default pool"]],
+        ["streams", "stream", ["default stream"]],
+    ]))
+        for (const colorScheme of /** @type {const} */ (["light", "dark"]))
+            test(`${name} by ${by}, ${colorScheme}`, async () => {
+                await withPage(writePage(path.join(samples, `${name}.pickle`)), async (page) => {
+                    await record(page);
+                    await page.locator(`#view-${by}`).click();
+                    await settle(page);
+                    const legend = await page.locator("#legend").innerText();
+                    await page.locator("#tab-who").click();
+                    // The legend has what the picture has, at the peak or not.
+                    if (by === "category") assert.deepEqual(wanted.filter((text) => !legend.includes(text)), []);
+                    await settle(page);
+                    const texts = await until(async () => {
+                        const all = /** @type {any[]} */ (await page.evaluate("texts"));
+                        return all.length >= wanted.length && all;
+                    }, "names are written when the view rests");
+                    const colors = await listed(page);
+                    for (const text of wanted) assert.ok(texts.some((one) => one.text === text), `${text} of ${texts.map((one) => one.text)}`);
+                    for (const { text, x, y, width } of texts) {
+                        const corners = [[x, y - 5], [x + width, y - 5], [x, y + 5], [x + width, y + 5]];
+                        for (const color of await colorsAt(page, corners)) assert.equal(color, colors.get(text), `${text} lies in its own area`);
+                    }
+                }, { colorScheme, hash: name === "train" ? "#at=1690" : "" });
+            });
+
+    test("the dots on the cursor are the areas' edges", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            await page.locator("#view-category").click();
+            const box = await page.locator("#timeline").boundingBox();
+            assert.ok(box);
+            await page.evaluate(() => {
+                const dots = /** @type {number[][]} */ ([]);
+                const { arc } = CanvasRenderingContext2D.prototype;
+                Object.assign(window, { dots });
+                CanvasRenderingContext2D.prototype.arc = function (x, y, radius, ...rest) {
+                    dots.push([x, y]);
+                    arc.call(this, x, y, radius, ...rest);
+                };
+            });
+            await page.mouse.move(box.x + box.width * 0.61, box.y + 30);
+            await settle(page);
+            const dots = /** @type {number[][]} */ (await page.evaluate("dots.slice(-6)"));
+            assert.equal(dots.length, 6);
+            // Below each dot another colour begins than above it; the highest one is the total's.
+            const [x] = dots[0];
+            for (const [, y] of dots.slice(0, 3)) {
+                const [above, below] = await colorsAt(page, [[x + 1, y - 4], [x + 1, y + 4]]);
+                assert.notEqual(above, below);
+            }
+        });
+    });
+});
