@@ -25,11 +25,22 @@ static uint32_t count_state(const struct batch *batch, enum batch_state state) {
     return count;
 }
 
+static void note_series(const struct index *index, const struct batch *batch) {
+    if (index->n_series == 1)
+        terminal_note(NULL, "\"%s/%s.html\" joins the %" PRIu32 " dumps of %s", batch->directory,
+                      index->series[0].name, index->series[0].n_dumps, index->series[0].what);
+    else if (index->n_series != 0)
+        terminal_note(NULL, "\"%s/series/\" joins the dumps of each of %s ranks", batch->directory,
+                      format_count(index->n_series).text);
+}
+
 static int index_finish(struct index *index, struct batch *batch, bool complete) {
-    if (!join_write(index, batch))
-        return EXIT_CODE_FAILED;
+    int number;
+    if (!join_write(index, batch, &number))
+        return number > 0 ? 128 + number : EXIT_CODE_FAILED;
     terminal_note(NULL, "\"%s/index.html\" compares %s recording%s", batch->directory,
                   format_count(index->n_rows).text, index->n_rows == 1 ? "" : "s");
+    note_series(index, batch);
     enum { SHOWN = 5 };
     for (uint32_t i = 0; i < index->n_findings && i < SHOWN; i++)
         terminal_note(NULL, "%s", index->findings[i].title);

@@ -99,6 +99,7 @@ struct settings {
     uint32_t jobs;               /* 0: as many as cores and memory allow */
     bool png, flat, resume;      /* flat: do not descend into directories */
     bool series;                 /* html, png, report: several inputs are one recording */
+    bool no_series;              /* batch: nor are dumps of one rank */
     bool flags_are_cut;          /* of `flags`: some did not fit */
     const char *index_directory; /* NULL: convert; else only join what is there */
     const char *rank_regex;      /* NULL: the names in use */

@@ -336,6 +336,13 @@ static bool apply_no_recursive(struct settings *settings, const char *value) {
     return settings->flat = true;
 }
 
+static bool apply_series(struct settings *settings, const char *value) {
+    static const char *const words[] = {"on", "off"};
+    int choice = choice_of(value, words, 2);
+    settings->no_series = choice == 1;
+    return choice >= 0;
+}
+
 static bool apply_resume(struct settings *settings, const char *value) {
     (void)value;
     return settings->resume = true;
@@ -386,6 +393,8 @@ static const struct option options[] = {
      "such as "
      "tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline stage, else "
      "the program)"},
+    {0, VERB_BATCH, "series", "on|off", apply_series,
+     "join the dumps of one rank at several steps into one\ntimeline, beside their own pages (default: on)"},
     {0, VERB_BATCH, "shard", "I/N|auto", apply_shard,
      "do part I of N (from 1), or the part that the scheduler's\nenvironment tells; writes no index"},
     {0, VERB_BATCH, "index", "DIR", apply_index, "convert nothing: join what the shards wrote into DIR"},

@@ -27,7 +27,11 @@ static void refuse(const struct recording *parts, uint32_t wrong, enum series_re
         [SERIES_NOT_SNAPSHOTS] = "is no memory snapshot; a series is made of snapshots",
         [SERIES_OTHER_RANK] = "is of another rank than the first; a series is of one process",
         [SERIES_OTHER_DEVICES] = "has no device in common with the first; a series is of one process",
-        [SERIES_NOT_IN_ORDER] = "ends before the dump in front of it; name the oldest first"};
+        [SERIES_NOT_IN_ORDER] = "ends before the dump in front of it; name the oldest first",
+        [SERIES_OTHER_RUN] =
+            "has other events of the same time as the dump in front of it; a series is of one process",
+        [SERIES_MERGED] =
+            "is a page in which allocations are merged (--max-html-size): name the dump itself"};
     terminal_error(parts[wrong].input.shown, "%s", reasons[result]);
 }
 
@@ -44,6 +48,10 @@ static bool parts_join(struct recording *recording, const struct recording *part
         recording_print_no_memory(recording, recording->trace.arena.limit_hit);
     else if (result != SERIES_DONE)
         refuse(parts, wrong, result);
+    if (result != SERIES_DONE)
+        recording->error.code = result == SERIES_NO_MEMORY ? READ_NO_MEMORY
+                                : result == SERIES_MERGED  ? READ_LIMIT
+                                                           : READ_BAD_SHAPE;
     return result == SERIES_DONE;
 }
 
@@ -67,6 +75,7 @@ bool series_read(struct recording *recording, const struct settings *settings) {
     bool done = parts != NULL;
     for (; n_read < n && done; n_read++) {
         done = part_read(&parts[n_read], settings, settings->inputs[n_read], left);
+        recording->error = parts[n_read].error;
         size_t used = parts[n_read].trace.arena.used_nbytes;
         left = left > used ? left - used : 0;
     }

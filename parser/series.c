@@ -113,13 +113,24 @@ static bool runs_chain(struct chain *chain, struct run *runs, uint32_t n_runs, c
     return series_feed_finals(&chain->recorder, &runs[n_runs - 1].device, NULL);
 }
 
+/* A process has one history: what two dumps of it tell of the same time is the same. */
+static bool times_cross(const struct device_trace *a, const struct device_trace *b) {
+    return a->time_us != NULL && b->time_us != NULL && a->n_events != 0 && b->n_events != 0 &&
+           b->time_us[0] < a->time_us[a->n_events - 1];
+}
+
 static bool runs_find(struct series *series, struct window *all, uint32_t n, int32_t ordinal,
                       struct run *runs, uint32_t *n_runs) {
     for (uint32_t w = 0; w < n; w++) {
         uint32_t joined = 0;
-        if (w > 0 && !series_overlap(series, device_of(series, &all[w - 1], ordinal),
-                                     device_of(series, &all[w], ordinal), &joined))
+        const struct device_trace *a = w > 0 ? device_of(series, &all[w - 1], ordinal) : NULL,
+                                  *b = device_of(series, &all[w], ordinal);
+        if (a != NULL && !series_overlap(series, a, b, &joined))
             return false;
+        if (a != NULL && joined == 0 && times_cross(a, b)) {
+            series->other_run = all[w].part;
+            return false;
+        }
         all[w].from = joined;
         if (joined == 0)
             runs[(*n_runs)++] = (struct run){.first = w};
@@ -195,6 +206,9 @@ static enum series_result part_check(const struct series_part *parts, uint32_t p
     bool common = false;
     if (trace->kind != TRACE_SNAPSHOT)
         return SERIES_NOT_SNAPSHOTS;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].lives.merged != NULL)
+            return SERIES_MERGED;
     if (trace->rank != RANK_UNKNOWN && first->rank != RANK_UNKNOWN && trace->rank != first->rank)
         return SERIES_OTHER_RANK;
     for (uint32_t i = 0; i < trace->n_devices; i++)
@@ -285,5 +299,9 @@ enum series_result series_make(struct trace *to, const struct series_part *parts
     interner_init(&series.interner, to);
     bool done = series_fill(&series) && interner_finish(&series.interner);
     interner_release(&series.interner);
+    if (!done && series.other_run != 0) {
+        *wrong = series.other_run;
+        return SERIES_OTHER_RUN;
+    }
     return done ? SERIES_DONE : SERIES_NO_MEMORY;
 }

@@ -14,7 +14,9 @@ enum series_result {
     SERIES_NOT_SNAPSHOTS, /* part `*wrong` is another kind of recording */
     SERIES_OTHER_RANK,    /* it is of another rank than the first */
     SERIES_OTHER_DEVICES, /* it has no device in common with the first */
-    SERIES_NOT_IN_ORDER   /* its last event is older than that of the part before */
+    SERIES_NOT_IN_ORDER,  /* its last event is older than that of the part before */
+    SERIES_OTHER_RUN,     /* it has other events of a time that the part before tells of, too */
+    SERIES_MERGED         /* it is a page in which allocations are merged: which is which is not known */
 };
 
 struct series_part {

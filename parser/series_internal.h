@@ -19,6 +19,7 @@ struct series {
     struct trace *to;
     const struct series_part *parts;
     uint32_t n_parts;
+    uint32_t other_run; /* the first part whose events contradict those before; 0: none */
     struct interner interner;
     struct ids *ids; /* [n_parts] */
 };

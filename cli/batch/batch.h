@@ -3,6 +3,8 @@
  *
  *     batch_find --> batch_names --> batch_shard --> batch_workers --> batch_join --> index.html, summary.json
  *     paths          ranks, names    whose part      sidecars          rows
+ *                                                                        |
+ *                                                                      batch_series: dumps of one rank as one recording
  */
 #ifndef STRATA_CLI_BATCH_BATCH_H
 #define STRATA_CLI_BATCH_BATCH_H
@@ -44,6 +46,16 @@ struct batch_file {
     enum batch_state state;
     const char *reason;          /* of BATCH_FAILED and BATCH_SKIPPED */
     const struct index_row *row; /* of BATCH_UP_TO_DATE, so that its sidecar is read once; else NULL */
+    struct batch_series *series; /* several dumps as one recording; NULL: one file */
+};
+
+/* Dumps of one rank that are to become one recording (batch_series.h): read from their pages. */
+struct batch_series {
+    char **pages; /* [n] paths, oldest first */
+    uint32_t n;
+    uint32_t *rows;   /* [n] of the index */
+    bool must_join;   /* nothing but their events can tell that they belong together */
+    uint64_t made_of; /* hash of what the pages were made of */
 };
 
 struct batch {

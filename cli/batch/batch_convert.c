@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Writes under `staging`; messages name the place where it will be in the end. */
 static bool part_write(const struct batch *batch, const struct batch_file *file, const char *staging,
@@ -59,11 +60,25 @@ static enum convert_code convert_sidecar(const struct batch *batch, const struct
     recording_scratch(recording, &scratch);
     struct buffer sidecar = {.host = arena_share(&scratch)};
     enum convert_code code = CONVERT_NO_MEMORY;
-    if (sidecar_build(&sidecar, recording, batch, file, device, &scratch))
+    bool built = file->series != NULL
+                     ? sidecar_build_series(&sidecar, recording, batch, file, device, &scratch)
+                     : sidecar_build(&sidecar, recording, batch, file, device, &scratch);
+    if (built)
         code = part_write(batch, file, staging, ".strata.json", &sidecar) ? CONVERT_DONE : CONVERT_FAILED;
     buffer_release(&sidecar);
     arena_release(&scratch);
     return code;
+}
+
+/* Whether windows of events meet on any device. */
+static bool series_joins(const struct trace *trace) {
+    for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
+        uint32_t nbytes;
+        const uint8_t *code = trace_string(trace, trace->diagnostics[i].code, &nbytes);
+        if (nbytes == strlen("series_joined") && memcmp(code, "series_joined", nbytes) == 0)
+            return true;
+    }
+    return false;
 }
 
 static enum convert_code convert_read(const struct batch_file *file, struct recording *recording,
@@ -73,6 +88,8 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
     bool done = recording_read(recording, settings);
     /* Texts of all kinds quote lines of logs: those that nobody named are passed over. */
     if (done && recording->trace.kind == TRACE_LOG && !file->named)
+        return CONVERT_NO_SNAPSHOT;
+    if (done && file->series != NULL && file->series->must_join && !series_joins(&recording->trace))
         return CONVERT_NO_SNAPSHOT;
     if (done)
         return CONVERT_DONE;
@@ -89,6 +106,12 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
     uint32_t device = 0;
     int choice;
     settings.input = file->path;
+    if (file->series != NULL) {
+        settings.series = true;
+        settings.inputs = file->series->pages;
+        settings.n_inputs = file->series->n;
+        settings.input = settings.inputs[0];
+    }
     settings.max_memory_nbytes = memory_nbytes;
     settings.format = REPORT_JSON; /* the sidecar's */
     enum convert_code code = convert_read(file, &recording, &settings);

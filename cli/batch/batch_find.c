@@ -117,8 +117,9 @@ static bool has_ending(const char *name, const char *ending) {
 
 /* Where somebody keeps snapshots and results in one directory: what a batch writes. */
 static bool is_result(const char *name) {
-    return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || names_is_folder(name) ||
-           has_ending(name, ".html") || has_ending(name, ".png") || has_ending(name, ".strata.json");
+    return strcmp(name, "summary.json") == 0 || strcmp(name, "shards") == 0 || strcmp(name, "series") == 0 ||
+           names_is_folder(name) || has_ending(name, ".html") || has_ending(name, ".png") ||
+           has_ending(name, ".strata.json");
 }
 
 static bool is_output(const struct search *search, const struct stat *status) {

@@ -1,7 +1,9 @@
 #include "cli/batch/batch_join.h"
 
 #include "cli/batch/batch_diffs.h"
+#include "cli/batch/batch_made.h"
 #include "cli/batch/batch_names.h"
+#include "cli/batch/batch_series.h"
 #include "cli/batch/batch_shard.h"
 #include "cli/batch/batch_sidecar.h"
 #include "cli/batch/batch_store.h"
@@ -82,7 +84,7 @@ void record_remove(const struct batch *batch) {
 /* ---- rows and refusals ---- */
 
 static bool index_reserve(struct index *index, uint32_t count) {
-    size_t n = (size_t)count + 1;
+    size_t n = (size_t)count + 1; /* one more note: of series */
     index->rows = arena_alloc(index->arena, n * sizeof *index->rows);
     index->failed = arena_alloc(index->arena, n * sizeof *index->failed);
     index->skipped = arena_alloc(index->arena, n * sizeof *index->skipped);
@@ -511,10 +513,14 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
     return done;
 }
 
-bool join_write(struct index *index, struct batch *batch) {
+bool join_write(struct index *index, struct batch *batch, int *number) {
     struct buffer page = {0}, summary = {0};
     index_sort(index);
-    bool done = index_analyse(index) && index_choose_medians(index);
+    *number = 0;
+    bool done = index_mark_copies(index);
+    if (done && !series_write(index, batch, number))
+        return false;
+    done = done && index_analyse(index) && index_choose_medians(index);
     if (done)
         diffs_write(index, batch);
     done = done && index_html(&page, index) && index_json(&summary, index);
@@ -522,7 +528,7 @@ bool join_write(struct index *index, struct batch *batch) {
         terminal_error(NULL, "no memory for the index");
     bool force = batch->settings->force;
     done = done && store_write(batch->directory, "index.html", force, &page) &&
-           store_write(batch->directory, "summary.json", force, &summary);
+           store_write(batch->directory, "summary.json", force, &summary) && made_update(index, batch);
     buffer_release(&page);
     buffer_release(&summary);
     return done;

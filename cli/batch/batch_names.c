@@ -130,6 +130,17 @@ bool names_is_folder(const char *name) {
     return digits >= 2 && digits <= 8 && name[6 + digits] == '\0';
 }
 
+bool names_is_plain(const char *name) {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    char folder[NAMES_FOLDER_CAPACITY];
+    const char *slash = strchr(name, '/');
+    if (slash != NULL && (size_t)(slash - name) < sizeof folder) {
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
+        name = names_is_folder(folder) ? slash + 1 : "";
+    }
+    return name[0] != '\0' && name[0] != '.' && name[strspn(name, plain)] == '\0';
+}
+
 static bool names_deal(struct batch *batch) {
     uint32_t folders = names_folders(batch->count);
     for (uint32_t i = 0; folders != 0 && i < batch->count; i++) {

@@ -53,6 +53,10 @@ void names_folder(uint32_t folder, char text[NAMES_FOLDER_CAPACITY]);
 /* Whether a directory's name is one that names_folder makes. */
 bool names_is_folder(const char *name);
 
+/* Whether a text from a file may become a link and a path: letters, digits, '.', '_' and '-', not hidden, at most in a folder
+ * of names_folder. */
+bool names_is_plain(const char *name);
+
 /*
  * Sets `name` of every file: rank3-step10, or the path's text where no rank is known. Files that would share a name get the
  * path's text as well, so both of two files of one rank are kept. From NAMES_FOLDERS_FROM files on a hash of the path deals

@@ -105,6 +105,19 @@ static int64_t mtime_of(const struct stat *status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
+/* With what was asked for. */
+static void add_outputs(struct buffer *out, const struct batch *batch, const struct batch_file *file) {
+    add_text(out, "flags", batch->settings->flags);
+    if (batch->rules_fingerprint[0] != '\0')
+        add_text(out, "rules_fingerprint", batch->rules_fingerprint);
+    add_text(out, "version", STRATA_VERSION);
+    buffer_printf(out, ",\n    \"page\": \"%s.html\"", file->name);
+    if (batch->settings->png)
+        buffer_printf(out, ",\n    \"png\": \"%s.png\"", file->name);
+    else
+        buffer_add_text(out, ",\n    \"png\": null");
+}
+
 /* Size and time of change are those of the open file: what was read, even if it has been replaced meanwhile. The time
  * is text, because it has more digits than most readers of JSON keep. */
 static void add_origin(struct buffer *out, const struct recording *recording, const struct batch *batch,
@@ -118,28 +131,33 @@ static void add_origin(struct buffer *out, const struct recording *recording, co
     add_text(out, "group", file->group != NULL ? file->group : "");
     buffer_printf(out, ",\n    \"size\": %" PRIu64, (uint64_t)recording->input.status.st_size);
     buffer_printf(out, ",\n    \"mtime_ns\": \"%" PRId64 "\"", mtime_of(&recording->input.status));
-    add_text(out, "flags", batch->settings->flags);
-    if (batch->rules_fingerprint[0] != '\0')
-        add_text(out, "rules_fingerprint", batch->rules_fingerprint);
-    add_text(out, "version", STRATA_VERSION);
-    buffer_printf(out, ",\n    \"page\": \"%s.html\"", file->name);
-    if (batch->settings->png)
-        buffer_printf(out, ",\n    \"png\": \"%s.png\"", file->name);
-    else
-        buffer_add_text(out, ",\n    \"png\": null");
+    add_outputs(out, batch, file);
 }
 
-bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
-                   const struct batch_file *file, uint32_t device, struct arena *scratch) {
+/* The report up to the end of its object, and the begin of "batch". False: printed. */
+static bool add_report(struct buffer *out, const struct recording *recording, const struct batch *batch,
+                       struct arena *scratch) {
     static const char end[] = "\n}\n";
     struct settings settings = *batch->settings;
     settings.format = REPORT_JSON;
     settings.has_device = false; /* what the index shows is one device, what a program reads is the whole */
     if (!report_build(out, recording, &settings, scratch))
         return false;
-    /* The report is an object: what follows goes before its end. */
     out->nbytes -= strlen(end);
     buffer_add_text(out, ",\n  \"batch\": {\n");
+    return true;
+}
+
+static bool sidecar_end(const struct buffer *out, const struct recording *recording, bool limit_hit) {
+    if (out->failed)
+        recording_print_no_memory(recording, limit_hit);
+    return !out->failed;
+}
+
+bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
+                   const struct batch_file *file, uint32_t device, struct arena *scratch) {
+    if (!add_report(out, recording, batch, scratch))
+        return false;
     add_origin(out, recording, batch, file);
     buffer_printf(out, ",\n    \"device\": %" PRId32 ",\n    \"devices\": [",
                   recording->trace.devices[device].ordinal);
@@ -147,10 +165,18 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
         if (!add_device(out, recording, batch->settings, i, scratch))
             return false;
     buffer_add_text(out, "\n    ]\n  }\n}\n");
-    if (!out->failed)
-        return true;
-    recording_print_no_memory(recording, scratch->limit_hit);
-    return false;
+    return sidecar_end(out, recording, scratch->limit_hit);
+}
+
+bool sidecar_build_series(struct buffer *out, const struct recording *recording, const struct batch *batch,
+                          const struct batch_file *file, uint32_t device, struct arena *scratch) {
+    if (!add_report(out, recording, batch, scratch))
+        return false;
+    buffer_printf(out, "    \"series_of\": \"%016" PRIx64 "\"", file->series->made_of);
+    add_number(out, "rank", file->rank);
+    add_outputs(out, batch, file);
+    buffer_printf(out, ",\n    \"device\": %" PRId32 "\n  }\n}\n", recording->trace.devices[device].ordinal);
+    return sidecar_end(out, recording, scratch->limit_hit);
 }
 
 /* ---- reading ---- */
@@ -174,6 +200,11 @@ static int64_t signed_of(const cJSON *object, const char *name, int64_t missing)
 
 static const char *string_of(const cJSON *object, const char *name) {
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
+static const char *string_or_none(const cJSON *object, const char *name) {
+    const char *text = string_of(object, name);
+    return text != NULL ? text : "";
 }
 
 /* The element whose "device" is `ordinal`. */
@@ -254,13 +285,14 @@ static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *
 }
 
 /* Findings of the report, the first INDEX_NOTES. */
-static bool read_notes(struct index_row *row, const cJSON *findings, struct arena *arena) {
+static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *findings,
+                       struct arena *arena) {
     const cJSON *item;
-    row->notes = arena_alloc(arena, INDEX_NOTES * sizeof *row->notes);
-    if (row->notes == NULL)
+    *notes = arena_alloc(arena, INDEX_NOTES * sizeof **notes);
+    if (*notes == NULL)
         return false;
     cJSON_ArrayForEach(item, findings) {
-        if (row->n_notes == INDEX_NOTES)
+        if (*count == INDEX_NOTES)
             break;
         struct index_note note = {
             .kind = text_keep(arena, string_of(item, "kind")),
@@ -274,7 +306,7 @@ static bool read_notes(struct index_row *row, const cJSON *findings, struct aren
         if (note.kind == NULL || note.severity == NULL || note.confidence == NULL || note.title == NULL ||
             note.site == NULL || note.view == NULL)
             return false;
-        row->notes[row->n_notes++] = note;
+        (*notes)[(*count)++] = note;
     }
     return true;
 }
@@ -292,16 +324,16 @@ static bool read_truncation(struct index_row *row, const cJSON *document, struct
     return true;
 }
 
-/* Names become links and file names here, whoever wrote the sidecar. */
-static bool name_is_plain(const char *name) {
-    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    char folder[NAMES_FOLDER_CAPACITY];
-    const char *slash = strchr(name, '/');
-    if (slash != NULL && (size_t)(slash - name) < sizeof folder) {
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - name), name);
-        name = names_is_folder(folder) ? slash + 1 : "";
+/* What the outputs beside a sidecar were made of: the input as it was then, the options and the program. */
+static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
+    const cJSON *item;
+    uint64_t stamp = batch_hash(string_or_none(document, "recording_id")) + number_of(batch, "size");
+    cJSON_ArrayForEach(item, batch) {
+        const char *text = cJSON_GetStringValue(item);
+        if (text != NULL)
+            stamp = stamp * 0x100000001b3u ^ batch_hash(text);
     }
-    return name[0] != '\0' && name[0] != '.' && name[strspn(name, plain)] == '\0';
+    return stamp;
 }
 
 static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *document, const char *name,
@@ -331,11 +363,14 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     sidecar->rules_fingerprint = text_keep(arena, string_of(batch, "rules_fingerprint"));
     sidecar->version = text_keep(arena, string_of(batch, "version"));
     row->capacity_bytes = number_of(extra, "capacity_bytes");
+    row->is_snapshot = strcmp(string_or_none(document, "kind"), "snapshot") == 0;
+    row->stamp = stamp_of(document, batch);
     read_figures(row, figures);
     bool kept = row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
                 sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
                 profile_read(row, extra, arena) &&
-                read_notes(row, cJSON_GetObjectItemCaseSensitive(figures, "findings"), arena) &&
+                read_notes(&row->notes, &row->n_notes, cJSON_GetObjectItemCaseSensitive(figures, "findings"),
+                           arena) &&
                 read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
                 read_curve_times(row, extra, arena) &&
                 read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena) &&
@@ -351,19 +386,78 @@ static enum sidecar_result result_of_errno(int error) {
     return none ? SIDECAR_NONE : SIDECAR_UNREADABLE;
 }
 
+/* The document DIRECTORY/NAME.strata.json; NULL: `*result` says why. */
+static cJSON *document_read(const char *directory, const char *name, const struct arena *arena,
+                            enum sidecar_result *result) {
+    char *path;
+    *result = SIDECAR_NONE;
+    if (!names_is_plain(name))
+        return NULL;
+    *result = SIDECAR_NO_MEMORY;
+    if (asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
+        return NULL;
+    cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes);
+    if (document == NULL)
+        *result = result_of_errno(errno);
+    free(path);
+    return document;
+}
+
 enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory, const char *name,
                                  struct arena *arena) {
+    enum sidecar_result result;
     *sidecar = (struct sidecar){0};
-    char *path;
-    if (!name_is_plain(name))
-        return SIDECAR_NONE;
-    if (asprintf(&path, "%s/%s.strata.json", directory, name) < 0)
-        return SIDECAR_NO_MEMORY;
-    cJSON *document = json_file_read(path, arena->limit_nbytes - arena->used_nbytes);
-    enum sidecar_result result =
-        document != NULL ? read_document(sidecar, document, name, arena) : result_of_errno(errno);
+    cJSON *document = document_read(directory, name, arena, &result);
+    if (document != NULL)
+        result = read_document(sidecar, document, name, arena);
     cJSON_Delete(document);
-    free(path);
+    return result;
+}
+
+/* The dumps of a series, as many as it was made of. */
+static bool read_dumps(struct index_series *series, const cJSON *dumps) {
+    const cJSON *item;
+    uint32_t count = 0;
+    if (cJSON_GetArraySize(dumps) != (int)series->n_dumps)
+        return false;
+    cJSON_ArrayForEach(item, dumps) {
+        struct index_dump *dump = &series->dump[count++];
+        dump->live_bytes = number_of(item, "live_bytes");
+        dump->stayed_bytes = number_of(item, "stayed_bytes");
+        dump->new_bytes = number_of(item, "new_bytes");
+        dump->gone_bytes = number_of(item, "gone_bytes");
+        dump->gap = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "events_missing_behind"));
+    }
+    return true;
+}
+
+static enum sidecar_result read_series(struct index_series *series, const cJSON *document,
+                                       const char *made_of, const char *flags, struct arena *arena) {
+    const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
+    const cJSON *device = device_of(document, signed_of(batch, "device", INT64_MIN));
+    if (strcmp(string_or_none(batch, "series_of"), made_of) != 0 ||
+        strcmp(string_or_none(batch, "flags"), flags) != 0 ||
+        strcmp(string_or_none(batch, "version"), STRATA_VERSION) != 0 || device == NULL ||
+        !read_dumps(series, cJSON_GetObjectItemCaseSensitive(document, "series")))
+        return SIDECAR_NONE;
+    series->has_png = string_of(batch, "png") != NULL;
+    series->n_events = number_of(device, "events");
+    series->peak_bytes = number_of(device, "peak_bytes");
+    return read_notes(&series->notes, &series->n_notes, cJSON_GetObjectItemCaseSensitive(device, "findings"),
+                      arena)
+               ? SIDECAR_READ
+               : SIDECAR_NO_MEMORY;
+}
+
+enum sidecar_result sidecar_read_series(struct index_series *series, const struct batch *batch,
+                                        const struct batch_file *file, struct arena *arena) {
+    enum sidecar_result result;
+    char made_of[24];
+    snprintf(made_of, sizeof made_of, "%016" PRIx64, file->series->made_of);
+    cJSON *document = document_read(batch->directory, file->name, arena, &result);
+    if (document != NULL)
+        result = read_series(series, document, made_of, batch->settings->flags, arena);
+    cJSON_Delete(document);
     return result;
 }
 
@@ -376,6 +470,11 @@ static bool output_exists(const struct batch *batch, const struct batch_file *fi
     return exists;
 }
 
+bool sidecar_has_outputs(const struct batch *batch, const struct batch_file *file) {
+    return output_exists(batch, file, ".html") &&
+           (!batch->settings->png || output_exists(batch, file, ".png"));
+}
+
 bool sidecar_is_current(struct batch *batch, struct batch_file *file) {
     struct sidecar sidecar;
     bool current = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena) == SIDECAR_READ &&
@@ -383,9 +482,9 @@ bool sidecar_is_current(struct batch *batch, struct batch_file *file) {
                    sidecar.mtime_ns == file->mtime_ns && sidecar.row.rank == file->rank &&
                    sidecar.row.step == file->step && strcmp(sidecar.flags, batch->settings->flags) == 0 &&
                    strcmp(sidecar.rules_fingerprint, batch->rules_fingerprint) == 0 &&
-                   strcmp(sidecar.version, STRATA_VERSION) == 0 && output_exists(batch, file, ".html");
+                   strcmp(sidecar.version, STRATA_VERSION) == 0 && sidecar_has_outputs(batch, file);
     if (current && batch->settings->png)
-        current = sidecar.row.has_png && output_exists(batch, file, ".png");
+        current = sidecar.row.has_png;
     struct index_row *row = current ? arena_alloc(&batch->arena, sizeof *row) : NULL;
     if (row != NULL)
         *row = sidecar.row;

@@ -15,6 +15,10 @@
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch);
 
+/* The same of a series: its report, and what it was made of. */
+bool sidecar_build_series(struct buffer *out, const struct recording *recording, const struct batch *batch,
+                          const struct batch_file *file, uint32_t device, struct arena *scratch);
+
 struct sidecar {
     struct index_row row;
     int64_t mtime_ns;
@@ -31,6 +35,14 @@ enum sidecar_result {
 /* Reads DIRECTORY/NAME.strata.json; strings go into `arena`. Nothing is printed. */
 enum sidecar_result sidecar_read(struct sidecar *sidecar, const char *directory, const char *name,
                                  struct arena *arena);
+
+/* Reads that of a series, whose dumps are counted (`series->dump` is room for them) and whose name is `file`'s. SIDECAR_NONE also
+ * where it was made of other recordings, with other options or by another version. */
+enum sidecar_result sidecar_read_series(struct index_series *series, const struct batch *batch,
+                                        const struct batch_file *file, struct arena *arena);
+
+/* Whether the page of a file is there, and its picture where one is wanted. */
+bool sidecar_has_outputs(const struct batch *batch, const struct batch_file *file);
 
 /* Sets file->row where the answer is yes. Whether the file's outputs are there and were made of it, as it is now, with these options. */
 bool sidecar_is_current(struct batch *batch, struct batch_file *file);

@@ -193,6 +193,17 @@ void store_forget(const struct batch *batch, const struct batch_file *file) {
     free(path);
 }
 
+void store_remove(struct batch *batch, const char *name) {
+    char *path = batch_text(batch, "%s/%s", batch->directory, name);
+    if (path == NULL || !is_ours(path))
+        return;
+    unlink(path);
+    if (strchr(name, '/') != NULL) {
+        *strrchr(path, '/') = '\0';
+        rmdir(path);
+    }
+}
+
 bool store_write(const char *directory, const char *name, bool force, const struct buffer *content) {
     struct output output = {.force = true};
     bool done = false;

@@ -35,6 +35,9 @@ void store_discard(const struct store *store, const struct batch_file *file);
 /* Removes the sidecar of `file`, if it is one: its outputs are no longer those of the input. */
 void store_forget(const struct batch *batch, const struct batch_file *file);
 
+/* Removes NAME from the batch's directory, if Strata wrote it; and its folder, if nothing else is in that. */
+void store_remove(struct batch *batch, const char *name);
+
 /* Writes DIRECTORY/NAME whole or not at all, replacing only what a batch has written (or anything with `force`).
  * False: printed. */
 bool store_write(const char *directory, const char *name, bool force, const struct buffer *content);

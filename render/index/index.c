@@ -231,6 +231,7 @@ static void add_finding(struct buffer *out, const struct index *index, const str
     add_text_or_null(out, "view", finding->view);
     add_number(out, "against", finding->against == INDEX_NOBODY ? INDEX_UNKNOWN : (int64_t)finding->against);
     add_text_or_null(out, "diff", finding->diff);
+    add_number(out, "series", finding->series != NULL ? finding->series - index->series : INDEX_UNKNOWN);
     buffer_add_text(out, "}");
 }
 
@@ -382,18 +383,65 @@ static void add_steps(struct buffer *out, const struct index_row *row, const str
     buffer_add_text(out, "]");
 }
 
-/* What the row's own report concludes, the first few, with the views that show them. */
-static void add_row_notes(struct buffer *out, const struct index_row *row) {
+/* What a recording's own report concludes, the first few, with the views that show them. */
+static void add_own_notes(struct buffer *out, const struct index_note *notes, uint32_t count) {
     buffer_add_text(out, ", \"notes\": [");
-    for (uint32_t i = 0; i < row->n_notes && i < PAGE_NOTES; i++) {
+    for (uint32_t i = 0; i < count && i < PAGE_NOTES; i++) {
         buffer_add_text(out, i != 0 ? ", {\"kind\": " : "{\"kind\": ");
-        json_text_add(out, row->notes[i].kind);
-        add_text(out, "severity", row->notes[i].severity);
-        add_text(out, "title", row->notes[i].title);
-        add_text(out, "view", row->notes[i].view);
+        json_text_add(out, notes[i].kind);
+        add_text(out, "severity", notes[i].severity);
+        add_text(out, "title", notes[i].title);
+        add_text(out, "view", notes[i].view);
         buffer_add_text(out, "}");
     }
     buffer_add_text(out, "]");
+}
+
+/* A dump and what changed since the one before it; of the first nothing is known. */
+static void add_dump(struct buffer *out, const struct index_dump *dump, bool first) {
+    buffer_printf(out, "{\"row\": %" PRIu32 ", \"live_bytes\": %" PRIu64, dump->row, dump->live_bytes);
+    const uint64_t changes[] = {dump->stayed_bytes, dump->new_bytes, dump->gone_bytes};
+    static const char *const names[] = {"stayed_bytes", "new_bytes", "gone_bytes"};
+    for (unsigned i = 0; i < 3; i++) {
+        add_name(out, names[i]);
+        if (first)
+            buffer_add_text(out, "null");
+        else
+            buffer_printf(out, "%" PRIu64, changes[i]);
+    }
+    buffer_printf(out, ", \"events_missing_behind\": %s}", dump->gap ? "true" : "false");
+}
+
+static void add_one_series(struct buffer *out, const struct index_series *series) {
+    buffer_add_text(out, "{\"title\": ");
+    json_text_add(out, series->what);
+    add_number(out, "rank", series->rank);
+    buffer_printf(out, ", \"page\": \"%s.html\", \"sidecar\": \"%s.strata.json\"", series->name,
+                  series->name);
+    add_name(out, "png");
+    if (series->has_png)
+        buffer_printf(out, "\"%s.png\"", series->name);
+    else
+        buffer_add_text(out, "null");
+    add_count(out, "events", series->n_events);
+    add_count(out, "peak_bytes", series->peak_bytes);
+    buffer_add_text(out, ", \"dumps\": [");
+    for (uint32_t i = 0; i < series->n_dumps; i++) {
+        buffer_add_text(out, i != 0 ? ", " : "");
+        add_dump(out, &series->dump[i], i == 0);
+    }
+    buffer_add_text(out, "]");
+    add_own_notes(out, series->notes, series->n_notes);
+    buffer_add_text(out, "}");
+}
+
+static void add_series(struct buffer *out, const struct index *index) {
+    buffer_add_text(out, "  \"series\": [");
+    for (uint32_t i = 0; i < index->n_series; i++) {
+        line_begin(out, i);
+        add_one_series(out, &index->series[i]);
+    }
+    buffer_add_text(out, index->n_series != 0 ? "\n  ],\n" : "],\n");
 }
 
 /* `scale` NULL: for summary.json. */
@@ -403,7 +451,7 @@ static void add_row(struct buffer *out, const struct index_row *row, const struc
     if (scale != NULL) {
         add_samples(out, row, scale);
         add_steps(out, row, scale);
-        add_row_notes(out, row);
+        add_own_notes(out, row->notes, row->n_notes);
     }
     buffer_add_text(out, "}");
 }
@@ -418,6 +466,7 @@ static bool add_document(struct buffer *out, const struct index *index, bool for
     add_totals(out, index, &totals);
     add_notes(out, index);
     add_findings(out, index);
+    add_series(out, index);
     add_refusals(out, "failed", index->failed, index->n_failed);
     add_refusals(out, "skipped", index->skipped, index->n_skipped);
     struct page_scale scale = page_scale_of(index, &totals);

@@ -11,6 +11,8 @@
 
 enum { INDEX_UNKNOWN = -1 }; /* a rank or step that the file's name does not tell */
 
+enum { INDEX_NOBODY = UINT32_MAX }; /* no row */
+
 enum { INDEX_SAMPLES = 256 }; /* at most, per curve */
 
 /* What one call site holds at the peak. */
@@ -50,6 +52,8 @@ enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
 
 /* One recording; its device with the most events. */
 struct index_row {
+    bool is_snapshot;  /* neither a trace of the profiler nor a log */
+    uint64_t stamp;    /* hash of what its page was made of, and how */
     const char *input; /* path below what the command line names */
     const char *name;  /* of the outputs, without ending; letters, digits, '.', '_' and '-' only */
     int64_t rank, step;
@@ -97,6 +101,26 @@ struct index_row {
     struct index_difference *differences; /* what is more first, by falling size; then what is less */
 };
 
+/* A dump of a series; what stayed, came and went since the one before it. */
+struct index_dump {
+    uint32_t row;
+    uint64_t live_bytes, stayed_bytes, new_bytes, gone_bytes;
+    bool gap; /* events between it and the next are missing */
+};
+
+/* Several dumps of one rank as one recording, which is not a row: each of them is. */
+struct index_series {
+    const char *name; /* of its outputs, below the index: "series/rank3" */
+    const char *what; /* "rank 3", or what the paths of its dumps have in common */
+    int64_t rank;
+    uint32_t n_dumps;
+    struct index_dump *dump; /* oldest first */
+    bool has_png;
+    uint64_t n_events, peak_bytes;
+    uint32_t n_notes;
+    struct index_note *notes;
+};
+
 /* What is said of one row or of several alike. */
 struct index_finding {
     const char *kind, *severity, *confidence, *title, *detail, *site, *view; /* `site`, `view` NULL: none */
@@ -105,9 +129,9 @@ struct index_finding {
     /* Of kinds rank_...: the first of its rows against the median of its cohort. */
     uint32_t against; /* that row; INDEX_NOBODY: there is none */
     const char *diff; /* page of the difference, beside the index; NULL: not made */
+    const struct index_series
+        *series; /* it is about all of its dumps, and `view` of its page; NULL: about rows */
 };
-
-enum { INDEX_NOBODY = UINT32_MAX };
 
 /* A file without a row. */
 struct index_refusal {
@@ -126,14 +150,19 @@ struct index {
     uint32_t n_cohorts, n_copies;
     uint32_t n_findings; /* index_analyse: the most severe first */
     struct index_finding *findings;
+    uint32_t n_series;
+    struct index_series *series;
 };
 
 /* Rows by rank, step and input (unknown numbers last), refusals by input. O(n log n). */
 void index_sort(struct index *index);
 
+/* Names rows with the recording of another row as its copies. Rows are sorted. O(n log n). False: no memory. */
+bool index_mark_copies(struct index *index);
+
 /*
  * Compares each row with the others of its cohort (analysis/outliers.h), puts what is found into words and unites what is
- * alike. Rows with the recording of another row are named copies and not compared. Rows are sorted. False: no memory.
+ * alike, with what series show besides. Copies are not compared. After index_mark_copies. False: no memory.
  */
 bool index_analyse(struct index *index);
 

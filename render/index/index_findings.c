@@ -36,7 +36,7 @@ static bool may_be_copies(const struct index_row *a, const struct index_row *b) 
     return ranks && steps;
 }
 
-static bool copies_mark(struct index *index) {
+bool index_mark_copies(struct index *index) {
     struct index_row **order = malloc(((size_t)index->n_rows + 1) * sizeof(struct index_row *));
     uint32_t count = 0;
     if (order == NULL)
@@ -59,10 +59,11 @@ static bool copies_mark(struct index *index) {
 
 /* ---- uniting ---- */
 
-/* What is said of a row, or what its own report says. */
+/* What is said of a row, or what its own report says, or that of the series that it ends. */
 struct claim {
     uint32_t row;
-    const struct index_note *note; /* NULL: the row's comparison */
+    const struct index_note *note;     /* NULL: the row's comparison */
+    const struct index_series *series; /* NULL: the row alone */
     uint64_t key;
     uint32_t urgency; /* 0 first */
 };
@@ -138,6 +139,7 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
                                       .confidence = note != NULL ? note->confidence : "certain",
                                       .site = note != NULL ? note->site : row->blamed,
                                       .view = note != NULL && note->view[0] != '\0' ? note->view : NULL,
+                                      .series = claims[0].series,
                                       .against = INDEX_NOBODY};
     finding->bytes =
         note != NULL ? note->bytes
@@ -164,7 +166,7 @@ static bool finding_make(struct index *index, const struct claim *claims, uint32
 /* ---- many lines of one kind ---- */
 
 static uint64_t finding_rows_hash(const struct index_finding *finding) {
-    uint64_t hash = key_add(0xcbf29ce484222325u, finding->kind);
+    uint64_t hash = key_add(finding->series != NULL, finding->kind);
     for (uint32_t i = 0; i < finding->n_rows; i++)
         hash = (hash ^ finding->rows[i]) * 0x100000001b3u;
     return hash;
@@ -178,6 +180,7 @@ static int alike_compare(const void *a, const void *b) {
 
 static bool findings_alike(const struct index_finding *a, const struct index_finding *b) {
     return strcmp(a->kind, b->kind) == 0 && strncmp(a->kind, "rank_", 5) != 0 && a->n_rows == b->n_rows &&
+           (a->series == NULL) == (b->series == NULL) &&
            memcmp(a->rows, b->rows, a->n_rows * sizeof *a->rows) == 0;
 }
 
@@ -219,11 +222,39 @@ static uint32_t claims_collect(const struct index *index, struct claim *claims) 
         if (row->copy_of != NULL)
             continue;
         if (row->finding != NULL)
-            claims[count++] = (struct claim){i, NULL, row_key(row), 0};
+            claims[count++] = (struct claim){i, NULL, NULL, row_key(row), 0};
         for (uint32_t k = 0; k < row->n_notes; k++) {
             const struct index_note *note = &row->notes[k];
             if (note_counts(note))
-                claims[count++] = (struct claim){i, note, key_add(key_add(1, note->kind), note->site),
+                claims[count++] = (struct claim){i, note, NULL, key_add(key_add(1, note->kind), note->site),
+                                                 severity_order(note->severity)};
+        }
+    }
+    return count;
+}
+
+/* Whether a dump's own report says it already. */
+static bool dump_says(const struct index *index, const struct index_series *series,
+                      const struct index_note *note) {
+    for (uint32_t i = 0; i < series->n_dumps; i++) {
+        const struct index_row *row = &index->rows[series->dump[i].row];
+        for (uint32_t k = 0; k < row->n_notes; k++)
+            if (strcmp(row->notes[k].kind, note->kind) == 0 && strcmp(row->notes[k].site, note->site) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* What only a whole series shows, such as a leak whose turns lie in several dumps. */
+static uint32_t claims_collect_series(const struct index *index, struct claim *claims) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < index->n_series; i++) {
+        const struct index_series *series = &index->series[i];
+        for (uint32_t k = 0; k < series->n_notes; k++) {
+            const struct index_note *note = &series->notes[k];
+            if (note_counts(note) && !dump_says(index, series, note))
+                claims[count++] = (struct claim){series->dump[series->n_dumps - 1].row, note, series,
+                                                 key_add(key_add(2, note->kind), note->site),
                                                  severity_order(note->severity)};
         }
     }
@@ -234,10 +265,14 @@ static bool findings_unite(struct index *index) {
     size_t most = 1;
     for (uint32_t i = 0; i < index->n_rows; i++)
         most += 1 + index->rows[i].n_notes;
+    for (uint32_t i = 0; i < index->n_series; i++)
+        most += index->series[i].n_notes;
     struct claim *claims = malloc(most * sizeof *claims);
     index->findings = arena_alloc(index->arena, most * sizeof *index->findings);
     bool done = claims != NULL && index->findings != NULL;
     uint32_t count = done ? claims_collect(index, claims) : 0;
+    if (done)
+        count += claims_collect_series(index, claims + count);
     if (count != 0)
         qsort(claims, count, sizeof *claims, claim_compare);
     for (uint32_t from = 0, to; done && from < count; from = to) {
@@ -269,7 +304,7 @@ bool index_analyse(struct index *index) {
     arena_init(&scratch, arena_share(index->arena), SIZE_MAX);
     struct outlier_row *rows = arena_column(&scratch, index->n_rows, sizeof *rows);
     uint32_t *of = arena_column(&scratch, index->n_rows, sizeof *of), count = 0;
-    bool done = rows != NULL && of != NULL && copies_mark(index);
+    bool done = rows != NULL && of != NULL;
     for (uint32_t i = 0; done && i < index->n_rows; i++)
         if (index->rows[i].copy_of == NULL) {
             outlier_fill(&rows[count], &index->rows[i]);

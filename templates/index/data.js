@@ -18,8 +18,11 @@ import { formatCount } from "../text.js";
  * @typedef {{files: number, done: number, failed: number, skipped: number, out_of_memory: number, odd: number, copies: number,
  *   cohorts: number, events: number, input_bytes: number, lowest_peak_bytes: number, median_peak_bytes: number,
  *   highest_peak_bytes: number}} Totals
+ * @typedef {{row: number, live_bytes: number, stayed_bytes: number | null, new_bytes: number | null, gone_bytes: number | null,
+ *   events_missing_behind: boolean}} Dump
+ * @typedef {{title: string, rank: number | null, page: string, png: string | null, events: number, peak_bytes: number, dumps: Dump[], notes: Note[]}} Series
  * @typedef {{version: string, totals: Totals, notes: string[], findings: Finding[], failed: Refusal[], skipped: Refusal[],
- *   span_us: number, step_stride: number, rows: Row[]}} Data
+ *   span_us: number, step_stride: number, series?: Series[], rows: Row[]}} Data
  * @typedef {{number: number, rows: number[], color: string, name: string}} Cohort
  * @typedef {ReturnType<typeof createBatch>} Batch
  */
@@ -89,6 +92,8 @@ export function createBatch(data) {
     /** @type {(Cohort | undefined)[]} */
     const cohortOf = rows.map(() => undefined);
     for (const cohort of cohorts) for (const index of cohort.rows) cohortOf[index] = cohort;
+    /** The series that a recording is a dump of. @type {Map<number, Series>} */
+    const seriesOf = new Map((data.series ?? []).flatMap((series) => series.dumps.map((dump) => [dump.row, series])));
     // Odd rows, the most severe first: those with a finding, in the order of the findings.
     const oddRows = [...new Set(data.findings.flatMap((finding) => finding.rows))].filter((index) => rows[index].finding !== null);
     /** One row for each colour. @type {Map<number | string, number>} */
@@ -108,6 +113,8 @@ export function createBatch(data) {
         colorOf: (index) => colors.get(index),
         /** @param {number} index */
         cohortOf: (index) => cohortOf[index],
+        /** @param {number} index */
+        seriesOf: (index) => seriesOf.get(index),
         /** Bytes of a share. @param {number} share */
         bytesOf: (share) => (share / SHARE_MOST) * data.totals.highest_peak_bytes,
     };

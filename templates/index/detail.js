@@ -35,19 +35,24 @@ function makeDifferences(row) {
     return table;
 }
 
-/** @param {Row} row */
-function makeCards(row) {
-    /** One card for a kind: the first note speaks, the others are links. @type {Map<string, HTMLElement>} */
+/** One card for a kind: the first note speaks, the others are links. @param {import("./data.js").Note[]} notes @param {string} page @param {Row} row */
+function makeNoteCards(notes, page, row) {
+    /** @type {Map<string, HTMLElement>} */
     const kinds = new Map();
-    for (const note of row.notes) {
+    for (const note of notes) {
         const there = kinds.get(note.kind);
         const card = there ?? make("div", `card ${note.severity}`);
         if (there) card.append(make("p", "", note.title));
         else card.append(make("p", "card-kind", KIND_TITLES[note.kind] ?? note.kind.replaceAll("_", " ")), make("p", "card-title", note.title));
-        if (note.view) card.append(makeLink(row.page, "Show it in the page", row, note.view));
+        if (note.view) card.append(makeLink(page, "Show it in the page", row, note.view));
         kinds.set(note.kind, card);
     }
-    const cards = [...kinds.values()];
+    return [...kinds.values()];
+}
+
+/** @param {Row} row */
+function makeCards(row) {
+    const cards = makeNoteCards(row.notes, row.page, row);
     if (row.finding !== null) {
         const card = make("div", `card ${row.oom ? "high" : "medium"}`);
         card.append(make("p", "card-kind", "Among the ranks"), make("p", "card-title", row.finding));
@@ -85,6 +90,36 @@ function medianOf(batch, index) {
     if (!cohort || cohort.rows.length < 2) return undefined;
     const others = cohort.rows.filter((other) => other !== index).sort((a, b) => batch.rows[a].peak_bytes - batch.rows[b].peak_bytes || a - b);
     return batch.rows[others[(others.length - 1) >> 1]];
+}
+
+/** The dumps of a rank as one recording: what stayed, came and went between them. @param {Batch} batch @param {number} index */
+function makeSeries(batch, index) {
+    const series = batch.seriesOf(index);
+    if (!series) return [];
+    const row = batch.rows[index];
+    const table = make("table");
+    const head = make("tr");
+    head.append(make("th", "", "Dump"), ...["In use", "Stayed", "New", "Gone"].map((name) => make("th", "number", name)));
+    table.append(head);
+    const text = (/** @type {number | null} */ bytes) => (bytes === null ? "" : formatBytes(bytes));
+    for (const dump of series.dumps) {
+        const line = make("tr", dump.row === index ? "here" : "");
+        const of = batch.rows[dump.row];
+        const name = make("td", of.step === null ? "" : "dump");
+        name.append(makeLink(of.page, of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`, of));
+        line.append(name, ...[dump.live_bytes, dump.stayed_bytes, dump.new_bytes, dump.gone_bytes].map((bytes) => make("td", "number", text(bytes))));
+        table.append(line);
+        if (dump.events_missing_behind) {
+            const gap = make("tr", "gap");
+            const cell = make("td", "dim", "events are missing here: what stayed is known by address and size");
+            cell.colSpan = 5;
+            gap.append(cell);
+            table.append(gap);
+        }
+    }
+    const link = make("p", "links");
+    link.append(makeLink(series.page, `All ${formatCount(series.dumps.length)} dumps as one timeline`, row));
+    return [make("h3", "", "Its dumps"), link, ...makeNoteCards(series.notes, series.page, row), table];
 }
 
 /** A page of the difference where there is one; else the command that makes it. @param {Batch} batch @param {Row} row @param {number} index */
@@ -139,6 +174,7 @@ export function createDetail(batch) {
             if (compare) links.append(compare);
             const parts = [make("h2", "", rowTitle(row)), make("p", "dim path", row.input), ...makeCards(row), links, makeFacts(batch, row, index), makeCurve(batch, index)];
             if (row.truncation !== null) parts.push(make("p", "", row.truncation));
+            parts.push(...makeSeries(batch, index));
             if (row.differences.length) parts.push(make("h3", "", "Against the median of its cohort"), makeDifferences(row));
             detail.replaceChildren(...parts);
         },

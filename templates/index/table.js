@@ -57,7 +57,7 @@ function growthText(bytes) {
  * @param {{choose: (index: number) => void, hover: (index: number) => void, sort: (key: string, falling: boolean) => void}} use
  */
 export function createTable(batch, use) {
-    const { rows } = batch;
+    const { rows, data } = batch;
     const columns = columnsOf(batch);
     const keys = Object.keys(columns).filter((key) => columns[key].has !== false);
     const shape = element("table", HTMLElement).style;
@@ -66,7 +66,7 @@ export function createTable(batch, use) {
     let [sort, falling, chosen] = ["rank", false, -1];
     /** Lines that were filled before the last change of order, choice or theme are filled again. */
     let version = 0;
-    shape.setProperty("--columns", [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, "94px"].join(" "));
+    shape.setProperty("--columns", [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, data.series?.length ? "150px" : "94px"].join(" "));
 
     /** @param {number} a @param {number} b */
     function compare(a, b) {
@@ -118,10 +118,12 @@ export function createTable(batch, use) {
         return cell;
     }
 
-    /** @param {Row} row */
-    function makeLinks(row) {
+    /** @param {Row} row @param {number} index */
+    function makeLinks(row, index) {
         const cell = makeCell("", "links");
+        const series = batch.seriesOf(index);
         cell.append(makeLink(row.page, "Page", row));
+        if (series) cell.append(makeLink(series.page, "Dumps", row));
         if (row.png !== null) cell.append(makeLink(row.png, "PNG", row));
         return cell;
     }
@@ -157,7 +159,7 @@ export function createTable(batch, use) {
         line.element.setAttribute("aria-selected", String(index === chosen));
         const file = makeCell(row.input);
         file.title = row.input;
-        line.element.replaceChildren(...keys.slice(0, -1).map((key) => cells[key](row, index)), makeSpark(index), file, makeLinks(row));
+        line.element.replaceChildren(...keys.slice(0, -1).map((key) => cells[key](row, index)), makeSpark(index), file, makeLinks(row, index));
     }
 
     /** @type {VirtualList<Line>} */

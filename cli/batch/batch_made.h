@@ -1,0 +1,15 @@
+/* What an index had made beside the pages of its recordings, so that the next one removes what it has no more use for. */
+#ifndef STRATA_CLI_BATCH_BATCH_MADE_H
+#define STRATA_CLI_BATCH_BATCH_MADE_H
+
+#include "cli/batch/batch.h"
+#include "render/index/index.h"
+
+/*
+ * Compares the pages of differences and the timelines that the index links to with the list that the last index left,
+ * shards/index.json; removes what is in that list only and is still Strata's, never another file; and writes the new list.
+ * False: printed.
+ */
+bool made_update(const struct index *index, struct batch *batch);
+
+#endif
