@@ -1,18 +1,24 @@
-// What runs first in a page: styles, program and the WebAssembly module stand packed in it, a third of their size.
+// What runs first in a page: its elements, styles and program stand packed in it, as the WebAssembly module does.
 import { unpack } from "./unpack.js";
 
-/** Puts the text of an inert element into a new one, which takes effect before this returns. @param {string} id @param {"style" | "script"} kind */
-async function carry(id, kind) {
+/** @param {string} id */
+async function unpackText(id) {
+    return new TextDecoder().decode(await unpack(id));
+}
+
+/** Puts the text of an inert element into a new one, which takes effect at once. @param {string} id @param {"style" | "script"} kind @param {HTMLElement} place */
+async function carry(id, kind, place) {
     const element = document.createElement(kind);
-    element.textContent = new TextDecoder().decode(await unpack(id));
-    document[kind === "style" ? "head" : "body"].append(element);
+    element.textContent = await unpackText(id);
+    place.append(element);
 }
 
 async function runProgram() {
     if (typeof DecompressionStream !== "function")
         throw new Error("This browser has no DecompressionStream, which unpacks the page. Chrome 80, Firefox 113, Safari 16.4 or newer shows it.");
-    await carry("style", "style");
-    await carry("program", "script"); // puts the whole interface into window.strata
+    await carry("style", "style", document.head);
+    document.body.insertAdjacentHTML("beforeend", await unpackText("markup")); // the build's own: nothing of a recording is in it
+    await carry("program", "script", document.body); // puts the whole interface into window.strata
     return window.strata.ready;
 }
 

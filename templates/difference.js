@@ -73,7 +73,7 @@ async function start() {
     const missing = missingFeature();
     if (missing) throw new Error(missing);
     if (!carriedText("payload-a") || !carriedText("payload-b"))
-        throw new Error("This is Strata's empty template: it carries no recordings. `strata diff A B -o X.html` makes a page of two.");
+        throw new Error("This page carries no recordings. `strata diff A B -o X.html` makes a page of two.");
     const figures = readFigures();
     const module = await loadModule();
     const a = await loadSide(module, "a", figures.a);

@@ -138,7 +138,7 @@ export async function loadPage(report) {
     const missing = missingFeature();
     if (missing) throw new Error(missing);
     if (!carriedText("module") || !carriedText("payload"))
-        throw new Error("This is Strata's empty template: it carries no recording. `strata html SNAPSHOT` makes a page of one.");
+        throw new Error("This page carries no recording. `strata html SNAPSHOT` makes a page of one.");
     report("Starting", 0);
     return loadSession(await loadModule(), carriedText("payload"), report);
 }

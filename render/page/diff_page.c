@@ -4,14 +4,15 @@
 #include "render/page/shell.h"
 
 /* What the build made of the files of templates/. */
-extern const unsigned char asset_difference_html[], asset_difference_js[], asset_difference_css[];
-extern const size_t asset_difference_js_nbytes, asset_difference_css_nbytes;
-extern const char asset_difference_js_hash[], asset_difference_css_hash[];
+extern const unsigned char asset_difference_html[], asset_difference_css[], asset_difference_js[];
+extern const size_t asset_difference_html_nbytes, asset_difference_css_nbytes, asset_difference_js_nbytes;
+extern const char asset_difference_css_hash[], asset_difference_js_hash[];
 
 static const struct shell_assets assets = {
-    .template = (const char *)asset_difference_html,
+    .markup = {asset_difference_html, &asset_difference_html_nbytes, ""},
+    .style = {asset_difference_css, &asset_difference_css_nbytes, asset_difference_css_hash},
     .program = {asset_difference_js, &asset_difference_js_nbytes, asset_difference_js_hash},
-    .style = {asset_difference_css, &asset_difference_css_nbytes, asset_difference_css_hash}};
+};
 
 /* What is filled into the template. */
 struct parts {
@@ -25,19 +26,14 @@ static void fill_title(struct buffer *out, const void *context) {
 }
 
 /* Not "payload": who reads the page of one recording must not take one of two for it. */
-static void fill_payloads(struct buffer *out, const void *context) {
+static void fill_data(struct buffer *out, const void *context) {
     const struct parts *parts = context;
+    template_add_inert(out, "figures", parts->page->figures->bytes, parts->page->figures->nbytes);
     template_add_inert(out, "payload-a", parts->a.bytes, parts->a.nbytes);
     template_add_inert(out, "payload-b", parts->b.bytes, parts->b.nbytes);
 }
 
-static void fill_figures(struct buffer *out, const void *context) {
-    const struct parts *parts = context;
-    template_add_inert(out, "figures", parts->page->figures->bytes, parts->page->figures->nbytes);
-}
-
-static const struct template_hole holes[] = {
-    {"TITLE", fill_title}, {"FIGURES", fill_figures}, {"PAYLOADS", fill_payloads}};
+static const struct template_hole holes[] = {{"TITLE", fill_title}, {"DATA", fill_data}};
 
 static enum html_result fit_a(struct parts *parts, uint64_t frame_nbytes, struct html_outcome *outcome) {
     return payload_fit(&parts->a, parts->page->a, parts->page->of_a, frame_nbytes, outcome);

@@ -4,14 +4,15 @@
 #include "render/page/shell.h"
 
 /* What the build made of the files of templates/. */
-extern const unsigned char asset_page_html[], asset_page_js[], asset_page_css[];
-extern const size_t asset_page_js_nbytes, asset_page_css_nbytes;
-extern const char asset_page_js_hash[], asset_page_css_hash[];
+extern const unsigned char asset_page_html[], asset_page_css[], asset_page_js[];
+extern const size_t asset_page_html_nbytes, asset_page_css_nbytes, asset_page_js_nbytes;
+extern const char asset_page_css_hash[], asset_page_js_hash[];
 
 static const struct shell_assets assets = {
-    .template = (const char *)asset_page_html,
+    .markup = {asset_page_html, &asset_page_html_nbytes, ""},
+    .style = {asset_page_css, &asset_page_css_nbytes, asset_page_css_hash},
     .program = {asset_page_js, &asset_page_js_nbytes, asset_page_js_hash},
-    .style = {asset_page_css, &asset_page_css_nbytes, asset_page_css_hash}};
+};
 
 /* What is filled into the template. */
 struct page_parts {
@@ -24,12 +25,12 @@ static void fill_title(struct buffer *out, const void *context) {
     template_add_title(out, html_title(parts->options));
 }
 
-static void fill_payload(struct buffer *out, const void *context) {
+static void fill_data(struct buffer *out, const void *context) {
     const struct page_parts *parts = context;
     template_add_inert(out, "payload", parts->payload.bytes, parts->payload.nbytes);
 }
 
-static const struct template_hole holes[] = {{"TITLE", fill_title}, {"PAYLOAD", fill_payload}};
+static const struct template_hole holes[] = {{"TITLE", fill_title}, {"DATA", fill_data}};
 
 enum html_result html_render(struct buffer *out, const struct trace *trace, struct arena_host host,
                              const struct html_options *options, struct html_outcome *outcome) {

@@ -1,7 +1,7 @@
 #include "render/page/shell.h"
 
 /* What the build made of the files of templates/ for every page, and the WebAssembly module, which is packed. */
-extern const unsigned char asset_boot_js[], asset_boot_css[], asset_strata_wasm[];
+extern const unsigned char asset_shell_html[], asset_boot_js[], asset_boot_css[], asset_strata_wasm[];
 extern const size_t asset_boot_js_nbytes, asset_boot_css_nbytes, asset_strata_wasm_nbytes;
 extern const char asset_boot_js_hash[], asset_boot_css_hash[];
 
@@ -27,22 +27,19 @@ static void fill_style(struct buffer *out, const void *context) {
     template_add_style(out, &boot_style);
 }
 
-static void fill_module(struct buffer *out, const void *context) {
-    (void)context;
-    template_add_packed(out, "module", &module);
-}
-
-static void fill_script(struct buffer *out, const void *context) {
+static void fill_program(struct buffer *out, const void *context) {
     const struct shell_assets *assets = context;
+    template_add_packed(out, "module", &module);
     template_add_packed(out, "style", &assets->style);
+    template_add_packed(out, "markup", &assets->markup);
     template_add_packed(out, "program", &assets->program);
     template_add_script(out, &boot);
 }
 
 void shell_fill(struct buffer *out, const struct shell_assets *assets, const struct template_holes *own) {
     static const struct template_hole holes[] = {
-        {"POLICY", fill_policy}, {"STYLE", fill_style}, {"MODULE", fill_module}, {"SCRIPT", fill_script}};
-    template_fill(out, assets->template,
+        {"POLICY", fill_policy}, {"STYLE", fill_style}, {"PROGRAM", fill_program}};
+    template_fill(out, (const char *)asset_shell_html,
                   &(struct template_holes){holes, sizeof holes / sizeof *holes, assets, own});
 }
 

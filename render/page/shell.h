@@ -1,16 +1,16 @@
-/* What every page with recordings in it carries besides them: how it is opened, styles, program, the WebAssembly module. */
+/* What every page with recordings in it carries besides them: how it is opened, its elements, styles, program, and the
+ * WebAssembly module (templates/shell.html). */
 #ifndef STRATA_RENDER_PAGE_SHELL_H
 #define STRATA_RENDER_PAGE_SHELL_H
 
 #include "render/page/template.h"
 
-/* What a page is made of; all of it is the build's. Program and style are packed. */
+/* What makes it this page; the build packed it (scripts/pack.c). */
 struct shell_assets {
-    const char *template;
-    struct template_asset program, style;
+    struct template_asset markup, style, program;
 };
 
-/* Fills the page's template: the holes POLICY, STYLE, MODULE and SCRIPT, and these of its own. */
+/* Writes the page. `own` are the holes TITLE and DATA. */
 void shell_fill(struct buffer *out, const struct shell_assets *assets, const struct template_holes *own);
 
 /* Size of the same; 0: no memory. */
