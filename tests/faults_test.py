@@ -32,6 +32,9 @@ POINTS = 60
 RULES = "optimizer_state file optim\nactivation function ^forward$\nparameter metadata weights\n"
 
 
+LOG = "".join(f"step {i} | [Rank 0] memory (MB) | allocated: {100 + i}.5 | max allocated: {120 + i} | reserved: 128\n" for i in range(9))
+
+
 def small():
     """A snapshot that has something of everything and is quick to read."""
     frames = [{"name": "forward", "filename": "/home/user/train.py", "line": 41},
@@ -72,7 +75,8 @@ class Case(unittest.TestCase):
         (self.folder / "in").mkdir()
         data = pickle.dumps(small(), protocol=4)
         for name, content in (("s.pickle", data), ("s.pickle.gz", gzip.compress(data)), ("rules", RULES.encode()),
-                              ("s.json", json.dumps(small()).encode()), ("t.pickle", pickle.dumps(larger(), protocol=4))):
+                              ("s.json", json.dumps(small()).encode()), ("t.pickle", pickle.dumps(larger(), protocol=4)),
+                              ("run.log", LOG.encode())):
             (self.folder / "in" / name).write_bytes(content)
 
     def strata(self, *arguments, fault="", log=None, **options):
@@ -112,6 +116,7 @@ def points(total):
     return sorted(random.Random(total).sample(range(1, total + 1), POINTS))
 
 
+VIEW = "#device=0&window=2_14&color=category&filter=size%3A%3E1000&search=forward"
 VERBS = {
     "report": ["report", "in/s.pickle", "-o", "out/x"],
     "markdown, filter": ["report", "--markdown", "in/s.pickle", "-o", "out/x", "--hide-internal"],
@@ -125,6 +130,14 @@ VERBS = {
     "picture of a diff": ["diff", "in/s.pickle", "in/t.pickle", "-o", "out/x.png", "--width=320", "--height=240"],
     "whatif": ["whatif", "in/s.pickle", "--json", "--set=expandable_segments=False", "-o", "out/x"],
     "check": ["check", "--rule", "peak < 1TiB", "--baseline=out/x", "--update-baseline", "in/s.pickle"],
+    "page of a diff": ["diff", "in/s.pickle", "in/t.pickle#at=5", "-o", "out/x.html", "--rules=in/rules"],
+    "page of whatif": ["whatif", "in/s.pickle", "-o", "out/x.html", "--budget", "--gpu=80GiB"],
+    "picture of whatif": ["whatif", "in/s.pickle", "-o", "out/x.png", "--width=320", "--height=240"],
+    "map": ["png", "in/s.pickle", "-o", "out/x", "--map", "--at=5", "--width=480", "--height=360"],
+    "view": ["png", "in/s.pickle", "-o", "out/x", f"--view={VIEW}", "--width=320", "--height=240"],
+    "html of several": ["html", "in/s.pickle", "in/t.pickle", "-o", "out/x", "--own=*/train.py"],
+    "report of several": ["report", "--json", "in/s.pickle", "in/t.pickle", "-o", "out/x"],
+    "report of a log": ["report", "in/run.log", "-o", "out/x"],
 }
 
 # From the standard input, to the standard output.

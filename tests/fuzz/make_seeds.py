@@ -7,6 +7,7 @@ Nothing needs to be large: a fuzzer reaches what it can change, and the seeds ar
 """
 
 import base64
+import collections
 import dataclasses
 import gzip
 import io
@@ -22,9 +23,11 @@ import zipfile
 import zlib
 
 FUZZ = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(FUZZ.parent))
+sys.path[:0] = [str(FUZZ), str(FUZZ.parent)]
 sys.dont_write_bytecode = True
 
+import seeds_of_calls  # noqa: E402
+import seeds_of_samples as samples  # noqa: E402
 import simulate  # noqa: E402
 
 FORMS = ("pickle0", "pickle1", "pickle2", "pickle3", "pickle4", "pickle5", "jit")
@@ -62,6 +65,10 @@ def pickles():
     yield "self_reference", b"\x80\x04]\x94h\x00a."
     yield "exaggerated", exaggerated()
     yield "refused", b"\x80\x02cos\nsystem\n."
+    yield "refused_by_stack", b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02ls\x85R."
+    yield "ordered", pickle.dumps(collections.OrderedDict(segments=[], device_traces=[[]]), 2)
+    yield "text", b"(dp0\nS'segments'\np1\n(lsVdevice_traces\\u0020\n(ls0(I1\nF2.5\nL3L\n1K\x012N0."
+    yield "long", b"\x80\x02}\x8b\x04\x00\x00\x00\x01\x02\x03\x04\x8b\x09\x00\x00\x00123456789s."
 
 
 def as_pieces(sections, pieces):
@@ -124,6 +131,32 @@ def zipped(data, method):
     return out.getvalue()
 
 
+class Pipe(io.RawIOBase):
+    """What cannot be sought: a zip written into it says sizes behind what they are of."""
+
+    def __init__(self):
+        self.data = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.data += data
+        return len(data)
+
+
+def streamed(data):
+    out = Pipe()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content, method in (("seed/byteorder", b"little", zipfile.ZIP_STORED), ("seed/code.py", b"pass" * 99, zipfile.ZIP_DEFLATED),
+                                      ("seed/data.pkl", data, zipfile.ZIP_DEFLATED)):
+            member = zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0))
+            member.compress_type = method
+            with archive.open(member, "w", force_zip64=True) as file:
+                file.write(content)
+    return bytes(out.data)
+
+
 def containers(strata):
     tiny = recording(4, form="pickle4", n_steps=3)
     squeezed = gzip.compress(tiny, mtime=0)
@@ -135,6 +168,8 @@ def containers(strata):
     yield "gzip_of_gzip", gzip.compress(squeezed, mtime=0)
     yield "zip_stored", zipped(tiny, zipfile.ZIP_STORED)
     yield "zip_deflated", zipped(tiny, zipfile.ZIP_DEFLATED)
+    yield "zip_streamed", streamed(tiny)
+    yield "gzip_damaged", squeezed[:900] + bytes((squeezed[900] ^ 64,)) + squeezed[901:]
     yield "page", head[:200] + found.group(0)
     viewer = base64.b64encode(tiny + bytes(-len(tiny) % 3)).decode()
     yield "memory_viz", f'<script>const local_files = [{{"name": "snapshot.pickle", "base64": "{viewer}"}}]</script>'.encode()
@@ -164,11 +199,13 @@ def chrome_trace():
 def memory_timelines():
     yield "timeline", [[0, 10, 20], [[0] + [4096] * 9, [0] * 10, [0] + [512] * 9]]
     yield "timeline_raw", [[10, 0, 4096, 1], [20, 1, 4096, 1], [30, 3, 4096, 1]]
+    yield "timeline_raw_categories", [[i, i % 4, 512 * (i + 1), i % 9] for i in range(40)]
 
 
 def jsons():
     yield "snapshot", recording(5, form="json", n_steps=4, metadata=True, annotations=True)
     yield "kineto", json.dumps(chrome_trace()).encode()
+    yield "cut", recording(6, form="json", n_steps=9, n_devices=2)[:-900]
     yield "no_finite_numbers", b'{"segments": [], "device_traces": [[{"action": "alloc", "addr": NaN, "size": Infinity}]]}'
     for name, value in memory_timelines():
         yield name, json.dumps(value).encode()
@@ -183,7 +220,10 @@ def log_seeds():
 
 def main(arguments):
     strata = arguments[0]
-    kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons(), "log": log_seeds()}
+    kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons(), "log": log_seeds(),
+             "report": samples.reports(), "picture": samples.pictures(), "page": samples.pages(), "snapshot": samples.snapshots(),
+             "diff": samples.differences(), "whatif": samples.replays(), "program": samples.command_lines(),
+             "api": seeds_of_calls.seeds(samples.recipes("oom", "private_pools", "two_devices"))}
     total = 0
     for kind, seeds in kinds.items():
         folder = FUZZ / "seeds" / kind

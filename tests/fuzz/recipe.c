@@ -333,6 +333,8 @@ static void settings_put(struct recipe *recipe) {
 uint8_t *recipe_make(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes) {
     struct recipe recipe = {.bytes = bytes, .nbytes = nbytes, .time_us = 1700000000000000};
     recipe.what = next(&recipe);
+    if (recipe.what == RECIPE_SAMPLE)
+        return recipe_make_sample(recipe.bytes, recipe.nbytes, made_nbytes);
     put(&recipe.out, "\x80\x04}(", 4);
     if (recipe.what & 32)
         settings_put(&recipe);

@@ -4,6 +4,8 @@
  * of what never was. So a fuzzer that mutates the recipe gets behind the reader each time.
  *
  *     a byte: how many devices and what else there is | segments, annotations, settings | records, an event each
+ *
+ * Or one of the project's samples, with changes (tests/fuzz/recipe_sample.c).
  */
 #ifndef STRATA_TESTS_FUZZ_RECIPE_H
 #define STRATA_TESTS_FUZZ_RECIPE_H
@@ -13,6 +15,10 @@
 
 /* Returns a pickle of `*made_nbytes` bytes, to be freed. */
 uint8_t *recipe_make(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
+
+/* The same of one of the samples, with changes: what recipe_make makes where the first byte is RECIPE_SAMPLE. */
+enum { RECIPE_SAMPLE = 255 };
+uint8_t *recipe_make_sample(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
 
 /* The same as a profiler's trace: JSON with calls, samples of memory, and numbers that are none. */
 uint8_t *recipe_make_kineto(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);

@@ -2,7 +2,9 @@
  * The calls that the page's scripts make (render/page/page_api.def), in any order and with any arguments, on sessions and
  * views that are open. That list is the table of calls: one that is added to it is called from then on.
  *
- *     a byte: what is loaded | two bytes: the length of a recipe, and it | calls: a byte which, a byte whose, arguments
+ *     a byte: what is loaded | two bytes: the length of a recipe, and it | calls: two bytes which, a byte whose, arguments
+ *
+ * Which: the call whose name's hash is the next one, so that a seed means the same when the table has more calls.
  */
 #include "render/page/page_heap.h"
 #include "render/page/page_state.h"
@@ -174,6 +176,27 @@ static const struct call calls[] = {
 
 enum { N_CALLS = sizeof calls / sizeof *calls };
 
+static uint16_t name_hash(const struct call *call) {
+    uint32_t hash = 2166136261U + (uint32_t)call->handle;
+    for (const char *c = call->name; *c != '\0'; c++)
+        hash = (hash ^ (uint8_t)*c) * 16777619U;
+    return (uint16_t)(hash ^ hash >> 16);
+}
+
+static const struct call *call_next(struct caller *caller) {
+    uint16_t wanted = (uint16_t)(next(caller) << 8), least = UINT16_MAX;
+    const struct call *found = &calls[0];
+    wanted = (uint16_t)(wanted | next(caller));
+    for (unsigned i = 0; i < N_CALLS; i++) {
+        uint16_t above = (uint16_t)(name_hash(&calls[i]) - wanted);
+        if (above < least) {
+            least = above;
+            found = &calls[i];
+        }
+    }
+    return found;
+}
+
 /* ---- what scripts do besides ---- */
 
 /* Where a call gives room for bytes, the scripts write some. */
@@ -267,7 +290,7 @@ static void session_call(struct caller *caller, const struct call *call, uint8_t
 
 static void calls_make(struct caller *caller) {
     for (unsigned n = 0; n < MOST_CALLS && caller->nbytes != 0; n++) {
-        const struct call *call = &calls[next(caller) % N_CALLS];
+        const struct call *call = call_next(caller);
         uint8_t whose = next(caller);
         if (call->handle == OF_view)
             view_call(caller, call, whose);

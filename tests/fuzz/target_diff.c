@@ -11,6 +11,8 @@
 
 static const char *const forms[] = {"--json",        "--markdown", "--top=0",      "-ochange.png",
                                     "-ochange.json", "--verbose",  "--align=step", "--align=annotation"};
+static const char *const pages[] = {NULL,           "-ochange.html",         "-ochange.html", "-odark.html",
+                                    "-ochange.png", "--max-html-size=230KB", "--theme=dark",  "-ochange.md"};
 static const char *const ends[] = {"b",          "b#step=1",         "b#at=peak", "b#at=3",
                                    "b#device=1", "b#at=99999999999", "b#",        "a"};
 
@@ -44,6 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     program_word(&words, "--force");
     program_word(&words, forms[how % 8]);
     program_word(&words, forms[how >> 3 & 7]);
+    if (pages[more >> 3 & 7] != NULL)
+        program_word(&words, pages[more >> 3 & 7]);
     if (more & 64)
         program_word(&words, "--redact");
     if (more & 128)

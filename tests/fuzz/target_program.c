@@ -1,21 +1,24 @@
 /*
  * The command line, and everything behind it:
  *
- *     words, one per line | "%%\n" | text of the files "rules", "config" and "baseline" | "%%\n" | the snapshot "in", or a recipe for it
+ *     words, one per line | "%%\n" | text of the files "rules", "config" and "baseline" | "%%\n" | the snapshot "in", or
+ *     a recipe for it | "%%\n" | more of them: "in1", "in2" ...
  *
  * A snapshot that begins with the byte 1 or 2 is made by the recipe behind it, a pickle or a profiler's trace;
- * "dumps/rank0.pickle" is the same. Nothing outside
- * of the folder can be named: words lose what a path would need for that.
+ * "dumps/rank0.pickle" and so on are the same. A word "&&" ends those of one run of the program: the next finds what it
+ * wrote. "+NAME=VALUE" is in the environment, "@NAME" is what the next of the dumps is called. Nothing outside of the folder can be named: words lose what a path would
+ * need for that.
  */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORDS = 24, WORDS_NBYTES = 2000 };
+enum { MOST_WORDS = 24, WORDS_NBYTES = 2000, MOST_FILES = 8, MOST_RUNS = 4 };
 
 struct part {
     const uint8_t *at;
@@ -33,54 +36,115 @@ static struct part part_take(struct part *rest) {
     return part;
 }
 
-/* A word cannot leave the folder, for it has no slashes; those of a filter's regular expression are written '|'. */
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* A word cannot leave the folder, for it has slashes between digits only; those of a filter's regular expression are
+ * written '|'. */
 static void word_tame(char *word) {
     bool filter = strncmp(word, "--filter=", 9) == 0;
     for (char *c = word; *c != '\0'; c++) {
-        if (*c == '/' || (c[0] == '.' && c[1] == '.'))
+        if ((*c == '/' && !(c != word && is_digit(c[-1]) && is_digit(c[1]))) || (c[0] == '.' && c[1] == '.'))
             *c = '_';
         if (*c == '|' && filter)
             *c = '/';
     }
 }
 
-static int words_split(char *text, char **words) {
-    static char name[] = "strata";
-    int n = 0;
-    words[n++] = name;
-    for (char *word = strtok(text, "\n"); word != NULL && n < MOST_WORDS; word = strtok(NULL, "\n")) {
-        word_tame(word);
-        words[n++] = word;
-    }
-    words[n] = NULL;
-    return n;
+/* Those that a batch and a check ask. */
+static const char *const environment[] = {"SLURM_PROCID", "SLURM_NTASKS", "RANK",
+                                          "WORLD_SIZE",   "CI",           "GITHUB_STEP_SUMMARY"};
+enum { N_ENVIRONMENT = sizeof environment / sizeof *environment };
+
+static void environment_set(char *word) {
+    char *value = strchr(word, '=');
+    for (unsigned i = 0; value != NULL && i < N_ENVIRONMENT; i++)
+        if ((size_t)(value - word) == strlen(environment[i]) &&
+            memcmp(word, environment[i], (size_t)(value - word)) == 0)
+            (void)setenv(environment[i], value + 1, 1);
 }
 
-static void snapshot_write(struct part part) {
+static void environment_clear(void) {
+    for (unsigned i = 0; i < N_ENVIRONMENT; i++)
+        (void)unsetenv(environment[i]);
+}
+
+/* What dumps are called, in the order of the words. */
+static const char *names[MOST_FILES];
+static unsigned n_names;
+
+static void name_note(const char *name) {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-.";
+    size_t length = strspn(name, allowed);
+    if (n_names < MOST_FILES && length != 0 && length < 40 && name[length] == '\0' && name[0] != '.')
+        names[n_names++] = name;
+}
+
+/* The words of one run; false: there are no more. `text` is NULL from the second call on. */
+static bool words_take(char *text, struct program_words *words) {
+    char *word = strtok(text, "\n");
+    words->count = 0;
+    program_word(words, "strata");
+    for (; word != NULL && strcmp(word, "&&") != 0; word = strtok(NULL, "\n")) {
+        word_tame(word);
+        if (word[0] == '+')
+            environment_set(word + 1);
+        else if (word[0] == '@')
+            name_note(word + 1);
+        else if (words->count < MOST_WORDS)
+            program_word(words, word);
+    }
+    return word != NULL;
+}
+
+static void snapshot_write(unsigned number, struct part part) {
+    char name[64] = "in";
     uint8_t *made = NULL;
     if (part.nbytes != 0 && part.at[0] == 1)
         part.at = made = recipe_make(part.at + 1, part.nbytes - 1, &part.nbytes);
     else if (part.nbytes != 0 && part.at[0] == 2)
         part.at = made = recipe_make_kineto(part.at + 1, part.nbytes - 1, &part.nbytes);
-    program_write("in", part.at, part.nbytes);
-    program_folder("dumps");
-    program_write("dumps/rank0.pickle", part.at, part.nbytes);
+    if (number != 0)
+        (void)snprintf(name, sizeof name, "in%u", number);
+    program_write(name, part.at, part.nbytes);
+    if (number < n_names)
+        (void)snprintf(name, sizeof name, "dumps/%s", names[number]);
+    else
+        (void)snprintf(name, sizeof name, "dumps/rank%u.pickle", number);
+    program_write(name, part.at, part.nbytes);
     free(made);
 }
 
+static void files_write(struct part rules, struct part rest) {
+    program_write("rules", rules.at, rules.nbytes);
+    program_write("config", rules.at, rules.nbytes);
+    program_write("baseline", rules.at, rules.nbytes);
+    program_folder("dumps");
+    snapshot_write(0, part_take(&rest));
+    for (unsigned number = 1; number < MOST_FILES && rest.nbytes != 0; number++)
+        snapshot_write(number, part_take(&rest));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
-    char text[WORDS_NBYTES + 1], *words[MOST_WORDS + 1];
+    char text[WORDS_NBYTES + 1];
     struct part rest = {bytes, nbytes}, line = part_take(&rest), rules = part_take(&rest);
+    struct program_words words;
     if (line.nbytes > WORDS_NBYTES || memchr(line.at, '\0', line.nbytes) != NULL)
         return -1;
     memcpy(text, line.at, line.nbytes);
     text[line.nbytes] = '\0';
     program_enter();
-    program_write("rules", rules.at, rules.nbytes);
-    program_write("config", rules.at, rules.nbytes);
-    program_write("baseline", rules.at, rules.nbytes);
-    snapshot_write(rest);
-    program_run(words_split(text, words), words);
+    environment_clear();
+    n_names = 0;
+    bool more = words_take(text, &words);
+    files_write(rules, rest);
+    program_run_words(&words);
+    for (int runs = 1; more && runs < MOST_RUNS; runs++) {
+        more = words_take(NULL, &words);
+        program_run_words(&words);
+    }
+    environment_clear();
     program_leave();
     return 0;
 }

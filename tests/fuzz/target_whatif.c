@@ -37,15 +37,19 @@ static void recipe_write(const char *name, const uint8_t *bytes, size_t nbytes) 
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes) {
     struct program_words words = {0};
-    uint8_t how = recipe_u8(&bytes, &nbytes), n_sets = recipe_u8(&bytes, &nbytes) % 4;
+    uint8_t how = recipe_u8(&bytes, &nbytes), more = recipe_u8(&bytes, &nbytes);
     program_word(&words, "strata");
     program_word(&words, "whatif");
     program_word(&words, how & 1 ? "--json" : how & 2 ? "--markdown" : "--verbose");
+    if (more & 4)
+        program_word(&words, more & 8 ? "-owhatif.html" : "-owhatif.png");
+    if (more & 16)
+        program_word(&words, "--theme=dark");
     if (how & 4)
         program_word(&words, "--budget");
     if (how & 8)
         program_word(&words, budgets[(how >> 4) % N_BUDGETS]);
-    for (uint8_t i = 0; i < n_sets; i++)
+    for (uint8_t i = 0; i < more % 4; i++)
         program_word(&words, sets[recipe_u8(&bytes, &nbytes) % N_SETS]);
     if (how & 128) {
         program_word(&words, "--extrapolate=small=3");

@@ -1,0 +1,146 @@
+"""Seeds that name the project's samples (tests/fuzz/recipe_sample.c) and say what is done with them."""
+
+import copy
+import gzip
+import pathlib
+import pickle
+import re
+
+FUZZ = pathlib.Path(__file__).resolve().parent
+SAMPLES = re.findall(r'"([\w.]+\.(?:pickle|gz|log))"', (FUZZ / "recipe_sample.c").read_text())
+
+
+def recipe(name, left=0, changes=b""):
+    """`left`: so many 256ths of it, 0: all."""
+    which = next(i for i, sample in enumerate(SAMPLES) if sample.split(".", 1)[0] == name or sample == name)
+    return bytes((255, which, left)) + changes
+
+
+def recipes(*names):
+    return {name.split(".json")[0].replace(".", "_"): recipe(name) for name in names}
+
+
+# ---- targets that take a recording and some choices ----
+
+EVERY_FINDING = ("leak_graph", "leak_two_per_layer", "leak_zero_grad", "held_over", "kept_per_layer", "leak_forward_only", "oom",
+                 "private_pools", "expandable", "streams", "user_metadata_annotate")
+
+
+def reports():
+    for i, name in enumerate((*EVERY_FINDING, "overflow", "two_devices", "cpu_train.raw.json.gz")):
+        yield name.split(".")[0], bytes((i * 37 & 255,)) + recipe(name)
+    yield "cut", b"\x01" + recipe("train", left=130)
+
+
+def pictures():
+    for i, name in enumerate(("train", "oom", "two_devices", "private_pools", "leak_graph")):
+        yield name, bytes((31 * i & 255, 255, 150, i, 80, 30, 9, i)) + recipe(name)
+    yield "dots", bytes((0, 40, 40, 6, 0, 0, 0, 0)) + recipe("streams")
+
+
+def pages():
+    yield "train", b"\x00\x00" + recipe("train")
+    yield "merged", b"\x03\x60" + recipe("leak_two_per_layer")
+
+
+def snapshots():
+    for name in ("expandable", "overflow", "private_pools"):
+        yield name, recipe(name)
+    for left in (20, 130, 250):
+        yield f"cut{left}", recipe("train", left=left)
+
+
+def differences():
+    for i, (name, how) in enumerate((("train", 0x00), ("leak_graph", 0x09), ("oom", 0x52), ("two_devices", 0x24),
+                                     ("streams", 0x36), ("kept_per_layer", 0x80))):
+        for more in (i, i | 1 << 3):  # the second writes a page
+            yield f"{name}_{more}", bytes((how, more, 0, 0)) + recipe(name)
+
+
+def replays():
+    for i, name in enumerate(("train", "oom", "expandable", "streams", "private_pools", "leak_graph")):
+        yield name, bytes((4 | i & 3, 2 | i << 5, 0, 7)) + recipe(name)
+        yield f"{name}_page", bytes((8 | i << 4, 2 | 4 | 8 * (i & 1), i, i + 6)) + recipe(name)
+
+
+# ---- the command line ----
+
+CONFIG = b"""{"rules": ["peak < 75GiB", "oom = none", "trust = complete", "gradients at forward = 0", "site:attention.py* < 1MiB",
+"category.activation at end < 1MiB", "reserved <= baseline + 2%", "finding.leak = none", "ranks.spread < 5%", "gap < 10%",
+"growth = 0 per step", "category.gradient at 12345 < 1GiB", "gradients at oom = 0"], "files": {"in*": ["peak <= baseline"]}, "baseline": "base", "skip_steps": 1}"""
+RULES = b"optimizer_state file optim/.*\\.py$\nactivation function ^(forward|embed)$\nparameter metadata weights\n"
+VIEW = "--view=#device=0&window=20_400&bytes=0_9000000000&axis=events&color=category&theme=dark&filter=size%3A%3E1MiB&search=forward&at=90"
+
+
+def program(words, files, text=b""):
+    return words.replace(" ", "\n").replace("~", " ").encode() + b"%%\n" + text + b"%%\n" + b"%%\n".join(
+        b"\x01" + recipe(file) if isinstance(file, str) else file for file in files)
+
+
+def command_lines():
+    """In words, `~` is a blank."""
+    yield "view", program(f"png in {VIEW} && png in -f --view=#window=x&at=-1 && png in -f --view=#axis=time", ["train"])
+    yield "map", program("png in --map --at=oom -o a.png && png in --map --at=9 --theme=dark -o b.png && png in --map -o c.png", ["oom"])
+    yield "map_pools", program("png in --map --width=900 --scale=2 --color-by=pool", ["private_pools"])
+    yield "colors", program("png in --color-by=age -o a && png in --color-by=stream -o b && png in --color-by=allocation -o c "
+                            "&& png in --color-by=size --axis=time --from=0.001s --to=peak+5 -o d", ["streams"])
+    yield "filters", program("report in --filter=forward~size:>1KiB && report in --filter=|atten[a-z]+\\d?|c~phase:backward "
+                             "&& png in --filter=step:1..2~alive:peak && html in -f --filter=pool:private", ["leak_graph"])
+    yield "owners", program("report in --own=model --own=*.py --library=*serve* --hide-internal && html in -f --own=*_model_*", ["train"])
+    yield "redact", program("html in --redact=all && report in --redact --json && report in.html --json -f", ["hostile_names"])
+    yield "merged", program("html in -f --max-html-size=300KB --title=x --capacity=80GB --at=peak --from=peak-50 --to=peak+9",
+                            ["leak_two_per_layer"])
+    yield "wrong_words", program("htlm in && png in --width=1 && report in --top=x && batch && diff in && whatif in --set=x && nothing "
+                                 "&& png in --sacle=2", ["one_event"])
+    yield "outputs", program("report in -o out && report in -o out && html in -o dumps && png in -o none_x_", ["one_event"])
+    yield "memory", program("html in --max-memory=1MiB && report in --max-memory=4MiB && batch dumps -o out --max-memory=20MiB", ["train"])
+    yield "devices", program("report in --device=1 --group=stack --top=0 && png in --device=0 && html in --device=7", ["two_devices"])
+    yield "logs", program("report in && html in && png in1 && report in2 --json", ["log_megatron", "log_deepspeed", "log_memory_summary"])
+    yield "log_check", program("check --rule peak~<~75GiB --rule oom~=~none in in1 --format=junit && diff in in1", ["log_oom_new", "log_megatron"])
+    yield "kineto", program("report in --json && html in && png in --axis=time", ["cpu_train.trace.json.gz"])
+    yield "check_all", program("check --config=config --update-baseline in && check --config=config --format=junit in in1 "
+                               "&& +GITHUB_STEP_SUMMARY=summary check --config=config --format=github in in1 && check --config=config --format=json in1",
+                               ["train", "leak_graph"], CONFIG)
+    yield "check_oom", program("check --config=config --format=junit in in1 in2 && +CI=true check --config=config --update-baseline in",
+                               ["oom", "overflow", b"nothing"], CONFIG)
+    yield "diff_oom", program("diff in in1 -o a.html && diff in in1 in2 --markdown && diff in#step=1 in1#at=peak -o b.png && diff in in2 --align=annotation",
+                              ["train", "oom", "leak_graph"])
+    yield "diff_rules", program("diff in in1 --rules=rules --redact --filter=own:yes -o a.html && diff in in1 --align=step --json --top=0",
+                                ["leak_zero_grad", "leak_zero_grad_healthy"], RULES)
+    yield "diff_layers", program("diff in in1 && diff in1 in -o a.html --max-html-size=250KB", ["kept_per_layer", "kept_per_layer_healthy"])
+    yield "whatif_all", program("whatif in --budget --set=expandable_segments=True -o a.html && whatif in -o b.png --theme=dark "
+                                "&& whatif in --json --gpu=1GiB", ["oom"])
+    yield "extrapolate", program("whatif in=8 --extrapolate=in1=4 --to=16 && whatif in=8 --extrapolate=in1=4 --to=16 --json",
+                                 ["held_over", "held_over_healthy"])
+    yield "batch_ranks", program("batch dumps -o out --png --group-by=all --rules=rules && batch dumps -o out --png --group-by=all --rules=rules --resume "
+                                 "&& batch --index out -f && batch dumps -o out", ["leak_graph", "oom", "train", "one_event"], RULES)
+    yield "batch_alike", program("batch dumps -o out -j1 --redact --group-by=rank", ["train", "train", "train", "oom", "train"])
+    yield "batch_ooms", program("batch dumps -o out && batch --index out -f", ["oom", "oom", "overflow", "oom", "streams"])
+    yield "batch_hosts", program("@node0_tp0_pp0_step10_rank0.pickle @node0_tp1_pp0_step10_rank1.pickle @node1_tp0_pp1_step10_rank2.pickle "
+                                 "@node1_tp1_pp1_step10_rank3.pickle @node1_tp0_pp1_step20_rank2.pickle @readme.txt batch dumps -o out --group-by=tp,pp "
+                                 "&& batch --index out -f --group-by=host", ["train", "oom", "oom", "oom", "leak_graph", "log_oom_new"])
+    yield "batch_names", program("@worker_0_iter_5.pickle @worker_1_iter_5.pickle @20240101_120000_2.pt @gpu3.pkl @empty.pickle "
+                                 "batch dumps -o out -j2 && batch dumps -o out --resume", ["one_event", "one_event", "held_over", "oom", b""])
+    yield "batch_shards", program("batch dumps -o out --shard=1/2 && +SLURM_PROCID=1 +SLURM_NTASKS=2 batch dumps -o out --shard=auto && batch --index out",
+                                  ["one_event", "streams"])
+    yield "batch_patterns", program("batch dumps in -o out --rank-regex=(?P<step>\\d+).*k(?P<rank>[0-9]+) --no-recursive && batch in in -o b --rank-regex=( "
+                                    "&& +RANK=0 +WORLD_SIZE=2 batch dumps -o c --shard=auto --filter=own:yes", ["one_event", b"\x80", b""])
+    yield "series", program("html in in1 in2 -o a.html && report in in1 in2 -o b --json && report in in1 in2 -o d && png in in1 -o c.png", windows())
+    yield "series_gaps", program("report in in1 in2 -o b --redact && html in in1 -o a.html", ["train", "streams", "two_devices"])
+
+
+def windows():
+    """Three dumps of one run: the second overlaps the first, the third does not overlap the second."""
+    import simulate
+
+    settings = simulate.dataclasses.replace(simulate.settings_of(31), n_steps=60, ring=simulate.KEEP_ALL, record_after=0, n_devices=1,
+                                            form="pickle4", lost=0, races=False, skipped=(), time=True, high_addresses=False)
+    whole = pickle.loads(simulate.Simulation(settings).dump())
+    events = whole["device_traces"][0]
+    n = len(events)
+    for begin, end in ((0, n // 2), (n // 4, 3 * n // 4), (7 * n // 8, n)):
+        part = copy.deepcopy(whole)
+        part["device_traces"] = [events[begin:end]]
+        if end < n:
+            part["segments"] = []
+        yield gzip.compress(pickle.dumps(part, 4), mtime=0)
