@@ -1,5 +1,6 @@
 // The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
 import { KIND_LOG } from "./api.js";
+import { phasesOfEvent, phaseText } from "./describe.js";
 import { momentText, session, view } from "./state.js";
 import { BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
@@ -30,23 +31,27 @@ function barPart(kind, bytes, whole, label) {
     return part;
 }
 
+/** One bar of parts that make up a whole, and what each is; {} stands for its bytes. @param {number} whole @param {[kind: string, bytes: number, text: string][]} parts */
+export function shareBar(whole, parts) {
+    const [bar, key] = [make("div", "device-bar"), make("p", "bar-key")];
+    for (const [kind, bytes, text] of parts) {
+        if (bytes <= 0) continue;
+        const label = text.replace("{}", formatBytes(bytes));
+        bar.append(barPart(kind, bytes, Math.max(1, whole), label));
+        const item = make("span");
+        item.append(make("i", `swatch part-${kind}`), label);
+        key.append(item);
+    }
+    return [bar, key];
+}
+
 /** @param {record_oom_state} found @param {number} free @param {number} capacity */
 function deviceBar({ live_bytes: live, unused_bytes: unused, reserved_bytes, holes_known, holes }, free, capacity) {
     const other = Math.max(0, capacity - reserved_bytes - free);
-    const whole = Math.max(1, live + unused + free + other);
-    const bar = make("div", "device-bar");
-    const key = make("p", "bar-key");
-    const add = (/** @type {string} */ kind, /** @type {number} */ bytes, /** @type {string} */ text) => {
-        bar.append(barPart(kind, bytes, whole, text));
-        const item = make("span");
-        item.append(make("i", `swatch part-${kind}`), text);
-        key.append(item);
-    };
-    add("live", live, `live ${formatBytes(live)}`);
-    if (unused > 0) add("hole", unused, `unused ${formatBytes(unused)}${holes_known ? ` in ${formatPlural(holes, "hole")}` : ""}`);
-    if (free > 0) add("free", free, `free ${formatBytes(free)}`);
-    if (other > 0) add("other", other, `other ${formatBytes(other)}`);
-    return [bar, key];
+    const caption = make("p", "bar-caption", `this process can have ${formatBytes(live + unused + free)}: reserved and free`);
+    return [caption, ...shareBar(live + unused + free + other, [
+        ["live", live, "live {}"], ["hole", unused, `unused {}${holes_known ? ` in ${formatPlural(holes, "hole")}` : ""}`], ["free", free, "free {}"], ["other", other, "other {}"],
+    ])];
 }
 
 /** @param {record_oom} oom @param {record_oom_state} found */
@@ -92,6 +97,8 @@ export function oomParts(index, capacity) {
     const site = oom.stack ? session.siteText(view.c.stack_site(oom.stack)) : "";
     const by = make("p", "card-by");
     if (site) by.append("by ", make("code", "", site));
+    const during = phasesOfEvent(oom.event);
+    if (during.length) by.append(` in ${during.map(phaseText).join(" \u203a ")}`);
     // Without the final segments what was reserved is a lower bound: nothing follows from it.
     const known = found.reserved_known !== 0;
     return {

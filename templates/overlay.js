@@ -1,6 +1,6 @@
 // What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
 import { areaEdges, areaTotals, showsAreas } from "./areas.js";
-import { GUTTER, middleOfEvent, plot, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes } from "./canvas.js";
+import { GUTTER, middleOfEvent, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
 import { rowPointer } from "./device_rows.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
@@ -9,6 +9,7 @@ import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
 import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
+import { askFindings, askSteps } from "./questions.js";
 import { eventOfAxis, invalidate, kept, LIST, momentText, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
 
@@ -125,6 +126,65 @@ function drawGhosts(context) {
     }
 }
 
+/** Where memory ran out: all that the process could have then, which the request goes beyond. @param {CanvasRenderingContext2D} context */
+function drawCeiling(context) {
+    const last = view.facts.ooms - 1;
+    const [ghost] = visibleGhosts().slice(-1);
+    if (!ghost || kept.active || view.c.oom(last).size !== ghost.size) return;
+    const { reserved_known, reserved_bytes } = view.c.oom_state(last);
+    const bytes = reserved_bytes + view.c.oom(last).device_free;
+    const y = yOfBytes(bytes);
+    if (!reserved_known || y < 14 || y > plot.height) return;
+    context.fillStyle = themeColor("--bad");
+    if (ghost.top < y) context.fillRect(ghost.left, ghost.top, GHOST_WIDTH, Math.min(y, ghost.bottom) - ghost.top);
+    context.strokeStyle = context.fillStyle = themeColor("--text");
+    context.setLineDash([6, 4]);
+    strokeLine(context, 0, y, plot.width, y);
+    context.setLineDash([]);
+    haloText(context, `all this process can have: ${formatBytes(bytes)} (reserved + free)`, 8, y - 4);
+}
+
+/** A text that can be read on whatever lies there. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y its base line */
+function haloText(context, text, x, y) {
+    context.textAlign = "left";
+    context.textBaseline = "alphabetic";
+    context.lineWidth = 3;
+    context.lineJoin = "round";
+    context.strokeStyle = themeColor("--surface");
+    context.strokeText(text, x, y);
+    context.fillText(text, x, y);
+    context.lineWidth = 1 / plot.ratio;
+}
+
+/** While a leak is highlighted: what each step begins with, and by how much that rises. @param {CanvasRenderingContext2D} context */
+function drawCarried(context) {
+    if (state.focus?.by !== "site" || kept.active) return;
+    const site = state.focus.id;
+    const index = askFindings(view).findIndex(({ kind, per }, i) => kind === "leak" && per?.unit === "step" && view.c.finding(i).site === site);
+    if (index < 0) return;
+    const dots = askSteps(view).slice(1).map(({ from, begin_bytes }) => ({ x: xOfEvent(from), y: yOfBytes(begin_bytes) })).filter(({ x }) => x >= 0 && x <= plot.width);
+    if (dots.length < 2) return;
+    context.strokeStyle = context.fillStyle = themeColor("--bad");
+    context.lineWidth = 1.5;
+    context.setLineDash([4, 3]);
+    context.beginPath();
+    for (const { x, y } of dots) context.lineTo(x, y);
+    context.stroke();
+    context.setLineDash([]);
+    const { x, y } = dots[Math.floor(dots.length / 2)];
+    haloText(context, `+${formatBytes(askFindings(view)[index].per?.bytes ?? 0)} in every step`, x + 4, y - 9);
+    context.strokeStyle = themeColor("--bad");
+    context.lineWidth = 2;
+    for (const dot of dots) {
+        context.fillStyle = themeColor("--surface");
+        context.beginPath();
+        context.arc(dot.x, dot.y, 3.5, 0, 2 * Math.PI);
+        context.fill();
+        context.stroke();
+    }
+    context.lineWidth = 1 / plot.ratio;
+}
+
 /** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context */
 function drawHeldMoment(context) {
     if (state.moment === null) return;
@@ -163,6 +223,8 @@ export function drawOverlay() {
     context.lineWidth = 1 / plot.ratio;
     drawRange(context);
     drawGhosts(context);
+    drawCeiling(context);
+    drawCarried(context);
     drawHeldMoment(context);
     drawOutline(context);
     drawMarks(context);

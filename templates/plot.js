@@ -10,7 +10,7 @@ import { drawLane, lane, laneHeight } from "./lane.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
 import { search, updateSearch } from "./search.js";
 import {
-    axisNumber, capacityBytes, COLORINGS, eventOfAxis, FOCUS_KINDS, isDark, session, state, topBytes, view,
+    axisNumber, capacityBytes, COLORINGS, FOCUS_KINDS, isDark, session, state, topBytes, view,
 } from "./state.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./two_stage.js";
@@ -183,8 +183,8 @@ function drawHits(context) {
 /** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context */
 function nameLines(context) {
     const capacity = capacityBytes();
-    const end = eventOfAxis(state.to);
-    const lines = view.facts.reserved_peak > 0 ? [{ text: "reserved", bytes: view.c.reserved_at(Math.ceil(end) - 1), reserved: true }] : [];
+    const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * plot.ratio));
+    const lines = view.facts.reserved_peak > 0 ? [{ text: "reserved", bytes: reservedAt(plot.width - 8), reserved: true }] : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
     plot.lineNames = [];
     const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) }));
@@ -200,7 +200,7 @@ function nameLines(context) {
     placed.forEach(({ text, y: atEnd, reserved }, i) => {
         const width = context.measureText(text).width;
         const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), plot.width - 6);
-        const y = reserved && right < plot.width - 6 ? yOfBytes(view.c.reserved_at(view.c.event_of_x((right - 2) * plot.ratio))) : atEnd;
+        const y = reserved ? yOfBytes(reservedAt(right - 2)) : atEnd;
         // The lower one of two that are near goes below its line.
         const below = y < 18 || (near && i === 0);
         context.textBaseline = below ? "top" : "bottom";

@@ -1,9 +1,12 @@
 // Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
 import { goToView } from "./address.js";
-import { oomParts } from "./oom_card.js";
+import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
+import { oomParts, shareBar } from "./oom_card.js";
+import { curveShape } from "./paint.js";
 import { askFindings, askSteps } from "./questions.js";
-import { stackAsText } from "./stack.js";
-import { capacityBytes, change, session, view } from "./state.js";
+import { floats } from "./session.js";
+import { makeStack, stackAsText } from "./stack.js";
+import { capacityBytes, change, goToEvent, momentText, session, view } from "./state.js";
 import { copyText, formatBytes, formatCount, formatPlural, make } from "./text.js";
 
 const STEPS_SHOWN = 12;
@@ -50,10 +53,70 @@ function stepBars(site) {
     return [bars];
 }
 
+/** Columns of the run's curve on a card. */
+const RUN_WIDTH = 160;
+
+/** The run small: what is alive, of it the finding's call site, and where the finding speaks of. @param {PageFinding} finding @param {record_finding} record */
+function runPicture(finding, record) {
+    const { events, peak_bytes } = view.facts;
+    if (events < 2) return [];
+    const box = make("div", "run-picture");
+    const layer = (/** @type {string} */ name, /** @type {Float64Array} */ curve) => {
+        const shape = make("i", name);
+        shape.style.clipPath = curveShape(curve, Math.max(1, peak_bytes));
+        box.append(shape);
+    };
+    const place = (/** @type {number} */ event) => `${((Math.max(0, event) / events) * 100).toFixed(2)}%`;
+    const range = make("i", "run-range");
+    range.style.left = place(finding.from_event);
+    range.style.right = `calc(100% - ${place(finding.to_event)})`;
+    if (finding.to_event > finding.from_event) box.append(range);
+    layer("run-live", view.curve(0, 0, events, RUN_WIDTH, false));
+    const spark = record.site ? view.c.spark(0, record.site, RUN_WIDTH) >>> 0 : 0;
+    if (spark) layer("run-site", floats(view.module, spark, RUN_WIDTH).slice());
+    const mark = make("i", "run-mark");
+    mark.style.left = place(finding.at_event);
+    if (finding.at_event >= 0) box.append(mark);
+    box.setAttribute("role", "img");
+    box.setAttribute("aria-label", `The whole run${record.site ? ` with ${session.siteText(record.site)}` : ""}; the line is at ${momentText(finding.at_event)}.`);
+    return [box];
+}
+
+/** What is reserved, by why it is not in use. @param {PageFinding} finding */
+function gapPicture({ at_event: at }) {
+    if (view.sentence("map_refusal") || view.facts.events > REPLAYED_AT_ONCE) return [];
+    replayOnce(REPLAYED_AT_ONCE);
+    const { reserved_bytes, live_bytes, gap_bytes, empty_segments } = view.c.gap(at);
+    const holes = Math.max(0, gap_bytes - empty_segments);
+    return shareBar(reserved_bytes, [
+        ["live", live_bytes, "live {}"], ["empty", empty_segments, "{} in segments without anything in use"], ["hole", holes, "{} unused in the other segments"],
+    ]);
+}
+
+/** What shows a finding at a glance. @param {PageFinding} finding @param {record_finding} record */
+function findingPicture(finding, record) {
+    if (finding.kind === "fragmentation") return gapPicture(finding);
+    const bars = finding.per?.unit === "step" ? stepBars(record.site) : [];
+    return bars.length ? bars : runPicture(finding, record);
+}
+
 /** @param {PageFinding} finding @param {record_finding} record */
 function findingBody(finding, record) {
-    const picture = finding.kind === "leak" || finding.kind === "growing_buffer" || finding.kind === "gradients_kept" ? stepBars(record.site) : [];
-    return [...picture, make("p", "", finding.detail)];
+    return [...findingPicture(finding, record), make("p", "", finding.detail)];
+}
+
+/** The stack behind a card, unfolded by its button. @param {HTMLElement} row @param {number} stack */
+function stackButton(row, stack) {
+    /** @type {HTMLElement | null} */
+    let shown = null;
+    const button = actionButton("Stack", () => {
+        if (shown) shown.remove();
+        else row.after((shown = makeStack(stack)));
+        if (!shown?.isConnected) shown = null;
+        button.setAttribute("aria-expanded", String(shown !== null));
+    });
+    button.setAttribute("aria-expanded", "false");
+    return button;
 }
 
 /** What to do about a finding. @param {PageFinding} finding @param {record_finding} record */
@@ -61,8 +124,14 @@ function findingActions(finding, record) {
     const row = make("p", "card-actions");
     const show = finding.count > 0 ? `Show the ${formatCount(finding.count)}` : "Show";
     row.append(actionButton(show, () => goToView(finding.view), true));
+    if (finding.at_event >= 0) row.append(actionButton("Go", () => goToEvent(finding.at_event)));
+    if (finding.kind === "fragmentation" && !view.sentence("map_refusal")) {
+        const moment = finding.at_event;
+        row.append(actionButton("Map", () => change({ mapOpen: true, moment })), actionButton("What pins it", () => change({ tab: "allocator", moment })));
+    }
     const steps = finding.per && askSteps(view).length > 1;
     if (steps) row.append(actionButton("Compare steps", () => change({ tab: "compare", compareA: "s0", compareB: `s${askSteps(view).length - 1}`, compareWhat: "kept" })));
+    if (record.stack) row.append(stackButton(row, record.stack));
     const stack = record.stack ? `\n${stackAsText(record.stack)}` : "";
     row.append(actionButton("Copy", () => void copyText(`${finding.title}. ${finding.detail}${stack}\n`)));
     return row;
@@ -96,7 +165,7 @@ function oomCard(finding, index, open) {
         actionButton("Show", () => goToView(finding.view), true),
         actionButton("Who held it", () => change({ tab: "who", moment: last.event, range: null })),
     );
-    if (last.stack) actions.append(actionButton("Stack", () => change({ focus: { by: "stack", id: last.stack }, selected: null })));
+    if (last.stack) actions.append(stackButton(actions, last.stack));
     card.append(...last.body, make("p", "card-advice", finding.detail), actions);
     card.dataset.index = String(index);
     return card;

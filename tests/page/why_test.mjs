@@ -1,0 +1,122 @@
+// Cards of what was found: each has its figures, a picture and buttons that change the view; an OOM and a leak are drawn.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { ask, corpus, plotBox, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+
+const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
+
+/** Watches what is written and dotted on the overlay. @param {import("playwright-core").Page} page */
+function record(page) {
+    return page.evaluate(() => {
+        const seen = { texts: /** @type {string[]} */ ([]), dots: /** @type {number[][]} */ ([]) };
+        Object.assign(window, { seen });
+        const { fillText, arc } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+            if (this.canvas.id === "overlay") seen.texts.push(text);
+            fillText.call(this, text, x, y);
+        };
+        CanvasRenderingContext2D.prototype.arc = function (x, y, radius, ...rest) {
+            if (this.canvas.id === "overlay") seen.dots.push([x, y]);
+            arc.call(this, x, y, radius, ...rest);
+        };
+    });
+}
+
+describe("cards", { skip }, () => {
+    for (const name of ["oom", "leak_two_per_layer", "leak_zero_grad", "private_pools", "held_over", "kept_per_layer", "overflow", "expandable"])
+        test(`every card of ${name} has a picture and buttons`, async () => {
+            const [{ findings }] = report(sample(name)).devices;
+            await withPage(writePage(sample(name)), async (page) => {
+                await page.locator("#tab-why").click();
+                const cards = page.locator(".card");
+                assert.equal(await cards.count(), findings.length);
+                for (let i = 0; i < findings.length; i++) {
+                    const card = cards.nth(i);
+                    if ((await card.getAttribute("open")) === null) await card.locator("summary").click();
+                    await until(async () => (await card.locator(".card-actions").count()) === 1, "the card is filled");
+                    const pictures = card.locator(".device-bar, .step-bars, .run-picture");
+                    assert.equal(await pictures.count(), 1, findings[i].title);
+                    const box = await pictures.boundingBox();
+                    assert.ok(box && box.width > 200 && box.height >= 20, `${findings[i].title}: the picture can be seen`);
+                    assert.ok((await card.locator(".card-actions button").count()) >= 2);
+                }
+            });
+        });
+
+    test("the OOM: who asked, in which phase, with the stack; what the process could have", async () => {
+        const [{ oom: [oom] }] = report(sample("oom")).devices;
+        await withPage(writePage(sample("oom")), async (page) => {
+            await record(page);
+            const card = page.locator(".card").first();
+            const text = await card.innerText();
+            assert.match(text, /by loss\.py:19 token_loss in ProfilerStep#5 › forward/);
+            assert.match(text, /this process can have 8 GiB/);
+            const stack = card.getByRole("button", { name: "Stack" });
+            await stack.click();
+            assert.equal(await stack.getAttribute("aria-expanded"), "true");
+            assert.match(await card.locator(".frames").first().innerText(), /loss\.py:19\s+token_loss[^]*main\.py/);
+            await stack.click();
+            assert.equal(await card.locator(".frames").count(), 0);
+            await page.mouse.move(300, 300);
+            await settle(page);
+            const texts = /** @type {string[]} */ (await page.evaluate("seen.texts"));
+            assert.ok(texts.includes("all this process can have: 8 GiB (reserved + free)"), texts.join("; "));
+            assert.equal(oom.device_free_bytes, 384 * 2 ** 20);
+        });
+    });
+
+    test("a leak that is shown has a dot where each step begins", async () => {
+        const input = sample("leak_two_per_layer");
+        const [{ steps, findings }] = report(input).devices;
+        const { live } = replay("--curves", input, 0);
+        await withPage(writePage(input), async (page) => {
+            await record(page);
+            await page.locator("#tab-why").click();
+            await page.locator(".card").first().locator(".first-action").click();
+            await until(async () => /** @type {any} */ (await page.evaluate("seen.dots.length")) >= steps.length - 1, "dots");
+            const box = await plotBox(page);
+            const { texts, dots } = /** @type {{texts: string[], dots: number[][]}} */ (await page.evaluate("seen"));
+            assert.ok(texts.includes(`+${findings[0].per.bytes / 2 ** 20} MiB in every step`), texts.join("; "));
+            const last = dots.slice(-(steps.length - 1));
+            // Heights are in the proportion of what was alive when the steps began, as the replay tells it.
+            const heights = last.map(([, y]) => box.height - y);
+            const totals = steps.slice(1).map((/** @type {any} */ { from_event }) => live[from_event]);
+            heights.forEach((height, i) => assert.ok(Math.abs(height / heights[0] - totals[i] / totals[0]) < 0.01, `step ${i + 1}: ${heights} of ${totals}`));
+        });
+    });
+
+    test("go, show and stack lead where they say", async () => {
+        const [{ findings: [finding] }] = report(sample("leak_zero_grad")).devices;
+        await withPage(writePage(sample("leak_zero_grad")), async (page) => {
+            await page.locator("#tab-why").click();
+            const card = page.locator(".card").first();
+            await card.getByRole("button", { name: "Go", exact: true }).click();
+            await settle(page);
+            const peak = (await ask(page, "strata.summary()")).peak_event;
+            if (finding.at_event !== peak) await until(() => page.evaluate((at) => location.hash.includes(`at=${at}`), finding.at_event), "the moment in the address");
+            await card.getByRole("button", { name: /^Show/ }).click();
+            await settle(page);
+            assert.match(await page.evaluate(() => location.hash), /focus|window|device/);
+        });
+    });
+
+    test("fragmentation as one bar, with the map of its moment", async (t) => {
+        const file = corpus("octree_unet.pickle");
+        if (!file) return t.skip("STRATA_CORPUS is not set");
+        const finding = report(file).devices[0].findings.find((/** @type {any} */ { kind }) => kind === "fragmentation");
+        await withPage(writePage(file), async (page) => {
+            await page.locator("#tab-why").click();
+            const card = page.locator(".card", { hasText: "Fragmentation" });
+            const parts = await card.locator(".device-bar .part").evaluateAll((all) => all.map((part) => part.getBoundingClientRect().width));
+            const gap = await ask(page, `strata.gap({ at: ${finding.at_event} })`);
+            assert.ok(Math.abs(parts[0] / parts.reduce((sum, width) => sum + width) - gap.live_bytes / gap.reserved_bytes) < 0.02);
+            await card.getByRole("button", { name: "Map" }).click();
+            await settle(page);
+            assert.ok(await page.locator("#map").isVisible());
+            await card.getByRole("button", { name: "What pins it" }).click();
+            assert.equal(await page.locator("#tab-allocator").getAttribute("aria-selected"), "true");
+        });
+    });
+});
