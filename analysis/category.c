@@ -253,6 +253,11 @@ static enum category category_of(struct judge *judge, uint32_t life, uint32_t ru
                                                        : category_of_forward(judge, life, run);
 }
 
+/* Slot of an allocation's stack. */
+static uint32_t slot_of(const struct judge *judge, uint32_t life) {
+    return stack_slot(&judge->runs->slots, judge->lives->stack[life]);
+}
+
 /* What most allocations of a stack are, by voting: `votes` counts those for `category` less those against it. */
 struct majority {
     uint32_t votes, run; /* run: + 1 of the run that is counted, 0: all of them */
@@ -354,15 +359,15 @@ static void keep_gradient(struct judge *judge, uint32_t life) {
 
 static enum category category_of_last(const struct judge *judge, const struct phase_run *run, uint32_t life,
                                       const struct majority *majority) {
-    uint32_t stack = judge->lives->stack[life];
+    const struct majority *own = &majority[slot_of(judge, life)];
     enum category equals = category_of_equals(judge, run, life);
     if (equals != CATEGORY_OPEN)
         return equals;
     if (judge->lives->request[life] == judge->never)
         return CATEGORY_GRADIENT;
-    if (stack == 0 || majority[stack].run == 0) /* without a stack, or alone with it */
+    if (judge->lives->stack[life] == 0 || own->run == 0) /* without a stack, or alone with it */
         return is_last_gradient(judge, run, life) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
-    return majority[stack].votes > 0 ? (enum category)majority[stack].category : CATEGORY_TEMPORARY;
+    return own->votes > 0 ? (enum category)own->category : CATEGORY_TEMPORARY;
 }
 
 /* At the end of a backward: as most of the same stack in the same run. The run's own allocations are judged already. */
@@ -371,7 +376,7 @@ static void backward_settle(struct judge *judge, const struct phase_run *run, ui
     uint32_t first_life = judge->runs->first_life;
     for (uint32_t k = run->first; k <= run->last; k++) {
         uint32_t life = first_life + k;
-        struct majority *own = &majority[judge->lives->stack[life]];
+        struct majority *own = &majority[slot_of(judge, life)];
         if (judge->category[life] != CATEGORY_OPEN)
             majority_vote(own, judge->category[life], nth + 1);
         else if (own->run != nth + 1)
@@ -401,10 +406,10 @@ static void open_settle(struct judge *judge, struct majority *majority) {
     const struct lives *lives = judge->lives;
     for (uint32_t i = judge->runs->first_life; i < lives->count; i++)
         if (judge->category[i] != CATEGORY_OPEN && judge->category[i] != CATEGORY_OTHER)
-            majority_vote(&majority[lives->stack[i]], judge->category[i], 0);
+            majority_vote(&majority[slot_of(judge, i)], judge->category[i], 0);
     for (uint32_t i = judge->runs->first_life; i < lives->count; i++)
         if (judge->category[i] == CATEGORY_OPEN)
-            judge->category[i] = (uint8_t)category_of_open(judge, i, &majority[lives->stack[i]]);
+            judge->category[i] = (uint8_t)category_of_open(judge, i, &majority[slot_of(judge, i)]);
     for (uint32_t i = 0; judge->reason != NULL && i < lives->count; i++)
         if (judge->category[i] != CATEGORY_OTHER)
             judge->reason[i] = REASON_NONE;
@@ -435,7 +440,7 @@ static void held_measure(struct judge *judge) {
 /* False: no memory. */
 static bool judge_all(struct judge *judge, struct majority *majority, struct arena *arena) {
     const struct phase_runs *runs = judge->runs;
-    uint32_t n_stacks = judge->timeline->trace->stacks.count;
+    uint32_t n_slots = runs->slots.count;
     for (uint32_t i = 0; i < runs->first_life; i++)
         judge->category[i] = (uint8_t)category_of(judge, i, 0);
     for (uint32_t r = 0; r < runs->count; r++)
@@ -443,11 +448,11 @@ static bool judge_all(struct judge *judge, struct majority *majority, struct are
             judge->category[runs->first_life + k] = (uint8_t)category_of(judge, runs->first_life + k, r);
     if (!weights_find(judge, arena))
         return false;
-    bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
+    bytes_zero(majority, (size_t)n_slots * sizeof *majority);
     for (uint32_t r = 0; r < runs->count; r++)
         if (runs->run[r].side == SIDE_BACKWARD)
             backward_settle(judge, &runs->run[r], r, majority);
-    bytes_zero(majority, (size_t)n_stacks * sizeof *majority);
+    bytes_zero(majority, (size_t)n_slots * sizeof *majority);
     open_settle(judge, majority);
     ARENA_DROP(arena, judge->weight);
     return true;
@@ -463,7 +468,7 @@ bool categories_judge(const struct timeline *timeline, const struct phase_runs *
                           .reason = reason,
                           .first_forward = UINT32_MAX,
                           .never = timeline->n_moments};
-    struct majority *majority = arena_column(arena, timeline->trace->stacks.count, sizeof *majority);
+    struct majority *majority = arena_column(arena, runs->slots.count, sizeof *majority);
     judge.held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge.held);
     if (majority == NULL || judge.held == NULL)
         return false;

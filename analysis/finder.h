@@ -17,9 +17,10 @@ struct finder {
     const struct timeline *timeline;
     const struct lives *lives;
     struct arena *arena;
-    uint32_t n_stacks;
-    uint32_t *key;                       /* [n_stacks] inner keys (inner_keys.h) */
-    uint32_t *start;                     /* [n_stacks + 1] into `order`, by key */
+    const struct stack_slots *slots; /* of the verdicts' runs */
+    uint32_t *key;                   /* [slots.count] inner keys (inner_keys.h), numbered from 0 on */
+    uint32_t n_keys;
+    uint32_t *start;                     /* [n_keys + 1] into `order`, by key */
     uint32_t *order;                     /* recorded lives by key, then rising */
     struct removed {                     /* from the curve, between asking what that saves */
         struct sort_row *change, *spare; /* [most] moments, and which of `bytes` changes there */
@@ -70,6 +71,11 @@ uint32_t finder_forward(const struct finder *finder, const struct turn *turn);
 
 static inline uint32_t finder_site(const struct finder *finder, uint32_t life) {
     return finder->timeline->site[finder->lives->stack[life]];
+}
+
+/* Inner key of the stack of an allocation. */
+static inline uint32_t finder_key(const struct finder *finder, uint32_t stack) {
+    return finder->key[stack_slot(finder->slots, stack)];
 }
 
 static inline enum finding_unit finder_unit(const struct finder *finder) {

@@ -140,8 +140,8 @@ static bool chain_grows(const struct finder *finder, const struct link *links, u
 static void stack_judge(struct finder *finder, const struct link *links, const struct sort_row *rows,
                         uint32_t from, uint32_t to) {
     const struct lives *lives = finder->lives;
-    uint32_t key = finder->key[rows[from].key], n_links = 0, last_of_stack = 0, n_of_stack = 0,
-             longest = from;
+    uint32_t key = finder_key(finder, (uint32_t)rows[from].key), n_links = 0, last_of_stack = 0,
+             n_of_stack = 0, longest = from;
     struct finding finding = {.kind = FINDING_GROWING_BUFFER,
                               .stack = (uint32_t)rows[from].key,
                               .site = finder->timeline->site[rows[from].key],

@@ -119,7 +119,7 @@ static struct sort_row *held_keys(struct finder *finder, uint32_t *count) {
     struct sort_row *rows = NULL;
     uint32_t capacity = 0;
     *count = 0;
-    for (uint32_t key = 0; key < finder->n_stacks; key++) {
+    for (uint32_t key = 0; key < finder->n_keys; key++) {
         struct held held;
         bool with_beyond;
         if (finder->start[key + 1] - finder->start[key] < 2 || !key_is_held(finder, key, &held, &with_beyond))

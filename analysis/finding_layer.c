@@ -65,7 +65,7 @@ static void forward_count(struct finder *finder, const struct passes *passes, st
     const struct lives *lives = finder->lives;
     for (uint32_t k = run->first; k <= run->last; k++) {
         uint32_t life = lives->preexisting + k;
-        struct layer_stack *own = &stacks[lives->stack[life]];
+        struct layer_stack *own = &stacks[stack_slot(finder->slots, lives->stack[life])];
         if (!is_of_graph(finder, life, passes))
             continue;
         if (own->run != number + 1)
@@ -84,7 +84,7 @@ static void forward_settle(struct finder *finder, const struct passes *passes, s
     uint32_t n_kept = 0, n_used = 0;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t k = run->first; k <= run->last; k++) {
-            struct layer_stack *own = &stacks[stack[k]];
+            struct layer_stack *own = &stacks[stack_slot(finder->slots, stack[k])];
             if (own->run != number + 1 + pass)
                 continue;
             own->run++; /* each stack once */
@@ -120,7 +120,8 @@ static void lives_add(struct finder *finder, const struct layer_search *search, 
     uint32_t last = lives->birth[lives->preexisting + finder->verdicts->runs.run[passes->backward].last];
     for (uint32_t k = run->first; k <= run->last; k++) {
         uint32_t life = lives->preexisting + k, nth = of_site[finder_site(finder, life)];
-        if (nth == 0 || !stack_is_found(search, &search->stacks[lives->stack[life]]) ||
+        if (nth == 0 ||
+            !stack_is_found(search, &search->stacks[stack_slot(finder->slots, lives->stack[life])]) ||
             !is_of_graph(finder, life, passes))
             continue;
         struct finding *own = &findings[nth - 1];
@@ -144,12 +145,14 @@ static void lives_add(struct finder *finder, const struct layer_search *search, 
 /* Sites of the stacks that were found, numbered from 1. Returns how many. */
 static uint32_t sites_number(struct finder *finder, const struct layer_search *search, uint32_t *of_site,
                              struct finding *findings) {
-    uint32_t n = 0;
-    for (uint32_t s = 1; s < finder->n_stacks; s++) {
-        uint32_t site = finder->timeline->site[s];
-        if (!stack_is_found(search, &search->stacks[s]) || finder->blamed[site] || n == FINDINGS_OF_KIND)
+    uint32_t n = 0, slot = 0;
+    for (uint32_t s = 1; s < finder->timeline->trace->stacks.count; s++) {
+        if (!stack_has_slot(finder->slots, s))
             continue;
-        uint32_t n_forwards = search->stacks[s].n_forwards;
+        uint32_t site = finder->timeline->site[s];
+        if (!stack_is_found(search, &search->stacks[++slot]) || finder->blamed[site] || n == FINDINGS_OF_KIND)
+            continue;
+        uint32_t n_forwards = search->stacks[slot].n_forwards;
         if (of_site[site] == 0) {
             findings[n] = (struct finding){
                 .kind = FINDING_KEPT_PER_LAYER,
@@ -219,14 +222,14 @@ void finding_kept_per_layer_find(struct finder *finder) {
     size_t n_frames = finder->timeline->trace->frames.count;
     if (runs->stacks == STACKS_NATIVE || runs->stacks == STACKS_NONE || runs->count >= UINT32_MAX / 4)
         return;
-    struct layer_search search = {.stacks =
-                                      arena_column(finder->arena, finder->n_stacks, sizeof *search.stacks)};
+    struct layer_search search = {
+        .stacks = arena_column(finder->arena, finder->slots->count, sizeof *search.stacks)};
     uint32_t *of_site = arena_column(finder->arena, n_frames, sizeof *of_site);
     if (search.stacks == NULL || of_site == NULL) {
         finder->failed = true;
         return;
     }
-    bytes_zero(search.stacks, (size_t)finder->n_stacks * sizeof *search.stacks);
+    bytes_zero(search.stacks, (size_t)finder->slots->count * sizeof *search.stacks);
     bytes_zero(of_site, n_frames * sizeof *of_site);
     forwards_walk(finder, &search, NULL, NULL, false);
     uint32_t n = sites_number(finder, &search, of_site, findings);

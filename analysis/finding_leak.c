@@ -122,7 +122,7 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     uint32_t capacity = 0;
     struct sort_row *rows = NULL;
     *count = 0;
-    for (uint32_t key = 0; key < finder->n_stacks; key++) {
+    for (uint32_t key = 0; key < finder->n_keys; key++) {
         if (!key_may_leak(finder, key) || !key_leaks(finder, key, &kept))
             continue;
         if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {

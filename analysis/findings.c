@@ -176,13 +176,33 @@ uint64_t finder_saves(struct finder *finder) {
 static void order_fill(struct finder *finder) {
     const struct lives *lives = finder->lives;
     uint32_t *start = finder->start;
-    bytes_zero(start, ((size_t)finder->n_stacks + 2) * sizeof *start);
+    bytes_zero(start, ((size_t)finder->n_keys + 2) * sizeof *start);
     for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        start[finder->key[lives->stack[i]] + 2]++;
-    for (uint32_t k = 0; k < finder->n_stacks; k++)
+        start[finder_key(finder, lives->stack[i]) + 2]++;
+    for (uint32_t k = 0; k < finder->n_keys; k++)
         start[k + 2] += start[k + 1];
     for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        finder->order[start[finder->key[lives->stack[i]] + 1]++] = i;
+        finder->order[start[finder_key(finder, lives->stack[i]) + 1]++] = i;
+}
+
+/* The keys of what allocations have, by slot and numbered without gaps. False: no memory. */
+static bool keys_fill(struct finder *finder) {
+    const struct trace *trace = finder->timeline->trace;
+    struct arena *arena = finder->arena;
+    uint32_t *of_stack = arena_column(arena, trace->stacks.count, sizeof *of_stack), n = 0;
+    struct stack_slots numbers = {0};
+    bool done =
+        of_stack != NULL && inner_keys_find(trace, finder->verdicts->runs.stack_bits, of_stack, arena);
+    for (uint32_t i = 0; done && i < trace->stacks.count; i++)
+        if (stack_has_slot(finder->slots, i))
+            finder->key[n++] = of_stack[i];
+    ARENA_DROP(arena, of_stack);
+    done = done && stack_slots_init(&numbers, trace, finder->key, n, arena);
+    for (uint32_t i = 0; done && i < n; i++)
+        finder->key[i] = stack_slot(&numbers, finder->key[i]);
+    finder->n_keys = numbers.count;
+    stack_slots_drop(&numbers, arena);
+    return done;
 }
 
 static bool optimizer_is_seen(const struct verdicts *verdicts) {
@@ -198,21 +218,21 @@ static bool finder_init(struct finder *finder, const struct verdicts *verdicts, 
     const struct lives *lives = &timeline->device->lives;
     const struct trace *trace = timeline->trace;
     uint32_t n_recorded = lives->count - lives->preexisting;
-    *finder =
-        (struct finder){.verdicts = verdicts,
-                        .timeline = timeline,
-                        .lives = lives,
-                        .arena = arena,
-                        .n_stacks = trace->stacks.count,
-                        .key = arena_column(arena, trace->stacks.count, sizeof(uint32_t)),
-                        .start = arena_column(arena, (uint64_t)trace->stacks.count + 2, sizeof(uint32_t)),
-                        .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
-                        .blamed = arena_column(arena, trace->frames.count, 1),
-                        .made = n_recorded > 0 ? lives->birth[lives->count - 1] : 0,
-                        .has_optimizer = optimizer_is_seen(verdicts)};
-    if (finder->key == NULL || finder->start == NULL || finder->order == NULL || finder->blamed == NULL ||
-        !removed_init(&finder->removed, timeline->n_moments, arena) ||
-        !inner_keys_find(trace, verdicts->runs.stack_bits, finder->key, arena))
+    *finder = (struct finder){.verdicts = verdicts,
+                              .timeline = timeline,
+                              .lives = lives,
+                              .arena = arena,
+                              .slots = &verdicts->runs.slots,
+                              .key = arena_column(arena, verdicts->runs.slots.count, sizeof(uint32_t)),
+                              .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
+                              .blamed = arena_column(arena, trace->frames.count, 1),
+                              .made = n_recorded > 0 ? lives->birth[lives->count - 1] : 0,
+                              .has_optimizer = optimizer_is_seen(verdicts)};
+    if (finder->key == NULL || finder->order == NULL || finder->blamed == NULL ||
+        !removed_init(&finder->removed, timeline->n_moments, arena) || !keys_fill(finder))
+        return false;
+    finder->start = arena_column(arena, (uint64_t)finder->n_keys + 2, sizeof *finder->start);
+    if (finder->start == NULL)
         return false;
     bytes_zero(finder->blamed, trace->frames.count);
     order_fill(finder);

@@ -358,6 +358,7 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline,
     }
     growth->judged = n_steps > GROWTH_MIN_STEPS &&
                      (growth->steps.source != STEPS_PERIOD || turn_is_training(&growth->steps, lives, bits));
+    ARENA_DROP(arena, bits);
     warm_up_mark(growth, curve.once);
     return sites_sort(growth, arena);
 }

@@ -4,15 +4,17 @@
 #include "base/bytes.h"
 
 /* A table of stacks by what they are made of. The number of slots that are looked at is bounded, so that no file makes
- * it slow. */
+ * it slow. What is right behind its outer key is found there and is not in it (parser/stack_tree.h): few are. */
 struct key_table {
     const struct trace *trace;
     const uint16_t *stack_bits;
+    struct arena *arena;
     uint32_t *key;  /* of all stacks so far */
     uint32_t *slot; /* a stack; 0: empty */
-    uint32_t mask;
+    uint32_t mask, count;
+    bool failed; /* no memory */
 };
-enum { PROBES_MOST = 32 };
+enum { PROBES_MOST = 32, FIRST_SLOTS = 1024 };
 
 static uint32_t slot_of(uint32_t outer, uint32_t frame) {
     uint64_t mixed = ((uint64_t)outer << 32 | frame) * UINT64_C(0x9e3779b97f4a7c15);
@@ -26,35 +28,59 @@ static uint32_t outer_key(const struct key_table *table, uint32_t stack) {
     return table->stack_bits[parent] & BIT_FORWARD ? table->key[parent] : 0;
 }
 
-static uint32_t key_of(struct key_table *table, uint32_t stack) {
+/* The slot of the first stack with these, or an empty one; NULL: neither is near. */
+static uint32_t *table_seek(const struct key_table *table, uint32_t outer, uint32_t frame) {
     const struct stack *stacks = table->trace->stacks.stack;
-    uint32_t outer = outer_key(table, stack), frame = stacks[stack].frame, at = slot_of(outer, frame);
+    uint32_t at = slot_of(outer, frame);
     for (uint32_t i = 0; i < PROBES_MOST; i++, at++) {
         uint32_t *slot = &table->slot[at & table->mask];
-        if (*slot == 0) {
-            *slot = stack;
-            return stack;
-        }
-        if (stacks[*slot].frame == frame && outer_key(table, *slot) == outer)
-            return *slot;
+        if (*slot == 0 || (stacks[*slot].frame == frame && outer_key(table, *slot) == outer))
+            return slot;
     }
-    return stack;
+    return NULL;
+}
+
+static bool table_resize(struct key_table *table, size_t n_slots) {
+    uint32_t *old = table->slot, n_old = table->count == 0 ? 0 : table->mask + 1;
+    table->slot = arena_column(table->arena, n_slots, sizeof *table->slot);
+    table->mask = (uint32_t)(n_slots - 1);
+    table->count = 0;
+    if (table->slot != NULL)
+        bytes_zero(table->slot, n_slots * sizeof *table->slot);
+    for (uint32_t i = 0; table->slot != NULL && i < n_old; i++) {
+        uint32_t *slot = old[i] == 0 ? NULL
+                                     : table_seek(table, outer_key(table, old[i]),
+                                                  table->trace->stacks.stack[old[i]].frame);
+        if (slot == NULL)
+            continue;
+        *slot = old[i];
+        table->count++;
+    }
+    ARENA_DROP(table->arena, old);
+    return table->slot != NULL;
+}
+
+static uint32_t key_of(struct key_table *table, uint32_t stack) {
+    const struct stack *stacks = table->trace->stacks.stack;
+    uint32_t outer = outer_key(table, stack), frame = stacks[stack].frame;
+    if (outer != 0 && stacks[outer + 1].parent == outer && stacks[outer + 1].frame == frame)
+        return outer + 1;
+    if (table->count >= table->mask / 2 && !table->failed)
+        table->failed = !table_resize(table, ((size_t)table->mask + 1) * 2);
+    uint32_t *slot = table->failed ? NULL : table_seek(table, outer, frame);
+    if (slot == NULL)
+        return stack;
+    if (*slot == 0) {
+        *slot = stack;
+        table->count++;
+    }
+    return *slot;
 }
 
 static bool table_init(struct key_table *table, const struct trace *trace, const uint16_t *stack_bits,
                        uint32_t *key, struct arena *arena) {
-    size_t n_slots = 16;
-    uint32_t n_forward = 0;
-    for (uint32_t i = 0; i < trace->stacks.count; i++)
-        n_forward += (stack_bits[i] & BIT_FORWARD) != 0;
-    while (n_slots < (uint64_t)n_forward * 2)
-        n_slots *= 2;
-    *table = (struct key_table){trace, stack_bits, key, arena_column(arena, n_slots, sizeof(uint32_t)),
-                                (uint32_t)(n_slots - 1)};
-    if (table->slot == NULL)
-        return false;
-    bytes_zero(table->slot, n_slots * sizeof *table->slot);
-    return true;
+    *table = (struct key_table){.trace = trace, .stack_bits = stack_bits, .arena = arena, .key = key};
+    return table_resize(table, FIRST_SLOTS);
 }
 
 bool inner_keys_find(const struct trace *trace, const uint16_t *stack_bits, uint32_t *key,
@@ -65,7 +91,7 @@ bool inner_keys_find(const struct trace *trace, const uint16_t *stack_bits, uint
     for (uint32_t i = 0; i < trace->stacks.count; i++)
         key[i] = stack_bits[i] & BIT_FORWARD ? key_of(&table, i) : i;
     ARENA_DROP(arena, table.slot);
-    return true;
+    return !table.failed;
 }
 
 bool python_keys_find(const struct trace *trace, const uint16_t *frame_bits, const uint16_t *stack_bits,
@@ -78,5 +104,5 @@ bool python_keys_find(const struct trace *trace, const uint16_t *frame_bits, con
         key[i] = !(stack_bits[i] & BIT_FORWARD) ? 0 : python ? key_of(&table, i) : outer_key(&table, i);
     }
     ARENA_DROP(arena, table.slot);
-    return true;
+    return !table.failed;
 }

@@ -181,7 +181,8 @@ bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, s
     runs->stack_bits = arena_column(arena, timeline->trace->stacks.count, sizeof *runs->stack_bits);
     runs->letter = arena_column(arena, lives->count, sizeof *runs->letter);
     if (runs->frame_bits == NULL || runs->stack_bits == NULL || runs->letter == NULL ||
-        !frames_bits(timeline->trace, runs->frame_bits, arena))
+        !frames_bits(timeline->trace, runs->frame_bits, arena) ||
+        !stack_slots_init(&runs->slots, timeline->trace, lives->stack, lives->count, arena))
         return false;
     stacks_bits(timeline->trace, runs->frame_bits, runs->stack_bits);
     runs->stacks = kind_of_stacks(runs, lives);
@@ -193,6 +194,7 @@ bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, s
 void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
     ARENA_DROP(arena, runs->run);
     ARENA_DROP(arena, runs->letter);
+    stack_slots_drop(&runs->slots, arena);
     ARENA_DROP(arena, runs->stack_bits);
     ARENA_DROP(arena, runs->frame_bits);
 }

@@ -11,6 +11,7 @@
 #ifndef STRATA_ANALYSIS_PHASE_RUNS_H
 #define STRATA_ANALYSIS_PHASE_RUNS_H
 
+#include "layout/stack_slots.h"
 #include "layout/timeline.h"
 
 enum phase_letter {
@@ -40,8 +41,9 @@ struct phase_run {
 
 struct phase_runs {
     enum stack_kind stacks;
-    uint16_t *frame_bits; /* [frames.count] enum frame_bit */
-    uint16_t *stack_bits; /* [stacks.count] enum frame_bit */
+    uint16_t *frame_bits;     /* [frames.count] enum frame_bit */
+    uint16_t *stack_bits;     /* [stacks.count] enum frame_bit */
+    struct stack_slots slots; /* of the allocations' stacks */
     uint8_t *letter; /* [lives.count] enum phase_letter; of what is older: by its own stack, or unknown */
     uint32_t n_lives, first_life; /* recorded allocations, and the first one's life */
     uint32_t count;

@@ -1,6 +1,7 @@
 #include "analysis/steps.h"
 
 #include "base/bytes.h"
+#include "layout/stack_slots.h"
 
 enum {
     MIN_TURNS = 3,     /* fewer repetitions show no period */
@@ -261,19 +262,21 @@ static void median_insert(uint32_t *sorted, uint32_t count, uint32_t value) {
 static bool similar_measure(struct steps *steps, const struct timeline *timeline, struct arena *arena) {
     enum { STEPS_MEASURED = 1000 };
     const struct lives *lives = &timeline->device->lives;
-    size_t n_stacks = timeline->trace->stacks.count;
-    struct tally *tally = arena_column(arena, n_stacks, sizeof *tally);
+    struct stack_slots slots;
+    if (!stack_slots_init(&slots, timeline->trace, lives->stack, lives->count, arena))
+        return false;
+    struct tally *tally = arena_column(arena, slots.count, sizeof *tally);
     uint32_t *similar = arena_column(arena, STEPS_MEASURED, sizeof *similar), n_similar = 0;
     if (tally == NULL || similar == NULL)
         return false;
-    bytes_zero(tally, n_stacks * sizeof *tally);
+    bytes_zero(tally, slots.count * sizeof *tally);
     uint32_t life = lives->preexisting;
     while (life < lives->count && lives->birth[life] < steps->begin[0])
         life++;
     for (uint32_t step = 0; step < steps->count && n_similar < STEPS_MEASURED; step++) {
         uint32_t matched = 0, all = 0;
         for (; life < lives->count && lives->birth[life] < steps->begin[step + 1]; life++, all++) {
-            struct tally *own = &tally[lives->stack[life]];
+            struct tally *own = &tally[stack_slot(&slots, lives->stack[life])];
             tally_turn(own, step);
             matched += own->now++ < own->before;
         }
@@ -283,6 +286,7 @@ static bool similar_measure(struct steps *steps, const struct timeline *timeline
     steps->similar_permil = n_similar == 0 ? 0 : similar[n_similar / 2];
     ARENA_DROP(arena, tally);
     ARENA_DROP(arena, similar);
+    stack_slots_drop(&slots, arena);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/sort.h"
 #include "layout/site.h"
+#include "layout/stack_slots.h"
 
 /* A stack that holds something, and how far its path is walked. */
 struct walker {
@@ -47,35 +48,58 @@ static bool fold(struct making *making) {
     return true;
 }
 
-/* The walker of an allocation's stack; `of` names it + 1 by stack. */
-static struct walker *walker_of(struct making *making, uint32_t *of, uint32_t life) {
+/* Walkers by the slots of their stacks: which one + 1; 0: none yet. */
+struct walkers {
+    struct stack_slots slots;
+    uint32_t *of;
+};
+
+/* The walker of an allocation's stack. */
+static struct walker *walker_of(struct making *making, const struct walkers *walkers, uint32_t life) {
     uint32_t stack = making->timeline->device->lives.stack[life];
-    if (of[stack] == 0) {
+    uint32_t *of = &walkers->of[stack_slot(&walkers->slots, stack)];
+    if (*of == 0) {
         making->walker[making->n_walkers] = (struct walker){.stack = stack, .cursor = making->up[stack]};
-        of[stack] = ++making->n_walkers;
+        *of = ++making->n_walkers;
     }
-    return &making->walker[of[stack] - 1];
+    return &making->walker[*of - 1];
+}
+
+/* No walker yet, with room for those of all these. False: no memory. */
+static bool walkers_init(struct walkers *walkers, struct making *making, const uint32_t *lives,
+                         uint32_t n_lives, const uint32_t *before, uint32_t n_before) {
+    const uint32_t *stack_of = making->timeline->device->lives.stack;
+    uint64_t n = (uint64_t)n_lives + n_before;
+    uint32_t *stack = arena_column(making->arena, n, sizeof *stack);
+    for (uint32_t i = 0; stack != NULL && i < n; i++)
+        stack[i] = stack_of[i < n_lives ? lives[i] : before[i - n_lives]];
+    bool done = stack != NULL &&
+                stack_slots_init(&walkers->slots, making->timeline->trace, stack, (uint32_t)n, making->arena);
+    ARENA_DROP(making->arena, stack);
+    walkers->of = done ? arena_column(making->arena, walkers->slots.count, sizeof *walkers->of) : NULL;
+    making->walker = done ? arena_column(making->arena, walkers->slots.count, sizeof *making->walker) : NULL;
+    if (walkers->of == NULL || making->walker == NULL)
+        return false;
+    bytes_zero(walkers->of, (size_t)walkers->slots.count * sizeof *walkers->of);
+    return true;
 }
 
 /* One walker for each stack that holds something, or did before. */
 static bool walkers_find(struct making *making, const uint32_t *lives, uint32_t n_lives,
                          const uint32_t *before, uint32_t n_before) {
     const struct lives *all = &making->timeline->device->lives;
-    uint32_t n_stacks = making->timeline->trace->stacks.count;
-    uint64_t most = (uint64_t)n_lives + n_before;
-    uint32_t *of = arena_column(making->arena, n_stacks, sizeof *of);
-    making->walker = arena_column(making->arena, most < n_stacks ? most : n_stacks, sizeof *making->walker);
-    if (of == NULL || making->walker == NULL)
+    struct walkers walkers;
+    if (!walkers_init(&walkers, making, lives, n_lives, before, n_before))
         return false;
-    bytes_zero(of, (size_t)n_stacks * sizeof *of);
     for (uint32_t i = 0; i < n_lives; i++) {
-        struct walker *walker = walker_of(making, of, lives[i]);
+        struct walker *walker = walker_of(making, &walkers, lives[i]);
         walker->bytes += all->size[lives[i]];
         walker->count += life_allocations(all, lives[i]);
     }
     for (uint32_t i = 0; i < n_before; i++)
-        walker_of(making, of, before[i])->before_bytes += all->size[before[i]];
-    ARENA_DROP(making->arena, of);
+        walker_of(making, &walkers, before[i])->before_bytes += all->size[before[i]];
+    ARENA_DROP(making->arena, walkers.of);
+    stack_slots_drop(&walkers.slots, making->arena);
     return true;
 }
 

@@ -1,0 +1,32 @@
+/*
+ * The stacks that allocations have, numbered without gaps in their order. A recording may have thirty stacks that others
+ * begin with for each of these, so what is found out for each stack of an allocation is kept by its slot. Freestanding.
+ */
+#ifndef STRATA_LAYOUT_STACK_SLOTS_H
+#define STRATA_LAYOUT_STACK_SLOTS_H
+
+#include "trace/trace.h"
+
+struct stack_slots {
+    uint32_t count;   /* slot 0 is the empty stack's, whether or not an allocation has it */
+    uint64_t *bits;   /* of stacks: it has a slot */
+    uint32_t *before; /* slots before those of a word of `bits` */
+};
+
+/* Slots of the stacks `stack[count]`, of which any may come again. O(count + stacks / 64). False: no memory. */
+bool stack_slots_init(struct stack_slots *slots, const struct trace *trace, const uint32_t *stack,
+                      uint32_t count, struct arena *arena);
+
+void stack_slots_drop(struct stack_slots *slots, struct arena *arena);
+
+static inline bool stack_has_slot(const struct stack_slots *slots, uint32_t stack) {
+    return slots->bits[stack / 64] >> stack % 64 & 1;
+}
+
+/* Slot of a stack that has one. */
+static inline uint32_t stack_slot(const struct stack_slots *slots, uint32_t stack) {
+    uint64_t below = slots->bits[stack / 64] & ((UINT64_C(1) << stack % 64) - 1);
+    return slots->before[stack / 64] + (uint32_t)__builtin_popcountll(below);
+}
+
+#endif
