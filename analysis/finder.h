@@ -28,6 +28,11 @@ struct finder {
         uint64_t *each;       /* [n_moments + 1] differences, once there are more; NULL: never were */
         uint32_t count, most; /* count == most: those of `each` */
     } removed;
+    uint32_t part; /* of FINDING_PARTS, of a kind that is looked for in parts */
+    struct {
+        struct sort_row *row;
+        uint32_t count, capacity;
+    } pairs;            /* of growing buffers, from part to part */
     uint8_t *blamed;    /* [frames.count] sites that a leak or a growing buffer was found at */
     uint32_t made;      /* moment of the last recorded birth: what is alive after it is there at the end */
     bool has_optimizer; /* seen by stacks or annotations */

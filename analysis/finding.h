@@ -32,6 +32,9 @@ enum finding_kind {
         FINDING_KINDS
 };
 
+/* Growing buffers are looked for among so many equal parts of the allocations, one in each step: it takes longest. */
+enum { FINDING_PARTS = 6 };
+
 enum finding_severity { SEVERITY_INFO, SEVERITY_LOW, SEVERITY_MEDIUM, SEVERITY_HIGH };
 enum finding_confidence { CONFIDENCE_POSSIBLE, CONFIDENCE_LIKELY, CONFIDENCE_CERTAIN };
 enum finding_unit { UNIT_NONE, UNIT_STEP, UNIT_TURN, UNIT_LAYER };

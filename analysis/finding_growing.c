@@ -54,24 +54,23 @@ static uint32_t successor_of(const struct finder *finder, uint32_t life) {
     return UINT32_MAX;
 }
 
-/* Pairs (life, successor), by life. NULL: no memory, or none. */
-static struct sort_row *pairs_find(struct finder *finder, uint64_t least, uint32_t *count) {
+/* Pairs (life, successor) of the finder's part of the lives, by life. */
+static void pairs_find(struct finder *finder, uint64_t least) {
     const struct lives *lives = finder->lives;
-    struct sort_row *rows = NULL;
-    uint32_t capacity = 0;
-    *count = 0;
-    for (uint32_t i = lives->preexisting; i < lives->count; i++) {
+    uint64_t n = lives->count - lives->preexisting;
+    uint32_t end = lives->preexisting + (uint32_t)(n * (finder->part + 1) / FINDING_PARTS);
+    for (uint32_t i = lives->preexisting + (uint32_t)(n * finder->part / FINDING_PARTS); i < end; i++) {
         uint32_t next =
             lives->stack[i] != 0 && lives->size[i] >= least ? successor_of(finder, i) : UINT32_MAX;
         if (next == UINT32_MAX)
             continue;
-        if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
+        if (!ARENA_GROW(finder->arena, finder->pairs.row, finder->pairs.capacity,
+                        (uint64_t)finder->pairs.count + 1)) {
             finder->failed = true;
-            break;
+            return;
         }
-        rows[(*count)++] = (struct sort_row){i, next};
+        finder->pairs.row[finder->pairs.count++] = (struct sort_row){i, next};
     }
-    return rows;
 }
 
 static uint32_t link_at(const struct link *links, uint32_t count, uint32_t life) {
@@ -193,11 +192,11 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
 
 void finding_growing_buffer_find(struct finder *finder) {
     uint64_t least = finder->timeline->peak_bytes / 100000;
-    uint32_t n_pairs, n_links, n_rows = 0, n_judged = 0;
-    struct sort_row *pairs = pairs_find(finder, least < 512 ? 512 : least, &n_pairs);
-    if (pairs == NULL || finder->failed)
+    uint32_t n_links, n_rows = 0, n_judged = 0;
+    pairs_find(finder, least < 512 ? 512 : least);
+    if (finder->part + 1 < FINDING_PARTS || finder->pairs.count == 0 || finder->failed)
         return;
-    struct link *links = links_make(finder, pairs, n_pairs, &n_links);
+    struct link *links = links_make(finder, finder->pairs.row, finder->pairs.count, &n_links);
     struct sort_row *rows = arena_column(finder->arena, n_links, sizeof *rows),
                     *spare = arena_column(finder->arena, n_links, sizeof *spare);
     finder->failed |= rows == NULL || spare == NULL;
@@ -215,7 +214,7 @@ void finding_growing_buffer_find(struct finder *finder) {
     ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, rows);
     ARENA_DROP(finder->arena, links);
-    ARENA_DROP(finder->arena, pairs);
+    ARENA_DROP(finder->arena, finder->pairs.row);
 }
 
 /* ---- sentences ---- */

@@ -290,10 +290,13 @@ static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     if (step == 0)
         return findings_begin(verdicts, arena);
-    if (step > FINDING_KINDS)
+    if (step == FINDINGS_STEPS - 1)
         return findings_end(verdicts, arena);
-    if (kind_fits(verdicts, (enum finding_kind)(step - 1)))
-        kinds[step - 1].find(verdicts->finder);
+    uint32_t kind = step - 1, behind = kind > FINDING_GROWING_BUFFER ? kind - FINDING_GROWING_BUFFER : 0;
+    verdicts->finder->part = behind < FINDING_PARTS ? behind : 0;
+    kind -= behind < FINDING_PARTS ? behind : FINDING_PARTS - 1;
+    if (kind_fits(verdicts, (enum finding_kind)kind))
+        kinds[kind].find(verdicts->finder);
     return !verdicts->finder->failed;
 }
 

@@ -51,9 +51,12 @@ static struct judged judged_of(const struct verdicts *verdicts) {
 
 static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
     uint32_t n = timeline->device->lives.count;
-    *verdicts = (struct verdicts){
-        .timeline = timeline, .category = arena_column(arena, n, 1), .reason = arena_column(arena, n, 1)};
-    return verdicts->category != NULL && verdicts->reason != NULL &&
+    bool with_reasons = verdicts->with_reasons;
+    *verdicts = (struct verdicts){.timeline = timeline,
+                                  .with_reasons = with_reasons,
+                                  .category = arena_column(arena, n, 1),
+                                  .reason = with_reasons ? arena_column(arena, n, 1) : NULL};
+    return verdicts->category != NULL && (verdicts->reason != NULL || !with_reasons) &&
            phase_runs_find(&verdicts->runs, timeline, arena);
 }
 
@@ -66,7 +69,8 @@ static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *
         verdicts->runs.count = 0;
     } else if (step == 2) {
         bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->lives.count);
-        bytes_fill(verdicts->reason, REASON_NONE, device->lives.count);
+        if (verdicts->with_reasons)
+            bytes_fill(verdicts->reason, REASON_NONE, device->lives.count);
     } else {
         verdicts->judged = (struct judged){.steps = levels_steps(device), .growth = GROWTH_NO_STACKS};
         return levels_phases(&verdicts->phases, verdicts->timeline, arena);
@@ -93,6 +97,7 @@ bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, u
 }
 
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+    verdicts->with_reasons = true;
     for (uint32_t step = 0; step < VERDICTS_STEPS; step++)
         if (!verdicts_step(verdicts, timeline, step, arena))
             return false;

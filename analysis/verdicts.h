@@ -28,19 +28,22 @@ struct verdicts {
     const struct timeline *timeline;
     struct phase_runs runs;
     struct turns turns;
-    uint8_t *category, *reason; /* [lives.count] enum category, enum category_reason */
+    uint8_t *category; /* [lives.count] enum category */
+    uint8_t *reason;   /* [lives.count] enum category_reason; NULL: not `with_reasons` */
+    bool with_reasons; /* the caller's to say before step 0 */
     struct spans steps, phases;
     struct judged judged;
     struct findings findings;
     struct finder *finder; /* while they are looked for */
 };
 
-/* O(lives log lives + stacks + annotations + length of all names). False: no memory. */
+/* With reasons. O(lives log lives + stacks + annotations + length of all names). False: no memory. */
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
- * with step 0 again. The last steps are those of the findings: one for each kind, one before and one behind them. */
-enum { FINDINGS_STEPS = FINDING_KINDS + 2, VERDICTS_STEPS = 4 + FINDINGS_STEPS };
+ * with step 0 again. The last steps are those of the findings: one for each kind, one before and one behind them, and
+ * more for a kind that takes long. */
+enum { FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 2, VERDICTS_STEPS = 4 + FINDINGS_STEPS };
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena);
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena);
