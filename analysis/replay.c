@@ -244,31 +244,39 @@ static void hole_note(struct replayer *replayer, uint32_t moment) {
         replay->hole[replay->n_holes++] = now;
 }
 
-static void steps_run(struct replayer *replayer) {
+static void step_run(struct replayer *replayer, uint32_t i) {
     const struct program *program = replayer->program;
-    uint32_t group = 0;
+    uint32_t index = program_index(program->op[i]);
+    switch (program_kind(program->op[i])) {
+    case PROGRAM_ALLOCATE: allocate(replayer, index); break;
+    case PROGRAM_FREE: life_free(replayer, index, true); break;
+    case PROGRAM_WAIT: life_free(replayer, index, false); break;
+    case PROGRAM_OOM: next_request_fails(replayer, i); break;
+    case PROGRAM_SEGMENT:
+        if (!is_release(&replayer->device->segment_events[index]))
+            segment_taken(replayer, index);
+        else if (replayer->group < program->releases.count &&
+                 program->releases.group[replayer->group].first == index)
+            group_release(replayer, &program->releases.group[replayer->group++], i);
+    }
     if (replayer->holes != NULL)
+        hole_note(replayer, program_moment(program, program->op[i]));
+}
+
+/* True: there are more. */
+static bool steps_run(struct replayer *replayer, uint32_t n_steps) {
+    const struct program *program = replayer->program;
+    uint32_t left = program->n_ops - replayer->op, end = replayer->op + (n_steps < left ? n_steps : left);
+    if (replayer->holes != NULL && replayer->op == 0)
         hole_note(replayer, 0);
-    for (uint32_t i = 0; i < program->n_ops && !replayer->allocator.no_memory; i++) {
-        uint32_t index = program_index(program->op[i]);
-        switch (program_kind(program->op[i])) {
-        case PROGRAM_ALLOCATE: allocate(replayer, index); break;
-        case PROGRAM_FREE: life_free(replayer, index, true); break;
-        case PROGRAM_WAIT: life_free(replayer, index, false); break;
-        case PROGRAM_OOM: next_request_fails(replayer, i); break;
-        case PROGRAM_SEGMENT:
-            if (!is_release(&replayer->device->segment_events[index]))
-                segment_taken(replayer, index);
-            else if (group < program->releases.count && program->releases.group[group].first == index)
-                group_release(replayer, &program->releases.group[group++], i);
-        }
-        if (replayer->holes != NULL)
-            hole_note(replayer, program_moment(program, program->op[i]));
+    for (; replayer->op < end && !replayer->allocator.no_memory; replayer->op++) {
+        step_run(replayer, replayer->op);
         if (replayer->allocator.steps > replayer->most_steps) {
             replayer->trouble = "the search for memory takes too long in this recording";
-            return;
+            return false;
         }
     }
+    return replayer->op < program->n_ops && !replayer->allocator.no_memory;
 }
 
 /* ---- recordings that cannot be replayed ---- */
@@ -311,50 +319,133 @@ static void extra_of_the_start(struct replayer *replayer) {
             replayer->extra[i] = life_extra(replayer, i, replayer->block_of[i]);
 }
 
-static bool run(struct replayer *replayer) {
-    if (!replayer_init(replayer))
-        return false;
-    extra_of_the_start(replayer);
-    if (replayer->trouble == NULL)
-        steps_run(replayer);
-    if (replayer->allocator.no_memory || !replayer_compare_end(replayer))
-        return false;
-    replayer_grade(replayer);
-    return true;
-}
+/* ---- one stretch after the other ---- */
 
-static bool replay_with(struct replay *replay, const struct trace *trace, const struct device_trace *device,
-                        const struct program *program, struct arena *arena, bool holes) {
+enum replay_stage { STAGE_LIST, STAGE_START, STAGE_STEPS, STAGE_END, STAGE_OVER };
+
+struct replay_work {
+    struct replayer replayer;
+    struct program own; /* where the caller has none */
     struct arena scratch;
-    struct program own;
-    struct replayer replayer = {
-        .replay = replay, .trace = trace, .device = device, .arena = &scratch, .holes = holes ? arena : NULL};
+    struct arena *arena; /* of the result */
+    enum replay_stage stage;
+};
+
+static void work_init(struct replay_work *work, struct replay *replay, const struct trace *trace,
+                      const struct device_trace *device, struct arena *arena) {
+    *work = (struct replay_work){
+        .replayer = {.replay = replay, .trace = trace, .device = device, .arena = &work->scratch},
+        .arena = arena};
+    arena_init(&work->scratch, arena_share(arena), SIZE_MAX);
     *replay = (struct replay){.grade = REPLAY_REFUSED, .reason = refusal(trace, device)};
     replay->settings = replay_settings(trace, device, &replay->settings_known);
     replay->allocations = device->lives.count - device->lives.preexisting;
     if (replay->reason != NULL)
+        work->stage = STAGE_OVER;
+}
+
+static bool list_make(struct replay_work *work) {
+    struct replayer *replayer = &work->replayer;
+    work->stage = STAGE_START;
+    if (replayer->program != NULL)
         return true;
-    arena_init(&scratch, arena_share(arena), SIZE_MAX);
-    replayer.program = program != NULL ? program : &own;
-    bool done = (program != NULL || program_init(&own, trace, device, &scratch)) && run(&replayer);
-    if (done && replay->grade == REPLAY_EXACT) {
-        uint32_t capacity = 0;
-        done = ARENA_GROW(arena, replay->extra, capacity, (uint64_t)device->lives.count + 1);
-        if (done)
-            bytes_copy(replay->extra, replayer.extra, device->lives.count * sizeof *replay->extra);
-    }
+    replayer->program = &work->own;
+    return program_init(&work->own, replayer->trace, replayer->device, &work->scratch);
+}
+
+static bool start_make(struct replay_work *work) {
+    if (!replayer_init(&work->replayer))
+        return false;
+    extra_of_the_start(&work->replayer);
+    work->stage = work->replayer.trouble == NULL ? STAGE_STEPS : STAGE_END;
+    return true;
+}
+
+static bool steps_make(struct replay_work *work, uint32_t n_steps) {
+    if (!steps_run(&work->replayer, n_steps))
+        work->stage = STAGE_END;
+    return !work->replayer.allocator.no_memory;
+}
+
+static bool extra_keep(struct replay_work *work) {
+    struct replay *replay = work->replayer.replay;
+    uint32_t capacity = 0, count = work->replayer.device->lives.count;
+    if (!ARENA_GROW(work->arena, replay->extra, capacity, (uint64_t)count + 1))
+        return false;
+    bytes_copy(replay->extra, work->replayer.extra, count * sizeof *replay->extra);
+    return true;
+}
+
+static bool end_make(struct replay_work *work) {
+    struct replay *replay = work->replayer.replay;
+    work->stage = STAGE_OVER;
+    if (!replayer_compare_end(&work->replayer))
+        return false;
+    replayer_grade(&work->replayer);
     if (replay->grade != REPLAY_EXACT)
         replay->n_holes = 0;
-    arena_release(&scratch);
-    return done;
+    return replay->grade != REPLAY_EXACT || extra_keep(work);
+}
+
+/* What a stage takes, in operations: rows are listed and laid out several times faster than they are replayed. */
+static uint64_t stage_cost(const struct replay_work *work, uint32_t n_operations) {
+    const struct device_trace *device = work->replayer.device;
+    switch (work->stage) {
+    case STAGE_LIST: return device->n_events / 8;
+    case STAGE_START: return device->lives.count / 8 + device->n_segment_events;
+    case STAGE_END: return device->lives.count / 8 + device->n_blocks;
+    case STAGE_STEPS:
+    case STAGE_OVER: break;
+    }
+    return n_operations;
+}
+
+static bool stage_make(struct replay_work *work, uint32_t n_operations) {
+    switch (work->stage) {
+    case STAGE_LIST: return list_make(work);
+    case STAGE_START: return start_make(work);
+    case STAGE_STEPS: return steps_make(work, n_operations);
+    case STAGE_END: return end_make(work);
+    case STAGE_OVER: break;
+    }
+    return true;
+}
+
+enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operations) {
+    bool done = true;
+    uint64_t left = n_operations;
+    while (done && work->stage != STAGE_OVER && left != 0) {
+        uint32_t before = work->replayer.op;
+        uint64_t cost = stage_cost(work, n_operations);
+        bool steps = work->stage == STAGE_STEPS;
+        done = stage_make(work, left < UINT32_MAX ? (uint32_t)left : UINT32_MAX);
+        cost = steps ? work->replayer.op - before : cost;
+        left -= cost < left ? cost : left;
+    }
+    if (done && work->stage != STAGE_OVER)
+        return REPLAY_GOES_ON;
+    arena_release(&work->scratch);
+    work->stage = STAGE_OVER;
+    return done ? REPLAY_DONE : REPLAY_NO_MEMORY;
+}
+
+struct replay_work *replay_begin(struct replay *replay, const struct trace *trace,
+                                 const struct device_trace *device, struct arena *arena) {
+    struct replay_work *work = arena_alloc(arena, sizeof *work);
+    if (work == NULL)
+        return NULL;
+    work_init(work, replay, trace, device, arena);
+    work->replayer.holes = arena;
+    return work;
 }
 
 bool replay_run(struct replay *replay, const struct trace *trace, const struct device_trace *device,
                 const struct program *program, struct arena *arena) {
-    return replay_with(replay, trace, device, program, arena, false);
-}
-
-bool replay_run_holes(struct replay *replay, const struct trace *trace, const struct device_trace *device,
-                      struct arena *arena) {
-    return replay_with(replay, trace, device, NULL, arena, true);
+    struct replay_work work;
+    enum replay_progress progress = REPLAY_GOES_ON;
+    work_init(&work, replay, trace, device, arena);
+    work.replayer.program = program;
+    while (progress == REPLAY_GOES_ON)
+        progress = replay_go_on(&work, UINT32_MAX);
+    return progress == REPLAY_DONE;
 }

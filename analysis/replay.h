@@ -55,10 +55,20 @@ struct replay {
 bool replay_run(struct replay *replay, const struct trace *trace, const struct device_trace *device,
                 const struct program *program, struct arena *arena);
 
-/* The same, and follows the largest hole over the run, for devices of REPLAY_LISTS pools and streams at most. */
+/*
+ * The same a stretch at a time, so that who runs it can do something else in between; it follows the largest hole, too, for
+ * devices of REPLAY_LISTS pools and streams at most. The work lives in `arena`. NULL: no memory.
+ */
 enum { REPLAY_LISTS = 64 };
-bool replay_run_holes(struct replay *replay, const struct trace *trace, const struct device_trace *device,
-                      struct arena *arena);
+struct replay_work;
+struct replay_work *replay_begin(struct replay *replay, const struct trace *trace,
+                                 const struct device_trace *device, struct arena *arena);
+
+enum replay_progress { REPLAY_GOES_ON, REPLAY_DONE, REPLAY_NO_MEMORY };
+
+/* Goes on for about so many operations (an allocation or a free is one); what is done before the first and behind the last
+ * counts by the time it takes, and is not divided. When it does not go on, the work is over and not to be used again. */
+enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operations);
 
 /* Settings of a recording: what it says, and what its segments and blocks show of the rest. */
 struct allocator_settings replay_settings(const struct trace *trace, const struct device_trace *device,

@@ -27,6 +27,7 @@ struct replayer {
     uint64_t invented;       /* addresses for what was not recorded */
     uint64_t most_steps;
     const char *trouble; /* the replay cannot go on */
+    uint32_t op, group;  /* the next of the program's operations and of its releases */
 };
 
 /* Puts the state before the first event into the model; `trouble` where it contradicts itself. False: no memory. */

@@ -1,7 +1,7 @@
 // Allocator: why more is reserved than in use at the marked moment, what keeps mostly empty segments, and what each memory
 // pool holds; the figures of the report, by the same code.
 import { poolName } from "./describe.js";
-import { replayOnce } from "./map_view.js";
+import { replayOnce, replays } from "./map_view.js";
 import { addressText } from "./questions.js";
 import { change, heldMoment, isDark, momentText, session, state, view } from "./state.js";
 import { cssColor, formatBytes, formatExactBytes, formatPlural, formatShare, make } from "./text.js";
@@ -93,7 +93,7 @@ export function createAllocator(box) {
     let asked = "";
     const draw = () => {
         const event = heldMoment();
-        const now = JSON.stringify([state.device, event, isDark()]);
+        const now = JSON.stringify([replays.over, state.device, event, isDark()]);
         if (now === asked) return;
         asked = now;
         const title = make("h2", "", `Unused ${event === view.facts.peak_event ? "at the peak" : `after ${momentText(event)}`}`);

@@ -8,7 +8,7 @@ import { search } from "./search.js";
 import { floats } from "./session.js";
 import { makeSplitter } from "./splitter.js";
 import {
-    change, COLORINGS, heldMoment, invalidate, isDark, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, TIMELINE,
+    change, COLORINGS, heldMoment, invalidate, isDark, LIST, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, TIMELINE,
     view,
 } from "./state.js";
 import { cssColor, element, formatBytes, formatPlural, make, press, setText } from "./text.js";
@@ -16,10 +16,13 @@ import { cssColor, element, formatBytes, formatPlural, make, press, setText } fr
 const LABEL_LEAST = 52;
 
 /** Recordings of more events are not replayed unasked: the sizes of a few blocks are then the least they can be. */
-const REPLAYED_EVENTS = 500000;
+const REPLAYED_EVENTS = 2000000;
 
-/** Of so many, the replay takes no time that anybody feels, and runs when the page is there. */
-export const REPLAYED_AT_ONCE = 50000;
+/** So many operations in one go: some 10 ms on a quiet machine, so that the page answers all the while. */
+const REPLAYED_IN_ONE = 25000;
+
+/** Of so many it takes little, and runs when the page is there. */
+export const REPLAYED_AT_ONCE = 500000;
 
 const HOLE_WIDTH = 3;
 
@@ -50,12 +53,24 @@ let asked = "";
 /** Devices that were replayed. @type {Set<number>} */
 const replayed = new Set();
 
+/** How many replays are over: what they tell is drawn anew. */
+export const replays = { over: 0 };
+
+/** Goes on with the replay of a device, as long as it is shown. @param {number} device */
+function replaySome(device) {
+    if (device !== state.device) replayed.delete(device);
+    else if (view.c.replay_some(REPLAYED_IN_ONE)) setTimeout(replaySome, 0, device);
+    else {
+        replays.over++;
+        invalidate(TIMELINE | MAP | LIST);
+    }
+}
+
 /** Sizes of blocks and the largest hole as a replay tells them: once, where that is quick. @param {number} [most] events */
 export function replayOnce(most = REPLAYED_EVENTS) {
     if (replayed.has(state.device) || view.facts.events > most) return;
     replayed.add(state.device);
-    view.c.replay();
-    invalidate(TIMELINE);
+    replaySome(state.device);
 }
 
 /** The event whose memory is shown. */
@@ -75,7 +90,7 @@ function layOut() {
     const { ratio, width } = plot;
     const event = mapEvent();
     const room = map.scroll.clientHeight;
-    const now = JSON.stringify([state.device, event, state.mapOrder, plot.timeline.width, room, ratio]);
+    const now = JSON.stringify([replays.over, state.device, event, state.mapOrder, plot.timeline.width, room, ratio]);
     if (now === asked) return;
     const life = mapLife();
     asked = now;

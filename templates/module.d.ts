@@ -194,6 +194,7 @@ release_group(index: number): record_release_group;
 band(index: number): record_band;
 map_refusal(): record_text;
 replay(): number;
+replay_some(operations: number): number;
 replayed(): record_replayed;
 replay_reason(): record_text;
 map(event: number, order: number, width: number, room: number, ratio_q8: number): record_map;

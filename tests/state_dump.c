@@ -166,12 +166,23 @@ static void dump_held(const struct device_trace *device, const struct held *held
     }
 }
 
+/* As the page replays, whose stretches are longer; the report, in one go. */
+static void replay_in_stretches(struct replay *replay, const struct timeline *timeline, struct arena *arena) {
+    enum { STRETCH = 7 };
+    struct replay_work *work = replay_begin(replay, timeline->trace, timeline->device, arena);
+    enum replay_progress progress = work != NULL ? REPLAY_GOES_ON : REPLAY_NO_MEMORY;
+    while (progress == REPLAY_GOES_ON)
+        progress = replay_go_on(work, STRETCH);
+    if (progress == REPLAY_NO_MEMORY)
+        fail("replay_go_on", "no memory");
+}
+
 static void dump_blocks(const struct timeline *timeline, char **events, struct arena *arena) {
     struct replay replay;
     struct segments segments;
-    if (!replay_run(&replay, timeline->trace, timeline->device, NULL, arena) ||
-        !segments_init(&segments, timeline->device, arena))
-        fail("replay_run", "no memory");
+    replay_in_stretches(&replay, timeline, arena);
+    if (!segments_init(&segments, timeline->device, arena))
+        fail("segments_init", "no memory");
     for (; *events; events++) {
         struct held held;
         const uint32_t moment = (uint32_t)(strtol(*events, NULL, 10) + 1);

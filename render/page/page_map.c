@@ -4,17 +4,36 @@
 
 /* ---- the replay, which tells how large blocks are ---- */
 
-const struct replay *session_replay(struct page_session *session, struct page_device *device) {
+/* True: it goes on. */
+static bool replay_some(struct page_session *session, struct page_device *device, u32 n_operations) {
     const struct timeline *timeline = &device->timeline;
-    if (!device->replayed &&
-        replay_run_holes(&device->replay, timeline->trace, timeline->device, &session->arena))
-        device->replayed = true;
+    if (device->replayed)
+        return false;
+    if (device->replaying == NULL)
+        device->replaying = replay_begin(&device->replay, timeline->trace, timeline->device, &session->arena);
+    if (device->replaying == NULL)
+        return false;
+    enum replay_progress progress = replay_go_on(device->replaying, n_operations);
+    if (progress == REPLAY_GOES_ON)
+        return true;
+    device->replayed = progress == REPLAY_DONE;
+    device->replaying = NULL;
+    return false;
+}
+
+const struct replay *session_replay(struct page_session *session, struct page_device *device) {
+    while (replay_some(session, device, UINT32_MAX))
+        continue;
     return device->replayed ? &device->replay : NULL;
 }
 
 u32 view_replay(struct page_view *view) {
     const struct replay *replay = session_replay(view->session, view_now(view));
     return replay == NULL ? 0 : (u32)replay->grade + 1;
+}
+
+u32 view_replay_some(struct page_view *view, u32 n_operations) {
+    return replay_some(view->session, view_now(view), n_operations);
 }
 
 place view_replayed(struct page_view *view) {

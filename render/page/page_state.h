@@ -47,7 +47,8 @@ struct page_device {
     struct segments segments; /* its `device` NULL: not asked for yet */
     struct replay replay;     /* where `replayed` */
     bool replayed;
-    struct segment_counts counts; /* where `laned` */
+    struct replay_work *replaying; /* NULL: not under way */
+    struct segment_counts counts;  /* where `laned` */
     struct releases releases;
     bool laned;
     struct trace shadow; /* where `banded`: the recording, of one device whose allocations are segments */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, recording, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, folder, recording, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -113,5 +113,22 @@ describe("the allocator", { skip }, () => {
             await settle(page);
             assert.deepEqual((await canvasPixels(page)).width, before.width);
         });
+    });
+
+    test("a long replay runs in stretches, and what it tells is drawn when it is over", async () => {
+        const file = path.join(folder, "long.pickle");
+        run("python3", path.join(samples, "generate.py"), "--story", "train", "--events", 100_000, "-o", file);
+        const [{ fragmentation_at: told, replay: check }] = report(file).devices;
+        assert.equal(check.grade, "exact");
+        await withPage(writePage(file), async (page) => {
+            assert.ok((await ask(page, "strata.lanes()")).largestHole.length > 0);
+            await until(async () => /Replay check/.test(await page.locator("#panel-allocator").innerText()), "the replay");
+            const text = await page.locator("#panel-allocator").innerText();
+            assert.match(text, new RegExp(`Replay check: ${check.allocations.toLocaleString("en-US")} of ${check.allocations.toLocaleString("en-US")} allocations`));
+            assert.doesNotMatch(text, /the least they can be/);
+            const { largestHole } = await ask(page, "strata.lanes()");
+            assert.ok(largestHole.every((/** @type {number} */ bytes) => bytes >= 0));
+            assert.equal((await ask(page, `strata.gap({ at: ${told[0].event} })`)).largest_hole_bytes, told[0].largest_hole_bytes);
+        }, { hash: `#device=0&tab=allocator&at=${told[0].event}` });
     });
 });
