@@ -220,9 +220,19 @@ static void tell_process(struct words *words, const struct said *said) {
                   " that PyTorch does not see: the CUDA context, NCCL and other libraries.");
 }
 
+/* Whether the device had room for the request and the process' own limit did not. */
+static bool limit_refused(const struct said *said) {
+    return said->known[NOTE_ALLOWED] && said->known[NOTE_DEVICE_FREE] && said->known[NOTE_ASKED] &&
+           said->number[NOTE_DEVICE_FREE] > said->number[NOTE_ASKED];
+}
+
 /* What to do follows from where the memory was. */
 static void tell_advice(struct words *words, const struct said *said) {
     uint64_t asked = said->number[NOTE_ASKED], rest = said->number[NOTE_UNALLOCATED];
+    if (limit_refused(said)) {
+        words_say(words, " The device had room for the request: it was this limit that refused it.");
+        return;
+    }
     if (said->known[NOTE_OTHERS_USED] && said->number[NOTE_OTHERS_USED] >= asked && asked != 0)
         words_say(words, " Without the other processes on the device the request would have been served: see "
                          "who they are with nvidia-smi.");

@@ -117,7 +117,7 @@ static bool label_intern(struct reader *reader, struct text text, uint32_t *labe
  * figures. */
 static bool row_label(struct reader *reader, struct text line, struct log_row *row) {
     uint32_t end = log_find(line, 0, " memory (MB)");
-    row->label = row->max_is_reset ? reader->last_label : 0;
+    row->label = row->label_before ? reader->last_label : 0;
     if (end == LOG_NONE)
         return true;
     struct text before = {line.at, end};
@@ -150,12 +150,31 @@ static bool line_read(struct reader *reader, struct text line) {
     return label_intern(reader, log_message(line), &reader->last_label);
 }
 
+/* Ranks that print at once lose the line's end between their messages: "... 13236.0[Rank 6] (after 1 iterations) memory ...".
+ * LOG_NONE: the line is one message. */
+static uint32_t message_end(struct text line) {
+    uint32_t figures = log_find(line, 0, " memory (MB) |");
+    return figures != LOG_NONE ? log_find(line, figures, "[Rank ") : LOG_NONE;
+}
+
+static bool messages_read(struct reader *reader, struct text line) {
+    uint64_t n_before = reader->n_understood;
+    for (uint32_t end; (end = message_end(line)) != LOG_NONE;
+         line = (struct text){line.at + end, line.nbytes - end})
+        if (!line_read(reader, (struct text){line.at, end}))
+            return false;
+    if (!line_read(reader, line))
+        return false;
+    reader->n_understood = reader->n_understood > n_before ? n_before + 1 : n_before;
+    return true;
+}
+
 static bool lines_read(struct reader *reader) {
     struct text line;
     while (line_take(reader, &line)) {
         uint32_t nbytes = line.nbytes;
         reader->n_lines += nbytes != 0;
-        if (nbytes != 0 && !line_read(reader, line_plain(reader, line)))
+        if (nbytes != 0 && !messages_read(reader, line_plain(reader, line)))
             return false;
         line_pass(reader, nbytes);
     }

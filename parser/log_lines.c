@@ -85,7 +85,7 @@ static enum log_seen deepspeed_line(struct log_state *state, struct text line, s
     (void)word_size(line, "CA ", row, NOTE_RESERVED);
     (void)word_size(line, "Max_CA ", row, NOTE_MAX_RESERVED);
     (void)word_size(line, "NV ", row, NOTE_DEVICE_USED);
-    row->max_is_reset = true;
+    row->max_is_reset = row->label_before = true;
     return LOG_ROW;
 }
 
@@ -110,7 +110,49 @@ static enum log_seen megatron_line(struct log_state *state, struct text line, st
         (void)size_behind(line, "| cached:", MIB, row, NOTE_RESERVED);
     if (!size_behind(line, "| max reserved:", MIB, row, NOTE_MAX_RESERVED))
         (void)size_behind(line, "| max cached:", MIB, row, NOTE_MAX_RESERVED);
+    (void)size_behind(line, "| total device memory used:", MIB, row, NOTE_DEVICE_USED);
     return LOG_ROW;
+}
+
+/* ---- TorchTracemalloc of Accelerate's and PEFT's examples: whole MiB before, after and at the most of a stretch ---- */
+
+/* The figure behind the colon that follows these words; it may be negative, as a difference. */
+static bool traced_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
+    uint32_t at = log_find(line, 0, words);
+    at = at != LOG_NONE ? log_find(line, at, ": ") : LOG_NONE;
+    at = at != LOG_NONE ? log_skip(line, at) : LOG_NONE;
+    *negative = at != LOG_NONE && at < line.nbytes && line.at[at] == '-';
+    return at != LOG_NONE && log_size(line, at + *negative, MIB, nbytes) != LOG_NONE;
+}
+
+static enum log_seen traced_line(struct log_state *state, struct text line, struct log_row *row) {
+    uint64_t nbytes, now = state->traced_nbytes;
+    bool negative;
+    if (log_find(line, 0, "CPU ") != LOG_NONE)
+        return LOG_NOTHING;
+    if (traced_figure(line, "Memory before entering the ", &nbytes, &negative) && !negative) {
+        know(row, NOTE_ALLOCATED, nbytes);
+        state->traced = TRACED_BEGIN;
+        state->traced_nbytes = nbytes;
+        return LOG_ROW;
+    }
+    if (state->traced == TRACED_BEGIN && log_find(line, 0, "(end-begin)") != LOG_NONE &&
+        traced_figure(line, "Memory consumed at the end of the ", &nbytes, &negative)) {
+        state->traced = TRACED_END;
+        state->traced_nbytes = !negative ? now + nbytes : now > nbytes ? now - nbytes : 0;
+        return LOG_PART;
+    }
+    if (state->traced != TRACED_END)
+        return LOG_NOTHING;
+    if (traced_figure(line, "Total Peak Memory consumed during the ", &nbytes, &negative) && !negative) {
+        know(row, NOTE_ALLOCATED, now);
+        know(row, NOTE_MAX_ALLOCATED, nbytes);
+        row->max_is_reset = true;
+        state->traced = TRACED_NOTHING;
+        return LOG_ROW;
+    }
+    return traced_figure(line, "Peak Memory consumed during the ", &nbytes, &negative) ? LOG_PART
+                                                                                       : LOG_NOTHING;
 }
 
 /* ---- torchtitan: step: 1 loss: 8.1 memory: 2.47GiB(3.12%) tps: 3,502 ---- */
@@ -436,7 +478,7 @@ static enum log_seen csv_line(struct log_state *state, struct text line, struct 
 
 /* In this order: the first that understands a line takes it. */
 static enum log_seen (*const forms[])(struct log_state *state, struct text line, struct log_row *row) = {
-    oom_line, deepspeed_line, megatron_line, titan_line, summary_line, gpu_line, csv_line,
+    oom_line, deepspeed_line, megatron_line, traced_line, titan_line, summary_line, gpu_line, csv_line,
 };
 
 static enum log_seen open_end(struct log_state *state, struct log_row *row) {

@@ -22,6 +22,7 @@ struct log_row {
     int32_t gpu;     /* LOG_NO_DEVICE */
     bool has_time, is_oom;
     bool max_is_reset; /* its maxima are since the line before, not since the begin */
+    bool label_before; /* what it is about stands in the line before */
 };
 
 /* A column of nvidia-smi's CSV. */
@@ -35,6 +36,12 @@ struct log_state {
     uint32_t n_columns;  /* of the CSV; 0: no header yet */
     uint8_t column[LOG_CSV_COLUMNS];
     bool csv_guessed; /* figures of a CSV without a header were used */
+    enum {
+        TRACED_NOTHING,
+        TRACED_BEGIN,
+        TRACED_END
+    } traced;               /* of Accelerate's TorchTracemalloc: what it has said, */
+    uint64_t traced_nbytes; /* and how much was allocated then */
 };
 
 enum log_seen {

@@ -198,9 +198,20 @@ static bool word_begins(struct text text, uint32_t at, const char *lower) {
     return true;
 }
 
+/* "[3] mp: " at the begin of a line, as Arctic Training writes it. */
+static uint32_t rank_of_brackets(struct text text, uint32_t at) {
+    static const char behind[] = "] mp: ";
+    uint64_t rank;
+    uint32_t next = at_or_blank(text, at) == '[' ? log_count(text, at + 1, &rank) : LOG_NONE;
+    bool label = next != LOG_NONE && next - at <= 7 && log_find(text, next, behind) == next;
+    return label ? (uint32_t)rank : LOG_NONE;
+}
+
 /* "3: " at the begin of a line, as srun -l writes it. */
 static uint32_t rank_of_label(struct text text) {
     uint64_t rank;
+    if (at_or_blank(text, log_skip(text, 0)) == '[')
+        return rank_of_brackets(text, log_skip(text, 0));
     uint32_t next = log_count(text, log_skip(text, 0), &rank);
     bool label = next != LOG_NONE && next <= 6 && at_or_blank(text, next) == ':' && next + 1 < text.nbytes &&
                  text.at[next + 1] == ' ';

@@ -39,15 +39,26 @@ def deepspeed():
         yield f"{clock(second)} INFO train: step {step} loss {8.1 - 0.1 * step:.3f}"
 
 
-def accelerate():
-    """The variant with NVML's figure and the host's memory in one line, of ranks 0 and 1."""
+def arctic():
+    """Arctic Training's variant, with NVML's figure and the host's memory in one line, of ranks 0 and 1."""
     for step in range(6):
         for rank in (0, 1):
             level = 5.25 + 0.5 * rank
             yield f"[{rank}] mp: after step {step}"
-            yield (f"[rank{rank}] mp: MA {level:0.2f} GB | Max_MA {level + 3:0.2f} GB | CA {level + 4:0.2f} GB | "
+            yield (f"[{rank}] mp: MA {level:0.2f} GB | Max_MA {level + 3:0.2f} GB | CA {level + 4:0.2f} GB | "
                    f"Max_CA {level + 4:0.2f} GB | NV {level + 5.5:0.2f} GB | "
                    f"CPU Virtual Memory:  used = {61.5 + step} GB, percent = 12.{step}%")
+
+
+def accelerate():
+    """TorchTracemalloc of Accelerate's and PEFT's examples around three epochs; the second one frees more than it makes."""
+    for epoch, (begin, used, peaked) in enumerate(((2811, 1406, 9120), (4217, -12, 7714), (4205, 0, 7726))):
+        yield f"epoch {epoch}: {{'accuracy': 0.7{epoch}, 'f1': 0.81{epoch}}}"
+        yield f"Memory before entering the train : {begin}"
+        yield f"Memory consumed at the end of the train (end-begin): {used}"
+        yield f"Peak Memory consumed during the train (max-begin): {peaked}"
+        yield f"Total Peak Memory consumed during the train (max): {peaked + begin}"
+        yield "CPU Memory before entering the train : 3021"
 
 
 def megatron():
@@ -60,7 +71,11 @@ def megatron():
             most = 29696.25 + (24 * iteration if rank == 2 else 0)
             lines.append(f"[Rank {rank}] (after {iteration} iterations) memory (MB) | allocated: {now} | max allocated: {most} | "
                          f"reserved: 32000.0 | max reserved: 32000.0")
+            if iteration > 20:  # --log-device-memory-used
+                lines[-1] += f" | total device memory used: {33500 + rank:.2f}"
         dice.shuffle(lines)
+        if iteration == 3:  # two ranks print at once
+            lines[1:3] = [lines[1] + lines[2], ""]
         yield (f" [{clock(iteration * 7)}] iteration {iteration:8d}/ 500000 | consumed samples: {iteration * 512} | "
                f"elapsed time per iteration (ms): 7012.4 | lm loss: {11 - 0.1 * iteration:.6E} |")
         yield from lines
@@ -74,6 +89,8 @@ def torchtitan():
         yield (f"[rank0]:[titan] {clock(step * 5)},{step:03d} - root - INFO - \x1b[31mstep: {step:2}  \x1b[32mloss: {9 - 0.2 * step:7.4f}  "
                f"\x1b[38;2;180;60;0mgrad_norm: {2.5:7.4f}  \x1b[38;2;54;234;195mmemory: {used:5.2f}GiB"
                f"({100 * used / 79.1:.2f}%)  \x1b[34mtps: 3,502  \x1b[36mtflops: 301.90  \x1b[35mmfu: 30.53%\x1b[39m")
+    yield (f"[rank0]:[titan] {clock(65)},013 - root - INFO - \x1b[33mvalidate step: 12  \x1b[32mloss:  6.5881  "
+           f"\x1b[38;2;54;234;195mmemory: 58.20GiB(73.58%)  \x1b[34mtps: 9,120\x1b[39m")
 
 
 def gpu_lines():
@@ -87,16 +104,32 @@ def gpu_lines():
 
 
 def oom_old():
-    """torch 1.x."""
+    """torch 1.4 to 1.9."""
     yield "Epoch 3:  12%|#2        | 120/1000"
     yield ("RuntimeError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 10.76 GiB total capacity; 9.71 GiB already "
            "allocated; 5.56 MiB free; 9.86 GiB reserved in total by PyTorch)")
 
 
 def oom_cached():
-    """torch 1.4 and before."""
+    """torch 1.3 and before."""
     yield ("RuntimeError: CUDA out of memory. Tried to allocate 352.00 MiB (GPU 1; 15.90 GiB total capacity; 14.53 GiB already "
            "allocated; 155.88 MiB free; 402.50 MiB cached)")
+
+
+def oom_allowed():
+    """torch 1.10 to 2.0, with a limit for the process (since 1.8)."""
+    yield ("RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 15.78 GiB total capacity; 5.91 GiB already allocated; "
+           "7.44 GiB free; 7.89 GiB allowed; 6.12 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try "
+           "setting max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF")
+
+
+def oom_allowed_new():
+    """The same since 2.1; in a container the process does not find itself among the others."""
+    yield ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 1 has a total capacity of 15.78 GiB of which "
+           "7.44 GiB is free. Process 3258 has 8.34 GiB memory in use. 7.89 GiB allowed; Of the allocated memory 5.91 GiB is allocated "
+           "by PyTorch, and 215.04 MiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
+           "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  "
+           "(https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)")
 
 
 def oom_new():
@@ -112,7 +145,7 @@ def oom_new():
 
 
 def oom_wrapped():
-    """The same kind of text, wrapped by a terminal, with the spelling of 2.1 and 2.2."""
+    """The same kind of text, wrapped by a terminal, with the spelling of 2.1."""
     yield "torch.cuda.OutOfMemoryError: CUDA out of memory."
     yield "Tried to allocate 128.00 MiB. GPU 0 has a total capacty of 23.69 GiB of which 61.31 MiB is free."
     yield "Including non-PyTorch memory, this process has 23.62 GiB memory in use."
@@ -153,7 +186,7 @@ def nvidia_smi_plain():
         yield f"2026/11/22 10:00:{i * 5:02d}.100, 0, {1024 + 512 * i} MiB, 81559 MiB"
 
 
-LOGS = (deepspeed, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_new, oom_wrapped, memory_summary,
+LOGS = (deepspeed, arctic, accelerate, megatron, torchtitan, gpu_lines, oom_old, oom_cached, oom_allowed, oom_allowed_new, oom_new, oom_wrapped, memory_summary,
         nvidia_smi, nvidia_smi_plain)
 
 

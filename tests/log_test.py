@@ -59,9 +59,9 @@ FORMS = (
 
 
 def device_of(line):
-    rank = re.search(r"\[[Rr]ank ?(\d+)\]", line)
+    rank = re.search(r"\[[Rr]ank ?(\d+)\]|^\[(\d+)\] mp:", line)
     gpu = re.search(r"(?:GPU |cuda:|device ID )(\d+)", line)
-    return int((rank or gpu).group(1)) if rank or gpu else 0
+    return int(next(filter(None, (rank or gpu).groups()))) if rank or gpu else 0
 
 
 def oom_levels(text):
@@ -73,6 +73,15 @@ def oom_levels(text):
     free = sizes(rf"(?:of which {size('free')} is free|{size('left')} free;)", text)
     levels["device"] = next(iter(total.values())) - next(iter(free.values()))
     return levels
+
+
+def accelerate_levels(text):
+    """Before and after each epoch, and the most in it, in MiB."""
+    found = {"allocated": [], "most": []}
+    for begin, used, most in re.findall(r"^Memory before.* : (\d+)\n.*end-begin\): (-?\d+)\n.*\n.*\(max\): (\d+)$", text, re.M):
+        found["allocated"] += [int(begin) << 20, (int(begin) + int(used)) << 20]
+        found["most"].append(int(most) << 20)
+    return found
 
 
 def control(name, text):
@@ -88,13 +97,15 @@ def control(name, text):
             if key == "allocated":
                 found["most"] = [int(most) << 10 for _, most in rows]
         return {0: found}
-    for line in text.splitlines():
+    if name == "accelerate":
+        return {0: accelerate_levels(text)}
+    for line in text.replace("[Rank", "\n[Rank").splitlines():
         levels = next((levels for pattern, unit in FORMS if (levels := sizes(pattern, line, unit))), {})
         if name.startswith("nvidia_smi") and "MiB," in line:
             cells = [cell.strip() for cell in line.split(",")]
             used = min(int(cell.split()[0]) for cell in cells if cell.endswith("MiB"))
             found.setdefault(int(cells[1]), {}).setdefault("device", []).append(used << 20)
-        levels |= sizes(rf"\| NV {size('device')}", line)
+        levels |= sizes(rf"\| NV {size('device')}", line) | sizes(r"\| total device memory used: (?P<device>[\d.]+)", line, "MB")
         for key, value in levels.items():
             found.setdefault(device_of(line), {}).setdefault(key, []).append(value)
         for key, value in sizes(rf"CPU Virtual Memory:\s+used = {size('host')}", line).items():
@@ -164,6 +175,7 @@ class LogTest(unittest.TestCase):
     def test_oom_texts(self):
         wanted = {"oom_old": ("20.00", "5.56", None, None), "oom_cached": ("352.00", "155.88", None, None),
                   "oom_new": ("1536.00", "912.44", nbytes("75.70", "GiB"), nbytes("2560", "MiB")),
+                  "oom_allowed": ("2048.00", "7618.56", None, None), "oom_allowed_new": ("2048.00", "7618.56", None, None),
                   "oom_wrapped": ("128.00", "61.31", nbytes("23.62", "GiB"), None)}
         for name, (asked, free, process, others) in wanted.items():
             with self.subTest(name):
@@ -175,6 +187,7 @@ class LogTest(unittest.TestCase):
                 self.assertEqual(finding["kind"], "out_of_memory")
                 self.assertIn("which line of code asked is not known", finding["detail"])
                 self.assertIsNone(finding["site"])
+                self.assertEqual("it was this limit that refused it" in finding["detail"], "allowed" in name)
 
     def test_one_out_of_memory_error_whose_line_goes_on_without_an_end(self):
         device = self.report("CUDA out of memory. Tried to allocate 20.00 MiB\nnothing\n")["devices"][0]
@@ -233,6 +246,27 @@ class LogTest(unittest.TestCase):
             done = self.report(text, check=False)
             self.assertEqual(done.returncode, 1, text[:80])
             self.assertIn(b"this is not a memory snapshot", done.stderr)
+
+    def test_messages_without_a_line_end_between(self):
+        one = "[Rank {}] (after 1 iterations) memory (MB) | allocated: {}.5 | max allocated: 9 | reserved: 13236.0 | max reserved: 13236.0"
+        found = self.report("".join(one.format(rank, 100 + rank) for rank in (4, 2, 6)) + "\nnothing\n")
+        self.assertEqual({device["device"]: device["end_bytes"] for device in found["devices"]},
+                         {rank: int((100.5 + rank) * 2**20) for rank in (2, 4, 6)})
+        lines = next(d["message"] for d in found["diagnostics"] if d["code"] == "log_lines")
+        self.assertIn("2", lines)
+
+    def test_a_traced_stretch_that_lacks_a_part(self):
+        """Accelerate's four lines belong together: what has no begin, or no end, is no level."""
+        begin, end, most = ("GPU Memory before entering the train : 100", "GPU Memory consumed at the end of the train (end-begin): -30",
+                            "GPU Total Peak Memory consumed during the train (max): 900")
+        cases = {(begin, end, most): (70, 900), (begin, most): (100, 100), (begin, end): (100, 100),
+                 (begin, end, begin, most): (100, 100),
+                 (begin, end.replace("-30", "-3000"), most): (0, 900), (begin, end.replace("-30", "x"), most): (100, 100)}
+        for lines, (last, peak) in cases.items():
+            with self.subTest(lines):
+                device = self.report("\n".join(lines) + "\n")["devices"][0]
+                self.assertEqual((device["end_bytes"], device["peak_bytes"]), (last << 20, peak << 20))
+        self.assertNotEqual(self.report(f"{end}\n{most}\n", check=False).returncode, 0)
 
     def test_figures_that_are_none(self):
         head = "[Rank 0] memory (MB) | allocated: 5 | max allocated: 5 | reserved: 9\n"
