@@ -27,24 +27,23 @@ static int file_code(const struct check_file *file) {
 
 /* ---- outputs ---- */
 
-static bool print(const struct buffer *out) {
-    if (!out->failed && fwrite(out->bytes, 1, out->nbytes, stdout) == out->nbytes && fflush(stdout) == 0)
-        return true;
-    if (errno != EPIPE)
-        terminal_error("standard output", "cannot write: %s", out->failed ? "no memory" : strerror(errno));
-    return false;
+static bool file_take(void *context, const void *bytes, size_t nbytes) {
+    return fwrite(bytes, 1, nbytes, context) == nbytes;
 }
 
 /* GitHub names a file that every step appends to. */
 static bool summary_append(const struct check_file *files, uint32_t n_files) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
-    struct buffer out = {0};
     if (path == NULL || *path == '\0')
         return true;
-    check_write_summary(&out, files, n_files);
     FILE *file = fopen(path, "ae");
-    bool done = !out.failed && file != NULL && fwrite(out.bytes, 1, out.nbytes, file) == out.nbytes;
-    done = (file == NULL || fclose(file) == 0) && done;
+    struct buffer out = {.sink = {file_take, file}};
+    bool done = file != NULL;
+    if (done) {
+        check_write_summary(&out, files, n_files);
+        done = buffer_flush(&out);
+        done = fclose(file) == 0 && done;
+    }
     if (!done)
         terminal_error(path, "cannot append the summary: %s", strerror(errno));
     buffer_release(&out);
@@ -53,10 +52,12 @@ static bool summary_append(const struct check_file *files, uint32_t n_files) {
 
 static bool results_write(const struct check_file *files, uint32_t n_files, const struct check_plan *plan,
                           const struct settings *settings) {
-    struct buffer out = {0};
-    check_write(&out, (enum check_format)settings->check_format, files, n_files, plan);
-    bool done = print(&out);
-    buffer_release(&out);
+    struct output_file file;
+    bool done = output_file_begin(&file, strdup("-"), strdup("standard output"), (struct arena_host){0});
+    if (done) {
+        check_write(&file.out, (enum check_format)settings->check_format, files, n_files, plan);
+        done = output_file_end(&file, true);
+    }
     if (settings->check_format == CHECK_GITHUB)
         done = summary_append(files, n_files) && done;
     return done;
@@ -64,20 +65,17 @@ static bool results_write(const struct check_file *files, uint32_t n_files, cons
 
 static bool baseline_replace(const struct check_plan *plan, const struct check_file *files,
                              uint32_t n_files) {
-    struct buffer out = {0};
+    struct output_file file;
     const char *path = plan->baseline;
-    char *name = strdup(path);
-    struct output output = {.path = name, .shown = name, .force = true};
-    baseline_write(&out, plan, files, n_files);
-    bool done = name != NULL && !out.failed && output_write(&output, out.bytes, out.nbytes);
-    if (name == NULL || out.failed)
-        terminal_error(path, "no memory");
+    bool done = output_file_begin(&file, strdup(path), strdup(path), (struct arena_host){0});
+    if (done) {
+        baseline_write(&file.out, plan, files, n_files);
+        done = output_file_end(&file, true);
+    }
     for (uint32_t i = 0; done && i < n_files; i++)
         if (files[i].status != CHECK_UNREADABLE && !files[i].trusted)
             terminal_note(files[i].path, "is in the baseline although it is not complete (%s)",
                           files[i].doubt);
-    free(name);
-    buffer_release(&out);
     return done;
 }
 

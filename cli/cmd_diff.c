@@ -248,6 +248,11 @@ static const char *sides_align(struct side *a, struct side *b, enum align align)
 
 /* ---- output ---- */
 
+/* A fault of the target was printed. An enum exit_code. */
+static int side_not_written(const struct side *side, const struct buffer *out) {
+    return out->refused ? EXIT_CODE_FAILED : side_no_memory(side);
+}
+
 static struct diff_side diff_side_of(const struct side *side) {
     return (struct diff_side){.file = side->shown,
                               .fingerprint = side->recording.fingerprint,
@@ -280,7 +285,7 @@ static int diff_draw(struct buffer *out, const struct diff *diff, const struct s
                                          .flags = settings->flags};
     switch (diff_chart_png(out, diff, side_shown(a), side_shown(b), &options, arena)) {
     case CHART_OK: return EXIT_CODE_DONE;
-    case CHART_NO_MEMORY: return side_no_memory(b);
+    case CHART_NO_MEMORY: return side_not_written(b, out);
     case CHART_SIZE: terminal_error(NULL, "the picture is too large"); return EXIT_CODE_USAGE;
     case CHART_FONT:
     case CHART_PNG: break;
@@ -341,7 +346,7 @@ static int diff_show(struct buffer *out, const struct diff *diff, struct side *a
     if (diff_write_figures(&figures, diff))
         result = diff_page_render(out, &page, &outcome_a, &outcome_b);
     buffer_release(&figures);
-    return page_answer(result, a, b, &outcome_a, &outcome_b);
+    return out->refused ? EXIT_CODE_FAILED : page_answer(result, a, b, &outcome_a, &outcome_b);
 }
 
 static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
@@ -360,7 +365,7 @@ static int diff_one(struct diff_writer *writer, struct side *a, struct side *b,
     else if (code == EXIT_CODE_DONE && is_page(settings))
         code = diff_show(writer->out, &diff, a, b);
     else if (code == EXIT_CODE_DONE && !diff_write(writer, &diff))
-        code = side_no_memory(b);
+        code = side_not_written(b, writer->out);
     writer->arena = NULL;
     arena_release(&arena);
     return code;
@@ -396,7 +401,7 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
         side_release(side);
         free(side);
     }
-    return code == EXIT_CODE_DONE && !document_end(writer, base) ? side_no_memory(base) : code;
+    return code == EXIT_CODE_DONE && !document_end(writer, base) ? side_not_written(base, writer->out) : code;
 }
 
 /* The first operand is opened, the others are read. An enum exit_code. */
@@ -428,13 +433,16 @@ static int diff_write_all(struct side *base, const struct settings *settings, co
     struct diff_options options = {
         .format = settings->format, .top = settings->top, .as_several = settings->n_inputs > 2};
     struct buffer out = {0};
+    struct output_stream stream;
     struct json_writer json = json_writer_of(&out);
     struct diff_writer writer = {.out = &out, .options = &options, .json = &json};
+    output_stream(&stream, output, &out);
     int code = side_moment(base);
     if (code == EXIT_CODE_DONE)
         code = diff_others(&writer, base, settings, output);
-    if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
+    if (code == EXIT_CODE_DONE && !output_finish(&stream))
         code = EXIT_CODE_FAILED;
+    output_abandon(&stream);
     diff_writer_release(&writer);
     buffer_release(&out);
     return code;

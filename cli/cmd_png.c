@@ -100,7 +100,10 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
         return code;
     switch (chart_png(picture, timeline, &options, scratch)) {
     case CHART_OK: return EXIT_CODE_DONE;
-    case CHART_NO_MEMORY: recording_print_no_memory(recording, scratch->limit_hit); break;
+    case CHART_NO_MEMORY:
+        if (!picture->refused)
+            recording_print_no_memory(recording, scratch->limit_hit);
+        break;
     case CHART_FONT: terminal_error(recording->input.shown, "cannot draw: the font does not load"); break;
     case CHART_PNG: terminal_error(recording->input.shown, "cannot draw: the PNG library failed"); break;
     case CHART_SIZE: print_size(settings); return EXIT_CODE_USAGE;
@@ -124,11 +127,7 @@ int picture_render(struct buffer *picture, const struct recording *recording, co
 
 static int png_render_picture(struct buffer *out, struct recording *recording,
                               const struct settings *settings, uint32_t device) {
-    struct buffer picture = {.host = out->host}; /* which may be written twice, until it is small enough */
-    int code = picture_render(&picture, recording, settings, device);
-    buffer_add(out, picture.bytes, picture.nbytes);
-    buffer_release(&picture);
-    return code;
+    return picture_render(out, recording, settings, device);
 }
 
 static int png_run(const struct settings *settings) {

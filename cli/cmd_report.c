@@ -1,14 +1,13 @@
+#include "cli/convert.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
-#include "cli/output.h"
-#include "cli/recording.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "render/report/report.h"
 
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
-                  struct arena *scratch) {
+                  const struct report_more *more, struct arena *scratch) {
     struct filter_set filter;
     if (!filter_set_make(&filter, recording, settings, scratch))
         return false;
@@ -22,6 +21,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .filter = filter.query,
         .top = settings->top,
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
+        .more = more,
     };
     if (report_render(report, &recording->trace, &options, scratch))
         return true;
@@ -30,22 +30,9 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
     return false;
 }
 
-static int report_write(struct recording *recording, const struct settings *settings,
-                        const struct output *output) {
-    if (!recording_read(recording, settings))
-        return EXIT_CODE_FAILED;
-    if (!recording_check_device(recording, settings))
-        return EXIT_CODE_USAGE;
-    struct arena scratch;
-    recording_scratch(recording, &scratch);
-    struct buffer report = {.host = arena_share(&scratch)};
-    struct output_stream stream;
-    output_stream(&stream, output, &report);
-    bool done = report_build(&report, recording, settings, &scratch) && output_finish(&stream);
-    output_abandon(&stream);
-    buffer_release(&report);
-    arena_release(&scratch);
-    return done ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+static int report_tell(struct buffer *out, const struct recording *recording, const struct settings *settings,
+                       struct arena *scratch) {
+    return report_build(out, recording, settings, NULL, scratch) ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
 static const char *report_ending(enum report_format format) {
@@ -55,23 +42,10 @@ static const char *report_ending(enum report_format format) {
 }
 
 static int report_run(const struct settings *settings) {
-    struct recording recording;
-    struct output output;
-    struct output_request request = {settings->output != NULL ? settings->output : "-",
-                                     report_ending(settings->format), settings->force, false};
-    if (settings->two_formats) {
-        terminal_error(NULL, "report: --json and --markdown are two formats; ask for one at a time");
-        return EXIT_CODE_USAGE;
-    }
-    if (!recording_open(&recording, settings))
-        return EXIT_CODE_FAILED;
-    int code = EXIT_CODE_FAILED;
-    if (output_choose(&output, &request, &recording.input)) {
-        code = report_write(&recording, settings, &output);
-        output_release(&output);
-    }
-    recording_release(&recording);
-    return code;
+    if (!settings->two_formats)
+        return convert_words(settings, report_ending(settings->format), report_tell);
+    terminal_error(NULL, "report: --json and --markdown are two formats; ask for one at a time");
+    return EXIT_CODE_USAGE;
 }
 
 const struct verb verb_report = {

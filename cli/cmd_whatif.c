@@ -1,5 +1,6 @@
 /* strata whatif: scenarios are solved by threads, one each, that share the recording and nothing else. */
 #include "analysis/whatif.h"
+#include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"
 #include "cli/memory.h"
@@ -257,53 +258,19 @@ static int whatif_build(struct buffer *out, const struct recording *recording,
     return words_build(out, recording, settings, scratch);
 }
 
-static int whatif_write(struct recording *recording, const struct settings *settings,
-                        const struct output *output) {
-    if (!recording_read(recording, settings))
-        return EXIT_CODE_FAILED;
-    if (!recording_check_device(recording, settings))
-        return EXIT_CODE_USAGE;
-    struct arena scratch;
-    recording_scratch(recording, &scratch);
-    struct buffer out = {.host = arena_share(&scratch)};
-    struct output_stream stream;
-    output_stream(&stream, output, &out);
-    int code = whatif_build(&out, recording, settings, &scratch);
-    if (code == EXIT_CODE_DONE && !output_finish(&stream))
-        code = EXIT_CODE_FAILED;
-    output_abandon(&stream);
-    buffer_release(&out);
-    arena_release(&scratch);
-    return code;
-}
-
 const char *whatif_ending(enum report_format format) {
     static const char *const endings[] = {
         [REPORT_TEXT] = ".whatif.txt", [REPORT_JSON] = ".whatif.json", [REPORT_MARKDOWN] = ".whatif.md"};
     return endings[format];
 }
 
-static int whatif_open(const struct settings *settings) {
-    struct recording recording;
-    struct output output;
-    struct output_request request = {settings->output != NULL ? settings->output : "-",
-                                     whatif_ending(settings->format), settings->force, false};
-    if (!recording_open(&recording, settings))
-        return EXIT_CODE_FAILED;
-    int code = EXIT_CODE_FAILED;
-    if (output_choose(&output, &request, &recording.input)) {
-        code = whatif_write(&recording, settings, &output);
-        output_release(&output);
-    }
-    recording_release(&recording);
-    return code;
-}
-
 static int whatif_main(const struct settings *given) {
     struct settings settings = *given;
     if (!ending_choose("whatif", &settings))
         return EXIT_CODE_USAGE;
-    return settings.extrapolate == NULL ? whatif_open(&settings) : extrapolation_main(&settings);
+    return settings.extrapolate == NULL
+               ? convert_words(&settings, whatif_ending(settings.format), whatif_build)
+               : extrapolation_main(&settings);
 }
 
 const struct verb verb_whatif = {

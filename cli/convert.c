@@ -26,17 +26,50 @@ static int convert_write(struct recording *recording, const struct settings *set
     return code;
 }
 
-int convert_run(const struct settings *settings, const char *ending, convert_render *render) {
+static int words_write(struct recording *recording, const struct settings *settings,
+                       const struct output *output, convert_tell *tell) {
+    struct arena scratch;
+    struct output_stream stream;
+    if (!recording_read(recording, settings))
+        return EXIT_CODE_FAILED;
+    if (!recording_check_device(recording, settings))
+        return EXIT_CODE_USAGE;
+    recording_scratch(recording, &scratch);
+    struct buffer out = {.host = arena_share(&scratch)};
+    output_stream(&stream, output, &out);
+    int code = tell(&out, recording, settings, &scratch);
+    if (code == EXIT_CODE_DONE && !output_finish(&stream))
+        code = EXIT_CODE_FAILED;
+    output_abandon(&stream);
+    buffer_release(&out);
+    arena_release(&scratch);
+    return code;
+}
+
+/* One of `render` and `tell` is not NULL. */
+static int convert_open(const struct settings *settings, const struct output_request *request,
+                        convert_render *render, convert_tell *tell) {
     struct recording recording;
     struct output output;
-    struct output_request request = {settings->output, ending, settings->force, true};
     if (!recording_open(&recording, settings))
         return EXIT_CODE_FAILED;
     int code = EXIT_CODE_FAILED;
-    if (output_choose(&output, &request, &recording.input)) {
-        code = convert_write(&recording, settings, &output, render);
+    if (output_choose(&output, request, &recording.input)) {
+        code = render != NULL ? convert_write(&recording, settings, &output, render)
+                              : words_write(&recording, settings, &output, tell);
         output_release(&output);
     }
     recording_release(&recording);
     return code;
+}
+
+int convert_run(const struct settings *settings, const char *ending, convert_render *render) {
+    struct output_request request = {settings->output, ending, settings->force, true};
+    return convert_open(settings, &request, render, NULL);
+}
+
+int convert_words(const struct settings *settings, const char *ending, convert_tell *tell) {
+    struct output_request request = {settings->output != NULL ? settings->output : "-", ending,
+                                     settings->force, false};
+    return convert_open(settings, &request, NULL, tell);
 }

@@ -1,4 +1,4 @@
-/* What html and png have in common: one recording in, one file out. */
+/* What verbs of one recording have in common: html and png make a file of a device, report and whatif tell of all of it. */
 #ifndef STRATA_CLI_CONVERT_H
 #define STRATA_CLI_CONVERT_H
 
@@ -13,5 +13,14 @@ typedef int convert_render(struct buffer *out, struct recording *recording, cons
 /* Reads the input, chooses the device and writes what `render` makes of it, to a file beside the input with this ending
  * where no output is named. Returns an enum exit_code. */
 int convert_run(const struct settings *settings, const char *ending, convert_render *render);
+
+/* Appends what is told of the recording to `out`; works in `scratch`, whose limit holds for `out` too. Returns an enum
+ * exit_code; errors are printed. */
+typedef int convert_tell(struct buffer *out, const struct recording *recording,
+                         const struct settings *settings, struct arena *scratch);
+
+/* Reads the input and writes what `tell` makes of it: to standard output, or where -o says, with this ending where that
+ * is a directory. Returns an enum exit_code. */
+int convert_words(const struct settings *settings, const char *ending, convert_tell *tell);
 
 #endif

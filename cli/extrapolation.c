@@ -208,9 +208,12 @@ static int extrapolation_write(struct sized sized[2], struct extrapolation_repor
     struct arena scratch;
     recording_scratch(&sized[0].recording, &scratch);
     struct buffer out = {.host = arena_share(&scratch)};
+    struct output_stream stream;
+    output_stream(&stream, output, &out);
     int code = extrapolation_build(&out, sized, report, settings, &scratch);
-    if (code == EXIT_CODE_DONE && !output_write(output, out.bytes, out.nbytes))
+    if (code == EXIT_CODE_DONE && !output_finish(&stream))
         code = EXIT_CODE_FAILED;
+    output_abandon(&stream);
     buffer_release(&out);
     arena_release(&scratch);
     return code;

@@ -4,10 +4,15 @@
 
 #include <cjson/cJSON.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* NULL: not there, no plain file (a pipe is not waited for), larger than 64 MiB, not JSON, or a tree that takes more than
  * `memory_nbytes`; nothing is printed; errno is then ENOMEM where there was no memory,
  * another error where the file could not be opened or read, E2BIG for the limit, and 0 for what is no JSON. Delete it with cJSON_Delete. Not thread safe. */
 cJSON *json_file_read(const char *path, size_t memory_nbytes);
+
+/* Members of an object; `missing` where there is none of the name and kind, and for numbers beyond 2^62. */
+int64_t json_file_number(const cJSON *object, const char *name, int64_t missing);
+const char *json_file_text(const cJSON *object, const char *name, const char *missing);
 
 #endif

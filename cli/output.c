@@ -414,11 +414,23 @@ void output_abandon(struct output_stream *stream) {
     stream->out->sink = (struct buffer_sink){0};
 }
 
-bool output_write(const struct output *output, const void *bytes, size_t nbytes) {
-    struct output_stream stream;
-    struct buffer out = {0};
-    output_stream(&stream, output, &out);
-    bool done = (nbytes == 0 || stream_take(&stream, bytes, nbytes)) && output_finish(&stream);
-    output_abandon(&stream);
+bool output_file_begin(struct output_file *file, char *path, char *shown, struct arena_host host) {
+    bool standard = path != NULL && strcmp(path, "-") == 0;
+    *file = (struct output_file){
+        .output = {.path = path, .shown = shown, .in_place = standard, .force = true}, .out = {.host = host}};
+    if (path == NULL || shown == NULL) {
+        terminal_error(shown, "no memory");
+        output_release(&file->output);
+        return false;
+    }
+    output_stream(&file->stream, &file->output, &file->out);
+    return true;
+}
+
+bool output_file_end(struct output_file *file, bool done) {
+    done = done && output_finish(&file->stream);
+    output_abandon(&file->stream);
+    buffer_release(&file->out);
+    output_release(&file->output);
     return done;
 }

@@ -40,14 +40,9 @@ bool output_choose(struct output *output, const struct output_request *request, 
  * asked about. False: printed. */
 bool output_spares(const struct output *output, const struct input *input);
 
-/* Writes the whole result; a file's bytes and its name are on the disk when it returns. False: printed (but not for a
- * closed pipe), and no trace of it is left, unless the disk fails behind the name's back. */
-bool output_write(const struct output *output, const void *bytes, size_t nbytes);
-
 /*
- * The same for a result that is not held in memory. `out` starts as {0} or with a host and hands what is written into it
- * to the target: a renderer that fails leaves no trace, but what a pipe has read already. No file is there before the
- * first 64 KiB.
+ * Results are not held in memory. `out` starts as {0} or with a host and hands what is written into it to the target: a
+ * renderer that fails leaves no trace, but what a pipe has read already. No file is there before the first 64 KiB.
  *
  *     struct output_stream stream;
  *     output_stream(&stream, &output, &out);
@@ -61,9 +56,31 @@ struct output_stream {
 };
 void output_stream(struct output_stream *stream, const struct output *output, struct buffer *out);
 
-/* Writes what is left; a file's bytes and its name are on the disk when it returns. False: printed, as by output_write. */
+/* Writes what is left; a file's bytes and its name are on the disk when it returns. False: printed (but not for a closed
+ * pipe), and no trace of it is left, unless the disk fails behind the name's back. */
 bool output_finish(struct output_stream *stream);
 void output_abandon(struct output_stream *stream);
+
+/*
+ * Standard output, or a file that we have named ourselves, which replaces what is there. It must stay where it is between
+ * begin and end.
+ *
+ *     struct output_file file;
+ *     done = output_file_begin(&file, path, shown, host) && output_file_end(&file, render(&file.out));
+ */
+struct output_file {
+    struct output output;
+    struct buffer
+        out; /* what is written into it comes to the file; out.refused: the fault was printed already */
+    struct output_stream stream;
+};
+
+/* `path` ("-": standard output) and `shown`, the name for messages, come from malloc and are the file's from now on, also
+ * after a failure. False: one of them is NULL, and it is printed that there is no memory; nothing to end. */
+bool output_file_begin(struct output_file *file, char *path, char *shown, struct arena_host host);
+
+/* Finishes the file, or leaves no trace of it where it is not `done`. False: not done, or printed. */
+bool output_file_end(struct output_file *file, bool done);
 
 /* Waits until what was renamed in the directory of `path` is on the disk. False: errno. */
 bool output_keep_names(const char *path);

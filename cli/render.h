@@ -22,10 +22,10 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
                    uint32_t device);
 
-/* Appends the report that settings->format asks for; works in `scratch`, whose limit holds for `report` too if it
- * shares it. False: printed. In cmd_report.c. */
+/* Appends the report that settings->format asks for, with `more` (NULL: nothing) at the end of JSON; works in `scratch`,
+ * whose limit holds for `report` too if it shares it. False: printed. In cmd_report.c. */
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
-                  struct arena *scratch);
+                  const struct report_more *more, struct arena *scratch);
 
 /* Appends the page of the difference of two operands (cli/operand.h); format and device are not the settings'. False:
  * printed. In cmd_diff.c. */

@@ -10,62 +10,66 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Writes under `staging`; messages name the place where it will be in the end. */
-static bool part_write(const struct batch *batch, const struct batch_file *file, const char *staging,
-                       const char *ending, const struct buffer *part) {
-    struct output output = {.force = true};
-    bool done = asprintf(&output.path, "%s/%s%s", staging, batch_base_name(file), ending) >= 0;
-    if (!done)
-        output.path = NULL;
-    done = done && asprintf(&output.shown, "%s/%s%s", batch->directory, file->name, ending) >= 0;
-    if (done)
-        done = output_write(&output, part->bytes, part->nbytes);
-    else
-        terminal_error(file->path, "no memory");
-    output_release(&output);
-    return done;
+/* Where the results of a file go: under `staging`; messages name the place where they will be in the end. */
+struct parts {
+    const struct batch *batch;
+    const struct batch_file *file;
+    const char *staging;
+};
+
+static bool part_begin(struct output_file *part, const struct parts *parts, const char *ending,
+                       struct arena_host host) {
+    char *path, *shown;
+    if (asprintf(&path, "%s/%s%s", parts->staging, batch_base_name(parts->file), ending) < 0)
+        path = NULL;
+    if (asprintf(&shown, "%s/%s%s", parts->batch->directory, parts->file->name, ending) < 0)
+        shown = NULL;
+    return output_file_begin(part, path, shown, host);
 }
 
-static enum convert_code convert_page(const struct batch *batch, const struct batch_file *file,
-                                      struct recording *recording, const struct settings *settings,
-                                      const char *staging, uint32_t device) {
-    struct buffer page = {.host = arena_share(&recording->trace.arena)};
+/* `code`: how making it went. What the file refused was printed, and is no want of memory. */
+static enum convert_code part_end(struct output_file *part, enum convert_code code) {
+    code = part->out.refused ? CONVERT_FAILED : code;
+    bool done = output_file_end(part, code == CONVERT_DONE);
+    return code == CONVERT_DONE && !done ? CONVERT_FAILED : code;
+}
+
+static enum convert_code convert_page(const struct parts *parts, struct recording *recording,
+                                      const struct settings *settings, uint32_t device) {
+    struct output_file page;
     char view[PAGE_VIEW_CAPACITY] = "";
     if (settings->filter[0] != '\0' &&
         page_view_choose(view, sizeof view, recording, settings, device) != EXIT_CODE_DONE)
         return CONVERT_NO_MEMORY;
-    enum html_result result = page_render(&page, recording, settings, device, view[0] != '\0' ? view : NULL);
-    enum convert_code code = result == HTML_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
-    if (result == HTML_DONE && part_write(batch, file, staging, ".html", &page))
-        code = CONVERT_DONE;
-    buffer_release(&page);
-    return code;
+    if (!part_begin(&page, parts, ".html", arena_share(&recording->trace.arena)))
+        return CONVERT_FAILED;
+    switch (page_render(&page.out, recording, settings, device, view[0] != '\0' ? view : NULL)) {
+    case HTML_DONE: return part_end(&page, CONVERT_DONE);
+    case HTML_NO_MEMORY: return part_end(&page, CONVERT_NO_MEMORY);
+    case HTML_TOO_LARGE: break;
+    }
+    return part_end(&page, CONVERT_FAILED);
 }
 
-static enum convert_code convert_picture(const struct batch *batch, const struct batch_file *file,
-                                         const struct recording *recording, const struct settings *settings,
-                                         const char *staging, uint32_t device) {
-    struct buffer picture = {0};
-    enum convert_code code = CONVERT_NO_MEMORY;
-    if (picture_render(&picture, recording, settings, device) == EXIT_CODE_DONE)
-        code = part_write(batch, file, staging, ".png", &picture) ? CONVERT_DONE : CONVERT_FAILED;
-    buffer_release(&picture);
-    return code;
+static enum convert_code convert_picture(const struct parts *parts, const struct recording *recording,
+                                         const struct settings *settings, uint32_t device) {
+    struct output_file picture;
+    if (!part_begin(&picture, parts, ".png", (struct arena_host){0}))
+        return CONVERT_FAILED;
+    bool drawn = picture_render(&picture.out, recording, settings, device) == EXIT_CODE_DONE;
+    return part_end(&picture, drawn ? CONVERT_DONE : CONVERT_NO_MEMORY);
 }
 
-static enum convert_code convert_sidecar(const struct batch *batch, const struct batch_file *file,
-                                         const struct recording *recording, const char *staging,
+static enum convert_code convert_sidecar(const struct parts *parts, const struct recording *recording,
                                          uint32_t device) {
     struct arena scratch;
+    struct output_file sidecar;
     recording_scratch(recording, &scratch);
-    struct buffer sidecar = {.host = arena_share(&scratch)};
-    enum convert_code code = CONVERT_NO_MEMORY;
-    bool built = file->series != NULL
-                     ? sidecar_build_series(&sidecar, recording, batch, file, device, &scratch)
-                     : sidecar_build(&sidecar, recording, batch, file, device, &scratch);
-    if (built)
-        code = part_write(batch, file, staging, ".strata.json", &sidecar) ? CONVERT_DONE : CONVERT_FAILED;
-    buffer_release(&sidecar);
+    enum convert_code code = CONVERT_FAILED;
+    if (part_begin(&sidecar, parts, ".strata.json", arena_share(&scratch))) {
+        bool built = sidecar_build(&sidecar.out, recording, parts->batch, parts->file, device, &scratch);
+        code = part_end(&sidecar, built ? CONVERT_DONE : CONVERT_NO_MEMORY);
+    }
     arena_release(&scratch);
     return code;
 }
@@ -101,6 +105,7 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
 
 enum convert_code batch_convert(const struct batch *batch, const struct batch_file *file, const char *staging,
                                 size_t memory_nbytes) {
+    const struct parts parts = {batch, file, staging};
     struct settings settings = *batch->settings;
     struct recording recording = {0};
     uint32_t device = 0;
@@ -118,11 +123,11 @@ enum convert_code batch_convert(const struct batch *batch, const struct batch_fi
     if (code == CONVERT_DONE && !recording_choose_device(&recording, &settings, &device, &choice))
         code = CONVERT_FAILED;
     if (code == CONVERT_DONE && settings.png)
-        code = convert_picture(batch, file, &recording, &settings, staging, device);
+        code = convert_picture(&parts, &recording, &settings, device);
     if (code == CONVERT_DONE)
-        code = convert_sidecar(batch, file, &recording, staging, device);
+        code = convert_sidecar(&parts, &recording, device);
     if (code == CONVERT_DONE) /* last, because it writes its facts into the trace */
-        code = convert_page(batch, file, &recording, &settings, staging, device);
+        code = convert_page(&parts, &recording, &settings, device);
     recording_release(&recording);
     return code;
 }

@@ -27,11 +27,11 @@ static void diff_make(struct index *index, struct batch *batch, struct index_fin
     const struct index_row *odd = &index->rows[finding->rows[0]], *median = &index->rows[finding->against];
     const char *a = row_operand(batch, median), *b = row_operand(batch, odd),
                *name = diff_name(batch, odd, median);
-    struct buffer page = {.host = arena_share(&batch->arena)};
-    if (a != NULL && b != NULL && name != NULL && difference_render(&page, a, b, batch->settings) &&
-        store_write(batch->directory, name, batch->settings->force, &page))
+    struct output_file page;
+    if (a != NULL && b != NULL && name != NULL &&
+        store_begin(&page, batch->directory, name, batch->settings->force, arena_share(&batch->arena)) &&
+        output_file_end(&page, difference_render(&page.out, a, b, batch->settings)))
         index->rows[finding->rows[0]].diff = finding->diff = name;
-    buffer_release(&page);
 }
 
 /* An earlier finding about the same row has its page already. */

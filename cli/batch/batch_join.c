@@ -1,5 +1,6 @@
 #include "cli/batch/batch_join.h"
 
+#include "base/json_writer.h"
 #include "cli/batch/batch_diffs.h"
 #include "cli/batch/batch_made.h"
 #include "cli/batch/batch_names.h"
@@ -10,7 +11,6 @@
 #include "cli/json_file.h"
 #include "cli/terminal.h"
 #include "cli/version.h"
-#include "render/json_text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,43 +33,56 @@ static bool is_refused(const struct batch_file *file) {
     return file->state == BATCH_FAILED || file->state == BATCH_SKIPPED;
 }
 
-static void record_add_number(struct buffer *out, const char *name, int64_t number) {
+/* Numbers that nothing told are null. */
+static void record_add_number(struct json_writer *json, const char *name, int64_t number) {
     if (number == BATCH_UNKNOWN)
-        buffer_printf(out, ", \"%s\": null", name);
+        json_null(json, name);
     else
-        buffer_printf(out, ", \"%s\": %" PRId64, name, number);
+        json_i64(json, name, number);
 }
 
-static void record_add_refusal(struct buffer *out, const struct batch_file *file, uint32_t nth) {
-    buffer_printf(out, "%s\n    {\"input\": ", nth != 0 ? "," : "");
-    json_text_add(out, file->input);
-    record_add_number(out, "rank", file->rank);
-    record_add_number(out, "step", file->step);
-    buffer_printf(out, ", \"failed\": %s, \"reason\": ", file->state == BATCH_FAILED ? "true" : "false");
-    json_text_add(out, file->reason != NULL ? file->reason : "");
-    buffer_add_text(out, "}");
+static void record_add_refusal(struct json_writer *json, const struct batch_file *file) {
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "input", file->input);
+    record_add_number(json, "rank", file->rank);
+    record_add_number(json, "step", file->step);
+    json_bool(json, "failed", file->state == BATCH_FAILED);
+    json_text(json, "reason", file->reason != NULL ? file->reason : "");
+    json_end(json);
+}
+
+static void record_add(struct buffer *out, const struct batch *batch) {
+    struct json_writer json = json_writer_of(out);
+    char fingerprint[17];
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, shard_fingerprint(batch));
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    json_text(&json, "kind", "shard");
+    json_u64(&json, "shard", batch->shard);
+    json_u64(&json, "of", batch->n_shards);
+    json_u64(&json, "files", batch->count);
+    json_text(&json, "fingerprint", fingerprint);
+    json_array(&json, "refused", JSON_LINES);
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (is_refused(&batch->files[i]))
+            record_add_refusal(&json, &batch->files[i]);
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
 }
 
 bool record_write(struct batch *batch) {
-    struct buffer out = {0};
-    uint32_t nth = 0;
+    struct output_file file;
     char *name = record_name(batch);
     char *directory = batch_text(batch, "%s/shards", batch->directory);
     if (name == NULL || directory == NULL || (mkdir(directory, 0777) != 0 && errno != EEXIST)) {
         terminal_error(directory, "cannot make the directory: %s", strerror(errno));
         return false;
     }
-    buffer_printf(&out,
-                  "{\n  \"schema\": 1,\n  \"kind\": \"shard\",\n  \"shard\": %" PRIu32 ",\n  \"of\": %" PRIu32
-                  ",\n  \"files\": %" PRIu32 ",\n  \"fingerprint\": \"%016" PRIx64 "\",\n  \"refused\": [",
-                  batch->shard, batch->n_shards, batch->count, shard_fingerprint(batch));
-    for (uint32_t i = 0; i < batch->count; i++)
-        if (is_refused(&batch->files[i]))
-            record_add_refusal(&out, &batch->files[i], nth++);
-    buffer_add_text(&out, nth != 0 ? "\n  ]\n}\n" : "]\n}\n");
-    bool done = !out.failed && store_write(batch->directory, name, false, &out);
-    buffer_release(&out);
-    return done;
+    if (!store_begin(&file, batch->directory, name, false, (struct arena_host){0}))
+        return false;
+    record_add(&file.out, batch);
+    return output_file_end(&file, true);
 }
 
 void record_remove(const struct batch *batch) {
@@ -247,17 +260,6 @@ static bool join_sidecar(struct join *join, const char *name) {
     return true;
 }
 
-static int64_t json_number(const cJSON *object, const char *name, int64_t missing) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    bool number = cJSON_IsNumber(item) && item->valuedouble > -0x1p62 && item->valuedouble < 0x1p62;
-    return number ? (int64_t)item->valuedouble : missing;
-}
-
-static const char *json_string(const cJSON *object, const char *name) {
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
-    return text != NULL ? text : "";
-}
-
 static bool join_shard(struct join *join, uint32_t shard, uint32_t of, const char *fingerprint) {
     if (!ARENA_GROW(&join->batch->arena, join->records, join->records_capacity,
                     (uint64_t)join->n_records + 1))
@@ -270,23 +272,23 @@ static bool join_shard(struct join *join, uint32_t shard, uint32_t of, const cha
 
 static bool join_refusal(struct join *join, const cJSON *refusal) {
     struct batch *batch = join->batch;
-    struct batch_file *file =
-        join_add(join, batch_text(batch, "%s", json_string(refusal, "input")),
-                 json_number(refusal, "rank", BATCH_UNKNOWN), json_number(refusal, "step", BATCH_UNKNOWN));
+    struct batch_file *file = join_add(join, batch_text(batch, "%s", json_file_text(refusal, "input", "")),
+                                       json_file_number(refusal, "rank", BATCH_UNKNOWN),
+                                       json_file_number(refusal, "step", BATCH_UNKNOWN));
     if (file == NULL || file->input == NULL)
         return false;
     bool failed = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(refusal, "failed"));
     file->state = failed ? BATCH_FAILED : BATCH_SKIPPED;
-    file->reason = batch_text(batch, "%s", json_string(refusal, "reason"));
+    file->reason = batch_text(batch, "%s", json_file_text(refusal, "reason", ""));
     return file->reason != NULL;
 }
 
 static bool join_record_document(struct join *join, const cJSON *document) {
     enum { OF_MAX = 1 << 20 };
-    int64_t shard = json_number(document, "shard", 0), of = json_number(document, "of", 0);
+    int64_t shard = json_file_number(document, "shard", 0), of = json_file_number(document, "of", 0);
     if (shard < 1 || of < shard || of > OF_MAX)
         return true;
-    if (!join_shard(join, (uint32_t)shard, (uint32_t)of, json_string(document, "fingerprint")))
+    if (!join_shard(join, (uint32_t)shard, (uint32_t)of, json_file_text(document, "fingerprint", "")))
         return false;
     const cJSON *refusal;
     cJSON_ArrayForEach(refusal, cJSON_GetObjectItemCaseSensitive(document, "refused")) {
@@ -513,23 +515,30 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
     return done;
 }
 
+/* Writes one of the two results of all. */
+static bool join_result(const struct index *index, const struct batch *batch, const char *name,
+                        bool (*render)(struct buffer *out, const struct index *index)) {
+    struct output_file file;
+    if (!store_begin(&file, batch->directory, name, batch->settings->force, (struct arena_host){0}))
+        return false;
+    bool done = render(&file.out, index);
+    if (!done && !file.out.refused)
+        terminal_error(NULL, "no memory for the index");
+    return output_file_end(&file, done);
+}
+
 bool join_write(struct index *index, struct batch *batch, int *number) {
-    struct buffer page = {0}, summary = {0};
     index_sort(index);
     *number = 0;
     bool done = index_mark_copies(index);
     if (done && !series_write(index, batch, number))
         return false;
     done = done && index_analyse(index) && index_choose_medians(index);
-    if (done)
-        diffs_write(index, batch);
-    done = done && index_html(&page, index) && index_json(&summary, index);
-    if (!done)
+    if (!done) {
         terminal_error(NULL, "no memory for the index");
-    bool force = batch->settings->force;
-    done = done && store_write(batch->directory, "index.html", force, &page) &&
-           store_write(batch->directory, "summary.json", force, &summary) && made_update(index, batch);
-    buffer_release(&page);
-    buffer_release(&summary);
-    return done;
+        return false;
+    }
+    diffs_write(index, batch);
+    return join_result(index, batch, "index.html", index_html) &&
+           join_result(index, batch, "summary.json", index_json) && made_update(index, batch);
 }

@@ -1,10 +1,10 @@
 #include "cli/batch/batch_made.h"
 
+#include "base/json_writer.h"
 #include "cli/batch/batch_names.h"
 #include "cli/batch/batch_store.h"
 #include "cli/json_file.h"
 #include "cli/terminal.h"
-#include "render/json_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,17 +49,25 @@ static bool names_have(const struct names *names, const char *name) {
            bsearch(&name, names->name, names->count, sizeof *names->name, name_compare) != NULL;
 }
 
-static bool list_write(const struct names *names, struct batch *batch) {
-    struct buffer out = {0};
-    buffer_add_text(&out, "{\n  \"schema\": 1,\n  \"kind\": \"index\",\n  \"made\": [");
-    for (uint32_t i = 0; i < names->count; i++) {
-        buffer_add_text(&out, i != 0 ? ",\n    " : "\n    ");
-        json_text_add(&out, names->name[i]);
-    }
-    buffer_add_text(&out, names->count != 0 ? "\n  ]\n}\n" : "]\n}\n");
-    bool done = !out.failed && store_write(batch->directory, list_name, false, &out);
-    buffer_release(&out);
-    return done;
+static void list_add(struct buffer *out, const struct names *names) {
+    struct json_writer json = json_writer_of(out);
+    json_object(&json, NULL, JSON_LINES);
+    json_u64(&json, "schema", 1);
+    json_text(&json, "kind", "index");
+    json_array(&json, "made", JSON_LINES);
+    for (uint32_t i = 0; i < names->count; i++)
+        json_text(&json, NULL, names->name[i]);
+    json_end(&json);
+    json_end(&json);
+    buffer_add_text(out, "\n");
+}
+
+static bool list_write(const struct names *names, const struct batch *batch) {
+    struct output_file file;
+    if (!store_begin(&file, batch->directory, list_name, false, (struct arena_host){0}))
+        return false;
+    list_add(&file.out, names);
+    return output_file_end(&file, true);
 }
 
 /* Whoever may write the list may not name other files by it: "diff-....html", "series/...". */

@@ -1,68 +1,79 @@
 #include "cli/batch/batch_profile.h"
 
 #include "layout/site.h"
-#include "render/json_text.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { SITE_CAPACITY = 400 };
 
 /* ---- writing ---- */
 
-static void add_steps(struct buffer *out, const struct rank_profile *profile) {
-    buffer_add_text(out, ",\n       \"steps\": [");
+static void add_steps(struct json_writer *json, const struct rank_profile *profile) {
+    json_array(json, "steps", JSON_COMPACT);
     for (uint32_t i = 0; i < profile->n_steps; i++) {
         const struct rank_step *step = &profile->step[i];
-        buffer_printf(out, "%s[%" PRId64 ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64, i != 0 ? "," : "",
-                      step->number, step->complete, step->begin_bytes, step->peak_bytes, step->end_bytes);
+        json_array(json, NULL, JSON_COMPACT);
+        json_i64(json, NULL, step->number);
+        json_u64(json, NULL, step->complete);
+        json_u64(json, NULL, step->begin_bytes);
+        json_u64(json, NULL, step->peak_bytes);
+        json_u64(json, NULL, step->end_bytes);
         for (uint32_t phase = 0; phase < 3; phase++)
-            buffer_printf(out, ",%" PRIu64, step->phase_peak[phase]);
-        buffer_printf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", step->from_moment, step->to_moment,
-                      step->peak_moment);
+            json_u64(json, NULL, step->phase_peak[phase]);
+        json_u64(json, NULL, step->from_moment);
+        json_u64(json, NULL, step->to_moment);
+        json_u64(json, NULL, step->peak_moment);
+        json_end(json);
     }
-    buffer_add_text(out, "]");
+    json_end(json);
 }
 
-static void add_calls(struct buffer *out, const struct rank_profile *profile, const struct trace *trace) {
-    buffer_printf(out, ",\n       \"calls_left_out\": %s,\n       \"calls\": [",
-                  profile->calls_left_out ? "true" : "false");
+static void add_calls(struct json_writer *json, const struct rank_profile *profile,
+                      const struct trace *trace) {
+    json_bool(json, "calls_left_out", profile->calls_left_out);
+    json_array(json, "calls", JSON_COMPACT);
     for (uint32_t i = 0; i < profile->n_calls; i++) {
         const struct rank_call *call = &profile->call[i];
         char site[SITE_CAPACITY];
         site_text(trace, call->name, site, sizeof site);
-        buffer_printf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",", i != 0 ? "," : "",
-                      call->site, call->made[0], call->made[1], call->made[2]);
-        json_text_add(out, site);
-        buffer_add_text(out, "]");
+        json_array(json, NULL, JSON_COMPACT);
+        json_u64(json, NULL, call->site);
+        for (uint32_t k = 0; k < 3; k++)
+            json_u64(json, NULL, call->made[k]);
+        json_text(json, NULL, site);
+        json_end(json);
     }
-    buffer_add_text(out, "]");
+    json_end(json);
 }
 
-static void add_tables(struct buffer *out, const struct rank_profile *profile) {
-    buffer_add_text(out, ",\n       \"tables\": [");
+static void add_tables(struct json_writer *json, const struct rank_profile *profile) {
+    json_array(json, "tables", JSON_COMPACT);
     for (uint32_t i = 0; i < profile->n_tables; i++) {
         const struct rank_table *table = &profile->table[i];
-        buffer_printf(out, "%s[%" PRId64 ",%d,%" PRIu64, i != 0 ? "," : "", table->step, (int)table->at,
-                      table->total_bytes);
-        for (uint32_t k = 0; k < table->count; k++)
-            buffer_printf(out, ",%" PRIu32 ",%" PRIu64, table->entry[k].call, table->entry[k].bytes);
-        buffer_add_text(out, "]");
+        json_array(json, NULL, JSON_COMPACT);
+        json_i64(json, NULL, table->step);
+        json_u64(json, NULL, table->at);
+        json_u64(json, NULL, table->total_bytes);
+        for (uint32_t k = 0; k < table->count; k++) {
+            json_u64(json, NULL, table->entry[k].call);
+            json_u64(json, NULL, table->entry[k].bytes);
+        }
+        json_end(json);
     }
-    buffer_add_text(out, "]");
+    json_end(json);
 }
 
-bool profile_add(struct buffer *out, const struct timeline *timeline, struct arena *arena) {
+bool profile_add(struct json_writer *json, const struct timeline *timeline, struct arena *arena) {
     struct verdicts verdicts;
     struct rank_profile profile;
     if (!verdicts_init(&verdicts, timeline, arena) || !rank_profile_make(&profile, &verdicts, arena))
         return false;
-    add_steps(out, &profile);
-    add_calls(out, &profile, timeline->trace);
-    add_tables(out, &profile);
-    buffer_printf(
-        out, ",\n       \"oom_step\": %" PRId64 ", \"oom_phase\": %" PRId32 ", \"oom_live_bytes\": %" PRIu64,
-        profile.oom_step, profile.oom_phase, profile.oom_live_bytes);
+    add_steps(json, &profile);
+    add_calls(json, &profile, timeline->trace);
+    add_tables(json, &profile);
+    json_i64(json, "oom_step", profile.oom_step);
+    json_i64(json, "oom_phase", profile.oom_phase);
+    json_u64(json, "oom_live_bytes", profile.oom_live_bytes);
     return true;
 }
 

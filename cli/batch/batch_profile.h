@@ -2,13 +2,13 @@
 #ifndef STRATA_CLI_BATCH_BATCH_PROFILE_H
 #define STRATA_CLI_BATCH_BATCH_PROFILE_H
 
-#include "base/buffer.h"
+#include "base/json_writer.h"
 #include "render/index/index.h"
 
 #include <cjson/cJSON.h>
 
-/* Appends ", "steps": ..., "calls": ..., "tables": ..." to an object. False: no memory. */
-bool profile_add(struct buffer *out, const struct timeline *timeline, struct arena *arena);
+/* Adds "steps", "calls", "tables" and more to an object. False: no memory. */
+bool profile_add(struct json_writer *json, const struct timeline *timeline, struct arena *arena);
 
 /* Reads it back; what is not there or not well formed is left out, and counts are bounded. False: no memory. */
 bool profile_read(struct index_row *row, const cJSON *device, struct arena *arena);

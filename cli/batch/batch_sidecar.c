@@ -8,7 +8,6 @@
 #include "cli/version.h"
 #include "layout/groups.h"
 #include "layout/site.h"
-#include "render/json_text.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -33,150 +32,154 @@ static const char *text_keep(struct arena *arena, const char *text) {
 /* ---- writing ---- */
 
 /* The highest total of each of at most INDEX_SAMPLES equal parts of the run, so that no peak is lost. */
-static void add_curve(struct buffer *out, const struct timeline *timeline) {
+static void add_curve(struct json_writer *json, const struct timeline *timeline) {
     uint64_t n = timeline->n_moments, count = n < INDEX_SAMPLES ? n : INDEX_SAMPLES;
-    buffer_add_text(out, "\"curve\": [");
+    json_array(json, "curve", JSON_COMPACT);
     for (uint64_t i = 0; i < count; i++) {
         uint32_t from = (uint32_t)(n * i / count), to = (uint32_t)(n * (i + 1) / count);
-        uint64_t live = timeline->live[timeline_peak_in(timeline, from, to)];
-        buffer_printf(out, "%s%" PRIu64, i != 0 ? "," : "", live);
+        json_u64(json, NULL, timeline->live[timeline_peak_in(timeline, from, to)]);
     }
-    buffer_add_text(out, "]");
+    json_end(json);
     if (!timeline_timed(timeline))
         return;
-    buffer_printf(out, ", \"curve_first_us\": %" PRId64 ", \"curve_us\": [", timeline->first_us);
+    json_i64(json, "curve_first_us", timeline->first_us);
+    json_array(json, "curve_us", JSON_COMPACT);
     for (uint64_t i = 0; i < count; i++)
-        buffer_printf(out, "%s%" PRId64, i != 0 ? "," : "",
-                      timeline_start_us(timeline, (uint32_t)(n * i / count)));
-    buffer_add_text(out, "]");
+        json_i64(json, NULL, timeline_start_us(timeline, (uint32_t)(n * i / count)));
+    json_end(json);
 }
 
-static bool add_sites(struct buffer *out, const struct timeline *timeline, struct arena *arena) {
+static bool add_sites(struct json_writer *json, const struct timeline *timeline, struct arena *arena) {
     struct group *groups;
     uint32_t n_groups;
     if (!groups_at(timeline, timeline->peak_moment, GROUP_BY_SITE, arena, &groups, &n_groups))
         return false;
-    buffer_add_text(out, ",\n       \"sites\": [");
+    json_array(json, "sites", JSON_LINES);
     for (uint32_t i = 0; i < n_groups && i < SITES; i++) {
         char site[SITE_CAPACITY];
         site_text(timeline->trace, groups[i].site, site, sizeof site);
-        buffer_printf(out, "%s\n        [%" PRIu64 ", %" PRIu32 ", ", i != 0 ? "," : "", groups[i].bytes,
-                      groups[i].count);
-        json_text_add(out, site);
-        buffer_add_text(out, "]");
+        json_array(json, NULL, JSON_COMPACT);
+        json_u64(json, NULL, groups[i].bytes);
+        json_u64(json, NULL, groups[i].count);
+        json_text(json, NULL, site);
+        json_end(json);
     }
-    buffer_add_text(out, "]");
+    json_end(json);
     return true;
 }
 
-static bool add_device(struct buffer *out, const struct recording *recording, const struct settings *settings,
-                       uint32_t device, struct arena *scratch) {
+/* What is written of a recording, beside its report. */
+struct source {
+    const struct recording *recording;
+    const struct batch *batch;
+    const struct batch_file *file;
+    struct arena *scratch;
+    uint32_t device;
+};
+
+static bool add_device(struct json_writer *json, const struct source *source, uint32_t device) {
+    const struct trace *trace = &source->recording->trace;
     struct arena arena;
     struct timeline timeline;
-    arena_init(&arena, arena_share(scratch), SIZE_MAX);
-    bool done = timeline_init(&timeline, &recording->trace, device, &arena);
+    arena_init(&arena, arena_share(source->scratch), SIZE_MAX);
+    json_object(json, NULL, JSON_LINES);
+    json_i64(json, "device", trace->devices[device].ordinal);
+    json_u64(json, "capacity_bytes", recording_capacity(source->recording, source->batch->settings, device));
+    bool done = timeline_init(&timeline, trace, device, &arena);
     if (done) {
-        buffer_printf(out, "%s\n      {\"device\": %" PRId32 ", \"capacity_bytes\": %" PRIu64 ", ",
-                      device != 0 ? "," : "", recording->trace.devices[device].ordinal,
-                      recording_capacity(recording, settings, device));
-        add_curve(out, &timeline);
-        done = add_sites(out, &timeline, &arena) && profile_add(out, &timeline, &arena);
-        buffer_add_text(out, "}");
+        add_curve(json, &timeline);
+        done = add_sites(json, &timeline, &arena) && profile_add(json, &timeline, &arena);
     }
-    if (!done || out->failed)
-        recording_print_no_memory(recording, scratch->limit_hit);
+    json_end(json);
     arena_release(&arena);
-    return done && !out->failed;
+    return done;
 }
 
-static void add_number(struct buffer *out, const char *name, int64_t number) {
+static void add_number(struct json_writer *json, const char *name, int64_t number) {
     if (number == BATCH_UNKNOWN)
-        buffer_printf(out, ",\n    \"%s\": null", name);
+        json_null(json, name);
     else
-        buffer_printf(out, ",\n    \"%s\": %" PRId64, name, number);
-}
-
-static void add_text(struct buffer *out, const char *name, const char *text) {
-    buffer_printf(out, ",\n    \"%s\": ", name);
-    json_text_add(out, text);
+        json_i64(json, name, number);
 }
 
 static int64_t mtime_of(const struct stat *status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
 
+static void add_name(struct json_writer *json, const char *name, const struct batch_file *file,
+                     const char *ending) {
+    json_string_begin(json, name);
+    json_string_add(json, file->name, strlen(file->name));
+    json_string_add(json, ending, strlen(ending));
+    json_string_end(json);
+}
+
 /* With what was asked for. */
-static void add_outputs(struct buffer *out, const struct batch *batch, const struct batch_file *file) {
-    add_text(out, "flags", batch->settings->flags);
+static void add_outputs(struct json_writer *json, const struct source *source) {
+    const struct batch *batch = source->batch;
+    json_text(json, "flags", batch->settings->flags);
     if (batch->rules_fingerprint[0] != '\0')
-        add_text(out, "rules_fingerprint", batch->rules_fingerprint);
-    add_text(out, "version", STRATA_VERSION);
-    buffer_printf(out, ",\n    \"page\": \"%s.html\"", file->name);
+        json_text(json, "rules_fingerprint", batch->rules_fingerprint);
+    json_text(json, "version", STRATA_VERSION);
+    add_name(json, "page", source->file, ".html");
     if (batch->settings->png)
-        buffer_printf(out, ",\n    \"png\": \"%s.png\"", file->name);
+        add_name(json, "png", source->file, ".png");
     else
-        buffer_add_text(out, ",\n    \"png\": null");
+        json_null(json, "png");
+    json_i64(json, "device", source->recording->trace.devices[source->device].ordinal);
 }
 
 /* Size and time of change are those of the open file: what was read, even if it has been replaced meanwhile. The time
  * is text, because it has more digits than most readers of JSON keep. */
-static void add_origin(struct buffer *out, const struct recording *recording, const struct batch *batch,
-                       const struct batch_file *file) {
-    buffer_add_text(out, "    \"input\": ");
-    json_text_add(out, file->input);
-    add_number(out, "rank", file->rank);
-    add_number(out, "step", file->step);
-    add_number(out, "local_rank", file->local_rank);
-    add_text(out, "host", file->host != NULL ? file->host : "");
-    add_text(out, "group", file->group != NULL ? file->group : "");
-    buffer_printf(out, ",\n    \"size\": %" PRIu64, (uint64_t)recording->input.status.st_size);
-    buffer_printf(out, ",\n    \"mtime_ns\": \"%" PRId64 "\"", mtime_of(&recording->input.status));
-    add_outputs(out, batch, file);
+static void add_origin(struct json_writer *json, const struct source *source) {
+    const struct batch_file *file = source->file;
+    const struct stat *status = &source->recording->input.status;
+    char mtime[24];
+    snprintf(mtime, sizeof mtime, "%" PRId64, mtime_of(status));
+    json_text(json, "input", file->input);
+    add_number(json, "rank", file->rank);
+    add_number(json, "step", file->step);
+    add_number(json, "local_rank", file->local_rank);
+    json_text(json, "host", file->host != NULL ? file->host : "");
+    json_text(json, "group", file->group != NULL ? file->group : "");
+    json_u64(json, "size", (uint64_t)status->st_size);
+    json_text(json, "mtime_ns", mtime);
 }
 
-/* The report up to the end of its object, and the begin of "batch". False: printed. */
-static bool add_report(struct buffer *out, const struct recording *recording, const struct batch *batch,
-                       struct arena *scratch) {
-    static const char end[] = "\n}\n";
-    struct settings settings = *batch->settings;
-    settings.format = REPORT_JSON;
-    settings.has_device = false; /* what the index shows is one device, what a program reads is the whole */
-    if (!report_build(out, recording, &settings, scratch))
-        return false;
-    out->nbytes -= strlen(end);
-    buffer_add_text(out, ",\n  \"batch\": {\n");
+static bool add_batch(struct json_writer *json, const void *context) {
+    const struct source *source = context;
+    bool done = true;
+    json_object(json, "batch", JSON_LINES);
+    add_origin(json, source);
+    add_outputs(json, source);
+    json_array(json, "devices", JSON_LINES);
+    for (uint32_t i = 0; done && i < source->recording->trace.n_devices; i++)
+        done = add_device(json, source, i);
+    json_end(json);
+    json_end(json);
+    return done;
+}
+
+static bool add_series(struct json_writer *json, const void *context) {
+    const struct source *source = context;
+    char made_of[24];
+    snprintf(made_of, sizeof made_of, "%016" PRIx64, source->file->series->made_of);
+    json_object(json, "batch", JSON_LINES);
+    json_text(json, "series_of", made_of);
+    add_number(json, "rank", source->file->rank);
+    add_outputs(json, source);
+    json_end(json);
     return true;
-}
-
-static bool sidecar_end(const struct buffer *out, const struct recording *recording, bool limit_hit) {
-    if (out->failed)
-        recording_print_no_memory(recording, limit_hit);
-    return !out->failed;
 }
 
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch) {
-    if (!add_report(out, recording, batch, scratch))
-        return false;
-    add_origin(out, recording, batch, file);
-    buffer_printf(out, ",\n    \"device\": %" PRId32 ",\n    \"devices\": [",
-                  recording->trace.devices[device].ordinal);
-    for (uint32_t i = 0; i < recording->trace.n_devices; i++)
-        if (!add_device(out, recording, batch->settings, i, scratch))
-            return false;
-    buffer_add_text(out, "\n    ]\n  }\n}\n");
-    return sidecar_end(out, recording, scratch->limit_hit);
-}
-
-bool sidecar_build_series(struct buffer *out, const struct recording *recording, const struct batch *batch,
-                          const struct batch_file *file, uint32_t device, struct arena *scratch) {
-    if (!add_report(out, recording, batch, scratch))
-        return false;
-    buffer_printf(out, "    \"series_of\": \"%016" PRIx64 "\"", file->series->made_of);
-    add_number(out, "rank", file->rank);
-    add_outputs(out, batch, file);
-    buffer_printf(out, ",\n    \"device\": %" PRId32 "\n  }\n}\n", recording->trace.devices[device].ordinal);
-    return sidecar_end(out, recording, scratch->limit_hit);
+    const struct source source = {recording, batch, file, scratch, device};
+    const struct report_more more = {file->series != NULL ? add_series : add_batch, &source};
+    struct settings settings = *batch->settings;
+    settings.format = REPORT_JSON;
+    settings.has_device = false; /* what the index shows is one device, what a program reads is the whole */
+    return report_build(out, recording, &settings, &more, scratch);
 }
 
 /* ---- reading ---- */
@@ -192,26 +195,11 @@ static uint64_t number_of(const cJSON *object, const char *name) {
     return number_from(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
-static int64_t signed_of(const cJSON *object, const char *name, int64_t missing) {
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    bool number = cJSON_IsNumber(item) && item->valuedouble > -0x1p62 && item->valuedouble < 0x1p62;
-    return number ? (int64_t)item->valuedouble : missing;
-}
-
-static const char *string_of(const cJSON *object, const char *name) {
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
-}
-
-static const char *string_or_none(const cJSON *object, const char *name) {
-    const char *text = string_of(object, name);
-    return text != NULL ? text : "";
-}
-
 /* The element whose "device" is `ordinal`. */
 static const cJSON *device_of(const cJSON *owner, int64_t ordinal) {
     const cJSON *device;
     cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(owner, "devices")) {
-        if (signed_of(device, "device", INT64_MIN) == ordinal)
+        if (json_file_number(device, "device", INT64_MIN) == ordinal)
             return device;
     }
     return NULL;
@@ -220,7 +208,7 @@ static const cJSON *device_of(const cJSON *owner, int64_t ordinal) {
 static void read_figures(struct index_row *row, const cJSON *device) {
     row->n_events = number_of(device, "events");
     row->peak_bytes = number_of(device, "peak_bytes");
-    row->peak_event = signed_of(device, "peak_event", -1);
+    row->peak_event = json_file_number(device, "peak_event", -1);
     row->end_bytes = number_of(device, "end_bytes");
     row->reserved_peak_bytes = number_of(device, "reserved_peak_bytes");
     row->reserved_end_bytes = number_of(device, "reserved_end_bytes");
@@ -248,7 +236,7 @@ static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *
 /* When the samples begin. None where one is missing, or comes before the one before it. */
 static bool read_curve_times(struct index_row *row, const cJSON *extra, struct arena *arena) {
     const cJSON *sample;
-    int64_t first = signed_of(extra, "curve_first_us", -1), last = INT64_MIN;
+    int64_t first = json_file_number(extra, "curve_first_us", -1), last = INT64_MIN;
     uint32_t count = 0;
     uint64_t *us = arena_alloc(arena, (INDEX_SAMPLES + 1) * sizeof *us);
     if (us == NULL)
@@ -295,12 +283,12 @@ static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *
         if (*count == INDEX_NOTES)
             break;
         struct index_note note = {
-            .kind = text_keep(arena, string_of(item, "kind")),
-            .severity = text_keep(arena, string_of(item, "severity")),
-            .confidence = text_keep(arena, string_of(item, "confidence")),
-            .title = text_keep(arena, string_of(item, "title")),
-            .site = text_keep(arena, string_of(item, "site")),
-            .view = text_keep(arena, string_of(item, "view")),
+            .kind = text_keep(arena, json_file_text(item, "kind", NULL)),
+            .severity = text_keep(arena, json_file_text(item, "severity", NULL)),
+            .confidence = text_keep(arena, json_file_text(item, "confidence", NULL)),
+            .title = text_keep(arena, json_file_text(item, "title", NULL)),
+            .site = text_keep(arena, json_file_text(item, "site", NULL)),
+            .view = text_keep(arena, json_file_text(item, "view", NULL)),
             .bytes = number_of(item, "bytes"),
         };
         if (note.kind == NULL || note.severity == NULL || note.confidence == NULL || note.title == NULL ||
@@ -315,9 +303,9 @@ static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *
 static bool read_truncation(struct index_row *row, const cJSON *document, struct arena *arena) {
     const cJSON *diagnostic;
     cJSON_ArrayForEach(diagnostic, cJSON_GetObjectItemCaseSensitive(document, "diagnostics")) {
-        const char *code = string_of(diagnostic, "code");
+        const char *code = json_file_text(diagnostic, "code", NULL);
         if (code != NULL && strcmp(code, "truncated") == 0) {
-            row->truncation = text_keep(arena, string_of(diagnostic, "message"));
+            row->truncation = text_keep(arena, json_file_text(diagnostic, "message", NULL));
             return row->truncation != NULL;
         }
     }
@@ -327,7 +315,7 @@ static bool read_truncation(struct index_row *row, const cJSON *document, struct
 /* What the outputs beside a sidecar were made of: the input as it was then, the options and the program. */
 static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
     const cJSON *item;
-    uint64_t stamp = batch_hash(string_or_none(document, "recording_id")) + number_of(batch, "size");
+    uint64_t stamp = batch_hash(json_file_text(document, "recording_id", "")) + number_of(batch, "size");
     cJSON_ArrayForEach(item, batch) {
         const char *text = cJSON_GetStringValue(item);
         if (text != NULL)
@@ -339,8 +327,9 @@ static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
 static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *document, const char *name,
                                          struct arena *arena) {
     const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
-    const char *input = string_of(batch, "input"), *mtime = string_of(batch, "mtime_ns");
-    int64_t ordinal = signed_of(batch, "device", INT64_MIN);
+    const char *input = json_file_text(batch, "input", NULL),
+               *mtime = json_file_text(batch, "mtime_ns", NULL);
+    int64_t ordinal = json_file_number(batch, "device", INT64_MIN);
     const cJSON *figures = device_of(document, ordinal), *extra = device_of(batch, ordinal);
     if (number_of(document, "schema") != 1 || input == NULL || mtime == NULL || figures == NULL ||
         extra == NULL || cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(extra, "curve")) > INDEX_SAMPLES)
@@ -348,22 +337,22 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     struct index_row *row = &sidecar->row;
     row->input = text_keep(arena, input);
     row->name = text_keep(arena, name);
-    row->rank = signed_of(batch, "rank", INDEX_UNKNOWN);
-    row->step = signed_of(batch, "step", INDEX_UNKNOWN);
-    row->local_rank = signed_of(batch, "local_rank", INDEX_UNKNOWN);
-    row->host = text_keep(arena, string_of(batch, "host"));
-    row->group = text_keep(arena, string_of(batch, "group"));
-    row->recording_id = text_keep(arena, string_of(document, "recording_id"));
+    row->rank = json_file_number(batch, "rank", INDEX_UNKNOWN);
+    row->step = json_file_number(batch, "step", INDEX_UNKNOWN);
+    row->local_rank = json_file_number(batch, "local_rank", INDEX_UNKNOWN);
+    row->host = text_keep(arena, json_file_text(batch, "host", NULL));
+    row->group = text_keep(arena, json_file_text(batch, "group", NULL));
+    row->recording_id = text_keep(arena, json_file_text(document, "recording_id", NULL));
     row->device = ordinal;
     row->n_devices = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(document, "devices"));
-    row->has_png = string_of(batch, "png") != NULL;
+    row->has_png = json_file_text(batch, "png", NULL) != NULL;
     row->input_nbytes = number_of(batch, "size");
     sidecar->mtime_ns = strtoll(mtime, NULL, 10);
-    sidecar->flags = text_keep(arena, string_of(batch, "flags"));
-    sidecar->rules_fingerprint = text_keep(arena, string_of(batch, "rules_fingerprint"));
-    sidecar->version = text_keep(arena, string_of(batch, "version"));
+    sidecar->flags = text_keep(arena, json_file_text(batch, "flags", NULL));
+    sidecar->rules_fingerprint = text_keep(arena, json_file_text(batch, "rules_fingerprint", NULL));
+    sidecar->version = text_keep(arena, json_file_text(batch, "version", NULL));
     row->capacity_bytes = number_of(extra, "capacity_bytes");
-    row->is_snapshot = strcmp(string_or_none(document, "kind"), "snapshot") == 0;
+    row->is_snapshot = strcmp(json_file_text(document, "kind", ""), "snapshot") == 0;
     row->stamp = stamp_of(document, batch);
     read_figures(row, figures);
     bool kept = row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
@@ -434,13 +423,13 @@ static bool read_dumps(struct index_series *series, const cJSON *dumps) {
 static enum sidecar_result read_series(struct index_series *series, const cJSON *document,
                                        const char *made_of, const char *flags, struct arena *arena) {
     const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
-    const cJSON *device = device_of(document, signed_of(batch, "device", INT64_MIN));
-    if (strcmp(string_or_none(batch, "series_of"), made_of) != 0 ||
-        strcmp(string_or_none(batch, "flags"), flags) != 0 ||
-        strcmp(string_or_none(batch, "version"), STRATA_VERSION) != 0 || device == NULL ||
+    const cJSON *device = device_of(document, json_file_number(batch, "device", INT64_MIN));
+    if (strcmp(json_file_text(batch, "series_of", ""), made_of) != 0 ||
+        strcmp(json_file_text(batch, "flags", ""), flags) != 0 ||
+        strcmp(json_file_text(batch, "version", ""), STRATA_VERSION) != 0 || device == NULL ||
         !read_dumps(series, cJSON_GetObjectItemCaseSensitive(document, "series")))
         return SIDECAR_NONE;
-    series->has_png = string_of(batch, "png") != NULL;
+    series->has_png = json_file_text(batch, "png", NULL) != NULL;
     series->n_events = number_of(device, "events");
     series->peak_bytes = number_of(device, "peak_bytes");
     return read_notes(&series->notes, &series->n_notes, cJSON_GetObjectItemCaseSensitive(device, "findings"),

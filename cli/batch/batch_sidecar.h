@@ -11,13 +11,10 @@
 #include "cli/recording.h"
 #include "render/index/index.h"
 
-/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. False: printed. */
+/* Appends the sidecar; `device` is an index into trace.devices, `scratch` as for report_build. That of a series is its report
+ * and what it was made of. False: printed. */
 bool sidecar_build(struct buffer *out, const struct recording *recording, const struct batch *batch,
                    const struct batch_file *file, uint32_t device, struct arena *scratch);
-
-/* The same of a series: its report, and what it was made of. */
-bool sidecar_build_series(struct buffer *out, const struct recording *recording, const struct batch *batch,
-                          const struct batch_file *file, uint32_t device, struct arena *scratch);
 
 struct sidecar {
     struct index_row row;

@@ -1,7 +1,6 @@
 #include "cli/batch/batch_store.h"
 
 #include "cli/batch/batch_names.h"
-#include "cli/output.h"
 #include "cli/terminal.h"
 
 #include <dirent.h>
@@ -204,18 +203,15 @@ void store_remove(struct batch *batch, const char *name) {
     }
 }
 
-bool store_write(const char *directory, const char *name, bool force, const struct buffer *content) {
-    struct output output = {.force = true};
-    bool done = false;
-    if (asprintf(&output.path, "%s/%s", directory, name) < 0)
-        output.path = NULL;
-    output.shown = output.path != NULL ? strdup(output.path) : NULL;
-    if (output.shown == NULL)
-        terminal_error(NULL, "no memory");
-    else if (!force && !is_ours(output.path))
-        terminal_error(output.shown, "exists already and is not Strata's; -f replaces it");
-    else
-        done = output_write(&output, content->bytes, content->nbytes);
-    output_release(&output);
-    return done;
+bool store_begin(struct output_file *file, const char *directory, const char *name, bool force,
+                 struct arena_host host) {
+    char *path;
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
+        path = NULL;
+    if (path != NULL && !force && !is_ours(path)) {
+        terminal_error(path, "exists already and is not Strata's; -f replaces it");
+        free(path);
+        return false;
+    }
+    return output_file_begin(file, path, path != NULL ? strdup(path) : NULL, host);
 }

@@ -6,8 +6,8 @@
 #ifndef STRATA_CLI_BATCH_BATCH_STORE_H
 #define STRATA_CLI_BATCH_BATCH_STORE_H
 
-#include "base/buffer.h"
 #include "cli/batch/batch.h"
+#include "cli/output.h"
 
 struct store {
     const struct batch *batch;
@@ -38,8 +38,9 @@ void store_forget(const struct batch *batch, const struct batch_file *file);
 /* Removes NAME from the batch's directory, if Strata wrote it; and its folder, if nothing else is in that. */
 void store_remove(struct batch *batch, const char *name);
 
-/* Writes DIRECTORY/NAME whole or not at all, replacing only what a batch has written (or anything with `force`).
- * False: printed. */
-bool store_write(const char *directory, const char *name, bool force, const struct buffer *content);
+/* Begins DIRECTORY/NAME, which output_file_end ends: it appears whole or not at all and replaces only what a batch has
+ * written (or anything with `force`). False: printed, nothing to end. */
+bool store_begin(struct output_file *file, const char *directory, const char *name, bool force,
+                 struct arena_host host);
 
 #endif

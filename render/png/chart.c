@@ -138,10 +138,24 @@ static enum chart_error write_png(struct buffer *out, const struct png_picture *
     return out->failed ? CHART_NO_MEMORY : CHART_PNG;
 }
 
-/* Larger than what is attached to a bug report: 1 MB, for more than 1600 x 900 pixels as much more. */
-static bool is_large(const struct png_picture *picture, size_t nbytes) {
+/* What is attached to a bug report: less than 1 MB, for more than 1600 x 900 pixels as much more. */
+static size_t most_nbytes(const struct png_picture *picture) {
     const uint64_t most = 1000000, usual = 1600 * 900, pixels = (uint64_t)picture->width * picture->height;
-    return nbytes >= (pixels <= usual ? most : pixels * most / usual);
+    return (size_t)(pixels <= usual ? most : pixels * most / usual) - 1;
+}
+
+/* What keeps so many bytes and refuses more, so that a picture that is too large is noticed while it is written. */
+struct limited {
+    struct buffer kept;
+    size_t most_nbytes;
+};
+
+static bool limited_take(void *context, const void *bytes, size_t nbytes) {
+    struct limited *limited = context;
+    if (nbytes > limited->most_nbytes - limited->kept.nbytes)
+        return false;
+    buffer_add(&limited->kept, bytes, nbytes);
+    return !limited->kept.failed;
 }
 
 static enum chart_error write_reduced(struct buffer *out, struct png_picture picture,
@@ -169,12 +183,17 @@ static enum chart_error write_reduced(struct buffer *out, struct png_picture pic
 static enum chart_error write_small(struct buffer *out, const struct canvas *canvas,
                                     const struct chart_layout *layout, const struct chart_options *options) {
     const struct png_picture picture = {canvas->rgba, NULL, canvas->width, canvas->height};
-    const size_t before = out->nbytes;
-    enum chart_error error = write_png(out, &picture, layout, options);
-    if (error != CHART_OK || !is_large(&picture, out->nbytes - before))
-        return error;
-    out->nbytes = before;
-    return write_reduced(out, picture, layout, options);
+    struct limited limited = {.kept = {.host = out->host}, .most_nbytes = most_nbytes(&picture)};
+    struct buffer whole = {.host = out->host, .sink = {limited_take, &limited}};
+    enum chart_error error = write_png(&whole, &picture, layout, options);
+    if (error == CHART_OK && buffer_flush(&whole))
+        buffer_add(out, limited.kept.bytes, limited.kept.nbytes);
+    bool large = whole.refused && !limited.kept.failed, no_memory = whole.failed || out->failed;
+    buffer_release(&whole);
+    buffer_release(&limited.kept);
+    if (large)
+        return write_reduced(out, picture, layout, options);
+    return error == CHART_OK && no_memory ? CHART_NO_MEMORY : error;
 }
 
 static enum chart_error draw_and_write(struct buffer *out, struct font *font, const struct chart_input *input,

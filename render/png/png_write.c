@@ -161,7 +161,7 @@ bool png_write(struct buffer *out, const struct png_picture *picture, const stru
     bool done = ready && job_run(out, &job);
     for (uint32_t i = 0; i < TEXTS_MAX; i++)
         buffer_release(&chunks[i].value);
-    if (!done)
+    if (!done && out->sink.take == NULL)
         out->nbytes = before;
     return done;
 }

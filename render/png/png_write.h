@@ -1,4 +1,4 @@
-/* Pixels as a PNG file in memory. */
+/* Pixels as a PNG file, written as it comes. */
 #ifndef STRATA_RENDER_PNG_PNG_WRITE_H
 #define STRATA_RENDER_PNG_PNG_WRITE_H
 
@@ -23,7 +23,7 @@ struct png_picture {
 /*
  * Appends a PNG to `out`. The text chunks come first, so that a reader finds them without decoding the picture. No time
  * chunk: the same input gives the same bytes. False: no memory, a side of 0, or a key that is not one; what `out` held
- * before is kept, what was appended is taken back. O(width * height).
+ * before is kept, what was appended is taken back but from a sink. O(width * height).
  */
 bool png_write(struct buffer *out, const struct png_picture *picture, const struct png_text *texts,
                uint32_t n_texts);

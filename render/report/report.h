@@ -4,12 +4,18 @@
 
 #include "analysis/category.h"
 #include "analysis/selection.h"
-#include "base/buffer.h"
+#include "base/json_writer.h"
 #include "layout/groups.h"
 
 enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_MARKDOWN };
 
 enum { REPORT_ALL_DEVICES = ORDINAL_NONE };
+
+/* Members that somebody else adds to the end of the JSON. */
+struct report_more {
+    bool (*add)(struct json_writer *json, const void *context); /* false: no memory */
+    const void *context;
+};
 
 struct report_options {
     enum report_format format;
@@ -21,6 +27,7 @@ struct report_options {
     const struct filter_query *filter; /* what it leaves is listed; NULL: everything */
     uint32_t top;                      /* groups shown; 0: all */
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
+    const struct report_more *more;    /* JSON only; NULL: none */
 };
 
 /* Appends the report to `out`. Builds the timelines it needs in `scratch`, within its limit; a report can be much

@@ -453,6 +453,8 @@ bool report_json(struct buffer *out, const struct trace *trace, const struct rep
     if (!report_series_sums_json(&json, trace, options->device, scratch))
         return false;
     add_diagnostics(&json, trace, options->device);
+    if (options->more != NULL && !options->more->add(&json, options->more->context))
+        return false;
     json_end(&json);
     buffer_add_text(out, "\n");
     return !out->failed;

@@ -105,6 +105,41 @@ static void the_same_input_gives_the_same_bytes(void **state) {
     recording_close(recording);
 }
 
+static bool all_keep(void *context, const void *bytes, size_t nbytes) {
+    buffer_add(context, bytes, nbytes);
+    return true;
+}
+
+static bool all_refuse(void *context, const void *bytes, size_t nbytes) {
+    (void)bytes;
+    *(size_t *)context += nbytes;
+    return false;
+}
+
+/* What is handed on needs no more than a block of the caller's; a target that refuses is not a want of memory. */
+static void the_picture_is_handed_on_as_it_comes(void **state) {
+    (void)state;
+    struct recording *recording = recording_of_sites(true);
+    struct chart_options options = options_of(3840, 2160, 1);
+    size_t n_refused = 0;
+    struct buffer whole = {0}, taken = {0}, out = {.sink = {all_keep, &taken}},
+                  refused = {.sink = {all_refuse, &n_refused}};
+    assert_int_equal(chart_png(&whole, &recording->timeline, &options, &recording->arena), CHART_OK);
+    assert_int_equal(chart_png(&out, &recording->timeline, &options, &recording->arena), CHART_OK);
+    assert_true(buffer_flush(&out));
+    assert_true(out.capacity <= BUFFER_BLOCK_NBYTES);
+    assert_true(taken.nbytes > BUFFER_BLOCK_NBYTES);
+    assert_int_equal(taken.nbytes, whole.nbytes);
+    assert_memory_equal(taken.bytes, whole.bytes, whole.nbytes);
+    assert_int_not_equal(chart_png(&refused, &recording->timeline, &options, &recording->arena), CHART_OK);
+    assert_true(refused.refused && n_refused != 0);
+    buffer_release(&whole);
+    buffer_release(&taken);
+    buffer_release(&out);
+    buffer_release(&refused);
+    recording_close(recording);
+}
+
 static void impossible_sizes_are_refused(void **state) {
     (void)state;
     struct recording *recording = recording_of_sites(true);
@@ -124,6 +159,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_plot_is_exactly_the_rasters),
         cmocka_unit_test(the_same_input_gives_the_same_bytes),
+        cmocka_unit_test(the_picture_is_handed_on_as_it_comes),
         cmocka_unit_test(impossible_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
