@@ -328,27 +328,83 @@ static void ids_sort(uint32_t *ids, uint32_t count) {
     }
 }
 
-uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
-                           uint32_t capacity) {
+/* What is alive of one bucket, one after the other; births rise in it, and so do the ids of what was recorded. */
+struct alive_run {
+    uint32_t life, at, end;
+};
+
+static bool alive_next(const struct timeline *timeline, struct alive_run *run, uint32_t moment) {
     const struct lives *lives = &timeline->device->lives;
+    while (run->at < run->end) {
+        run->life = timeline->by_lifetime[run->at++];
+        if (lives->birth[run->life] > moment)
+            return false;
+        if (lives->death[run->life] > moment)
+            return true;
+    }
+    return false;
+}
+
+static struct alive_run alive_run_of(const struct timeline *timeline, unsigned bucket, uint32_t moment) {
+    uint64_t reach = (UINT64_C(2) << bucket) - 1;
+    uint32_t from = moment > reach ? (uint32_t)(moment - reach) : 0;
+    return (struct alive_run){.at = timeline_bucket_seek(timeline, bucket, from),
+                              .end = timeline->bucket_start[bucket + 1]};
+}
+
+static uint32_t alive_count(const struct timeline *timeline, uint32_t moment) {
     uint32_t count = 0;
     for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
-        uint64_t reach = (UINT64_C(2) << bucket) - 1;
-        uint32_t at = timeline_bucket_seek(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
-        for (; at < timeline->bucket_start[bucket + 1]; at++) {
-            uint32_t life = timeline->by_lifetime[at];
-            if (lives->birth[life] > moment)
-                break;
-            if (lives->death[life] <= moment)
-                continue;
+        struct alive_run run = alive_run_of(timeline, bucket, moment);
+        while (alive_next(timeline, &run, moment))
+            count++;
+    }
+    return count;
+}
+
+/* The run with the least life comes first. */
+static void runs_sift(struct alive_run *runs, uint32_t root, uint32_t count) {
+    struct alive_run moved = runs[root];
+    for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
+        if (child + 1 < count && runs[child + 1].life < runs[child].life)
+            child++;
+        if (moved.life <= runs[child].life)
+            break;
+        runs[root] = runs[child];
+    }
+    runs[root] = moved;
+}
+
+/* What is older than the recording has an order of its own; the rest of each bucket is in order already, so it is merged. */
+uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
+                           uint32_t capacity) {
+    struct alive_run runs[LIFETIME_BUCKETS];
+    uint32_t n_runs = 0, count = 0, older = timeline->device->lives.preexisting;
+    if (capacity == 0)
+        return alive_count(timeline, moment);
+    for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
+        runs[n_runs] = alive_run_of(timeline, bucket, moment);
+        bool more = alive_next(timeline, &runs[n_runs], moment);
+        for (; more && runs[n_runs].life < older; more = alive_next(timeline, &runs[n_runs], moment)) {
             if (count < capacity)
-                alive[count] = timeline_place_of(timeline, life);
+                alive[count] = timeline_place_of(timeline, runs[n_runs].life);
             count++;
         }
+        n_runs += more;
     }
     uint32_t written = count < capacity ? count : capacity;
     ids_sort(alive, written);
     for (uint32_t i = 0; i < written; i++)
         alive[i] = timeline_life_at(timeline, alive[i]);
+    for (uint32_t i = n_runs / 2; i-- > 0;)
+        runs_sift(runs, i, n_runs);
+    for (; n_runs != 0; count++) {
+        if (count < capacity)
+            alive[count] = runs[0].life;
+        if (!alive_next(timeline, &runs[0], moment))
+            runs[0] = runs[--n_runs];
+        if (n_runs != 0)
+            runs_sift(runs, 0, n_runs);
+    }
     return count;
 }

@@ -109,8 +109,8 @@ uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, 
 
 /*
  * Lives that are alive at `moment`, in stack order (bottom first). Writes at most `capacity` ids and returns
- * how many there are. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets + sort of the
- * result).
+ * how many there are. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets, times 5 at most, + sort of
+ * what is older than the recording).
  */
 uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
                            uint32_t capacity);

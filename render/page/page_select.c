@@ -244,15 +244,15 @@ static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64
         if (lives->death[i] < n_moments)
             change[lives->death[i] * (uint64_t)n / n_moments] -= lives->size[i];
     }
-    for (uint32_t x = 0; x < width; x++)
-        spark[x] = 0;
-    /* Where there are more columns than steps, a step fills several. */
-    for (uint32_t step = 0; step < n; step++) {
-        live += change[step];
-        uint32_t from = (uint32_t)((uint64_t)step * width / n),
-                 end = (uint32_t)(((uint64_t)step + 1) * width / n);
-        for (uint32_t x = from; x < (end > from ? end : from + 1) && x < width; x++)
-            spark[x] = spark[x] > (double)live ? spark[x] : (double)live;
+    /* By column, since a division for each step would take longer than all else. Where there are more columns than steps,
+     * a step fills several. */
+    for (uint32_t x = 0, step = 0; x < width; x++) {
+        uint64_t last = (((uint64_t)x + 1) * n - 1) / width, most = step > last ? live : 0;
+        for (; step <= last; step++) {
+            live += change[step];
+            most = live > most ? live : most;
+        }
+        spark[x] = (double)most;
     }
 }
 
