@@ -132,10 +132,10 @@ function drawReleases(context, top, base) {
 
 const split = element("split-lanes", HTMLDivElement);
 
-/** The splitter lies on the border of timeline and lane. */
+/** The splitter lies beside the border, on the axis: over it, it would take taps that are meant for the lowest bands. */
 export function placeLaneSplitter() {
     split.hidden = memoryLaneHeight() === 0;
-    split.style.top = `${GUTTER.top + plot.height - 3}px`;
+    split.style.top = `${GUTTER.top + plot.height - 2}px`;
 }
 
 export function startLaneSplitter() {
