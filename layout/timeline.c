@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "layout/oldest.h"
 #include "layout/site.h"
+#include "layout/site_twins.h"
 
 enum { PEAK_BLOCK = 64 };
 
@@ -272,7 +273,9 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
     case 2: return reserved_build(timeline, arena);
     case 3: return times_build(timeline, arena);
     case 4: return buckets_build(timeline, NULL, arena);
-    default: return sites_build(timeline, arena) && oldest_order(timeline, arena);
+    default:
+        return sites_build(timeline, arena) && oldest_order(timeline, arena) &&
+               site_twins_find(timeline, arena);
     }
 }
 

@@ -11,6 +11,8 @@
 
 enum { LIFETIME_BUCKETS = 33 }; /* bucket k: lifetimes of 2^k .. 2^(k+1) - 1 moments */
 
+enum { SITE_TEXTURES = 6 };
+
 struct timeline {
     const struct trace *trace;
     const struct device_trace *device;
@@ -47,6 +49,10 @@ struct timeline {
 
     uint8_t *frame_rank; /* [trace->frames.count] how telling a frame is as a call site (layout/site.h) */
     uint32_t *site;      /* [trace->stacks.count] call site of a stack: a frame id, 0: no stack */
+
+    /* [trace->frames.count] Colours of call sites never move, so some share one: 0 for the largest of them, and 1 ..
+     * SITE_TEXTURES for those that wear a texture to be told from it (layout/site_twins.h). */
+    uint8_t *twin;
 
     /* In what order lives older than the recording were made is not known, so in the stack they lie by call site: the
      * one with the most bytes at the bottom, in it what is freed last. [lives.preexisting] both: the life at a place

@@ -4,7 +4,7 @@ import { poolName } from "./describe.js";
 import { replayOnce, replays } from "./map_view.js";
 import { addressText } from "./questions.js";
 import { change, heldMoment, isDark, momentText, session, state, view } from "./state.js";
-import { cssColor, formatBytes, formatExactBytes, formatPlural, formatShare, make } from "./text.js";
+import { formatBytes, formatExactBytes, formatPlural, formatShare, make } from "./text.js";
 
 /** @type {[keyof record_gap, string, string][]} */
 const CAUSES = [
@@ -58,7 +58,7 @@ function pinnedRow(index) {
     button.type = "button";
     button.title = `${addressText(address)}: pins the allocation, with its stack`;
     const swatch = make("i", "swatch");
-    swatch.style.background = cssColor(session.c.site_color(site, isDark() ? 1 : 0));
+    swatch.style.background = view.siteColor(site, isDark());
     const line = make("span", "tip-row");
     line.append(swatch, make("span", "tip-site", session.siteText(site)), make("b", "", `${formatBytes(held)}${blocks > 1 ? `, and ${formatPlural(blocks - 1, "more block")}` : ""}`));
     button.append(make("span", "", `${formatBytes(free_bytes)} free in a segment of ${formatBytes(bytes)}, held by`), line);

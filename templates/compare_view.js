@@ -5,7 +5,7 @@ import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
 import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, QUESTIONS } from "./questions.js";
-import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, session, state, view } from "./state.js";
+import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, state, view } from "./state.js";
 import { formatBytes, formatCount, formatExactBytes, make, setText } from "./text.js";
 
 /** @type {Record<string, string>} */
@@ -196,7 +196,7 @@ export function createCompare(box) {
         line.what.title = later ? `${row.name}: a later step frees this` : lasting && row.b > 0 && lasting.get(row.key) !== row.b ? `${row.name}: ${formatBytes(lasting.get(row.key) ?? 0)} of it is never freed` : row.name;
         line.element.classList.toggle("freed-later", later);
         line.swatch.hidden = state.compareBy !== "site" && state.compareBy !== "stack";
-        if (!line.swatch.hidden) line.swatch.style.background = session.siteColor(state.compareBy === "site" ? row.key : view.c.stack_site(row.key), isDark());
+        if (!line.swatch.hidden) line.swatch.style.background = view.siteColor(state.compareBy === "site" ? row.key : view.c.stack_site(row.key), isDark());
         fillFigures(line, row);
         const focused = state.focus?.by === state.compareBy && state.focus.id === row.key;
         line.element.classList.toggle("focused", focused);

@@ -211,8 +211,8 @@ async function createPage(a, b, figures) {
     };
     const colorOf = (/** @type {string} */ name) => {
         const [ofB, ofA] = [keysOf("b").get(name), keysOf("a").get(nameInA.get(name) ?? name)];
-        if (ofB !== undefined) return b.view.session.siteColor(ofB, isDark());
-        return ofA === undefined ? "" : a.view.session.siteColor(ofA, isDark());
+        if (ofB !== undefined) return b.view.siteColor(ofB, isDark());
+        return ofA === undefined ? "" : a.view.siteColor(ofA, isDark());
     };
 
     /* parts */

@@ -11,7 +11,7 @@ import {
     change, COLORINGS, heldMoment, invalidate, isDark, LIST, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, TIMELINE,
     view,
 } from "./state.js";
-import { cssColor, element, formatBytes, formatPlural, make, press, setText } from "./text.js";
+import { element, formatBytes, formatPlural, make, press, setText } from "./text.js";
 
 const LABEL_LEAST = 52;
 
@@ -229,7 +229,7 @@ function tipRows(block) {
     const site = view.c.stack_site(allocation.stack);
     const line = make("p", "tip-row");
     const swatch = make("i", "swatch");
-    swatch.style.background = cssColor(session.c.site_color(site, isDark() ? 1 : 0));
+    swatch.style.background = view.siteColor(site, isDark());
     line.append(swatch, make("span", "tip-site", session.siteText(site)));
     const requested = allocation.bytes === cell.bytes ? "" : `${formatBytes(allocation.bytes)} asked for \u00b7 `;
     return [head, line, make("p", "", `${requested}${cell.state === 2 ? "freed, waits for another stream" : lifetimeText(allocation)}`), make("p", "tip-dim", place)];

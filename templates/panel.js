@@ -130,7 +130,7 @@ function tellApart(stacks) {
 
 /** Colour that a call site has in the picture, "" where its allocations can have several. @param {number} site */
 function rowColor(site) {
-    if (state.colorBy === "site") return session.siteColor(site, isDark());
+    if (state.colorBy === "site") return view.siteColor(site, isDark());
     if (state.colorBy !== "category" || !listsCategories()) return "";
     const names = session.categoryNames();
     const key = names.indexOf(session.siteText(site).replace(/_/g, " "));
@@ -473,7 +473,7 @@ function forwardFrames(allocation) {
 function siteHeading(site) {
     const heading = make("p", "site-heading");
     const swatch = make("i", "swatch");
-    if (state.colorBy === "site") swatch.style.background = session.siteColor(site, isDark());
+    if (state.colorBy === "site") swatch.style.background = view.siteColor(site, isDark());
     heading.append(swatch, make("span", "", session.siteText(site)));
     return heading;
 }

@@ -6,25 +6,27 @@ import { legendUi } from "./legend.js";
 import { saveBlob } from "./save.js";
 import { PARTS } from "./session.js";
 import { flush, heldMoment, isDark, kept, meta, session, state, view } from "./state.js";
-import { baseName, copyText, deviceName, element, formatBytes, formatShare, setText } from "./text.js";
+import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatShare, setText, stripesOf } from "./text.js";
 
 const PICTURE_ROWS = 8;
 
-/** One line of the legend: a colour and a text. @returns {{color: string, text: string}[]} */
+/** One line of the legend: a colour and a text. @returns {{color: string, stripes: ReturnType<typeof stripesOf>, text: string}[]} */
 function pictureLegend() {
     if (state.colorBy === "site") {
         const moment = heldMoment();
         const live = view.c.live_at(moment);
         view.groups(moment, "parts");
-        return view.firstGroups(PICTURE_ROWS).map(({ bytes, site, part }) => ({
-            color: session.siteColor(site, isDark()),
-            text: `${session.siteText(site)}${PARTS[part]}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`,
-        }));
+        return view.firstGroups(PICTURE_ROWS).map(({ bytes, site, part }) => {
+            const color = view.c.site_color(site, isDark() ? 1 : 0);
+            const text = `${session.siteText(site)}${PARTS[part]}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`;
+            return { color: cssColor(color), stripes: stripesOf(color), text };
+        });
     }
     const steps = legendUi.querySelectorAll(".legend-step");
     const chips = steps.length ? Array.from(steps).filter((_, i) => i % 3 === 0) : legendUi.querySelectorAll("li:not(.legend-key, .legend-more)");
     return Array.from(chips, (chip) => ({
         color: /** @type {HTMLElement | null} */ (chip.querySelector("i"))?.style.background ?? "",
+        stripes: [],
         text: steps.length ? /** @type {HTMLElement} */ (chip).title : chip.textContent ?? "",
     }));
 }
@@ -36,15 +38,19 @@ function pictureTitle() {
     return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(view.facts.peak_bytes)} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
 }
 
-/** @param {CanvasRenderingContext2D} context @param {{color: string, text: string}[]} rows @param {number} top @param {number} width */
+/** @param {CanvasRenderingContext2D} context @param {{color: string, stripes: ReturnType<typeof stripesOf>, text: string}[]} rows @param {number} top @param {number} width */
 function drawPictureLegend(context, rows, top, width) {
     const columns = width >= 900 ? 2 : 1;
     const column = (width - 32) / columns;
-    rows.forEach(({ color, text }, i) => {
+    rows.forEach(({ color, stripes, text }, i) => {
         const x = 16 + (i % columns) * column;
         const y = top + Math.floor(i / columns) * 20;
         context.fillStyle = color;
         context.fillRect(x, y + 3, 12, 12);
+        for (const { ink, wide, from } of stripes) {
+            context.fillStyle = ink;
+            context.fillRect(x + from, y + 3, wide, 12);
+        }
         context.fillStyle = themeColor("--text");
         context.fillText(cutText(context, text, column - 30), x + 20, y + 9);
     });

@@ -2,7 +2,7 @@
 // filter and picture. There may be any number of both. Calls of the module stand in `c` of each, bound to their handle
 // (module.d.ts has them all); what stands beside it turns their results into text and objects.
 import { RECORDS, SESSION_CALLS, VIEW_CALLS } from "./api.js";
-import { cssColor } from "./text.js";
+import { cssTexture } from "./text.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
 /** @typedef {"site" | "stack" | "parts"} GroupBy what lists of many rows are grouped by; parts of call sites: what an optimizer keeps apart, and what is known by its free */
@@ -132,11 +132,6 @@ export class Session {
         return text;
     }
 
-    /** @param {number} site @param {boolean} dark */
-    siteColor(site, dark) {
-        return cssColor(this.c.site_color(site, dark ? 1 : 0));
-    }
-
     /** Round values of an axis. @param {"bytes" | "decimal"} kind @param {number} low @param {number} high @param {number} most */
     ticks(kind, low, high, most) {
         const count = kind === "bytes" ? this.c.ticks_bytes(low, high, most) : this.c.ticks_decimal(low, high, most);
@@ -202,6 +197,11 @@ export class View {
     sentence(name) {
         const call = /** @type {(handle: number) => number} */ (this.module[`view_${name}`]);
         return call(this.handle) === 0 ? "" : this.session.decode(this.c[name]());
+    }
+
+    /** A background of CSS. @param {number} site @param {boolean} dark */
+    siteColor(site, dark) {
+        return cssTexture(this.c.site_color(site, dark ? 1 : 0));
     }
 
     sitesOfStacks() {

@@ -87,6 +87,21 @@ export function cssColor(rgb) {
     return `#${(rgb & 0xffffff).toString(16).padStart(6, "0")}`;
 }
 
+const STRIPE_INKS = [["#fff6", "#0006"], ["#fff6", "#fff6"], ["#0006", "#0006"]];
+
+/** Stripes of a call site that shares its colour with a larger one, as raster_texture of render/raster/raster.h draws them: the first two. @param {number} value 0xRRGGBB, and above it the texture */
+export function stripesOf(value) {
+    const texture = value >>> 24;
+    const wide = texture > 3 ? 1 : 2;
+    return texture ? STRIPE_INKS[texture % 3].map((ink, i) => ({ ink, wide, from: wide * (3 * i + 2) })) : [];
+}
+
+/** A call site's colour as a background. @param {number} value 0xRRGGBB, and above it the texture */
+export function cssTexture(value) {
+    const stops = stripesOf(value).flatMap(({ ink, wide, from }) => [`#0000 ${from - 2 * wide}px ${from}px`, `${ink} ${from}px ${from + wide}px`]);
+    return (stops.length ? `repeating-linear-gradient(90deg,${stops}) ` : "") + cssColor(value);
+}
+
 /** Element by id; the template is part of the program, so a missing one is a mistake. @template {HTMLElement} T @param {string} id @param {new () => T} type @returns {T} */
 export function element(id, type) {
     const found = document.getElementById(id);

@@ -3,7 +3,7 @@ import { setFilter } from "./filter.js";
 import { VirtualList } from "./list.js";
 import { askTree } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
-import { baseName, cssColor, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
+import { baseName, cssTexture, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
 
 /** Narrower boxes of the icicle are left out, and deeper ones. */
 const BOX_LEAST = 1 / 300;
@@ -201,8 +201,8 @@ export function createTree(box) {
         setText(line.text, itself ? "itself" : many ? `${formatPlural(row.small.length, "row")} below 1 %${below && ` in ${below}`}` : session.siteText(frame));
         line.what.title = line.text.textContent ?? "";
         line.swatch.hidden = many;
-        line.swatch.style.background = session.siteColor(frame, isDark());
-        line.bar.style.background = many ? "" : session.siteColor(frame, isDark());
+        line.swatch.style.background = view.siteColor(frame, isDark());
+        line.bar.style.background = many ? "" : view.siteColor(frame, isDark());
         line.bar.style.setProperty("--part", String(whole ? sum.bytes / whole : 0));
         setText(line.bytes, formatBytes(sum.bytes));
         line.bytes.title = formatExactBytes(sum.bytes);
@@ -254,8 +254,8 @@ export function createTree(box) {
             part.style.top = `${level * 22}px`;
             const faded = met !== null && !met[index];
             if (index && !faded) {
-                const color = against && state.treeChange ? changeColor(bytes, node(index).before_bytes) : view.session.c.site_color(frame, isDark() ? 1 : 0) & 0xffffff;
-                part.style.background = cssColor(color);
+                const color = against && state.treeChange ? changeColor(bytes, node(index).before_bytes) : view.c.site_color(frame, isDark() ? 1 : 0);
+                part.style.background = cssTexture(color);
                 part.style.color = textOn(color);
             }
             part.classList.toggle("faded", faded);

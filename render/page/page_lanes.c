@@ -99,6 +99,7 @@ bool device_bands(struct page_session *session, struct page_device *device) {
     device->shadow.devices = &device->as_lives;
     device->shadow.n_devices = 1;
     device->banded = timeline_init(&device->bands, &device->shadow, 0, &session->arena);
+    device->bands.twin = device->timeline.twin; /* a call site has one look on the page */
     return device->banded;
 }
 

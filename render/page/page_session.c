@@ -177,10 +177,6 @@ place session_site_text(struct page_session *session, u32 site) {
     return FILL(session, text, (double)(place)session->site_text, nbytes);
 }
 
-u32 session_site_color(struct page_session *session, u32 site, u32 dark) {
-    return site < session->trace.frames.count ? raster_site_color(&session->trace, site, dark != 0) : 0;
-}
-
 place session_category_name(struct page_session *session, u32 category) {
     uint32_t nbytes = 0;
     if (category >= CATEGORY_COUNT)

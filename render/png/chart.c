@@ -28,6 +28,18 @@ static void draw_hatch(struct canvas *canvas, const struct chart_box *box, uint3
                 canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y + y, 1, 1}, ground, 110);
 }
 
+/* Corners stay round: stripes end where the outer pixels begin. */
+static void draw_swatch(struct canvas *canvas, const struct chart_box *box, int32_t pen) {
+    const uint32_t color = box->color & 0xFFFFFF, texture = box->color >> 24;
+    canvas_swatch(canvas, box->rect, 3 * (uint32_t)pen, color);
+    for (int32_t x = 2 * pen; x < box->rect.width - 2 * pen; x++) {
+        uint32_t stripe = raster_texture(color, texture, (uint32_t)(x / pen));
+        if (stripe != color)
+            canvas_fill(canvas, (struct rect){box->rect.x + x, box->rect.y, 1, box->rect.height}, stripe,
+                        255);
+    }
+}
+
 static void draw_ghost(struct canvas *canvas, const struct chart_box *box, int32_t pen) {
     struct rect r = box->rect;
     uint32_t on = 4 * (uint32_t)pen, off = 3 * (uint32_t)pen;
@@ -51,7 +63,7 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
     switch (box->kind) {
     case CHART_TEXT: return draw_text(canvas, font, box);
     case CHART_FILL: canvas_fill(canvas, box->rect, box->color, 255); break;
-    case CHART_SWATCH: canvas_swatch(canvas, box->rect, 3 * scale, box->color); break;
+    case CHART_SWATCH: draw_swatch(canvas, box, pen); break;
     case CHART_DOTS: draw_dots(canvas, box, layout->colors.text, pen); break;
     case CHART_HATCH: draw_hatch(canvas, box, layout->colors.background, pen); break;
     case CHART_LINE: canvas_fill(canvas, line, box->color, 255); break;

@@ -162,14 +162,13 @@ int32_t chart_also_height(const struct chart_maker *maker) {
 /* "backward of MmBackward0    123.4 MiB" */
 static void also_row_put(struct chart_maker *maker, const struct chart_also *also, struct rect row) {
     const struct chart_colors *colors = &maker->out->colors;
-    const struct trace *trace = maker->in->timeline->trace;
     const struct group group = {.site = also->site, .of_free = also->of_free};
     int32_t side = maker->em * 7 / 8, indent = maker->em * 3 / 2;
     char text[FONT_TEXT_NBYTES];
     chart_group_text(maker->in->timeline, COLOR_BY_SITE, &group, text, sizeof text);
     chart_put(maker, CHART_SWATCH,
               (struct rect){row.x, row.y + (chart_line(maker->small) - side) / 2, side, side},
-              raster_site_color(trace, also->site, maker->in->options->dark));
+              chart_site_color(maker, also->site));
     int32_t figure = chart_put_text(maker, row, CHART_RIGHT, maker->small, colors->text,
                                     format_bytes_in(also->bytes, maker->unit).text);
     chart_put_text(maker, (struct rect){row.x + indent, row.y, row.width - indent - figure - maker->em, 0},

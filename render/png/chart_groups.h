@@ -4,6 +4,7 @@
 
 #include "layout/groups.h"
 #include "render/png/chart_layout.h"
+#include "render/png/chart_maker.h"
 #include "render/raster/raster.h"
 
 /*
@@ -17,6 +18,9 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
 /* "train.py:41 forward", "main.py:88 step (state)", "2 MiB to 8 MiB", "stream 3": what a group is called. */
 void chart_group_text(const struct timeline *timeline, enum color_by by, const struct group *group,
                       char *text, uint32_t capacity);
+
+/* For a swatch: a call site's colour, and its texture in the bits above. */
+uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site);
 
 /* Where "file.py:168 function" ends its place: behind the line's number; 0: there is none. */
 size_t chart_site_place_nbytes(const char *site);

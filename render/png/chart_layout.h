@@ -50,7 +50,7 @@ enum chart_box_kind {
 struct chart_box {
     enum chart_box_kind kind;
     struct rect rect;
-    uint32_t color;
+    uint32_t color;          /* 0xRRGGBB; of a swatch also a texture (raster_texture) times 2^24 */
     struct font_style style; /* text */
     const char *text;        /* text; lives as long as the layout */
 };

@@ -356,7 +356,7 @@ static uint32_t group_color(const struct chart_maker *maker, const struct group 
     const struct chart_options *options = maker->in->options;
     if (options->color_by != COLOR_BY_SITE)
         return raster_key_color(options->color_by, group->site, options->dark);
-    return raster_site_color(maker->in->timeline->trace, group->site, options->dark);
+    return chart_site_color(maker, group->site);
 }
 
 static void table_put(struct chart_maker *maker, struct rect area) {

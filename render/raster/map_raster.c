@@ -62,6 +62,14 @@ static uint32_t block_color(struct map_painter *painter, const struct held_block
                : color_mix(rgb, painter->theme->ground, FADED_SHARE);
 }
 
+/* The texture of a block, which those that the filter takes out have not. */
+static uint32_t block_twin(const struct map_picture *picture, uint32_t life) {
+    const struct timeline *timeline = picture->timeline;
+    if (life == LIFE_NONE || picture->style->color_by != COLOR_BY_SITE || !filter_keeps(picture->keep, life))
+        return 0;
+    return timeline->twin[timeline->site[timeline->device->lives.stack[life]]];
+}
+
 static void column_cover(struct column *column, uint32_t rgb, const struct held_block *block,
                          uint32_t share) {
     column->red += (rgb >> 16 & 255) * share;
@@ -75,12 +83,14 @@ static void column_cover(struct column *column, uint32_t rgb, const struct held_
 /* Covers [from, to) of a part; both in 1/256 px. What is thinner than that counts as one. */
 static void block_cover(struct map_painter *painter, const struct held_block *block, uint32_t from,
                         uint32_t to) {
-    uint32_t rgb = block_color(painter, block), pen = painter->picture->style->scale;
-    bool edged = to - from >= EDGE_LEAST_Q8 * (pen == 0 ? 1 : pen);
+    uint32_t rgb = block_color(painter, block), twin = block_twin(painter->picture, block->life);
+    uint32_t pen = painter->picture->style->scale == 0 ? 1 : painter->picture->style->scale;
+    bool edged = to - from >= EDGE_LEAST_Q8 * pen;
     for (uint32_t at = from; at < to;) {
         uint32_t next = (at / WHOLE + 1) * WHOLE;
         next = next < to ? next : to;
-        column_cover(&painter->column[at / WHOLE], rgb, block, next - at);
+        uint32_t color = raster_texture(rgb, twin, at / WHOLE / pen);
+        column_cover(&painter->column[at / WHOLE], color, block, next - at);
         at = next;
     }
     if (edged)

@@ -10,6 +10,7 @@ enum {
     MIN_OUTLINED_Q8 = 3 * 256, /* bands of this height get an edge of one pixel at the top */
     MIN_EDGE_COLUMNS = 4,      /* and, when so wide, one on the left */
     MIN_PATTERN_Q8 = 4 * 256,
+    TEXTURE_COLUMNS = 6, /* stripes come every six at most */
     PATTERN_SHARE = 110, /* of 256, of the colour that dots and hatching are drawn in */
     DOT_EVERY = 6,       /* pixels both ways */
     DOT_AT = 2,
@@ -230,11 +231,21 @@ static uint32_t joined_until(struct painter *painter, const struct band *band, u
     return above->tail;
 }
 
+/* A band's texture; 0: none. In a narrow one it would be another colour. */
+static uint32_t texture_of(const struct painter *painter, const struct band *band) {
+    const struct timeline *timeline = painter->scene->timeline;
+    bool wide = (uint32_t)(band->tail - band->start) >= TEXTURE_COLUMNS * painter->pen;
+    if (!wide || painter->style->color_by != COLOR_BY_SITE)
+        return 0;
+    return timeline->twin[timeline->site[timeline->device->lives.stack[band->life]]];
+}
+
 static void band_draw(struct painter *painter, const struct band *band) {
     const struct lives *lives = &painter->scene->timeline->device->lives;
     uint64_t size = lives->size[band->life];
     uint32_t rgb = life_color(painter, band->life), line = color_mix(rgb, painter->theme->edge, 120);
-    uint32_t column = band->start, joined = joined_until(painter, band, rgb);
+    uint32_t column = band->start, joined = joined_until(painter, band, rgb),
+             texture = texture_of(painter, band);
     if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
         columns_paint(painter, band->start, band->end, size, rgb);
         column = band->end;
@@ -242,7 +253,8 @@ static void band_draw(struct painter *painter, const struct band *band) {
     for (; column < band->tail; column++) {
         uint64_t bytes = column < band->end ? size : scene_band_bytes(painter->scene, band, column);
         bool hatched = column >= band->pending && column < band->end;
-        band_column(painter, band, column, bytes, rgb, column < joined ? rgb : line, hatched);
+        uint32_t color = raster_texture(rgb, texture, column / painter->pen);
+        band_column(painter, band, column, bytes, color, column < joined ? color : line, hatched);
     }
     painter->drawn++;
 }

@@ -48,6 +48,12 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
 /* The colour of a call site (frame id; 0: none) as 0xRRGGBB, for legends. */
 uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark);
 
+/*
+ * Textures of call sites that share a colour with a larger one (timeline->twin): upright stripes, paler, darker or both in
+ * turn, and the same again finer. The colour of column `x` (in pixels of scale 1) in that texture.
+ */
+uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x);
+
 /* The colour that the band of an allocation has. */
 uint32_t raster_life_color(const struct timeline *timeline, const struct raster_style *style, uint32_t life);
 

@@ -2,6 +2,7 @@
 #include "render/raster/raster_internal.h"
 
 #include "layout/site.h"
+#include "render/raster/mix.h"
 #include "render/raster/palette.h"
 
 const struct theme raster_themes[2] = {
@@ -9,13 +10,20 @@ const struct theme raster_themes[2] = {
     {.ground = 0x12161C, .grid = 0x232932, .edge = 0x0B0E12, .ink = 0xE6EDF3, .no_stack = 0x6B737E},
 };
 
-static uint32_t hash_color(uint32_t hash, bool dark) {
-    uint32_t index = (uint32_t)((uint64_t)(hash * 0x9E3779B1u) * PALETTE_SITES >> 32);
-    return (dark ? palette_sites_dark : palette_sites_light)[index];
-}
+_Static_assert((int)SITE_COLORS == (int)PALETTE_SITES, "a call site has one of the palette's colours");
 
 uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark) {
-    return site == 0 ? raster_themes[dark].no_stack : hash_color(site_hash(trace, site), dark);
+    return site == 0 ? raster_themes[dark].no_stack
+                     : (dark ? palette_sites_dark : palette_sites_light)[site_color_index(trace, site)];
+}
+
+uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x) {
+    enum { SHARE = 102 };
+    const uint32_t wide = twin > 3 ? 1 : 2, every = 3 * wide, kind = twin % 3;
+    if (twin == 0 || x % every < every - wide)
+        return color;
+    bool darker = kind == 2 || (kind == 0 && x / every % 2 != 0);
+    return color_mix(color, darker ? 0x000000 : 0xFFFFFF, SHARE);
 }
 
 static unsigned log2_of(uint64_t value) {

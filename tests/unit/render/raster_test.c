@@ -323,6 +323,11 @@ static void column_check(const struct drawing *drawing, const struct view *view,
             limits_add(limits,
                        mixed(color_of(drawing->recording, lives[i]), 0xFFFFFF, 120)); /* hatch and edge */
             limits_add(limits, mixed(color_of(drawing->recording, lives[i]), 0x1F2328, 120)); /* dots */
+            if (scene->timeline->twin[scene->timeline->site[drawing->recording->stack[lives[i]]]] == 0)
+                continue;
+            limits_add(limits, mixed(color_of(drawing->recording, lives[i]), 0x000000,
+                                     200)); /* stripes, with these */
+            limits_add(limits, mixed(color_of(drawing->recording, lives[i]), 0xFFFFFF, 200));
         }
         for (unsigned i = 0; i < 3; i++)
             assert_in_range((rgb >> (16 - 8 * i) & 255) + 2, limits[i][0], limits[i][1] + 4);
