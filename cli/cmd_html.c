@@ -6,6 +6,7 @@
 #include "cli/verbs.h"
 #include "cli/window.h"
 #include "render/page/html.h"
+#include "render/report/report.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -90,8 +91,31 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
     return code;
 }
 
+/* What follows from running out of memory, as a string into `text`, which stays empty where nothing ran out. */
+static bool follows_find(struct buffer *text, const struct recording *recording) {
+    const struct trace *trace = &recording->trace;
+    struct arena scratch;
+    uint32_t n_ooms = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        n_ooms += trace->devices[i].n_ooms != 0;
+    if (n_ooms == 0)
+        return true;
+    recording_scratch(recording, &scratch);
+    bool done = report_follows(text, trace, &scratch);
+    buffer_add(text, "", 1);
+    if (!done || text->failed)
+        recording_print_no_memory(recording, scratch.limit_hit);
+    arena_release(&scratch);
+    return done && !text->failed;
+}
+
 enum html_result page_render(struct buffer *page, struct recording *recording,
                              const struct settings *settings, uint32_t device, const char *view) {
+    struct buffer follows = {.host = arena_share(&recording->trace.arena)};
+    if (!follows_find(&follows, recording)) {
+        buffer_release(&follows);
+        return HTML_NO_MEMORY;
+    }
     struct html_options options = {
         .file = recording->input.name,
         .fingerprint = recording->fingerprint,
@@ -100,12 +124,14 @@ enum html_result page_render(struct buffer *page, struct recording *recording,
         .device = recording->trace.devices[device].ordinal,
         .color = options_color_name(recording_color_by(recording, settings)),
         .view = view,
+        .follows = (const char *)follows.bytes,
         .capacity_bytes = recording_capacity(recording, settings, device),
         .max_nbytes = settings->max_html_nbytes,
     };
     struct html_outcome outcome;
     enum html_result result =
         html_render(page, &recording->trace, arena_share(&recording->trace.arena), &options, &outcome);
+    buffer_release(&follows);
     if (page->refused)
         return result; /* which was printed */
     if (result == HTML_NO_MEMORY)

@@ -1,7 +1,7 @@
 // The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
 import { KIND_LOG } from "./api.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
-import { momentText, session, view } from "./state.js";
+import { meta, momentText, session, view } from "./state.js";
 import { BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
 /** Figures in one unit, small enough that the ones that differ look different. @param {number[]} values */
@@ -86,8 +86,18 @@ function lackTable({ size, device_free }, found) {
 function holderText(oom, { lacking_bytes }) {
     view.groups(oom.event, "site");
     const top = view.firstGroups(2).map(({ site, bytes }) => `${session.siteText(site)} ${formatBytes(bytes)}`);
-    const really = lacking_bytes > 0 ? "The memory was really in use. Most of it" : "Most of what was in use";
+    const really = lacking_bytes > 0 && !meta.follows ? "The memory was really in use. Most of it" : "Most of what was in use";
     return top.length ? `${really}: ${top.join(", ")}.` : "";
+}
+
+/** What follows, as the report says it: only the writer of the page could ask the model. @param {number} index of the event */
+function followsList(index) {
+    const follows = /** @type {Record<string, string[]> | undefined} */ (meta.follows)?.[String(session.devices[view.device].ordinal)] ?? [];
+    // It was asked of the last one.
+    if (index < view.facts.ooms - 1 || follows.length === 0) return [];
+    const list = make("ul", "card-advice");
+    list.append(...follows.map((sentence) => make("li", "", sentence)));
+    return [list];
 }
 
 /** The card's parts for an event. @param {number} index of the event @param {number} capacity 0: unknown */
@@ -99,12 +109,14 @@ export function oomParts(index, capacity) {
     if (site) by.append("by ", make("code", "", site));
     const during = phasesOfEvent(oom.event);
     if (during.length) by.append(` in ${during.map(phaseText).join(" \u203a ")}`);
+    const follows = followsList(index);
     // Without the final segments what was reserved is a lower bound: nothing follows from it.
     const known = found.reserved_known !== 0;
     return {
         when: momentText(oom.event),
         title: known ? lackText(oom, found) : `${formatBytes(oom.size)} asked for, ${formatBytes(oom.device_free)} free on the device`,
-        body: [by, ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []), make("p", "", known ? holderText(oom, found) : "")],
+        body: [by, ...(known ? [...deviceBar(found, oom.device_free, capacity), lackTable(oom, found)] : []), make("p", "", known ? holderText(oom, found) : ""), ...follows],
+        follows: follows.length > 0,
         event: oom.event,
         stack: oom.stack,
     };

@@ -166,7 +166,7 @@ function oomCard(finding, index, open) {
         actionButton("Who held it", () => change({ tab: "who", moment: last.event, range: null })),
     );
     if (last.stack) actions.append(stackButton(actions, last.stack));
-    card.append(...last.body, make("p", "card-advice", finding.detail), actions);
+    card.append(...last.body, last.follows ? "" : make("p", "card-advice", finding.detail), actions);
     card.dataset.index = String(index);
     return card;
 }

@@ -12,7 +12,9 @@ struct html_options {
     const char *theme;       /* "light", "dark" or "auto" */
     const char *color; /* what the colours show first: "site", "category", ...; NULL: the page's default */
     const char *view;  /* what is shown first, as the page writes it behind the # of its address; NULL: all */
-    int32_t device;    /* ordinal shown first */
+    const char *
+        follows; /* what follows from running out of memory: a JSON object of arrays of sentences by ordinals; NULL: not known */
+    int32_t device;          /* ordinal shown first */
     uint64_t capacity_bytes; /* 0: unknown */
     uint64_t
         max_nbytes; /* of the page; 0: any. Small allocations are merged until it fits, see layout/merge.h */

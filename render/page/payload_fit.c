@@ -24,6 +24,7 @@ static char *meta_text(const struct html_options *options, const struct merge *m
                     cJSON_AddStringToObject(meta, "theme", options->theme) &&
                     (options->color == NULL || cJSON_AddStringToObject(meta, "color", options->color)) &&
                     (options->view == NULL || cJSON_AddStringToObject(meta, "view", options->view)) &&
+                    (options->follows == NULL || cJSON_AddRawToObject(meta, "follows", options->follows)) &&
                     cJSON_AddNumberToObject(meta, "device", options->device) &&
                     cJSON_AddNumberToObject(meta, "capacity", (double)options->capacity_bytes);
     if (complete && merge != NULL)

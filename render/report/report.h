@@ -35,4 +35,9 @@ struct report_options {
 bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
                    struct arena *scratch);
 
+/* What follows from the last out-of-memory event of each device that has one, as the report says it: appends a JSON object
+ * of arrays of sentences by the devices' ordinals. Works in `scratch`, which `out` should share. False: no memory. O(a
+ * report of these devices). */
+bool report_follows(struct buffer *out, const struct trace *trace, struct arena *scratch);
+
 #endif

@@ -46,13 +46,16 @@ describe("cards", { skip }, () => {
         });
 
     test("the OOM: who asked, in which phase, with the stack; what the process could have", async () => {
-        const [{ oom: [oom] }] = report(sample("oom")).devices;
+        const [{ oom: [oom], oom_details: [{ advice }] }] = report(sample("oom")).devices;
         await withPage(writePage(sample("oom")), async (page) => {
             await record(page);
             const card = page.locator(".card").first();
             const text = await card.innerText();
             assert.match(text, /by loss\.py:19 token_loss in ProfilerStep#5 › forward/);
             assert.match(text, /this process can have 8 GiB/);
+            // What follows is the report's: the page cannot ask the model.
+            assert.ok(advice.length > 1);
+            for (const { text: sentence } of advice) assert.ok(text.includes(sentence), sentence);
             const stack = card.getByRole("button", { name: "Stack" });
             await stack.click();
             assert.equal(await stack.getAttribute("aria-expanded"), "true");
@@ -116,7 +119,7 @@ describe("cards", { skip }, () => {
             await settle(page);
             assert.ok(await page.locator("#map").isVisible());
             await card.getByRole("button", { name: "What pins it" }).click();
-            assert.equal(await page.locator("#tab-allocator").getAttribute("aria-selected"), "true");
+            await until(async () => (await page.locator("#tab-allocator").getAttribute("aria-selected")) === "true", "the allocator's tab");
         });
     });
 });
