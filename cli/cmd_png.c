@@ -32,12 +32,61 @@ static struct chart_options chart_options_of(const struct recording *recording,
     };
 }
 
-/* What an address of the page says, as the page would show it. */
+static uint32_t moment_of(const struct timeline *timeline, int64_t event) {
+    uint32_t last = timeline->n_moments - 1;
+    return event >= (int64_t)last - 1 ? last : (uint32_t)(event + 1);
+}
+
+/* The event that the page is held at: a file that ran out of memory opens there, where the address names nothing else. */
+static bool view_held(const struct picture_view *view, const struct timeline *timeline, int64_t *event) {
+    const struct device_trace *device = timeline->device;
+    if (view->has_at && view->at < device->n_events)
+        *event = view->at;
+    else if (device->n_ooms > 0 && !view->names_moment)
+        *event = device->ooms[device->n_ooms - 1].event;
+    else
+        return false;
+    return true;
+}
+
+static struct raster_marks view_marks(const struct picture_view *view, const struct timeline *timeline) {
+    struct raster_marks marks = {.pinned = UINT32_MAX, .held = MOMENT_NONE};
+    int64_t held;
+    if (view->has_selected && view->selected < timeline->device->lives.count)
+        marks.pinned = view->selected;
+    if (view_held(view, timeline, &held))
+        marks.held = moment_of(timeline, held);
+    for (uint32_t i = 0; i < RASTER_MARKS; i++)
+        marks.mark[i] = view->mark[i].given && view->mark[i].event < timeline->device->n_events
+                            ? moment_of(timeline, view->mark[i].event)
+                            : MOMENT_NONE;
+    marks.range_from_q16 = view->has_range ? view_q16(view->range_from) : 0;
+    marks.range_to_q16 = view->has_range ? view_q16(view->range_to) : 0;
+    return marks;
+}
+
+/* What an address shows beyond the window. Both structs are the caller's. */
+static void picture_address(const struct picture_view *view, const struct timeline *timeline,
+                            struct chart_address *address, struct highlight *highlight) {
+    static const enum color_by areas[] = {[VIEW_BY_CATEGORY] = COLOR_BY_CATEGORY,
+                                          [VIEW_BY_STREAM] = COLOR_BY_STREAM,
+                                          [VIEW_BY_POOL] = COLOR_BY_POOL,
+                                          [VIEW_BY_SEGMENTS] = COLOR_BY_SITE};
+    *address =
+        (struct chart_address){.highlight = view_highlight(view, timeline, highlight) ? highlight : NULL,
+                               .only = view->only && view->search[0] != '\0',
+                               .segments = view->by == VIEW_BY_SEGMENTS,
+                               .areas = areas[view->by],
+                               .has_range = view->has_range,
+                               .marks = view_marks(view, timeline)};
+    for (uint32_t i = 0; i < RASTER_MARKS; i++)
+        address->notes[i] = view->mark[i].note;
+}
+
+/* The window of an address and its moment, as the page would show them. */
 static void picture_view(const struct picture_view *view, const struct timeline *timeline,
                          struct chart_options *options) {
-    uint32_t last = timeline->n_moments - 1;
-    if (!view->given)
-        return;
+    int64_t held;
     if (view->has_window)
         view_window(view, timeline, options->axis, &options->from_q16, &options->to_q16);
     options->whole_scale = !view->has_bytes;
@@ -45,9 +94,8 @@ static void picture_view(const struct picture_view *view, const struct timeline 
         options->bottom_bytes = view->bottom_bytes;
         options->top_bytes = view->top_bytes;
     }
-    options->legend_moment = !view->has_at          ? timeline->peak_moment
-                             : view->at >= last - 1 ? last
-                                                    : (uint32_t)(view->at + 1);
+    options->legend_moment =
+        view_held(view, timeline, &held) ? moment_of(timeline, held) : timeline->peak_moment;
 }
 
 /* An enum exit_code. */
@@ -94,7 +142,13 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     options.search = search.query;
     options.capacity_bytes =
         recording_capacity(recording, settings, (uint32_t)(timeline->device - recording->trace.devices));
-    picture_view(&settings->view, timeline, &options);
+    struct chart_address address;
+    struct highlight highlight;
+    if (settings->view.given) {
+        picture_view(&settings->view, timeline, &options);
+        picture_address(&settings->view, timeline, &address, &highlight);
+        options.address = &address;
+    }
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)
         return code;

@@ -469,8 +469,8 @@ static const struct option options[] = {
     {0, VERB_PNG | SHAPES, "at", "POSITION", apply_at,
      "whose memory the legend lists (default: the highest\npoint shown): peak, oom or an event"},
     {0, VERB_PNG | SHAPES, "view", "ADDRESS", apply_view,
-     "what an address of the page shows: its part from # on\n(device, window, bytes, axis, colours, theme, "
-     "filter, search)"},
+     "what an address of the page shows: its part from # on\n(device, window, bytes, axis, view, colours, "
+     "theme, filter, search,\npin, highlight, range, marks)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "axis", "events|time", apply_axis,
      "what runs along the timeline (default: events)"},
     {0, VERB_PICTURE | VERB_BATCH | SHAPES, "color-by", "WHAT", apply_color_by,

@@ -1,5 +1,8 @@
 #include "cli/view.h"
 
+#include "analysis/highlight.h"
+#include "layout/site.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,20 +72,115 @@ static void note_at(struct picture_view *view, const char *value) {
     view->has_at = rest != value && *rest == '\0' && view->at >= -1;
 }
 
+/* "120~before the loss,900" */
+static void note_marks(struct picture_view *view, const char *value) {
+    for (uint32_t i = 0; i < VIEW_MARKS && *value != '\0'; i++) {
+        struct view_mark *mark = &view->mark[i];
+        size_t nbytes = strcspn(value, ","), digits = strcspn(value, ",~");
+        char *rest;
+        mark->event = strtoll(value, &rest, 10);
+        mark->given = rest == value + digits && digits > 0 && mark->event >= -1;
+        snprintf(mark->note, sizeof mark->note, "%.*s", digits < nbytes ? (int)(nbytes - digits - 1) : 0,
+                 value + digits + 1);
+        value += nbytes + (value[nbytes] == ',');
+    }
+}
+
+/* "e120": older addresses have no marks but the moments that they compare. */
+static void note_compared(struct picture_view *view, uint32_t nth, const char *value) {
+    char *rest;
+    if (value[0] != 'e' || view->mark[nth].given)
+        return;
+    view->mark[nth].event = strtoll(value + 1, &rest, 10);
+    view->mark[nth].given = rest != value + 1 && *rest == '\0' && view->mark[nth].event >= -1;
+}
+
+static void note_selected(struct picture_view *view, const char *value) {
+    char *rest;
+    unsigned long long number = strtoull(value, &rest, 10);
+    view->has_selected = value[0] >= '0' && value[0] <= '9' && *rest == '\0' && number < UINT32_MAX;
+    view->selected = view->has_selected ? (uint32_t)number : 0;
+}
+
+static void note_by(struct picture_view *view, const char *value) {
+    static const char *const names[] = {"age", "category", "stream", "pool", "segments"};
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(value, names[i]) == 0)
+            view->by = (enum view_by)i;
+}
+
+static bool names_a_moment(const char *name) {
+    static const char *const names[] = {"window", "range", "selected", "focus", "at"};
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 void view_note(struct picture_view *view, const char *name, const char *value) {
+    view->names_moment = view->names_moment || names_a_moment(name);
     if (strcmp(name, "window") == 0)
         view->has_window = pair_parse(value, &view->from, &view->to);
+    else if (strcmp(name, "range") == 0)
+        view->has_range = pair_parse(value, &view->range_from, &view->range_to);
     else if (strcmp(name, "bytes") == 0)
         note_bytes(view, value);
     else if (strcmp(name, "at") == 0)
         note_at(view, value);
+    else if (strcmp(name, "selected") == 0)
+        note_selected(view, value);
+    else if (strcmp(name, "view") == 0)
+        note_by(view, value);
+    else if (strcmp(name, "only") == 0)
+        view->only = strcmp(value, "1") == 0;
+    else if (strcmp(name, "marks") == 0)
+        note_marks(view, value);
+    else if (strcmp(name, "a") == 0 || strcmp(name, "b") == 0)
+        note_compared(view, name[0] == 'b', value);
+    else if (strcmp(name, "focus") == 0)
+        snprintf(view->focus, sizeof view->focus, "%s", value);
     else if (strcmp(name, "search") == 0)
         snprintf(view->search, sizeof view->search, "%s", value);
 }
 
+/* ---- what is highlighted ---- */
+
+/* The call site with this name, of any stack. */
+static bool site_of_text(const struct timeline *timeline, const char *text, uint32_t *site) {
+    char name[VIEW_VALUE_CAPACITY];
+    for (uint32_t i = 0; i < timeline->trace->stacks.count; i++) {
+        *site = timeline->site[i];
+        site_text(timeline->trace, *site, name, sizeof name);
+        if (strcmp(name, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool view_highlight(const struct picture_view *view, const struct timeline *timeline,
+                    struct highlight *highlight) {
+    static const char *const names[] = {"site_",   "stack_", "file_", "category_",
+                                        "stream_", "pool_",  "frame_"};
+    *highlight = (struct highlight){COMPARE_BY_SITE, 0};
+    if (strncmp(view->focus, "line_", 5) == 0)
+        return site_of_text(timeline, view->focus + 5, &highlight->key);
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *number = view->focus + strlen(names[i]);
+        char *rest;
+        if (strncmp(view->focus, names[i], strlen(names[i])) != 0 || *number < '0' || *number > '9')
+            continue;
+        unsigned long long key = strtoull(number, &rest, 10);
+        *highlight = (struct highlight){i, key < UINT32_MAX ? (uint32_t)key : UINT32_MAX};
+        return *rest == '\0' && highlight_is_valid(timeline->trace, *highlight);
+    }
+    return false;
+}
+
 /* ---- the window ---- */
 
-static int64_t q16_of(double position) {
+int64_t view_q16(double position) {
+    const double limit = 140737488355328.0; /* 2^47 */
+    position = position < -limit ? -limit : position > limit ? limit : position;
     return (int64_t)floor(position * 65536.0 + 0.5);
 }
 
@@ -95,6 +193,6 @@ void view_window(const struct picture_view *view, const struct timeline *timelin
     width = width < least ? least : width > all ? all : width;
     double from = (view->from + view->to) / 2 - width / 2;
     from = from < first ? first : from > end - width ? end - width : from;
-    *from_q16 = q16_of(from);
-    *to_q16 = q16_of(from + width);
+    *from_q16 = view_q16(from);
+    *to_q16 = view_q16(from + width);
 }

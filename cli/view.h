@@ -7,12 +7,31 @@
 
 enum { VIEW_VALUE_CAPACITY = 4096 };
 
+enum { VIEW_MARKS = 3, VIEW_NOTE_CAPACITY = 244 };
+
+/* A mark of an address: an event and what people call it. */
+struct view_mark {
+    bool given;
+    int64_t event;
+    char note[VIEW_NOTE_CAPACITY];
+};
+
+/* What lies together in the picture. */
+enum view_by { VIEW_BY_AGE, VIEW_BY_CATEGORY, VIEW_BY_STREAM, VIEW_BY_POOL, VIEW_BY_SEGMENTS };
+
 /* What --view says beyond the options of their own. */
 struct picture_view {
-    bool given, has_window, has_bytes, has_at;
-    double from, to; /* along the axis, in events or microseconds */
+    bool given, has_window, has_bytes, has_at, has_range, has_selected;
+    bool names_moment; /* something that says where to look: a file with an OOM opens at that, else */
+    bool only;         /* sums are of what the search finds */
+    enum view_by by;
+    double from, to;             /* along the axis, in events or microseconds */
+    double range_from, range_to; /* the selected range, the same */
     uint64_t bottom_bytes, top_bytes;
-    int64_t at;                       /* event */
+    int64_t at;        /* event */
+    uint32_t selected; /* allocation */
+    struct view_mark mark[VIEW_MARKS];
+    char focus[VIEW_VALUE_CAPACITY];  /* "site_12", "line_train.py:41 forward"; "": nothing is highlighted */
     char search[VIEW_VALUE_CAPACITY]; /* words; "": none */
 };
 
@@ -26,5 +45,13 @@ void view_note(struct picture_view *view, const char *name, const char *value);
 /* The window that the page would show: clipped to the whole run, and never too narrow. Sets from_q16 and to_q16. */
 void view_window(const struct picture_view *view, const struct timeline *timeline, enum axis axis,
                  int64_t *from_q16, int64_t *to_q16);
+
+/* A point of the axis as the layout counts it. */
+int64_t view_q16(double position);
+
+/* What is highlighted in this recording. False: nothing, or nothing that it has. */
+struct highlight;
+bool view_highlight(const struct picture_view *view, const struct timeline *timeline,
+                    struct highlight *highlight);
 
 #endif

@@ -116,10 +116,10 @@ static uint32_t moment_from(const struct timeline *timeline, enum axis axis, int
     return low;
 }
 
-int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint32_t moment) {
+int32_t view_position_q8(const struct view *view, int64_t at_q16) {
     const int32_t limit = 1 << 30;
     int64_t range = view->to_q16 - view->from_q16;
-    int64_t position = moment_q16(timeline, view->axis, moment) - view->from_q16;
+    int64_t position = at_q16 - view->from_q16;
     if (position < -range)
         return -limit;
     if (position / 2 > range)
@@ -128,6 +128,10 @@ int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint
     while (range >> shift >= INT64_C(1) << 38)
         shift++;
     return (int32_t)((position >> shift) * (int64_t)(view->width * 256) / (range >> shift));
+}
+
+int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint32_t moment) {
+    return view_position_q8(view, moment_q16(timeline, view->axis, moment));
 }
 
 /* How much is left, in a column, of what has just died at the column's moment: falls smoothly from 256 to 0.

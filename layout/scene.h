@@ -90,8 +90,9 @@ void view_moments(const struct view *view, const struct timeline *timeline, uint
  * is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
-/* Pixel position of the beginning of a moment, in 1/256 px from the left edge; may lie outside. Saturates at
- * +-2^30. */
+/* Pixel position of a point of the axis (at most 2^62 from 0), and of the beginning of a moment, in 1/256 px from the left
+ * edge; may lie outside. Saturate at +-2^30. */
+int32_t view_position_q8(const struct view *view, int64_t at_q16);
 int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint32_t moment);
 
 /* The moment shown at a column, and the position under a point: */

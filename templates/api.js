@@ -16,6 +16,7 @@ export const DRAW_DARK = 1;
 export const DRAW_FOUND = 2;
 export const DRAW_RESERVED = 4;
 export const DRAW_SEGMENTS = 8;
+export const DRAW_MARKS = 16;
 export const BY_FRAME = 6;
 
 /** Every colouring, in the order of its number, as [name, what the menu calls it]. @type {[string, string][]} */
@@ -57,7 +58,10 @@ allocation: [ "bytes", "birth",
 "stack", "context", "stream", "pool", "address_high", "address_low", "flags",
 "category", ],
 request: [ "axis", "from", "to", "width", "height", "bottom_bytes", "top_bytes",
-"flags", "color_by", "capacity_bytes", ],
+"flags", "color_by", "capacity_bytes", "scale",
+"areas",
+"pinned", "held", "mark_a", "mark_b", "mark_c", "range_from", "range_to",
+],
 drawing: [ "pixels", "drawn", "merged", "between", ],
 picked: [ "allocation", "event", ],
 outline: [ "first", "count", "edges", ],

@@ -16,7 +16,7 @@ let timer = 0;
 function obstacles() {
     const lines = visibleMarkers().map(({ x }) => ({ left: x - 2, right: x + 2, top: 0, bottom: plot.height }));
     const ghosts = visibleGhosts().map(({ left, top, bottom }) => ({ left: left - 2, right: left + GHOST_WIDTH + 2, top, bottom }));
-    return [...lines, ...ghosts, ...plot.lineNames];
+    return [...lines, ...ghosts, ...plot.lineNames, ...plot.flags];
 }
 
 /** Whole, or without the name of the function. @param {string} text */
@@ -74,7 +74,8 @@ function nameBands(context, taken) {
     }
 }
 
-function write() {
+/** Writes them at once. */
+export function writeNames() {
     const context = context2d(plot.axes);
     context.save();
     context.font = `${showsAreas() ? "600 12px" : "11px"} ${theme.font}`;
@@ -87,5 +88,5 @@ function write() {
 /** After a drawing: the next one takes what was written away. */
 export function nameBandsSoon() {
     clearTimeout(timer);
-    timer = setTimeout(write, REST_MS);
+    timer = setTimeout(writeNames, REST_MS);
 }

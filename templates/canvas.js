@@ -3,7 +3,7 @@ import { context2d, theme, themeColor } from "./paint.js";
 import { state, topBytes, view } from "./state.js";
 import { element } from "./text.js";
 
-export { context2d, cutText, sizeCanvas, theme, themeColor } from "./paint.js";
+export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./paint.js";
 
 /** CSS pixels around the timeline, for labels. */
 export const GUTTER = { left: 66, top: 30, right: 16, bottom: 46 };
@@ -38,6 +38,8 @@ export const plot = {
     labels: [],
     /** Names of lines inside of the timeline. @type {{left: number, right: number, top: number, bottom: number}[]} */
     lineNames: [],
+    /** Where marks stand, the same. @type {{left: number, right: number, top: number, bottom: number}[]} */
+    flags: [],
     /** What the last overlay found under the pointer. @type {{life: number | null, band: number | null, event: number} | null} */
     hover: null,
     /** The event that the list was last told of. */

@@ -31,7 +31,10 @@ count: number;
 stack: number; context: number; stream: number; pool: number; address_high: number; address_low: number; flags: number;
 category: number; }
 interface record_request { axis: number; from: number; to: number; width: number; height: number; bottom_bytes: number; top_bytes: number;
-flags: number; color_by: number; capacity_bytes: number; }
+flags: number; color_by: number; capacity_bytes: number; scale: number;
+areas: number;
+pinned: number; held: number; mark_a: number; mark_b: number; mark_c: number; range_from: number; range_to: number;
+}
 interface record_drawing { pixels: number; drawn: number; merged: number; between: number; }
 interface record_picked { allocation: number; event: number; }
 interface record_outline { first: number; count: number; edges: number; }
@@ -152,7 +155,7 @@ x_of_event(event: number): number;
 event_of_x(x: number): number;
 band_names(rows: number, columns: number): number;
 band_name(index: number): record_band_name;
-areas(by: number): record_areas;
+areas(): record_areas;
 curve(axis: number, from: number, to: number, width: number, kept: number): number;
 groups(event: number, by: number): number;
 range_groups(from: number, to: number, what: number, by: number): number;

@@ -7,7 +7,7 @@ import { formatBytes } from "./text.js";
 
 const FLAG_MOST = 140;
 
-/** A letter on a plate, with words beside it. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y */
+/** A letter on a plate, with words beside it: where it lies. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y */
 function drawFlag(context, letter, text, x, y) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
@@ -19,18 +19,20 @@ function drawFlag(context, letter, text, x, y) {
     context.textBaseline = "middle";
     context.fillText(letter, left + 5, y + 9);
     if (words) context.fillText(words, left + 20, y + 9);
+    return { left, right: left + width, top: y, bottom: y + 17 };
 }
 
-/** The marks with their notes. @param {CanvasRenderingContext2D} context */
-export function drawMarks(context) {
+/** The marks with their notes. @param {CanvasRenderingContext2D} context @param {boolean} lines */
+export function drawMarks(context, lines) {
+    plot.flags = [];
     state.marks.forEach(({ event, note }, i) => {
         const x = middleOfEvent(event);
         if (x < 0 || x > plot.width) return;
         context.strokeStyle = themeColor(`--mark-${LETTERS[i].toLowerCase()}`);
         context.lineWidth = 2;
-        strokeLine(context, x, 0, x, plot.height);
+        if (lines) strokeLine(context, x, 0, x, plot.height);
         context.lineWidth = 1 / plot.ratio;
-        drawFlag(context, LETTERS[i], note, x, -20);
+        plot.flags.push(drawFlag(context, LETTERS[i], note, x, plot.height - 18), { left: x - 2, right: x + 2, top: 0, bottom: plot.height });
     });
 }
 

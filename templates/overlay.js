@@ -88,7 +88,7 @@ function drawRange(context) {
     context.strokeStyle = themeColor("--accent");
     strokeLine(context, from, 0, from, plot.height);
     strokeLine(context, to, 0, to, plot.height);
-    drawPlate(context, rangeText(state.range), (from + to) / 2, 6);
+    drawPlate(context, `${rangeText(state.range)} \u00b7 f zooms`, (from + to) / 2, 6);
 }
 
 /** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range */
@@ -98,11 +98,11 @@ export function rangeEvents(range) {
 }
 
 /** @param {{from: number, to: number}} range */
-function rangeText(range) {
+export function rangeText(range) {
     const { first, end } = rangeEvents(range);
     const peak = view.c.live_at(view.c.peak_in(first, end));
     const time = view.facts.has_time ? ` \u00b7 ${formatDuration(usOfEvent(end) - usOfEvent(first))}` : "";
-    return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)} \u00b7 f zooms`;
+    return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)}`;
 }
 
 /** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context */
@@ -227,10 +227,10 @@ export function drawOverlay() {
     drawCarried(context);
     drawHeldMoment(context);
     drawOutline(context);
-    drawMarks(context);
+    drawMarks(context, true);
     context.lineWidth = 1 / plot.ratio;
     const segments = state.viewBy === "segments";
-    if (state.selected !== null && !segments) outlineLife(context, state.selected, themeColor("--accent"));
+    if (state.selected !== null && state.viewBy === "age") outlineLife(context, state.selected, themeColor("--accent"));
     const mapped = mapLife();
     if (mapped !== null && mapped !== state.selected && !segments) outlineLife(context, mapped, themeColor("--text"));
     plot.hover = state.pointer ? pickAt(state.pointer.x, state.pointer.y) : null;

@@ -38,6 +38,11 @@ export function context2d(canvas) {
     return context;
 }
 
+/** How much thicker the module's lines and patterns are on a finer screen. @param {number} ratio */
+export function lineScale(ratio) {
+    return Math.max(1, Math.round(ratio));
+}
+
 /** Gives a canvas its size in CSS pixels; the backing store follows the screen's pixels. @param {HTMLCanvasElement} canvas @param {number} width @param {number} height @param {number} ratio */
 export function sizeCanvas(canvas, width, height, ratio) {
     const backingWidth = Math.max(1, Math.round(width * ratio));

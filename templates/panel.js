@@ -511,7 +511,7 @@ function drawSiteLine(moment) {
 }
 
 /** Stack that the details show; 0: none. */
-function pinnedStack() {
+export function pinnedStack() {
     if (state.selected !== null) return view.c.allocation(state.selected).stack;
     if (state.focus?.by === "stack") return state.focus.id;
     return state.focus ? stackOfSite(state.focus.id) : 0;
@@ -584,7 +584,7 @@ export function drawDetail() {
 }
 
 /** What is pinned, in a line. */
-function pinnedText() {
+export function pinnedText() {
     if (state.selected === null) return session.siteText(pinnedSite());
     const allocation = view.c.allocation(state.selected);
     return `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ${lifetimeText(allocation)}, ${addressText(allocation)}`;

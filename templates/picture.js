@@ -1,34 +1,74 @@
 // "Save PNG": what is shown, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { hashOfState, writeHash } from "./address.js";
+import { FRAME_USER } from "./api.js";
 import { context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
+import { LETTERS } from "./ends.js";
 import { keptText } from "./filter.js";
 import { legendUi } from "./legend.js";
+import { drawMarks } from "./outline.js";
+import { rangeText } from "./overlay.js";
+import { pinnedStack, pinnedText } from "./panel.js";
+import { drawForPicture } from "./plot.js";
 import { saveBlob } from "./save.js";
+import { search } from "./search.js";
 import { PARTS } from "./session.js";
-import { flush, heldMoment, isDark, kept, meta, session, state, view } from "./state.js";
-import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatShare, setText, stripesOf } from "./text.js";
+import { capacityBytes, flush, heldMoment, isDark, kept, lifeWord, meta, momentText, session, state, view } from "./state.js";
+import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatPlural, formatShare, setText, stripesOf } from "./text.js";
 
 const PICTURE_ROWS = 8;
 
-/** One line of the legend: a colour and a text. @returns {{color: string, stripes: ReturnType<typeof stripesOf>, text: string}[]} */
-function pictureLegend() {
+/** Frames of the pinned stack. */
+const PICTURE_FRAMES = 8;
+
+const ROW = 20;
+
+/** Title and subtitle. */
+const HEAD = 52;
+
+/** @typedef {{color?: string, stripes?: ReturnType<typeof stripesOf>, text: string, strong?: boolean, line?: "line" | "dash"}} PictureLine a swatch or a line, and a text */
+
+/** What the legend is of, and its lines: a colour and a text. @returns {PictureLine[]} */
+function legendLines() {
+    const moment = heldMoment();
     if (state.colorBy === "site") {
-        const moment = heldMoment();
         const live = view.c.live_at(moment);
-        view.groups(moment, "parts");
-        return view.firstGroups(PICTURE_ROWS).map(({ bytes, site, part }) => {
+        const { allocations, bytes } = view.groups(moment, "parts");
+        const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
+        const when = moment === view.facts.peak_event ? `At the peak${view.facts.events ? `, ${momentText(moment)}` : ""}` : `After ${momentText(moment)}`;
+        return [{ text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, lifeWord())}`, strong: true }, ...view.firstGroups(PICTURE_ROWS).map(({ bytes: part, site, part: kind }) => {
             const color = view.c.site_color(site, isDark() ? 1 : 0);
-            const text = `${session.siteText(site)}${PARTS[part]}  ${formatBytes(bytes)} (${formatShare(bytes, live)})`;
-            return { color: cssColor(color), stripes: stripesOf(color), text };
-        });
+            return { color: cssColor(color), stripes: stripesOf(color), text: `${session.siteText(site)}${PARTS[kind]}  ${formatBytes(part)} (${formatShare(part, live)})` };
+        })];
     }
     const steps = legendUi.querySelectorAll(".legend-step");
     const chips = steps.length ? Array.from(steps).filter((_, i) => i % 3 === 0) : legendUi.querySelectorAll("li:not(.legend-key, .legend-more)");
-    return Array.from(chips, (chip) => ({
+    return [{ text: steps.length ? "Colours" : momentText(moment), strong: true }, ...Array.from(chips, (chip) => ({
         color: /** @type {HTMLElement | null} */ (chip.querySelector("i"))?.style.background ?? "",
-        stripes: [],
         text: steps.length ? /** @type {HTMLElement} */ (chip).title : chip.textContent ?? "",
-    }));
+    }))];
+}
+
+/** What lines and plates of the picture stand for. @returns {PictureLine[]} */
+function keyLines() {
+    const keys = [];
+    if (view.facts.reserved_peak > 0) keys.push({ text: `reserved \u00b7 at most ${formatBytes(view.facts.reserved_peak)}`, line: /** @type {const} */ ("line") });
+    if (capacityBytes()) keys.push({ text: `capacity ${formatBytes(capacityBytes())}`, line: /** @type {const} */ ("dash") });
+    if (state.range) keys.push({ color: themeColor("--select"), text: `selected: ${rangeText(state.range)}` });
+    state.marks.forEach(({ event, note }, i) => keys.push({ color: themeColor(`--mark-${LETTERS[i].toLowerCase()}`), text: `${LETTERS[i]}: ${momentText(event)}${note && ` \u00b7 ${note}`}` }));
+    if (state.search && search.ready) keys.push({ color: themeColor("--hit"), text: `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, lifeWord())}, ${formatBytes(search.result.bytesAtPeak)} at the peak` });
+    return keys;
+}
+
+/** What is pinned, with the frames of its stack that people wrote. @returns {PictureLine[]} */
+function pinnedLines() {
+    const stack = pinnedStack();
+    if (state.selected === null && stack === 0) return [];
+    const frames = session.stackFrames(stack);
+    const own = frames.filter((id, i) => view.c.frame_kind(id) === FRAME_USER && id !== frames[i - 1]).slice(0, PICTURE_FRAMES);
+    const rest = frames.length - own.length;
+    const title = state.selected === null ? "Highlighted" : "Pinned";
+    const lines = [{ text: `${title}: ${pinnedText()}`, strong: true }, ...own.map((id, i) => ({ text: `${i ? "\u2039 " : ""}${session.siteText(id)}` }))];
+    return rest > 0 ? [...lines, { text: `${formatPlural(rest, "other frame")}` }] : lines;
 }
 
 /** What the picture is of, in a line. */
@@ -38,22 +78,28 @@ function pictureTitle() {
     return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(view.facts.peak_bytes)} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
 }
 
-/** @param {CanvasRenderingContext2D} context @param {{color: string, stripes: ReturnType<typeof stripesOf>, text: string}[]} rows @param {number} top @param {number} width */
-function drawPictureLegend(context, rows, top, width) {
-    const columns = width >= 900 ? 2 : 1;
+/** Lines of one part of the picture, in columns below a heading. @param {CanvasRenderingContext2D} context @param {PictureLine[]} lines @param {number} top @param {number} width @param {number} columns */
+function drawLines(context, lines, top, width, columns) {
     const column = (width - 32) / columns;
-    rows.forEach(({ color, stripes, text }, i) => {
-        const x = 16 + (i % columns) * column;
-        const y = top + Math.floor(i / columns) * 20;
-        context.fillStyle = color;
-        context.fillRect(x, y + 3, 12, 12);
+    const rows = Math.ceil(lines.filter(({ strong }) => !strong).length / columns);
+    const head = lines[0]?.strong ? 1 : 0;
+    lines.forEach(({ color, stripes = [], text, strong, line }, i) => {
+        const nth = i - head;
+        const x = strong ? 16 : 16 + Math.floor(nth / rows) * column;
+        const y = top + (strong ? 0 : head + (nth % rows)) * ROW;
+        context.fillStyle = color ?? themeColor("--text");
+        if (line) for (let at = 0; at < 16; at += line === "dash" ? 7 : 16) context.fillRect(x + at, y + 9, line === "dash" ? 5 : 16, 1);
+        else if (color) context.fillRect(x, y + 3, 12, 12);
         for (const { ink, wide, from } of stripes) {
             context.fillStyle = ink;
             context.fillRect(x + from, y + 3, wide, 12);
         }
+        context.font = `${strong ? "600 " : ""}12px ${theme.font}`;
         context.fillStyle = themeColor("--text");
-        context.fillText(cutText(context, text, column - 30), x + 20, y + 9);
+        const indent = line || color ? 20 : 0;
+        context.fillText(cutText(context, text, (strong ? width - 32 : column - 10) - indent), x + indent, y + 9);
     });
+    return (rows + head) * ROW;
 }
 
 /** Labels of the markers are elements; on the picture they are drawn. @param {CanvasRenderingContext2D} context @param {number} top */
@@ -72,19 +118,21 @@ function drawPictureMarkers(context, top) {
     }
 }
 
-/** The picture as a canvas, in the screen's pixels. */
-function makePicture() {
+/** The picture as a canvas. @param {number} scale pixels for each CSS pixel @param {boolean} inside whether names and lines are written in the plot */
+export function makePicture(scale, inside) {
     flush();
-    const rows = pictureLegend();
+    const made = drawForPicture(scale, inside);
     const width = plot.width + GUTTER.left + GUTTER.right;
     const plotHeight = plot.height + GUTTER.top + GUTTER.bottom;
     const columns = width >= 900 ? 2 : 1;
-    const height = 52 + plotHeight + Math.ceil(rows.length / columns) * 20 + 16;
+    const parts = [{ lines: legendLines(), columns }, { lines: keyLines(), columns }, { lines: pinnedLines(), columns: 1 }].filter(({ lines }) => lines.length > 0);
     const canvas = document.createElement("canvas");
-    canvas.width = Math.round(width * plot.ratio);
-    canvas.height = Math.round(height * plot.ratio);
     const context = context2d(canvas);
-    context.scale(plot.ratio, plot.ratio);
+    const rowsOf = (/** @type {typeof parts[0]} */ { lines, columns: most }) => lines.filter(({ strong }) => strong).length + Math.ceil(lines.filter(({ strong }) => !strong).length / most);
+    const height = HEAD + plotHeight + parts.reduce((sum, part) => sum + rowsOf(part) * ROW + 8, 0) + 8;
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    context.scale(scale, scale);
     context.fillStyle = themeColor("--surface");
     context.fillRect(0, 0, width, height);
     const { title, more } = pictureTitle();
@@ -95,18 +143,25 @@ function makePicture() {
     context.font = `12px ${theme.font}`;
     context.fillStyle = themeColor("--dim");
     context.fillText(cutText(context, more, width - 32), 16, 38);
-    const draw = (/** @type {HTMLCanvasElement} */ from, /** @type {number} */ x, /** @type {number} */ y) =>
-        context.drawImage(from, x, y, from.width / plot.ratio, from.height / plot.ratio);
-    draw(plot.timeline, GUTTER.left, 52 + GUTTER.top);
-    draw(plot.axes, 0, 52);
-    drawPictureMarkers(context, 52);
-    drawPictureLegend(context, rows, 52 + plotHeight, width);
-    return canvas;
+    const draw = (/** @type {HTMLCanvasElement} */ from, /** @type {number} */ x, /** @type {number} */ y) => context.drawImage(from, x, y, from.width / scale, from.height / scale);
+    draw(made.timeline, GUTTER.left, HEAD + GUTTER.top);
+    draw(made.axes, 0, HEAD);
+    drawPictureMarkers(context, HEAD);
+    if (inside) {
+        context.save();
+        context.translate(GUTTER.left, HEAD + GUTTER.top);
+        drawMarks(context, false);
+        context.restore();
+    }
+    let top = HEAD + plotHeight;
+    for (const { lines, columns: most } of parts) top += drawLines(context, lines, top, width, most) + 8;
+    return { canvas, plot: { x: GUTTER.left * scale, y: (HEAD + GUTTER.top) * scale, width: made.timeline.width, height: made.timeline.height } };
 }
 
-function savePicture() {
-    makePicture().toBlob((blob) => {
-        if (blob) saveBlob(blob, "png", `-device${deviceName(session.devices[state.device].ordinal)}`);
+/** @param {number} scale */
+function savePicture(scale) {
+    makePicture(scale, true).canvas.toBlob((blob) => {
+        if (blob) saveBlob(blob, "png", `-device${deviceName(session.devices[state.device].ordinal)}${scale > 1 ? `-${scale}x` : ""}`);
     }, "image/png");
 }
 
@@ -125,7 +180,8 @@ function flashButton(button, text) {
 }
 
 export function startPicture() {
-    element("save", HTMLButtonElement).addEventListener("click", savePicture);
+    element("save", HTMLButtonElement).addEventListener("click", () => savePicture(1));
+    element("save-2", HTMLButtonElement).addEventListener("click", () => savePicture(2));
     const link = element("link", HTMLButtonElement);
     link.addEventListener("click", async () => {
         writeHash();

@@ -1,10 +1,10 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
 // canvases of their own, so hovering never draws the stack again.
-import { DRAW_DARK, DRAW_FOUND, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
-import { drawAreas, showsAreas } from "./areas.js";
-import { nameBandsSoon } from "./band_names.js";
+import { DRAW_DARK, DRAW_FOUND, DRAW_MARKS, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
+import { showsAreas } from "./areas.js";
+import { nameBandsSoon, writeNames } from "./band_names.js";
 import {
-    AXIS_HEIGHT, context2d, GUTTER, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
+    AXIS_HEIGHT, context2d, GUTTER, lineScale, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
@@ -51,18 +51,18 @@ function lightFocus() {
     else view.c.light_off();
 }
 
-/** The stack of a device in a window of its positions, as the state wants it. @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from @param {number} to @param {number} bottom @param {number} top bytes at the edges @param {boolean} found its search is done */
-export function drawStack(canvas, shown, from, to, bottom, top, found) {
+/** The stack of a device in a window of its positions, as the state wants it. @param {HTMLCanvasElement} canvas @param {import("./session.js").View} shown @param {number} from @param {number} to @param {number} bottom @param {number} top bytes at the edges @param {boolean} found its search is done @param {Partial<record_request>} [laid] marks that lie over it */
+export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
     const { width, height } = canvas;
     const fading = !state.focus && found ? DRAW_FOUND : 0;
     const { image, drawn, merged, between } = shown.draw({
         axis: axisNumber(), from, to, width, height, bottom_bytes: bottom, top_bytes: top,
-        flags: (isDark() ? DRAW_DARK : 0) | fading | DRAW_RESERVED | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0),
+        flags: (isDark() ? DRAW_DARK : 0) | fading | DRAW_RESERVED | (laid ? DRAW_MARKS : 0) | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0),
         color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(shown.device),
+        scale: lineScale(plot.ratio), areas: showsAreas() ? COLORINGS.indexOf(state.viewBy) : 0, ...laid,
     });
     const context = context2d(canvas);
     context.putImageData(image, 0, 0);
-    if (showsAreas()) drawAreas(context, shown, bottom, top, plot.ratio);
     if (!state.all) return { drawn, merged, between };
     // Beside other devices the window may reach beyond the recording of this one.
     const run = shown.c.whole(1);
@@ -84,6 +84,35 @@ export function drawTimeline() {
     drawAxes();
     placeMarkers();
     nameBandsSoon();
+}
+
+/** What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same. */
+function laidOver() {
+    const [a, b, c] = [0, 1, 2].map((i) => state.marks[i]?.event ?? -2);
+    return {
+        pinned: state.selected ?? -2, held: state.moment ?? -2, mark_a: a, mark_b: b, mark_c: c,
+        range_from: state.range?.from ?? 0, range_to: state.range?.to ?? 0,
+    };
+}
+
+/**
+ * The timeline and what lies around it, on canvases of their own: what a picture is made of.
+ * @param {number} scale pixels for each CSS pixel @param {boolean} inside whether names and lines are written in the plot
+ */
+export function drawForPicture(scale, inside) {
+    const { timeline, axes, ratio } = plot;
+    const made = { timeline: document.createElement("canvas"), axes: document.createElement("canvas"), ratio: scale };
+    Object.assign(plot, made);
+    sizeCanvas(made.timeline, plot.width, plot.height, scale);
+    sizeCanvas(made.axes, plot.width + GUTTER.left + GUTTER.right, plot.height + GUTTER.top + GUTTER.bottom, scale);
+    drawStack(made.timeline, view, state.from, state.to, state.bottom, topBytes(), search.ready, laidOver());
+    drawAxes();
+    if (inside) writeNames();
+    if (!inside) context2d(made.axes).clearRect(0, 0, plot.width, plot.height);
+    // Later questions are about what the screen shows.
+    Object.assign(plot, { timeline, axes, ratio });
+    drawTimeline();
+    return made;
 }
 
 /* ---- axes ---- */

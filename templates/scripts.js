@@ -9,6 +9,7 @@ import { lane } from "./lane.js";
 import { map } from "./map_view.js";
 import { laneFigures } from "./memory_lane.js";
 import { pickAt, rangeEvents } from "./overlay.js";
+import { makePicture } from "./picture.js";
 import { insidePlot } from "./pointer.js";
 import { askBlocks, askDifferences, askFindings, askSums, askTree, listSums, treeObject } from "./questions.js";
 import { search, setSearch } from "./search.js";
@@ -177,6 +178,11 @@ export function makeApi(ready) {
             const { a: sumsA, b: sumsB, count, row } = askDifferences(view, a, b, by);
             const rows = Array.from({ length: count }, (_, i) => row(i)).map(({ name, a: bytesA, b: bytesB, delta }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: delta }));
             return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
+        },
+        picture: ({ scale = 1, names = true } = {}) => {
+            if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
+            const { canvas, plot: place } = makePicture(scale, names);
+            return { url: canvas.toDataURL("image/png"), plot: place };
         },
         lanes: () => {
             flush();

@@ -51,6 +51,9 @@ export function writeRecord(module, place, fields, values) {
     floats(module, place, fields.length).set(fields.map((field) => values[field]));
 }
 
+/** Of a request that names none of them: no marks, no areas. */
+const PLAIN = { scale: 1, areas: 0, pinned: -2, held: -2, mark_a: -2, mark_b: -2, mark_c: -2, range_from: 0, range_to: 0 };
+
 export class Session {
     /** An empty one: load.js fills it. @param {ModuleExports} module */
     constructor(module) {
@@ -209,9 +212,9 @@ export class View {
         return this.sites;
     }
 
-    /** Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums. @param {record_request} request */
+    /** Draws into the module's memory: its pixels, how many have bands of their own, how many are in sums. @param {Partial<record_request> & {width: number, height: number}} request */
     draw(request) {
-        writeRecord(this.module, this.c.request(), RECORDS.request, /** @type {Record<string, number>} */ (/** @type {unknown} */ (request)));
+        writeRecord(this.module, this.c.request(), RECORDS.request, { ...PLAIN, ...request });
         const { pixels, drawn, merged, between } = this.c.draw();
         const { width, height } = request;
         return { image: new ImageData(new Uint8ClampedArray(this.module.memory.buffer, pixels, width * height * 4), width, height), drawn, merged, between };

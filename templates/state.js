@@ -142,7 +142,7 @@ const SHOWN_BY = {
     sortBy: LIST,
     compareA: LIST | OVERLAY | TIMELINE,
     compareB: LIST | OVERLAY | TIMELINE,
-    marks: LIST | OVERLAY,
+    marks: TIMELINE | LIST | OVERLAY,
     compareBy: LIST,
     compareWhat: LIST,
     mapOpen: EVERYTHING,

@@ -1,7 +1,7 @@
 // The timelines of two recordings, each a factory's own canvases, and the curve of their difference.
 import { DRAW_DARK, DRAW_RESERVED } from "./api.js";
 import { phaseText } from "./describe.js";
-import { context2d, cutText, phaseColor, themeColor } from "./paint.js";
+import { context2d, cutText, lineScale, phaseColor, themeColor } from "./paint.js";
 import { askSteps } from "./questions.js";
 import { COLORINGS } from "./state.js";
 import { formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
@@ -94,7 +94,7 @@ export function createTimeline(side, hands) {
         if (drawn.width === 0) return;
         const { image } = view.draw({
             axis: 0, from: drawn.from, to: drawn.to, width: drawn.width, height: stage.pixels.height, bottom_bytes: 0, top_bytes: shown.top,
-            flags: (shown.dark ? DRAW_DARK : 0) | DRAW_RESERVED, color_by: COLORINGS.indexOf(shown.color), capacity_bytes: 0,
+            flags: (shown.dark ? DRAW_DARK : 0) | DRAW_RESERVED, color_by: COLORINGS.indexOf(shown.color), capacity_bytes: 0, scale: lineScale(stage.ratio),
         });
         context.putImageData(image, drawn.x, 0);
     };

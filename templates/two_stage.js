@@ -1,5 +1,5 @@
 // What timelines beside each other have in common: canvases in a box, lines, labels, the axis of bytes, and the mouse.
-import { context2d, sizeCanvas, theme, themeColor, tickUnit } from "./paint.js";
+import { context2d, lineScale, sizeCanvas, theme, themeColor, tickUnit } from "./paint.js";
 import { BYTE_UNITS, decimalsOf, make } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
@@ -67,7 +67,7 @@ export function pill(context, text, x, y, width, ground) {
 
 /** Labels of bytes for the lines that the module draws behind a stack, one in 70 of its pixels; or with lines of their own. @param {CanvasRenderingContext2D} context @param {View} view @param {number} low @param {number} high @param {{width: number, height: number, ratio: number}} size @param {boolean} lines */
 export function drawBytes(context, view, low, high, { width, height, ratio }, lines) {
-    const room = Math.min(12, Math.max(2, Math.floor((height * ratio) / 70)));
+    const room = Math.min(12, Math.max(2, Math.floor((height * ratio) / (70 * lineScale(ratio)))));
     const [most, base] = [Math.max(high, -low), Math.max(0, low)];
     // The module's axes begin at zero; below it lie the same ticks.
     const above = view.session.ticks("bytes", base, most, Math.max(2, Math.round((room * (most - base)) / (high - low))));

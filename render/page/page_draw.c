@@ -81,6 +81,38 @@ static struct scene *scene_asked(struct page_view *view, uint32_t flags, struct 
     return &view->banded;
 }
 
+enum { SCALE_MAX = 8 };
+
+/* What is asked for as sums. False: no memory. */
+static bool areas_asked(struct page_view *view, struct scene *scene, struct raster_style *style) {
+    uint32_t by = small_of(view->request.areas);
+    if (by < COLOR_BY_STREAM || by > COLOR_BY_CATEGORY || view->by_segments)
+        return true;
+    struct raster_style keyed = {
+        .category = by == COLOR_BY_CATEGORY ? session_categories(view->session, view_now(view)) : NULL};
+    if ((by == COLOR_BY_CATEGORY && keyed.category == NULL) ||
+        !areas_sum(&view->areas, scene, &keyed, (enum color_by)by))
+        return false;
+    style->areas = &view->areas;
+    return true;
+}
+
+static uint32_t marked_moment(const struct page_view *view, double event) {
+    return event >= -1 ? moment_of(view, event) : MOMENT_NONE;
+}
+
+static struct raster_marks marks_asked(const struct page_view *view) {
+    const struct record_request *request = &view->request;
+    return (struct raster_marks){
+        .pinned = request->pinned >= 0 ? small_of(request->pinned) : UINT32_MAX,
+        .held = marked_moment(view, request->held),
+        .mark = {marked_moment(view, request->mark_a), marked_moment(view, request->mark_b),
+                 marked_moment(view, request->mark_c)},
+        .range_from_q16 = q16_of(request->range_from),
+        .range_to_q16 = q16_of(request->range_to),
+    };
+}
+
 place view_draw(struct page_view *view) {
     const struct record_request *request = &view->request;
     uint32_t width = small_of(request->width), height = small_of(request->height);
@@ -94,10 +126,15 @@ place view_draw(struct page_view *view) {
         window.top_bytes = window.bottom_bytes + 1;
     }
     struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
+    struct raster_marks marks = marks_asked(view);
     style.capacity_bytes = bytes_of(request->capacity_bytes);
+    style.scale = small_of(request->scale) % (SCALE_MAX + 1);
+    if ((small_of(request->flags) & DRAW_MARKS) != 0)
+        style.marks = &marks;
     struct scene *scene = scene_asked(view, small_of(request->flags), &style);
     if (scene == NULL || !picture_reserve(view, (uint64_t)width * height * 4) ||
-        !scene_build(scene, &window) || !raster_draw(&view->raster, scene, &style, view->rgba))
+        !scene_build(scene, &window) || !areas_asked(view, scene, &style) ||
+        !raster_draw(&view->raster, scene, &style, view->rgba))
         return 0;
     return FILL(view, drawing, (double)(place)view->rgba, view->raster.drawn, view->raster.merged,
                 scene_between(&view->scene));
@@ -181,61 +218,14 @@ place view_curve(struct page_view *view, i32 axis, f64 from, f64 to, u32 width, 
     return (place)view->curve;
 }
 
-/* ---- areas: sums of what shares a key, in the columns of the last drawing ---- */
+/* ---- areas ---- */
 
-enum { AREA_KEYS = 64 };
-
-/* First column that shows `moment` or a later one. */
-static uint32_t column_at(const struct scene *scene, uint32_t moment) {
-    uint32_t low = 0, high = scene->view.width;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (scene->moment[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Changes at columns first, then their running sums. */
-static void areas_sum(struct page_view *view, const struct raster_style *style, uint32_t n_keys) {
-    const struct lives *lives = view_lives(view);
-    const struct scene *scene = view_scene(view);
-    uint32_t width = scene->view.width, first = scene->moment[0], last = scene->moment[width - 1];
-    for (uint64_t i = 0; i < (uint64_t)n_keys * width; i++)
-        view->areas[i] = 0;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > last || lives->death[i] <= first || !life_is_kept(view, i))
-            continue;
-        uint32_t key = raster_key(view_timeline(view), style, i);
-        double *area = view->areas + (uint64_t)(key < n_keys ? key : n_keys - 1) * width;
-        uint32_t start = column_at(scene, lives->birth[i]), end = column_at(scene, lives->death[i]);
-        if (start < width)
-            area[start] += (double)lives->size[i];
-        if (end < width)
-            area[end] -= (double)lives->size[i];
-    }
-    for (uint32_t key = 0; key < n_keys; key++)
-        for (uint32_t column = 1; column < width; column++)
-            view->areas[(uint64_t)key * width + column] += view->areas[(uint64_t)key * width + column - 1];
-}
-
-place view_areas(struct page_view *view, u32 by) {
-    const struct device_trace *device = view_timeline(view)->device;
-    struct raster_style style = {.color_by = (enum color_by)by};
-    uint32_t width = view_scene(view)->view.width;
-    uint32_t n_keys = by == COLOR_BY_STREAM ? device->n_streams
-                      : by == COLOR_BY_POOL ? device->n_pools
-                                            : CATEGORY_COUNT;
-    if (by < COLOR_BY_STREAM || by > COLOR_BY_CATEGORY || width == 0 || view_scene(view)->moment == NULL)
+place view_areas(struct page_view *view) {
+    const struct areas *areas = &view->areas;
+    uint32_t count = areas->n_keys * areas->width;
+    if (count == 0 || !ARENA_GROW(&view->arena, view->area_bytes, view->area_bytes_capacity, count))
         return 0;
-    if (by == COLOR_BY_CATEGORY &&
-        (style.category = session_categories(view->session, view_now(view))) == NULL)
-        return 0;
-    n_keys = n_keys < 1 ? 1 : n_keys > AREA_KEYS ? AREA_KEYS : n_keys;
-    if (!ARENA_GROW(&view->arena, view->areas, view->areas_capacity, (uint64_t)n_keys * width))
-        return 0;
-    areas_sum(view, &style, n_keys);
-    return FILL(view, areas, (double)(place)view->areas, n_keys, width);
+    for (uint32_t i = 0; i < count; i++)
+        view->area_bytes[i] = (double)areas->bytes[i];
+    return FILL(view, areas, (double)(place)view->area_bytes, areas->n_keys, areas->width);
 }

@@ -1,8 +1,7 @@
 /* Which allocations are meant: what a filter leaves, what a search finds, what is highlighted. Words are those of
  * layout/filter.h; the regular expressions among them are JavaScript's to match. */
-#include "analysis/compare.h"
+#include "analysis/highlight.h"
 #include "base/bytes.h"
-#include "layout/site.h"
 #include "render/page/page_state.h"
 
 static struct page_query *query_at(struct page_view *view, uint32_t slot) {
@@ -148,76 +147,27 @@ place view_matches(struct page_view *view, f64 until) {
 
 /* ---- what is highlighted ---- */
 
-/* Does a stack go through a frame? Parents have smaller ids. */
-static uint8_t *stacks_through(const struct trace *trace, uint32_t frame, struct arena *arena) {
-    uint8_t *through = arena_column(arena, trace->stacks.count, 1);
-    for (uint32_t i = 0; through != NULL && i < trace->stacks.count; i++)
-        through[i] =
-            i != 0 && (trace->stacks.stack[i].frame == frame || through[trace->stacks.stack[i].parent]);
-    return through;
-}
-
-static uint32_t key_of(const struct page_view *view, const uint8_t *category, uint32_t by, uint32_t life) {
-    const struct lives *lives = view_lives(view);
-    switch (by) {
-    case COMPARE_BY_STACK: return lives->stack[life];
-    case COMPARE_BY_CATEGORY: return category[life];
-    case COMPARE_BY_STREAM: return lives->stream[life];
-    case COMPARE_BY_POOL: return lives->pool[life];
-    default: return view_timeline(view)->site[lives->stack[life]];
-    }
-}
-
-/* Files and call sites are told by name: one flag for each frame. */
-static uint8_t *frames_like(const struct trace *trace, uint32_t by, uint32_t key, struct arena *arena) {
-    uint8_t *same = arena_column(arena, trace->frames.count, 1);
-    struct site_key wanted = site_key_of(trace, key);
-    for (uint32_t i = 0; same != NULL && i < trace->frames.count; i++) {
-        struct site_key have = site_key_of(trace, i);
-        same[i] = have.file == wanted.file &&
-                  (by == COMPARE_BY_FILE || (have.function == wanted.function && have.line == wanted.line));
-    }
-    return same;
-}
-
-static bool bits_of(struct page_view *view, uint32_t by, uint32_t key, uint64_t *bits, struct arena *arena) {
-    const struct lives *lives = view_lives(view);
-    const uint32_t *site = view_timeline(view)->site;
-    const uint8_t *category =
-        by == COMPARE_BY_CATEGORY ? session_categories(view->session, view_now(view)) : NULL;
-    bool named = by == COMPARE_BY_SITE || by == COMPARE_BY_FILE;
-    const uint8_t *like = by == PAGE_BY_FRAME ? stacks_through(&view->session->trace, key, arena)
-                          : named             ? frames_like(&view->session->trace, by, key, arena)
-                                              : NULL;
-    if ((like == NULL && (named || by == PAGE_BY_FRAME)) || (by == COMPARE_BY_CATEGORY && category == NULL))
+static bool bits_of(struct page_view *view, struct highlight highlight, uint64_t *bits,
+                    struct arena *scratch) {
+    const uint8_t *category = NULL;
+    if (highlight.by == COMPARE_BY_CATEGORY &&
+        (category = session_categories(view->session, view_now(view))) == NULL)
         return false;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        bool lit = by == PAGE_BY_FRAME ? like[lives->stack[i]] != 0
-                   : named             ? like[site[lives->stack[i]]] != 0
-                                       : key_of(view, category, by, i) == key;
-        if (lit)
-            bits[i / 64] |= UINT64_C(1) << i % 64;
-    }
-    return true;
-}
-
-/* By file, call site and frame the key is a frame. */
-static bool key_is_there(const struct page_view *view, uint32_t by, uint32_t key) {
-    bool frame = by == COMPARE_BY_SITE || by == COMPARE_BY_FILE || by == PAGE_BY_FRAME;
-    return by <= PAGE_BY_FRAME && !(frame && key >= view->session->trace.frames.count);
+    return highlight_bits(view_timeline(view), highlight, category, bits, scratch);
 }
 
 i32 view_light(struct page_view *view, u32 by, u32 key) {
     uint32_t n_words = view_lives(view)->count / 64 + 1;
+    struct highlight highlight = {by, key};
     struct arena scratch;
     view->is_lit = false;
-    if (!key_is_there(view, by, key))
+    if (!highlight_is_valid(&view->session->trace, highlight))
         return PAYLOAD_BAD_VALUE;
     if (!ARENA_GROW(&view->arena, view->lit, view->lit_capacity, n_words))
         return PAYLOAD_NO_MEMORY;
     bytes_zero(view->lit, (size_t)n_words * sizeof *view->lit);
     arena_init(&scratch, view->arena.host, SIZE_MAX);
-    view->is_lit = bits_of(view, by, key, view->lit, &scratch);
+    view->is_lit = bits_of(view, highlight, view->lit, &scratch);
     arena_release(&scratch);
     return view->is_lit ? PAYLOAD_OK : PAYLOAD_NO_MEMORY;
 }
@@ -260,7 +210,8 @@ place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
     uint32_t n_words = view_lives(view)->count / 64 + 1, n_moments = view_timeline(view)->n_moments,
              n = n_moments < SPARK_MOMENTS_MAX ? n_moments : SPARK_MOMENTS_MAX;
     struct arena scratch;
-    if (!key_is_there(view, by, key) || width == 0 || width > SPARK_WIDTH_MAX ||
+    struct highlight highlight = {by, key};
+    if (!highlight_is_valid(&view->session->trace, highlight) || width == 0 || width > SPARK_WIDTH_MAX ||
         !ARENA_GROW(&view->arena, view->spark, view->spark_capacity, width))
         return 0;
     arena_init(&scratch, view->arena.host, SIZE_MAX);
@@ -269,7 +220,7 @@ place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
     bool done = bits != NULL && change != NULL;
     if (done)
         bytes_zero(bits, (size_t)n_words * sizeof *bits);
-    done = done && bits_of(view, by, key, bits, &scratch);
+    done = done && bits_of(view, highlight, bits, &scratch);
     if (done)
         spark_sum(view, bits, change, n, view->spark, width);
     arena_release(&scratch);

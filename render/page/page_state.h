@@ -22,6 +22,7 @@
 #include "layout/ticks.h"
 #include "layout/tree.h"
 #include "render/page/page_api.h"
+#include "render/raster/areas.h"
 #include "render/raster/band_names.h"
 #include "render/raster/map_raster.h"
 #include "render/raster/raster.h"
@@ -113,8 +114,8 @@ union page_record { /* the last one that a call has filled */
     struct record_regex regex;
     struct record_found found;
     struct record_judged judged;
-    struct record_areas areas;
     struct record_band_name band_name;
+    struct record_areas areas;
     struct record_step step;
     struct record_finding finding;
     struct record_sums sums;
@@ -180,9 +181,6 @@ struct page_query {
     struct selection selection;   /* its `keep` NULL: not made */
 };
 
-/* Beyond enum compare_by: everything that goes through a frame. */
-enum { PAGE_BY_FRAME = COMPARE_BY_POOL + 1 };
-
 struct page_view {
     struct page_session *session;
     uint32_t index; /* of its device */
@@ -211,11 +209,12 @@ struct page_view {
     bool filtered, is_lit, is_narrow;
     struct record_phase_mark *marks;
     struct phase_span *spans; /* of the phases of device `spans_of` / 2 - 1, along axis `spans_of` % 2 */
-    double *curve, *areas, *lanes, *spark;
+    struct areas areas;
+    double *curve, *area_bytes, *lanes, *spark;
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
     uint32_t *matches, n_matches; /* ids, in the order that was asked for */
-    uint32_t lit_capacity, only_capacity, areas_capacity, lanes_capacity, marks_capacity, spans_capacity,
+    uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, marks_capacity, spans_capacity,
         spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;
 };

@@ -55,6 +55,7 @@ place view_new(place session_place, u32 device) {
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
         arena_init(&view->sums[slot].arena, host, SIZE_MAX);
     raster_init(&view->raster, host);
+    areas_init(&view->areas, host);
     band_names_init(&view->names, host);
     for (uint32_t slot = 0; slot < PAGE_QUERIES; slot++)
         arena_init(&view->queries[slot].arena, host, SIZE_MAX);
@@ -68,6 +69,7 @@ void view_release(struct page_view *view) {
     scene_release(&view->scene);
     scene_release(&view->banded);
     raster_release(&view->raster);
+    areas_release(&view->areas);
     band_names_release(&view->names);
     arena_release(&view->grouping);
     arena_release(&view->arena);

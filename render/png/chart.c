@@ -1,11 +1,15 @@
 #include "render/png/chart.h"
 
+#include "base/bytes.h"
 #include "layout/groups.h"
+#include "layout/segment_curve.h"
+#include "layout/segments.h"
 #include "render/png/canvas.h"
 #include "render/png/chart_groups.h"
 #include "render/png/chart_layout.h"
 #include "render/png/chart_names.h"
 #include "render/png/png_write.h"
+#include "render/raster/areas.h"
 #include "render/raster/map_raster.h"
 
 #include <stdio.h>
@@ -76,14 +80,28 @@ static bool draw_box(struct canvas *canvas, struct font *font, const struct char
 
 /* ---- the plot ---- */
 
+/* Sums by stream, pool or category instead of bands. */
+static bool chart_has_areas(const struct chart_input *input) {
+    const struct chart_address *address = input->options->address;
+    return address != NULL && address->areas >= COLOR_BY_STREAM && address->areas <= COLOR_BY_CATEGORY;
+}
+
 static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct chart_layout *layout,
                        const struct chart_input *input) {
     struct raster raster;
+    struct areas areas;
+    struct raster_style style = *input->style;
     uint8_t *rgba = malloc((size_t)layout->view.width * layout->view.height * 4);
     raster_init(&raster, input->host);
-    bool drawn = rgba && scene_build(scene, &layout->view) && raster_draw(&raster, scene, input->style, rgba);
+    areas_init(&areas, input->host);
+    if (chart_has_areas(input))
+        style.areas = &areas;
+    bool drawn = rgba && scene_build(scene, &layout->view) &&
+                 (style.areas == NULL || areas_sum(&areas, scene, &style, input->options->address->areas)) &&
+                 raster_draw(&raster, scene, &style, rgba);
     if (drawn)
         canvas_blit(canvas, layout->plot.x, layout->plot.y, rgba, layout->view.width, layout->view.height);
+    areas_release(&areas);
     raster_release(&raster);
     free(rgba);
     return drawn;
@@ -117,10 +135,12 @@ static bool draw_plot(struct canvas *canvas, struct font *font, const struct cha
         canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
         return true;
     }
-    scene_init(&scene, chart_shown(input), input->host);
-    scene.keep = chart_keep(input);
-    bool drawn = draw_scene(canvas, &scene, layout, input) &&
-                 (input->options->no_names || chart_names_draw(canvas, font, layout, input, &scene));
+    scene_init(&scene, input->bands != NULL ? input->bands : chart_shown(input), input->host);
+    if (input->bands == NULL)
+        scene.keep = chart_keep(input);
+    bool drawn =
+        draw_scene(canvas, &scene, layout, input) && (input->options->no_names || chart_has_areas(input) ||
+                                                      chart_names_draw(canvas, font, layout, input, &scene));
     scene_release(&scene);
     return drawn;
 }
@@ -232,27 +252,95 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
     return error;
 }
 
-static void style_fill(struct raster_style *style, const struct chart_input *input, const uint64_t *found) {
+static void style_fill(struct raster_style *style, const struct chart_input *input, const uint64_t *lit) {
     const struct chart_options *options = input->options;
-    *style = (struct raster_style){
-        .dark = options->dark,
-        .color_by = options->color_by,
-        .capacity_bytes = options->capacity_bytes,
-        .reserved = true,
-        .lit = found,
-        .category = options->color_by == COLOR_BY_CATEGORY ? input->verdicts->category : NULL,
-        .scale = options->scale};
+    bool by_category = options->color_by == COLOR_BY_CATEGORY || chart_has_areas(input);
+    *style = (struct raster_style){.dark = options->dark,
+                                   .color_by = options->color_by,
+                                   .capacity_bytes = options->capacity_bytes,
+                                   .reserved = true,
+                                   .lit = lit,
+                                   .category = by_category ? input->verdicts->category : NULL,
+                                   .scale = options->scale,
+                                   .marks = options->address != NULL ? &options->address->marks : NULL};
+    if (input->bands == NULL)
+        return;
+    /* Segments are neither found nor highlighted, and have no category. */
+    style->lit = NULL;
+    style->category = NULL;
+    style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
 }
 
-/* `style` and `verdicts` are the caller's, so that they live as long as `input`. */
+/* What an address of the page asks for beyond what is drawn always. All of it lives in the picture's scratch memory. */
+struct chart_asked {
+    struct selection selection, found;
+    uint64_t *lit, *counted;
+    struct segments segments;
+    struct trace shadow; /* the recording, of one device whose allocations are segments */
+    struct device_trace as_lives;
+    struct timeline bands;
+};
+
+static uint64_t *bits_make(const struct timeline *timeline, struct arena *arena) {
+    uint64_t n_words = timeline->device->lives.count / 64 + 1;
+    uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
+    if (bits != NULL)
+        bytes_zero(bits, (size_t)n_words * sizeof *bits);
+    return bits;
+}
+
+static bool counted_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
+    uint32_t n_words = input->timeline->device->lives.count / 64 + 1;
+    const uint64_t *keep = chart_keep(input);
+    asked->counted = bits_make(input->timeline, arena);
+    for (uint32_t i = 0; asked->counted != NULL && i < n_words; i++)
+        asked->counted[i] = input->found[i] & (keep != NULL ? keep[i] : ~UINT64_C(0));
+    input->counted = asked->counted;
+    return asked->counted != NULL;
+}
+
+static bool bands_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
+    uint32_t *piece;
+    if (!segments_init(&asked->segments, input->timeline->device, arena) ||
+        !segments_as_lives(&asked->as_lives, &piece, &asked->segments, arena))
+        return false;
+    asked->shadow = *input->timeline->trace;
+    asked->shadow.devices = &asked->as_lives;
+    asked->shadow.n_devices = 1;
+    input->bands = &asked->bands;
+    if (!timeline_init(&asked->bands, &asked->shadow, 0, arena))
+        return false;
+    asked->bands.twin = input->timeline->twin; /* a call site has one look */
+    return true;
+}
+
+/* False: no memory. */
+static bool address_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
+    const struct chart_address *address = input->options->address;
+    if (address == NULL)
+        return true;
+    if (address->highlight != NULL) {
+        asked->lit = bits_make(input->timeline, arena);
+        if (asked->lit == NULL || !highlight_bits(input->timeline, *address->highlight,
+                                                  input->verdicts->category, asked->lit, arena))
+            return false;
+    }
+    return (!address->only || input->found == NULL || counted_find(asked, input, arena)) &&
+           (!address->segments || bands_find(asked, input, arena));
+}
+
+/* `style`, `verdicts` and `asked` are the caller's, so that they live as long as `input`. */
 static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
                                           struct raster_style *style, struct verdicts *verdicts,
-                                          const uint64_t *found, struct arena *scratch) {
+                                          struct chart_asked *asked, struct arena *scratch) {
     struct group *groups;
     if (!verdicts_init(verdicts, input->timeline, scratch))
         return CHART_NO_MEMORY;
     input->verdicts = verdicts;
-    style_fill(style, input, found);
+    if (!address_find(asked, input, scratch))
+        return CHART_NO_MEMORY;
+    /* What is highlighted goes before what is found, as in the page. */
+    style_fill(style, input, asked->lit != NULL ? asked->lit : input->found);
     if (!chart_groups_find(input, style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
@@ -279,15 +367,16 @@ enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
     struct arena scratch;
     struct raster_style style;
     struct verdicts verdicts;
-    struct selection selection, found = {.keep = NULL};
+    struct chart_asked asked = {.lit = NULL};
     arena_init(&scratch, input.host, SIZE_MAX);
     if (options->filter != NULL)
-        input.selection = &selection;
+        input.selection = &asked.selection;
     bool selected =
-        (options->filter == NULL || selection_make(&selection, timeline, options->filter, &scratch)) &&
-        (options->search == NULL || selection_make(&found, timeline, options->search, &scratch));
+        (options->filter == NULL || selection_make(&asked.selection, timeline, options->filter, &scratch)) &&
+        (options->search == NULL || selection_make(&asked.found, timeline, options->search, &scratch));
+    input.found = asked.found.keep;
     enum chart_error error =
-        selected ? chart_with_groups(out, &input, &style, &verdicts, found.keep, &scratch) : CHART_NO_MEMORY;
+        selected ? chart_with_groups(out, &input, &style, &verdicts, &asked, &scratch) : CHART_NO_MEMORY;
     arena_release(&scratch);
     return error;
 }

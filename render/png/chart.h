@@ -2,6 +2,7 @@
 #ifndef STRATA_RENDER_PNG_CHART_H
 #define STRATA_RENDER_PNG_CHART_H
 
+#include "analysis/highlight.h"
 #include "analysis/selection.h"
 #include "base/buffer.h"
 #include "layout/scene.h"
@@ -21,12 +22,24 @@ struct chart_options {
     uint64_t bottom_bytes, top_bytes; /* ends of the y axis; top 0: chosen */
     bool whole_scale;                 /* ... for the whole run, as the page does, and not for the window */
     enum color_by color_by;
-    uint64_t capacity_bytes;           /* a line; 0: none */
-    const struct filter_query *filter; /* what it leaves is drawn and listed; NULL: everything */
-    bool no_names;                     /* write none on the bands */
-    bool map;                          /* what the allocator holds at that moment, below the timeline */
-    const struct filter_query *search; /* what it does not find fades; NULL: nothing does */
-    uint32_t legend_moment;            /* the legend's sums are of this moment; UINT32_MAX: the peak */
+    uint64_t capacity_bytes;             /* a line; 0: none */
+    const struct filter_query *filter;   /* what it leaves is drawn and listed; NULL: everything */
+    bool no_names;                       /* write none on the bands */
+    bool map;                            /* what the allocator holds at that moment, below the timeline */
+    const struct filter_query *search;   /* what it does not find fades; NULL: nothing does */
+    const struct chart_address *address; /* NULL: no address of a page */
+    uint32_t legend_moment;              /* the legend's sums are of this moment; UINT32_MAX: the peak */
+};
+
+/* What an address of the page shows beyond window and colours. */
+struct chart_address {
+    const struct highlight *highlight; /* all else fades; NULL: nothing is highlighted */
+    bool only;                         /* sums are of what the search finds */
+    bool segments;                     /* the allocator's segments instead of allocations */
+    enum color_by areas;               /* sums by stream, pool or category instead of bands; else bands */
+    bool has_range;
+    struct raster_marks marks;       /* range_... where has_range */
+    const char *notes[RASTER_MARKS]; /* of the marks; "": none */
 };
 
 enum chart_error {

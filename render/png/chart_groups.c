@@ -4,6 +4,7 @@
 #include "analysis/site_parts.h"
 #include "base/bytes.h"
 #include "base/format.h"
+#include "layout/extent.h"
 #include "layout/site.h"
 #include "render/raster/raster.h"
 
@@ -53,7 +54,7 @@ static bool keys_sum(const struct chart_input *input, const struct raster_style 
         bool alive = lives->birth[i] <= input->moment && lives->death[i] > input->moment;
         bool shown =
             lives->birth[i] < input->window.end_moment && lives->death[i] > input->window.first_moment;
-        if (lives->size[i] == 0 || !(alive || shown) || !filter_keeps(chart_keep(input), i))
+        if (lives->size[i] == 0 || !(alive || shown) || !filter_keeps(chart_counted(input), i))
             continue;
         uint32_t key = raster_key(timeline, style, i);
         seen[key] = true;
@@ -70,8 +71,13 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
         return keys_sum(input, style, arena, groups, n_groups);
     if (input->verdicts == NULL)
         return groups_at(chart_shown(input), input->moment, GROUP_BY_SITE, arena, groups, n_groups);
-    struct site_parts parts;
-    bool done = site_parts_at(&parts, chart_shown(input), input->verdicts, input->moment, arena);
+    const struct extent then = {.what = EXTENT_AT, .first = input->moment};
+    struct site_parts parts = {0};
+    uint32_t *lives = NULL, n_lives = 0;
+    bool done = input->counted == NULL
+                    ? site_parts_at(&parts, chart_shown(input), input->verdicts, input->moment, arena)
+                    : extent_lives(input->timeline, then, input->counted, arena, &lives, &n_lives) &&
+                          site_parts_of(&parts, input->timeline, input->verdicts, lives, n_lives, arena);
     *groups = parts.groups;
     *n_groups = parts.n_groups;
     return done;

@@ -19,7 +19,9 @@ static const struct chart_colors colors_light = {.background = 0xffffff,
                                                  .live = 0x4a76b8,
                                                  .hole = 0xb97a14,
                                                  .hole_soft = 0xf4dfb6,
-                                                 .phase = {0xe3e9f0, 0xd3dce6}};
+                                                 .phase = {0xe3e9f0, 0xd3dce6},
+                                                 .mark = {0x1f5fc4, 0x7a3db8, 0x0b7a75},
+                                                 .hit = 0xb4530a};
 static const struct chart_colors colors_dark = {.background = 0x0d1117,
                                                 .text = 0xe6edf3,
                                                 .quiet = 0x9198a1,
@@ -29,7 +31,9 @@ static const struct chart_colors colors_dark = {.background = 0x0d1117,
                                                 .live = 0x6f9adb,
                                                 .hole = 0xc98a2c,
                                                 .hole_soft = 0x4a3a1c,
-                                                .phase = {0x252c36, 0x323b48}};
+                                                .phase = {0x252c36, 0x323b48},
+                                                .mark = {0x7db0ff, 0xc79bff, 0x5fd0c5},
+                                                .hit = 0xff9f5a};
 
 static uint32_t square_root(uint32_t n) {
     uint32_t root = 0;
@@ -216,14 +220,18 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
     int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
+    /* Of an address as large as a page has it, which counts in CSS pixels. */
+    int32_t whole = maker->in->options->address != NULL ? maker->scale : 1;
     below += chart_map_height(maker, area.height);
     out->plot = (struct rect){area.x, area.y + lane, area.width, area.height - lane - below - x_labels};
+    out->plot.height -= out->plot.height % whole;
     if (out->plot.height < 16 || out->plot.height > VIEW_MAX_SIDE)
         return false;
     out->view.height = (uint32_t)out->plot.height;
     int32_t labels = chart_y_labels_width(maker);
     out->plot.x += labels;
     out->plot.width -= labels + chart_ghost_width(maker);
+    out->plot.width -= out->plot.width % whole;
     if (out->plot.width < 16 || out->plot.width > VIEW_MAX_SIDE)
         return false;
     out->view.width = (uint32_t)out->plot.width;

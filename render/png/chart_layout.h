@@ -30,9 +30,10 @@
 
 struct chart_colors {
     uint32_t background, text, quiet, line, alarm, note;
-    uint32_t live;            /* the part of a bar that is in use */
-    uint32_t hole, hole_soft; /* reserved memory that is not in use, and its ground */
-    uint32_t phase[2];        /* neighbours alternate */
+    uint32_t live;                    /* the part of a bar that is in use */
+    uint32_t hole, hole_soft;         /* reserved memory that is not in use, and its ground */
+    uint32_t phase[2];                /* neighbours alternate */
+    uint32_t mark[RASTER_MARKS], hit; /* as in the page: marks A to C, where a search finds something */
 };
 
 enum chart_box_kind {
@@ -75,7 +76,10 @@ struct chart_input {
     struct arena_host host; /* of all memory that the recording's size determines */
     struct chart_window window;
     const struct raster_style *style; /* of the plot; not read by the layout */
-    const struct group *groups;       /* of `moment`, as chart_groups_find makes them */
+    const uint64_t *found;            /* bitmap of what the search finds; NULL: nothing is searched */
+    const uint64_t *counted; /* bitmap of what the sums are of, where that is less than is drawn; else NULL */
+    const struct timeline *bands; /* the allocator's segments, where they are drawn; else NULL */
+    const struct group *groups;   /* of `moment`, as chart_groups_find makes them */
     uint32_t n_groups;
     uint32_t moment;                 /* the legend's */
     const struct verdicts *verdicts; /* of the timeline; NULL: nothing is concluded */
@@ -88,6 +92,11 @@ static inline const struct timeline *chart_shown(const struct chart_input *input
 
 static inline const uint64_t *chart_keep(const struct chart_input *input) {
     return input->selection != NULL ? input->selection->keep : NULL;
+}
+
+/* What figures are sums of: what is drawn, or only what the search finds of it. NULL: everything. */
+static inline const uint64_t *chart_counted(const struct chart_input *input) {
+    return input->counted != NULL ? input->counted : chart_keep(input);
 }
 
 /* What the allocator holds, below the axis. */

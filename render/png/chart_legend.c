@@ -2,19 +2,21 @@
 #include "render/png/chart_maker.h"
 
 #include "base/format.h"
+#include "layout/site.h"
 #include "render/png/chart_groups.h"
+#include "render/raster/mix.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 8 };
+enum { LEGEND_ROWS_MAX = 40, LEGEND_ROWS_MIN = 8, KEYS_MAX = 14 };
 
 /* ---- key ---- */
 
 struct key {
     enum chart_box_kind kind;
     uint32_t color;
-    char text[128];
+    char text[384];
 };
 
 struct key_facts {
@@ -94,6 +96,66 @@ static void key_of_filter(const struct chart_maker *maker, struct key *key) {
     snprintf(key->text, sizeof key->text, "only: %s", maker->in->options->filter->text);
 }
 
+static void key_of_range(const struct chart_maker *maker, struct key *key) {
+    const struct timeline *timeline = maker->in->timeline;
+    const struct raster_marks *marks = &maker->in->options->address->marks;
+    enum axis axis = maker->in->window.axis;
+    uint32_t first = chart_moment_of_q16(timeline, axis, marks->range_from_q16 + 65535),
+             end = chart_moment_of_q16(timeline, axis, marks->range_to_q16 + 65535);
+    end = end > first ? end : first + 1;
+    key->kind = CHART_SWATCH;
+    key->color = color_mix(maker->out->colors.background, maker->out->colors.mark[0], 51);
+    uint64_t most = timeline->live[timeline_peak_in(timeline, first, end)];
+    snprintf(key->text, sizeof key->text, "selected: %s event%s \xc2\xb7 highest %s",
+             format_count(end - first).text, end - first == 1 ? "" : "s", format_bytes(most).text);
+}
+
+static void key_of_mark(const struct chart_maker *maker, uint32_t i, struct key *key) {
+    const struct chart_address *address = maker->in->options->address;
+    char when[96];
+    chart_moment_text(maker->in->timeline, address->marks.mark[i], when, sizeof when);
+    key->kind = CHART_SWATCH;
+    key->color = maker->out->colors.mark[i];
+    snprintf(key->text, sizeof key->text, "%c: %s%s%.240s", (char)('A' + i), when,
+             address->notes[i][0] != '\0' ? " \xc2\xb7 " : "", address->notes[i]);
+}
+
+static void key_of_search(const struct chart_maker *maker, struct key *key) {
+    key->kind = CHART_SWATCH;
+    key->color = maker->out->colors.hit;
+    snprintf(key->text, sizeof key->text, "search: %.110s", maker->in->options->search->text);
+}
+
+static void key_of_highlight(const struct chart_maker *maker, struct key *key) {
+    const struct highlight *highlight = maker->in->options->address->highlight;
+    char name[100];
+    if (highlight->by == HIGHLIGHT_BY_FRAME)
+        site_text(maker->in->timeline->trace, highlight->key, name, sizeof name);
+    else
+        compare_name(maker->in->timeline, (enum compare_by)highlight->by, highlight->key, name, sizeof name);
+    key->kind = CHART_TEXT;
+    key->color = maker->out->colors.text;
+    snprintf(key->text, sizeof key->text, "highlighted: %s", name);
+}
+
+/* What the address of a page has laid over the picture. */
+static uint32_t keys_of_address(const struct chart_maker *maker, struct key *keys) {
+    const struct chart_address *address = maker->in->options->address;
+    uint32_t n = 0;
+    if (address == NULL)
+        return 0;
+    if (address->has_range)
+        key_of_range(maker, &keys[n++]);
+    for (uint32_t i = 0; i < RASTER_MARKS; i++)
+        if (address->marks.mark[i] != MOMENT_NONE)
+            key_of_mark(maker, i, &keys[n++]);
+    if (maker->in->options->search != NULL)
+        key_of_search(maker, &keys[n++]);
+    if (address->highlight != NULL && address->marks.pinned == UINT32_MAX)
+        key_of_highlight(maker, &keys[n++]);
+    return n;
+}
+
 static const char *color_text(enum color_by by) {
 #define COLORING_TEXT(NAME, name, title, words) "colours: " words,
     static const char *const texts[] = {STRATA_COLORINGS(COLORING_TEXT)};
@@ -116,6 +178,7 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
         key_of_pattern(maker, &keys[n++], CHART_DOTS, "dots: older than the recording");
     if (facts.pending)
         key_of_pattern(maker, &keys[n++], CHART_HATCH, "hatched: freed, waits for another stream");
+    n += keys_of_address(maker, &keys[n]);
     if (maker->in->selection != NULL)
         key_of_filter(maker, &keys[n++]);
     if (maker->in->options->color_by != COLOR_BY_SITE)
@@ -237,18 +300,21 @@ static void header_what(const struct chart_maker *maker, char *text, size_t capa
 }
 
 static void header_of(const struct chart_maker *maker, struct header *header) {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < maker->in->n_groups; i++)
+    uint64_t count = 0, bytes = 0;
+    for (uint32_t i = 0; i < maker->in->n_groups; i++) {
         count += maker->in->groups[i].count;
+        bytes += maker->in->groups[i].bytes;
+    }
     header_what(maker, header->what, sizeof header->what);
     const struct chart_input *in = maker->in;
     char whole[48] = "";
-    if (in->selection != NULL)
+    if (in->counted == NULL)
+        bytes = chart_shown(in)->live[in->moment];
+    if (in->selection != NULL || in->counted != NULL)
         snprintf(whole, sizeof whole, " of %s", format_bytes(in->timeline->live[in->moment]).text);
     const char *thing = in->timeline->trace->kind == TRACE_LOG ? "level" : "allocation";
-    snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s %s%s",
-             format_bytes(chart_shown(in)->live[in->moment]).text, whole, format_count(count).text, thing,
-             count == 1 ? "" : "s");
+    snprintf(header->figure, sizeof header->figure, "%s%s \xc2\xb7 %s %s%s", format_bytes(bytes).text, whole,
+             format_count(count).text, thing, count == 1 ? "" : "s");
     snprintf(header->both, sizeof header->both, "%.150s \xc2\xb7 %.90s", header->what, header->figure);
 }
 
@@ -399,11 +465,21 @@ void chart_legend_put(struct chart_maker *maker, struct rect area) {
     uint32_t n_keys = keys_of(maker, keys);
     /* A legend below the plot has no room for sentences. */
     int32_t most = area.height > 24 * maker->em ? area.height / 2 : 0;
-    int32_t findings = chart_findings_height(maker, area.width, most);
+    int32_t pin = chart_pin_height(maker), findings = 0;
+    if (pin != 0 && pin <= area.height * 2 / 3) {
+        chart_pin_put(maker, area);
+        area.y += pin;
+        area.height -= pin;
+        most -= pin;
+    }
+    findings = chart_findings_height(maker, area.width, most);
     chart_findings_put(maker, (struct rect){area.x, area.y, area.width, findings});
     area.y += findings;
     area.height -= findings;
     int32_t header = header_put(maker, area), row = legend_row_height(maker);
+    /* Those of an address are many: in a low picture the last ones have no room. */
+    while (n_keys > 0 && header + keys_height(maker, n_keys) > area.height)
+        n_keys--;
     int32_t keys_top = area.y + area.height - (keys_height(maker, n_keys) - maker->em / 2);
     struct rect table = {area.x, area.y + header, area.width,
                          area.height - header - keys_height(maker, n_keys)};

@@ -129,6 +129,10 @@ void chart_unused_put(struct chart_maker *maker, struct rect area);
 /* The moment at a place of the axis. */
 uint32_t chart_moment_of_q16(const struct timeline *timeline, enum axis axis, int64_t q16);
 
+/* chart_pin.c: what the address has pinned. Height 0: nothing. */
+int32_t chart_pin_height(const struct chart_maker *maker);
+void chart_pin_put(struct chart_maker *maker, struct rect area);
+
 /* chart_findings.c: the most urgent findings, as many as fit into `most`. */
 int32_t chart_findings_height(const struct chart_maker *maker, int32_t width, int32_t most);
 void chart_findings_put(struct chart_maker *maker, struct rect area);

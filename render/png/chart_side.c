@@ -34,7 +34,7 @@ bool chart_side_find(struct chart_maker *maker) {
         return false;
     timeline_alive_at(in->timeline, in->moment, alive, n);
     for (uint32_t i = 0; i < n; i++) {
-        if (!filter_keeps(chart_keep(in), alive[i]))
+        if (!filter_keeps(chart_counted(in), alive[i]))
             continue;
         maker->category_bytes[in->verdicts->category[alive[i]]] += lives->size[alive[i]];
         maker->categories_inferred |=

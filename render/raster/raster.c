@@ -4,6 +4,7 @@
 #include "layout/filter.h"
 
 #include "base/bytes.h"
+#include "render/raster/areas.h"
 #include "render/raster/mix.h"
 
 enum {
@@ -427,6 +428,40 @@ static void bands_draw(struct painter *painter) {
         baseline_mark(painter);
 }
 
+/* ---- areas ---- */
+
+enum { AREA_GAP_COLUMNS = 8, AREA_GAP_Q8 = 5 * 256 };
+
+/* Columns [from, to) of one area, which is as high in all of them. A gap to the one below only where the run is wide: it
+ * would paint over a peak of one pixel. */
+static void area_run(struct painter *painter, uint32_t from, uint32_t to, uint64_t bytes, uint32_t rgb) {
+    uint64_t below = painter->base[from];
+    uint32_t y0 = y_scale_q8(&painter->scale, below), y1 = y_scale_q8(&painter->scale, below + bytes);
+    bool gap =
+        below != 0 && to - from >= AREA_GAP_COLUMNS * painter->pen && y1 - y0 >= AREA_GAP_Q8 * painter->pen;
+    for (uint32_t column = from; column < to; column++) {
+        if (gap)
+            column_paint(painter, column, y0 + 256 * painter->pen, painter->theme->ground, false);
+        column_paint(painter, column, y1, rgb, false);
+        painter->base[column] += bytes;
+    }
+}
+
+static void areas_draw(struct painter *painter) {
+    const struct areas *areas = painter->style->areas;
+    for (uint32_t nth = 0; nth < areas->n_keys; nth++) {
+        uint32_t key = areas_key(areas, nth), rgb = raster_key_color(areas->by, key, painter->style->dark);
+        const uint64_t *bytes = areas->bytes + (size_t)key * areas->width;
+        for (uint32_t column = 0, end; column < painter->width; column = end) {
+            for (end = column + 1; end < painter->width && bytes[end] == bytes[column] &&
+                                   painter->base[end] == painter->base[column];)
+                end++;
+            if (bytes[column] != 0)
+                area_run(painter, column, end, bytes[column], rgb);
+        }
+    }
+}
+
 /* ---- entry ---- */
 
 void raster_init(struct raster *raster, struct arena_host host) {
@@ -482,7 +517,12 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
     painter.factor = u32x4_all(painter.scale.factor);
     if (!painter_init(&painter, raster, scene->timeline->trace->frames.count))
         return false;
-    bands_draw(&painter);
+    if (style->areas != NULL) {
+        areas_draw(&painter);
+        painter.merged = scene->n_bands;
+    } else {
+        bands_draw(&painter);
+    }
     painter_ground(&painter);
     painter_grid(&painter);
     if (style->reserved)
@@ -490,5 +530,5 @@ bool raster_draw(struct raster *raster, const struct scene *scene, const struct 
     painter_capacity(&painter);
     raster->drawn = painter.drawn;
     raster->merged = painter.merged;
-    return true;
+    return painter_marks(&painter, &raster->arena);
 }

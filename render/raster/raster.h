@@ -19,6 +19,17 @@ enum color_by {
         COLOR_COUNT
 };
 
+/* What an address lays over the picture: its selected range, the moment that it is held at, marks A to C, and the
+ * allocation that is pinned. */
+enum { RASTER_MARKS = 3, MOMENT_NONE = UINT32_MAX };
+struct raster_marks {
+    uint32_t pinned;                      /* UINT32_MAX: none */
+    uint32_t held, mark[RASTER_MARKS];    /* moments; MOMENT_NONE: there is none */
+    int64_t range_from_q16, range_to_q16; /* along the view's axis; from >= to: none */
+};
+
+struct areas;
+
 struct raster_style {
     bool dark;
     enum color_by color_by;
@@ -28,6 +39,8 @@ struct raster_style {
     const uint8_t
         *category;  /* [lives.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
     uint32_t scale; /* lines and patterns so many times larger; 0 is 1 */
+    const struct areas *areas; /* of the scene (render/raster/areas.h): sums instead of bands; NULL: bands */
+    const struct raster_marks *marks; /* laid over all of it; NULL: nothing is */
 };
 
 struct raster {

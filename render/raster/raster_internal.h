@@ -14,6 +14,8 @@
 
 struct theme {
     uint32_t ground, grid, edge, ink, no_stack;
+    uint32_t mark[RASTER_MARKS]; /* as in the style sheet: what is selected and pinned has the first one */
+    uint32_t select_share;       /* of 256, that a selected range has of it */
 };
 
 /* Light, dark. */
@@ -71,6 +73,10 @@ static inline uint32_t gather(uint64_t lanes) {
 static inline uint32_t *pixel_at(const struct painter *painter, uint32_t column, uint32_t row) {
     return painter->pixels + (size_t)(painter->height - 1 - row) * painter->width + column;
 }
+
+/* ---- raster_marks.c: what the style lays over the picture. False: no memory in `arena`. ---- */
+
+bool painter_marks(struct painter *painter, struct arena *arena);
 
 /* ---- raster_lines.c ---- */
 

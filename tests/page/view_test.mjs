@@ -5,50 +5,80 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { canvasPixels, colorsOf, folder, recording, run, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { colorsOf, folder, recording, run, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 /** The plot area of the command line's PNG whose plot has the given size. */
-function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ address) {
-    let [wholeWidth, wholeHeight] = [width + 200, height + 200];
-    for (let attempt = 0; attempt < 6; attempt++) {
+function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ address, scale = 1) {
+    let [wholeWidth, wholeHeight] = [width / scale + 200, height / scale + 200];
+    for (let attempt = 0; attempt < 8; attempt++) {
         const file = path.join(folder, "view.png");
-        run(strata, "png", "-q", "-f", "--no-names", "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
+        run(strata, "png", "-q", "-f", "--no-names", "--scale", scale, "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
         const png = decodePng(readFileSync(file));
         const [x, y, plotWidth, plotHeight] = png.text["strata:plot"].split(" ").map(Number);
         if (plotWidth === width && plotHeight === height) return cropPng(png, x, y, width, height);
-        wholeWidth += width - plotWidth;
-        wholeHeight += height - plotHeight;
+        wholeWidth += (width - plotWidth) / scale;
+        wholeHeight += (height - plotHeight) / scale;
     }
     throw new Error(`no PNG has a plot of ${width}x${height}`);
 }
 
-const ADDRESSES = [
-    "#device=0", "#device=1&theme=dark", "#device=0&window=200.25_500.5", "#device=0&window=200_200.5", "#device=0&axis=time&window=1000_9000",
-    "#device=0&color=category&search=attention&theme=dark", "#device=0&search=size%3A%3E1M+alive%3Apeak&window=100_700",
-    "#device=0&filter=size%3A%3C%3D100K", "#device=0&window=300_600&bytes=10000000_40000000&color=size", "#device=0&color=age&window=-5_99999",
-    "#tab=tree&tree=callers&device=0&unknown=1&window=nonsense&color=pool",
+/** Of a recording: a sample, or "" for the simulated one. @type {[input: string, address: string, scale: number][]} */
+const PICTURES = [
+    ["", "#device=0", 1],
+    ["", "#device=1&theme=dark", 1],
+    ["", "#device=0&window=200.25_500.5", 1],
+    ["", "#device=0&window=200_200.5", 2],
+    ["", "#device=0&axis=time&window=1000_9000", 1],
+    ["", "#device=0&color=category&search=attention&theme=dark", 1],
+    ["", "#device=0&search=size%3A%3E1M+alive%3Apeak&window=100_700", 1],
+    ["", "#device=0&filter=size%3A%3C%3D100K", 1],
+    ["", "#device=0&window=300_600&bytes=10000000_40000000&color=size", 1],
+    ["", "#device=0&color=age&window=-5_99999", 1],
+    ["", "#tab=tree&tree=callers&device=0&unknown=1&window=nonsense&color=pool", 1],
+    ["", "#device=1&view=segments", 2],
+    ["train", "#device=0&selected=300&focus=site_3&at=1200", 1],
+    ["train", "#device=0&selected=40&window=100_900&theme=dark", 2],
+    ["train", "#device=0&marks=400~before+the+loss,900,2000", 1],
+    ["train", "#device=0&range=500.5_800&window=300_1200&theme=dark", 1],
+    ["train", "#device=0&axis=time&range=9000_20000&marks=100", 2],
+    ["train", "#device=0&search=attention&only=1&window=0_1500", 1],
+    ["train", "#device=0&focus=category_4&color=category", 1],
+    ["train", "#device=0&focus=stack_30&search=attention", 1],
+    ["train", "#device=0&focus=line_attention.py%3A53+forward", 1],
+    ["train", "#device=0&view=category&color=category&selected=300&at=939", 1],
+    ["train", "#device=0&view=category&color=category&window=900_1000&theme=dark", 2],
+    ["train", "#device=0&view=segments&focus=site_3&window=100_400", 1],
+    ["oom", "#device=0", 1],
+    ["oom", "#device=0&view=stream&color=stream&filter=size%3A%3E1M", 2],
+    ["oom", "#device=0&focus=frame_5&marks=10,20,30,40&selected=99999999", 1],
+    ["two_devices", "#device=1&view=pool&color=pool&a=e50&b=e90", 1],
 ]; // prettier-ignore
 
-describe("an address as a picture", { skip }, () => {
-    for (const address of ADDRESSES)
-        test(address, async () => {
-            await withPage(
-                writePage(recording),
-                async (page) => {
-                    const search = new URLSearchParams(address.slice(1)).get("search");
-                    if (search) await until(async () => (await page.locator("#found").innerText()).includes("allocation"), "the search");
-                    await settle(page);
-                    const canvas = await canvasPixels(page);
-                    const picture = plotOf(recording, canvas.width, canvas.height, address);
-                    assert.ok(colorsOf(picture) > 6, "the picture is not empty");
-                    const [got, wanted] = [canvas.rgba, picture].map((rgba) => new Uint32Array(rgba.buffer, rgba.byteOffset, rgba.length / 4));
-                    const different = got.reduce((count, pixel, i) => count + (pixel === wanted[i] ? 0 : 1), 0);
-                    assert.equal(different, 0, `${different} of ${got.length} pixels differ`);
-                },
-                { hash: address },
-            );
-        });
+/** @param {Uint8Array} got @param {Uint8Array} wanted */
+function assertSame(got, wanted) {
+    const [a, b] = [got, wanted].map((rgba) => new Uint32Array(rgba.buffer, rgba.byteOffset, rgba.length / 4));
+    const different = a.reduce((count, pixel, i) => count + (pixel === b[i] ? 0 : 1), 0);
+    assert.equal(different, 0, `${different} of ${a.length} pixels differ`);
+}
 
+describe("Save PNG and the command line", { skip }, () => {
+    for (const [name, address, scale] of PICTURES)
+        test(`${name || "simulated"} ${address}, ${scale} times`, async () => {
+            const input = name ? path.join(samples, `${name}.pickle`) : recording;
+            await withPage(writePage(input), async (page) => {
+                await settle(page);
+                if (address.includes("search=")) await until(async () => (await page.locator("#found").innerText()).includes("allocation"), "the search");
+                const { url, plot } = /** @type {any} */ (await page.evaluate(`strata.picture({ scale: ${scale}, names: false })`));
+                const whole = decodePng(Buffer.from(url.slice(url.indexOf(",") + 1), "base64"));
+                const got = cropPng(whole, plot.x, plot.y, plot.width, plot.height);
+                assert.ok(whole.height > plot.y + plot.height + 80 * scale, "a legend stands below");
+                assert.ok(colorsOf(got) > 6, "the picture is not empty");
+                assertSame(got, plotOf(input, plot.width, plot.height, address, scale));
+            }, { hash: address });
+        });
+});
+
+describe("an address as a picture", { skip }, () => {
     test("words that nobody understands are refused", () => {
         const file = path.join(folder, "wrong.png");
         assert.throws(() => run(strata, "png", "-f", "--view", "#search=size:%3Ex", path.join(samples, "train.pickle"), "-o", file), /status 2|Command failed/);

@@ -1,0 +1,34 @@
+/*
+ * Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
+ *
+ *     scene (its columns' moments) -> areas_sum -> bytes of each key in each column -> raster_style.areas -> raster_draw
+ *
+ * Freestanding, integer arithmetic only: page and PNG come out equal to the last bit.
+ */
+#ifndef STRATA_RENDER_RASTER_AREAS_H
+#define STRATA_RENDER_RASTER_AREAS_H
+
+#include "render/raster/raster.h"
+
+enum { AREAS_KEYS_MAX = 64 }; /* the last one stands for all others */
+
+struct areas {
+    struct arena arena;
+    enum color_by by;
+    uint32_t n_keys, width;
+    uint64_t *bytes; /* [n_keys][width] */
+    uint32_t bytes_capacity;
+};
+
+void areas_init(struct areas *areas, struct arena_host host);
+void areas_release(struct areas *areas);
+
+/* Of what `keep` leaves of a scene that is built. `by` is COLOR_BY_STREAM, POOL or CATEGORY; style->category as for
+ * raster_draw. O(lives * log width + keys * width). False: no memory, or areas of nothing. */
+bool areas_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style,
+               enum color_by by);
+
+/* The key whose area is the nth one from below. */
+uint32_t areas_key(const struct areas *areas, uint32_t nth);
+
+#endif
