@@ -53,14 +53,16 @@ let asked = "";
 /** Devices that were replayed. @type {Set<number>} */
 const replayed = new Set();
 
-/** How many replays are over: what they tell is drawn anew. */
-export const replays = { over: 0 };
+/** How many replays are over: what they tell is drawn anew. Under way: of the device with that index; -1: none. */
+export const replays = { over: 0, under: -1 };
 
 /** Goes on with the replay of a device, as long as it is shown. @param {number} device */
 function replaySome(device) {
+    replays.under = device;
     if (device !== state.device) replayed.delete(device);
     else if (view.c.replay_some(REPLAYED_IN_ONE)) setTimeout(replaySome, 0, device);
     else {
+        replays.under = -1;
         replays.over++;
         invalidate(TIMELINE | MAP | LIST);
     }
@@ -107,7 +109,7 @@ function layOut() {
         `in use ${formatBytes(gap.live_bytes)}`, `${formatPlural(holes, "hole")}, the largest ${formatBytes(gap.largest_hole_bytes)}`,
     ].join(" \u00b7 "));
     const outside = map.laid.outside ? `${formatPlural(map.laid.outside, "allocation")} (${formatBytes(map.laid.outside_bytes)}) lie outside of all segments. ` : "";
-    setText(map.note, outside + (gap.exact || !map.laid.segments ? "" : "Some blocks may be up to 1 MiB larger than drawn: the recording does not tell."));
+    setText(map.note, outside + (gap.exact || !map.laid.segments ? "" : replays.under === state.device ? "Sizes of blocks are being looked up." : "Some blocks may be up to 1 MiB larger than drawn: the recording does not tell."));
     map.note.hidden = map.note.textContent === "";
 }
 
@@ -148,8 +150,9 @@ function drawNames(context, top, bottom) {
         context.fillText(name, GUTTER.left, y + 16);
         context.font = `12px ${theme.font}`;
         context.fillStyle = themeColor("--dim");
-        const figures = `${formatPlural(group.segments, "segment")}, ${formatBytes(group.bytes)}, free ${formatBytes(group.free_bytes)} in ${formatPlural(group.holes, "hole")}`;
-        context.fillText(cutText(context, figures, plot.width - after), GUTTER.left + after, y + 16);
+        const figures = [formatPlural(group.segments, "segment"), formatBytes(group.bytes), `free ${formatBytes(group.free_bytes)} in ${formatPlural(group.holes, "hole")}`];
+        while (figures.length && context.measureText(figures.join(", ")).width > plot.width - after) figures.pop();
+        context.fillText(figures.join(", "), GUTTER.left + after, y + 16);
     }
     context.font = `11px ${theme.font}`;
     context.textAlign = "right";

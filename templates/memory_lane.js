@@ -107,7 +107,7 @@ export function drawMemoryLane(context, top) {
     context.textAlign = "right";
     context.textBaseline = "middle";
     context.fillText("unused", -8, top + 12);
-    if (laneSize() >= 34) context.fillText(formatBytes(most), -8, top + 27);
+    if (laneSize() >= 34) context.fillText(formatBytes(most), -8, top + 27, GUTTER.left - 10);
     context.lineWidth = 1 / plot.ratio;
 }
 

@@ -24,7 +24,7 @@ HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "samples"
 STRATA = os.environ["STRATA"]
 STATE_DUMP = os.environ["STATE_DUMP"]
-SEEDS = int(next((word for word in sys.argv[1:] if word.isdigit()), 30))  # 300 are the whole set
+SEEDS = int(next((word for word in sys.argv[1:] if word.isdigit()), 300))
 CORPUS = Path(os.environ.get("STRATA_CORPUS", ""))
 GIB = 1 << 30
 

@@ -5,6 +5,7 @@
 #include "base/format.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { LABELS_MAX = 400 };
 
@@ -40,6 +41,24 @@ int32_t chart_map_height(const struct chart_maker *maker, int32_t room) {
 
 /* ---- its words ---- */
 
+/* Where the last part of a line begins, with what parts it from the others; NULL: it is one. */
+static char *last_part(char *text) {
+    static const char *const marks[] = {" \xc2\xb7 ", ", ", ": "};
+    char *last = NULL;
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        for (char *at = strstr(text, marks[i]); at != NULL; at = strstr(at + 1, marks[i]))
+            last = last == NULL || at > last ? at : last;
+    return last;
+}
+
+/* Parts that have no room go, so that what stays is not cut. */
+static void parts_put(struct chart_maker *maker, struct rect line, struct font_style style, uint32_t color,
+                      char *text) {
+    for (char *last; chart_text_width(maker, style, text) > line.width && (last = last_part(text)) != NULL;)
+        *last = '\0';
+    chart_put_text(maker, line, CHART_LEFT, style, color, text);
+}
+
 static void heading_put(struct chart_maker *maker, struct rect line) {
     const struct held *held = &maker->out->map.held;
     char moment[80], text[240];
@@ -52,7 +71,7 @@ static void heading_put(struct chart_maker *maker, struct rect line) {
     snprintf(text, sizeof text, "Map at %s \xc2\xb7 %s segment%s \xc2\xb7 reserved %s \xc2\xb7 free %s",
              moment, format_count(held->n_segments).text, held->n_segments == 1 ? "" : "s",
              format_bytes(reserved).text, format_bytes(free_bytes).text);
-    chart_put_text(maker, line, CHART_LEFT, maker->bold, maker->out->colors.text, text);
+    parts_put(maker, line, maker->bold, maker->out->colors.text, text);
 }
 
 static void group_text(const struct chart_maker *maker, const struct map_group *group, char *text,
@@ -81,8 +100,8 @@ static void groups_put(struct chart_maker *maker) {
         if (group->y + map->laid.grid.heading > (uint32_t)map->rect.height)
             break;
         group_text(maker, group, text, sizeof text);
-        chart_put_text(maker, (struct rect){map->rect.x, y, map->rect.width, 0}, CHART_LEFT, maker->small,
-                       maker->out->colors.quiet, text);
+        parts_put(maker, (struct rect){map->rect.x, y, map->rect.width, 0}, maker->small,
+                  maker->out->colors.quiet, text);
     }
 }
 

@@ -359,6 +359,78 @@ static void test_exact_releases(void **state) {
     machine_close(&machine);
 }
 
+/* ---- what holds in any state ---- */
+
+enum { ALIVE_MOST = 200, STEPS = 3000 };
+
+struct dice {
+    uint64_t state;
+};
+
+static uint32_t dice_below(struct dice *dice, uint32_t n) {
+    dice->state = dice->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(dice->state >> 33) % n;
+}
+
+static uint64_t dice_size(struct dice *dice) {
+    static const uint64_t most[] = {4096, MIB, 8 * MIB, 30 * MIB, 150 * MIB};
+    return 1 + dice_below(dice, (uint32_t)most[dice_below(dice, 5)]);
+}
+
+static void random_free(struct allocator *a, struct dice *dice, uint32_t *alive, uint32_t *n_alive) {
+    uint32_t nth = dice_below(dice, *n_alive), block = alive[nth];
+    alive[nth] = alive[--*n_alive];
+    if (dice_below(dice, 4) != 0) {
+        allocator_free(a, block);
+        return;
+    }
+    allocator_wait(a, block);
+    a->block[block].owner = 7;
+    if (dice_below(dice, 2) && allocator_waits(a, block, 7))
+        allocator_free(a, block);
+}
+
+static void random_program(const char *conf, uint64_t budget, uint32_t seed) {
+    struct machine machine;
+    struct allocator *a = machine_open(&machine, conf);
+    struct dice dice = {seed};
+    uint32_t alive[ALIVE_MOST], n_alive = 0;
+    a->budget_bytes = a->device_bytes = budget;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        if (n_alive == ALIVE_MOST || (n_alive != 0 && dice_below(&dice, 100) < 45)) {
+            random_free(a, &dice, alive, &n_alive);
+        } else {
+            uint16_t pool = (uint16_t)(1 + dice_below(&dice, 2)), stream = (uint16_t)dice_below(&dice, 3);
+            uint32_t block = allocator_allocate(a, dice_size(&dice), pool, stream);
+            if (block != 0)
+                alive[n_alive++] = block;
+        }
+        if (dice_below(&dice, 200) == 0)
+            allocator_empty_cache(a);
+        a->n_calls = 0;
+        if (i % 50 == 0)
+            assert_true(allocator_is_sound(a));
+        assert_true(a->active_bytes <= a->reserved_bytes && a->reserved_bytes <= budget);
+    }
+    machine_close(&machine);
+}
+
+static void test_any_state_is_sound(void **state) {
+    (void)state;
+    static const char *const confs[] = {"",
+                                        "expandable_segments:True",
+                                        "max_split_size_mb:40",
+                                        "expandable_segments:True,max_split_size_mb:128",
+                                        "roundup_power2_divisions:4",
+                                        "large_segment_size_mb:64",
+                                        "garbage_collection_threshold:0.5",
+                                        "expandable_segments:True,garbage_collection_threshold:0.6,"
+                                        "max_split_size_mb:64,roundup_power2_divisions:8"};
+    for (uint32_t i = 0; i < sizeof confs / sizeof *confs; i++)
+        for (uint32_t seed = 1; seed <= 4; seed++)
+            random_program(confs[i], seed % 2 ? 900 * MIB : 1 << 30, 10 * i + seed);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding),
@@ -375,6 +447,7 @@ int main(void) {
         cmocka_unit_test(test_pages_are_given_back_whole),
         cmocka_unit_test(test_pools_and_streams_share_nothing),
         cmocka_unit_test(test_exact_releases),
+        cmocka_unit_test(test_any_state_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
