@@ -41,6 +41,7 @@ static void say_source(struct words *words, const struct verdicts *verdicts) {
         [TURNS_NONE] = "",
         [TURNS_PROFILER_STEP] = ", by the annotations ProfilerStep#N",
         [TURNS_OPTIMIZER_MARKS] = ", by the ends of the annotations Optimizer.step",
+        [TURNS_LINES] = "",
         [TURNS_OPTIMIZER] = ", by what the optimizer allocates",
         [TURNS_BACKWARD] = ", by backward passes; where gradients are accumulated, several make one step",
         [TURNS_REPETITION] = ", by allocations that come again and again",

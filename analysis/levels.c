@@ -124,16 +124,38 @@ void levels_find(struct levels *levels, const struct device_trace *device) {
 
 /* ---- steps and phases ---- */
 
-uint32_t levels_steps(const struct device_trace *device) {
-    uint32_t n = 0;
-    uint64_t last = 0;
-    for (uint32_t i = 0; i < device->n_notes; i++) {
-        if (device->notes[i].what != NOTE_STEP)
-            continue;
-        n += n == 0 || device->notes[i].number != last;
-        last = device->notes[i].number;
+/* The first event of the line that an event ends: a maximum is an event of its own in front of it. */
+static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
+    return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
+}
+
+static void turn_add(struct turns *turns, const struct device_trace *device, const struct note *note) {
+    bool first = turns->count == 0;
+    if (first || (int64_t)note->number > turns->number[turns->count - 1]) {
+        uint32_t begin =
+            first ? line_begin(device, note->event) + 1 : turns->turn[turns->count - 1].end_moment;
+        turns->turn[turns->count] = (struct turn){.begin_moment = begin};
+        turns->number[turns->count++] = (int64_t)note->number;
     }
-    return n;
+    turns->turn[turns->count - 1].end_moment = note->event + 2;
+}
+
+bool levels_turns(struct turns *turns, const struct device_trace *device, struct arena *arena) {
+    uint32_t most = 0;
+    *turns = (struct turns){.closed = true};
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        most += device->notes[i].what == NOTE_STEP;
+    if (most == 0)
+        return true;
+    turns->turn = arena_column(arena, most, sizeof *turns->turn);
+    turns->number = arena_column(arena, most, sizeof *turns->number);
+    if (turns->turn == NULL || turns->number == NULL)
+        return false;
+    turns->source = TURNS_LINES;
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        if (device->notes[i].what == NOTE_STEP)
+            turn_add(turns, device, &device->notes[i]);
+    return true;
 }
 
 bool levels_phases(struct spans *spans, const struct timeline *timeline, struct arena *arena) {

@@ -43,8 +43,12 @@ bool levels_note(const struct device_trace *device, uint32_t event, enum note_wh
 /* What a line's label names: from the line on, until the next that has one. O(notes). False: no memory. */
 bool levels_phases(struct spans *spans, const struct timeline *timeline, struct arena *arena);
 
-/* Steps that lines name, each counted once where lines of one step follow each other. O(notes). */
-uint32_t levels_steps(const struct device_trace *device);
+/*
+ * Steps that lines name, as turns: from behind the last line of the step before to the last line of the step, since lines are
+ * printed when a step has ended. Numbers rise; a line with a lower number than one before it (a run that began again) is part
+ * of the step that it stands in. O(notes). False: no memory.
+ */
+bool levels_turns(struct turns *turns, const struct device_trace *device, struct arena *arena);
 
 /* An out-of-memory error as its text tells it, in sentences. */
 void levels_tell_oom(struct words *words, const struct device_trace *device, uint32_t event);

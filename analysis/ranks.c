@@ -233,13 +233,13 @@ static bool step_tables_make(struct maker *maker, uint32_t index) {
 }
 
 /* The step and phase that the first out-of-memory event lies in. */
-static bool oom_make(struct maker *maker) {
+static void oom_place(struct maker *maker) {
     const struct timeline *timeline = maker->verdicts->timeline;
     struct rank_profile *profile = maker->profile;
     profile->oom_step = RANK_NO_STEP;
     profile->oom_phase = -1;
     if (timeline->device->n_ooms == 0)
-        return true;
+        return;
     uint32_t moment = timeline->device->ooms[0].event;
     profile->oom_live_bytes = timeline->live[moment];
     for (uint32_t i = 0; i < profile->n_steps; i++)
@@ -250,7 +250,12 @@ static bool oom_make(struct maker *maker) {
         if (phase_of_kind(phases->span[i].kind) >= 0 && phases->span[i].from_moment <= moment + 1 &&
             moment <= phases->span[i].to_moment)
             profile->oom_phase = RANK_AT_FORWARD + phase_of_kind(phases->span[i].kind);
-    return table_make(maker, RANK_NO_STEP, RANK_AT_OOM, moment);
+}
+
+static bool oom_make(struct maker *maker) {
+    const struct device_trace *device = maker->verdicts->timeline->device;
+    oom_place(maker);
+    return device->n_ooms == 0 || table_make(maker, RANK_NO_STEP, RANK_AT_OOM, device->ooms[0].event);
 }
 
 static bool tables_make(struct maker *maker) {
@@ -272,5 +277,9 @@ bool rank_profile_make(struct rank_profile *profile, const struct verdicts *verd
     if (maker.frame_hash == NULL || !steps_make(&maker))
         return false;
     phases_make(&maker);
+    if (verdicts->timeline->trace->kind == TRACE_LOG) { /* its levels have no call sites */
+        oom_place(&maker);
+        return true;
+    }
     return calls_make(&maker) && tables_make(&maker);
 }

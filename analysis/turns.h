@@ -16,6 +16,7 @@ enum turns_source {
     TURNS_NONE,
     TURNS_PROFILER_STEP,   /* annotations ProfilerStep#N */
     TURNS_OPTIMIZER_MARKS, /* the ends of annotations Optimizer.step#... */
+    TURNS_LINES,           /* the lines of a log name them; such turns have moments only */
     TURNS_OPTIMIZER,       /* what the optimizer allocates */
     TURNS_BACKWARD,        /* backward passes: where gradients are accumulated, several make a step */
     TURNS_REPETITION       /* of the allocations' stacks */
@@ -32,6 +33,7 @@ struct turns {
     struct turn *turn;    /* [count], side by side */
     bool closed;          /* the last one reached its end */
     int64_t first_number; /* N of the first ProfilerStep#N; else 0 */
+    int64_t *number;      /* [count] rising, of TURNS_LINES; else NULL */
     uint32_t loop_first;  /* first allocation of forward, backward or a turn; n_lives: there is no loop */
 };
 
@@ -47,7 +49,7 @@ uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *tim
 
 /* The number that people give to a turn. */
 static inline int64_t turns_number(const struct turns *turns, uint32_t turn) {
-    return turns->first_number + turn;
+    return turns->number != NULL ? turns->number[turn] : turns->first_number + turn;
 }
 
 /* "step" where an optimizer or an annotation says so, else "turn". */

@@ -8,6 +8,7 @@ const char *turns_source_name(enum turns_source source) {
         [TURNS_NONE] = "none",
         [TURNS_PROFILER_STEP] = "annotations",
         [TURNS_OPTIMIZER_MARKS] = "annotations",
+        [TURNS_LINES] = "annotations",
         [TURNS_OPTIMIZER] = "optimizer",
         [TURNS_BACKWARD] = "backward",
         [TURNS_REPETITION] = "repetition",
@@ -67,13 +68,17 @@ static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *
     if (step == 1) {
         verdicts->runs.stacks = STACKS_NONE;
         verdicts->runs.count = 0;
-    } else if (step == 2) {
+        return levels_turns(&verdicts->turns, device, arena);
+    }
+    if (step == 2) {
         bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->lives.count);
         if (verdicts->with_reasons)
             bytes_fill(verdicts->reason, REASON_NONE, device->lives.count);
     } else {
-        verdicts->judged = (struct judged){.steps = levels_steps(device), .growth = GROWTH_NO_STACKS};
-        return levels_phases(&verdicts->phases, verdicts->timeline, arena);
+        verdicts->judged = (struct judged){
+            .steps = verdicts->turns.count, .steps_from = verdicts->turns.source, .growth = GROWTH_NO_STACKS};
+        return spans_of_turns(&verdicts->steps, &verdicts->turns, verdicts->timeline, arena) &&
+               levels_phases(&verdicts->phases, verdicts->timeline, arena);
     }
     return true;
 }

@@ -257,6 +257,19 @@ static void annotations_redact(struct redaction *redaction) {
             keep(redaction, &trace->annotations[i].name);
 }
 
+/* Labels of a log's lines, and the files of a series. */
+static void notes_redact(struct redaction *redaction, struct device_trace *device) {
+    for (uint32_t i = 0; i < device->n_notes; i++) {
+        struct note *note = &device->notes[i];
+        if (note->what != NOTE_LABEL)
+            keep_path(redaction, &note->text);
+        else if (redaction->all)
+            name_replace(redaction, &note->text);
+        else
+            keep(redaction, &note->text);
+    }
+}
+
 /* ---- settings: what PyTorch knows, and nothing else ---- */
 
 static bool word_is_among(const char *word, size_t nbytes, const char *const *words, size_t n_words) {
@@ -399,9 +412,11 @@ static void contexts_redact(struct redaction *redaction) {
 
 static void rest_redact(struct redaction *redaction) {
     struct trace *trace = redaction->trace;
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        keep(redaction, &trace->devices[i].name);
     annotations_redact(redaction);
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        keep(redaction, &trace->devices[i].name);
+        notes_redact(redaction, &trace->devices[i]);
+    }
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
         keep(redaction, &trace->diagnostics[i].code);
         keep(redaction, &trace->diagnostics[i].message);

@@ -238,6 +238,8 @@ enum log_built log_build(struct interner *interner, const struct log_row *rows, 
     uint32_t n_devices = devices_count(order, n_rows);
     enum log_built built = n_devices > LOG_DEVICES_MOST ? LOG_TOO_MANY : LOG_NO_MEMORY;
     trace->rank = rank_of(rows, n_rows);
+    for (uint32_t i = 0; i < n_rows; i++)
+        trace->devices_are_ranks |= rows[i].rank >= 0;
     if (built != LOG_TOO_MANY &&
         (trace->devices = arena_column(arena, n_devices, sizeof *trace->devices)) != NULL &&
         devices_build(interner, rows, order, n_rows))

@@ -322,6 +322,80 @@ class LogTest(unittest.TestCase):
         self.run_strata("batch", self.folder / "dumps", "-o", self.folder / "found", "-j1", check=False)
         self.assertFalse((self.folder / "found" / "notes.html").exists(), "a text that quotes an error is no dump")
 
+    def batch_rows(self, *names, more=()):
+        self.run_strata("batch", *names, "-o", self.folder / "out", "-j1", *more)
+        return json.loads((self.folder / "out" / "summary.json").read_text())
+
+    def test_each_rank_of_a_log_is_a_row(self):
+        for name in ("megatron", "gpu_lines", "nvidia_smi", "arctic", "torchtitan", "deepspeed"):
+            with self.subTest(name):
+                path = SAMPLES / f"log_{name}.log"
+                rows = self.batch_rows(path)["rows"]
+                wanted = {device: levels for device, levels in control(name, path.read_text(encoding="utf-8")).items() if device >= 0}
+                self.assertEqual([row["device"] for row in rows], sorted(wanted))
+                named = name in ("megatron", "arctic", "torchtitan")
+                for row in rows:
+                    levels = wanted[row["device"]]
+                    shown = levels[next(key for key in ("allocated", "reserved", "device") if key in levels)]
+                    most = levels.get("most", []) if "allocated" in levels else []
+                    self.assertEqual((row["kind"], row["rank"]), ("log", row["device"] if named else None))
+                    self.assertEqual((row["peak_bytes"], row["end_bytes"]), (max(shown + most), shown[-1]))
+                    self.assertEqual(row["copy_of"], None)
+
+    def test_ranks_of_a_log_are_compared_with_each_other(self):
+        line = "[Rank {}] (after {} iterations) memory (MB) | allocated: {} | max allocated: {} | reserved: 32000.0 | max reserved: 32000.0\n"
+        for odd in (None, 3):
+            text = "".join(line.format(rank, step, 20000 + rank, 24000 + rank + (900 if rank == odd else 0))
+                           for step in range(1, 6) for rank in range(8))
+            (self.folder / "run.log").write_text(text)
+            other = self.folder / "other.log"
+            other.write_text(line.format(0, 1, 100, 100) * 5)
+            summary = self.batch_rows(self.folder / "run.log", other)
+            self.assertEqual([row["steps"] for row in summary["rows"] if row["input"] == "run.log"], [5] * 8)
+            self.assertEqual([(finding["kind"], finding["ranks"]) for finding in summary["findings"]],
+                             [("rank_odd", [3])] if odd else [])
+            self.assertFalse(list((self.folder / "out").glob("diff-*")), "levels cannot be compared by call site")
+
+    def test_resume_and_shards_of_logs(self):
+        plain = self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_gpu_lines.log")
+        self.assertEqual(self.batch_rows(SAMPLES / "log_megatron.log", SAMPLES / "log_gpu_lines.log", more=["--resume"]), plain)
+        self.run_strata("batch", "--index", self.folder / "out")
+        self.assertEqual(json.loads((self.folder / "out" / "summary.json").read_text()), plain)
+
+    def test_logs_in_folders(self):
+        """By name and content: a run's output is one, a text that quotes a line is none."""
+        oom, level = ((SAMPLES / f"log_{name}.log").read_bytes() for name in ("oom_old", "megatron"))
+        files = {"slurm-1.out": (level, True), "stderr.err": (oom, True), "smi.csv": ((SAMPLES / "log_nvidia_smi.log").read_bytes(), True),
+                 "train.log": (level, True), "few.log": (level[:level.index(b"[Rank")] + level[level.index(b"[Rank"):].split(b"\n")[0], False),
+                 "README.md": (oom, False), "notes.txt": (level, False), "plot.py": (oom, False), "plain.log": (b"epoch 1\n" * 9, False)}
+        (self.folder / "run").mkdir()
+        for name, (data, _) in files.items():
+            (self.folder / "run" / name).write_bytes(data)
+        summary = self.batch_rows(self.folder / "run")
+        self.assertEqual({row["input"] for row in summary["rows"]}, {name for name, (_, taken) in files.items() if taken})
+        self.assertEqual({entry["input"] for entry in summary["skipped"]}, {name for name, (_, taken) in files.items() if not taken})
+        self.assertEqual(summary["failed"], [])
+
+    def test_steps_are_those_of_the_lines(self):
+        line = "step: {}  loss: 1.0  memory: {}.00GiB(50.00%)\n"
+        numbers = [10, 20, 30, 20, 40]  # the run went back once
+        device = self.report("".join(line.format(n, i + 1) for i, n in enumerate(numbers)))["devices"][0]
+        self.assertEqual([(s["name"], s["step"], s["from_event"], s["to_event"], s["end_bytes"] >> 30) for s in device["steps"]],
+                         [("step 10", 10, 0, 0, 1), ("step 20", 20, 1, 1, 2), ("step 30", 30, 2, 3, 4), ("step 40", 40, 4, 4, 5)])
+        self.assertEqual((device["judged"]["steps"], device["judged"]["steps_from"]), (4, "annotations"))
+
+    def test_redaction_takes_labels_out(self):
+        text = (SAMPLES / "log_deepspeed.log").read_text().replace("after backward", "after ACME backward /home/you/acme.py")
+        (self.folder / "a.log").write_text(text)
+        for words, hidden in ((("--redact",), ("/home/you",)), (("--redact=all",), ("/home/you", "ACME", "creating model"))):
+            for verb, form in (("report", ("-f", "--json")), ("html", ("-f",))):
+                out = self.folder / f"out.{verb}"
+                self.run_strata(verb, *form, *words, self.folder / "a.log", "-o", out)
+                again = self.run_strata("report", "--json", out).stdout.decode() if verb == "html" else out.read_text()
+                for word in hidden:
+                    self.assertNotIn(word, again)
+                self.assertIn("ACME" if words == ("--redact",) else "annotation 1", again)
+
     def test_reports_say_nothing_of_allocations(self):
         for log in logs.LOGS:
             for form in ((), ("--markdown",)):

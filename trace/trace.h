@@ -252,7 +252,8 @@ enum { RANK_UNKNOWN = -1 };
 struct trace {
     struct arena arena;
     enum trace_kind kind;
-    int32_t rank; /* of the process in a distributed job, where the file says it; RANK_UNKNOWN */
+    int32_t rank;           /* of the process in a distributed job, where the file says it; RANK_UNKNOWN */
+    bool devices_are_ranks; /* of a log that names ranks; a page does not keep it */
     struct string_table strings;
     struct frame_table frames;
     struct fx_table fx;

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_convert.h"
 
+#include "cli/batch/batch_names.h"
 #include "cli/batch/batch_sidecar.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
@@ -74,6 +75,18 @@ static enum convert_code convert_sidecar(const struct parts *parts, const struct
     return code;
 }
 
+/* Texts of all kinds quote lines of logs: one that nobody named is a log if it is called so and tells of an error, or of
+ * levels at several lines. */
+static bool log_convinces(const struct trace *trace, const struct batch_file *file) {
+    enum { LINES_LEAST = 4 };
+    uint64_t n_events = 0, n_ooms = 0;
+    for (uint32_t i = 0; i < trace->n_devices; i++) {
+        n_events += trace->devices[i].n_events;
+        n_ooms += trace->devices[i].n_ooms;
+    }
+    return names_is_log(file->input) && (n_ooms != 0 || n_events >= LINES_LEAST);
+}
+
 /* Whether windows of events meet on any device. */
 static bool series_joins(const struct trace *trace) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
@@ -90,9 +103,11 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
     if (!recording_open(recording, settings))
         return CONVERT_FAILED;
     bool done = recording_read(recording, settings);
-    /* Texts of all kinds quote lines of logs: those that nobody named are passed over. */
-    if (done && recording->trace.kind == TRACE_LOG && !file->named)
+    if (done && recording->trace.kind == TRACE_LOG && !file->named &&
+        !log_convinces(&recording->trace, file)) {
+        terminal_error(file->path, "is a text with hardly a line about memory; name it to have it read");
         return CONVERT_NO_SNAPSHOT;
+    }
     if (done && file->series != NULL && file->series->must_join && !series_joins(&recording->trace))
         return CONVERT_NO_SNAPSHOT;
     if (done)

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_find.h"
 
+#include "cli/batch/batch_names.h"
 #include "cli/batch/batch_shard.h"
 #include "cli/terminal.h"
 #include "parser/formats.h"
@@ -44,6 +45,11 @@ static void file_skip(struct batch_file *file, const char *reason) {
     file->reason = reason;
 }
 
+/* A text is nothing here unless somebody names it, or it is called like a log. */
+static bool is_prose(const struct format *format, const struct batch_file *file) {
+    return strcmp(format->name, "log") == 0 && !names_is_log(file->input);
+}
+
 /* Whoever names a file wants it read: what is wrong with it is then the reader's word. */
 static void file_recognise(struct batch_file *file) {
     uint8_t head[FORMAT_NBYTES];
@@ -55,10 +61,8 @@ static void file_recognise(struct batch_file *file) {
     const struct format *format = n > 0 ? format_of(head, (size_t)n) : NULL;
     if (n == 0 && !file->named && !name_promises(file))
         file_skip(file, "is empty");
-    else if (n > 0 && !file->named && (format == NULL || strcmp(format->name, "log") == 0))
-        file_skip(
-            file,
-            "is not a memory snapshot: it does not begin like one"); /* nor is a text that nobody named */
+    else if (n > 0 && !file->named && (format == NULL || is_prose(format, file)))
+        file_skip(file, "is not a memory snapshot: it does not begin like one");
 }
 
 /* ---- walking ---- */

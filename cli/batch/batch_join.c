@@ -98,11 +98,10 @@ void record_remove(const struct batch *batch) {
 
 static bool index_reserve(struct index *index, uint32_t count) {
     size_t n = (size_t)count + 1; /* one more note: of series */
-    index->rows = arena_alloc(index->arena, n * sizeof *index->rows);
     index->failed = arena_alloc(index->arena, n * sizeof *index->failed);
     index->skipped = arena_alloc(index->arena, n * sizeof *index->skipped);
     index->notes = arena_alloc(index->arena, n * sizeof *index->notes);
-    return index->rows != NULL && index->failed != NULL && index->skipped != NULL && index->notes != NULL;
+    return index->failed != NULL && index->skipped != NULL && index->notes != NULL;
 }
 
 static void index_refuse(struct index *index, const struct batch_file *file) {
@@ -124,14 +123,14 @@ bool join_batch(struct index *index, struct batch *batch) {
             continue;
         }
         if (file->row != NULL) {
-            struct index_row *row = &index->rows[index->n_rows++];
-            *row = *file->row;
-            row->group = file->group; /* --group-by is of this run */
+            struct index_row row = *file->row;
+            row.group = row.is_log ? row.group : file->group; /* --group-by is of this run */
+            done = index_add_row(index, &row);
             continue;
         }
         enum sidecar_result result = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena);
         if (result == SIDECAR_READ) {
-            index->rows[index->n_rows++] = sidecar.row;
+            done = index_add_row(index, &sidecar.row);
         } else if (result == SIDECAR_NO_MEMORY) {
             done = false;
         } else {
@@ -247,12 +246,12 @@ static bool join_sidecar(struct join *join, const char *name) {
     }
     if (!ARENA_GROW(&join->batch->arena, join->rows, join->rows_capacity, (uint64_t)join->n_rows + 1))
         return false;
-    if (join->batch->settings->group_by != NULL)
+    if (join->batch->settings->group_by != NULL && !sidecar.row.is_log)
         sidecar.row.group = names_group(join->batch, sidecar.row.input, sidecar.row.host);
     join->rows[join->n_rows++] = sidecar.row;
     if (version_is_older(sidecar.version) && join->n_older++ == 0)
         join->older = sidecar;
-    struct batch_file *file = join_add(join, sidecar.row.input, sidecar.row.rank, sidecar.row.step);
+    struct batch_file *file = join_add(join, sidecar.row.input, sidecar.rank, sidecar.row.step);
     if (file == NULL)
         return false;
     file->path = sidecar.row.name;
@@ -451,8 +450,8 @@ static bool join_entries(struct join *join) {
         const struct index_row *row = row_find(join, file->name);
         if (row == NULL || strcmp(row->input, file->input) != 0)
             row = row_find(join, file->path);
-        if (row != NULL)
-            join->index->rows[join->index->n_rows++] = *row;
+        if (row != NULL && !index_add_row(join->index, row))
+            return false;
     }
     return true;
 }

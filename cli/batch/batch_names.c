@@ -82,18 +82,26 @@ static bool names_part(struct batch *batch, struct batch_file **order, uint32_t 
     return true;
 }
 
-/* Logs and notes beside the snapshots: their names are not to take a name away from these. Decided by the name alone, so
- * that a worker that has not looked into a file of another shard decides it as all others do. */
-static bool name_is_prose(const char *input) {
-    static const char *const prose[] = {".log", ".txt", ".out",  ".err", ".md",
-                                        ".csv", ".yml", ".yaml", ".py",  ".sh"};
+static bool ends_like(const char *input, const char *const *words, size_t n_words) {
     size_t length = strlen(input);
-    for (size_t i = 0; i < sizeof prose / sizeof prose[0]; i++) {
-        size_t n = strlen(prose[i]);
-        if (length > n && strcasecmp(input + length - n, prose[i]) == 0)
+    for (size_t i = 0; i < n_words; i++) {
+        size_t n = strlen(words[i]);
+        if (length > n && strcasecmp(input + length - n, words[i]) == 0)
             return true;
     }
     return false;
+}
+
+bool names_is_log(const char *input) {
+    static const char *const logs[] = {".log", ".out", ".err", ".csv"};
+    return ends_like(input, logs, sizeof logs / sizeof logs[0]);
+}
+
+/* Logs and notes beside the snapshots: their names are not to take a name away from these. Decided by the name alone, so
+ * that a worker that has not looked into a file of another shard decides it as all others do. */
+static bool name_is_prose(const char *input) {
+    static const char *const prose[] = {".txt", ".md", ".yml", ".yaml", ".py", ".sh"};
+    return names_is_log(input) || ends_like(input, prose, sizeof prose / sizeof prose[0]);
 }
 
 /* Short names of all files of a kind, behind `order[count]`. False: no memory. */

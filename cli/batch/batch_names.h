@@ -36,6 +36,9 @@ const char *names_group(struct batch *batch, const char *input, const char *host
 /* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). False: no memory. */
 bool names_settle(struct batch *batch);
 
+/* Whether a file is called like what a run prints: .log, .out, .err, .csv. */
+bool names_is_log(const char *input);
+
 /* Length of a file's name without its endings (".pickle.gz"). */
 size_t names_stem_length(const char *name);
 

@@ -142,6 +142,8 @@ static void add_origin(struct json_writer *json, const struct source *source) {
     add_number(json, "local_rank", file->local_rank);
     json_text(json, "host", file->host != NULL ? file->host : "");
     json_text(json, "group", file->group != NULL ? file->group : "");
+    if (source->recording->trace.devices_are_ranks)
+        json_bool(json, "devices_are_ranks", true);
     json_u64(json, "size", (uint64_t)status->st_size);
     json_text(json, "mtime_ns", mtime);
 }
@@ -218,6 +220,16 @@ static void read_figures(struct index_row *row, const cJSON *device) {
     row->oom_event = number_of(first, "event");
     row->oom_requested_bytes = number_of(first, "requested_bytes");
     row->oom_free_bytes = number_of(first, "device_free_bytes");
+}
+
+/* Of a log that prints what is reserved alone, its highest level is that of reserved. */
+static void read_levels(struct index_row *row, const cJSON *device) {
+    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(device, "levels");
+    const cJSON *shown = cJSON_GetObjectItemCaseSensitive(levels, json_file_text(levels, "shown", ""));
+    if (shown == NULL || !cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(device, "peak_bytes")))
+        return;
+    row->peak_bytes = number_of(shown, "peak_bytes");
+    row->end_bytes = number_of(shown, "last_bytes");
 }
 
 static bool read_curve(struct index_row *row, const cJSON *curve, struct arena *arena) {
@@ -324,6 +336,105 @@ static uint64_t stamp_of(const cJSON *document, const cJSON *batch) {
     return stamp;
 }
 
+/* What the sidecar says of one device. False: no memory. */
+static bool read_device(struct index_row *row, const cJSON *figures, const cJSON *extra,
+                        struct arena *arena) {
+    row->device = json_file_number(figures, "device", 0);
+    row->capacity_bytes = number_of(extra, "capacity_bytes");
+    read_figures(row, figures);
+    if (row->is_log)
+        read_levels(row, figures);
+    return profile_read(row, extra, arena) &&
+           read_notes(&row->notes, &row->n_notes, cJSON_GetObjectItemCaseSensitive(figures, "findings"),
+                      arena) &&
+           read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
+           read_curve_times(row, extra, arena) &&
+           (row->is_log || read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena));
+}
+
+static bool device_is_fine(const cJSON *figures, const cJSON *extra) {
+    return figures != NULL && extra != NULL &&
+           cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(extra, "curve")) <= INDEX_SAMPLES;
+}
+
+/* ---- logs: a row for each rank or GPU ---- */
+
+/* Ranks of one log are compared with each other, and those of logs that are known to be of one rank each: by the same level. */
+static bool log_group(struct index_row *row, const cJSON *figures, bool alone, struct arena *arena) {
+    const cJSON *levels = cJSON_GetObjectItemCaseSensitive(figures, "levels");
+    char *group;
+    if (asprintf(&group, "%s, %s", alone ? "logs" : row->input, json_file_text(levels, "shown", "")) < 0)
+        return false;
+    row->group = text_keep(arena, group);
+    free(group);
+    return row->group != NULL;
+}
+
+/* The host's memory is not a rank's, unless the log speaks of nothing else. */
+static bool is_rank(const cJSON *device) {
+    return json_file_number(device, "device", -1) >= 0;
+}
+
+static uint32_t ranks_count(const cJSON *document) {
+    const cJSON *device;
+    uint32_t count = 0;
+    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(document, "devices")) {
+        count += is_rank(device);
+    }
+    return count;
+}
+
+static bool read_other(struct index_row *row, const struct index_row *main, const cJSON *figures,
+                       const cJSON *extra, struct arena *arena) {
+    *row = (struct index_row){.input = main->input,
+                              .name = main->name,
+                              .step = main->step,
+                              .local_rank = INDEX_UNKNOWN,
+                              .host = main->host,
+                              .recording_id = "",
+                              .n_devices = main->n_devices,
+                              .has_png = main->has_png,
+                              .input_nbytes = main->input_nbytes,
+                              .is_log = true,
+                              .truncation = main->truncation};
+    return read_device(row, figures, extra, arena) && log_group(row, figures, false, arena);
+}
+
+/* Both lists are of the same devices in the same order, or what differs is left out. */
+static bool read_others(struct index_row *row, const cJSON *document, const cJSON *batch, uint32_t n_ranks,
+                        bool ranks_named, struct arena *arena) {
+    const cJSON *extra = cJSON_GetObjectItemCaseSensitive(batch, "devices"), *figures;
+    extra = extra != NULL ? extra->child : NULL;
+    row->others = arena_alloc(arena, ((size_t)n_ranks + 1) * sizeof *row->others);
+    if (row->others == NULL)
+        return false;
+    cJSON_ArrayForEach(figures, cJSON_GetObjectItemCaseSensitive(document, "devices")) {
+        const cJSON *of = extra;
+        extra = extra != NULL ? extra->next : NULL;
+        int64_t ordinal = json_file_number(figures, "device", -1);
+        if (!is_rank(figures) || ordinal == row->device || !device_is_fine(figures, of) ||
+            json_file_number(of, "device", -1) != ordinal)
+            continue;
+        struct index_row *other = &row->others[row->n_others++];
+        if (!read_other(other, row, figures, of, arena))
+            return false;
+        other->rank = ranks_named ? ordinal : INDEX_UNKNOWN;
+    }
+    return true;
+}
+
+static bool read_log(struct index_row *row, const cJSON *document, const cJSON *batch, const cJSON *figures,
+                     struct arena *arena) {
+    bool ranks_named = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(batch, "devices_are_ranks"));
+    uint32_t n_ranks = ranks_count(document);
+    if (row->device >= 0 && ranks_named)
+        row->rank = row->device;
+    else if (n_ranks > 1)
+        row->rank = INDEX_UNKNOWN;
+    return log_group(row, figures, n_ranks < 2 && row->rank != INDEX_UNKNOWN, arena) &&
+           (n_ranks < 2 || read_others(row, document, batch, n_ranks, ranks_named, arena));
+}
+
 static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *document, const char *name,
                                          struct arena *arena) {
     const cJSON *batch = cJSON_GetObjectItemCaseSensitive(document, "batch");
@@ -331,19 +442,18 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
                *mtime = json_file_text(batch, "mtime_ns", NULL);
     int64_t ordinal = json_file_number(batch, "device", INT64_MIN);
     const cJSON *figures = device_of(document, ordinal), *extra = device_of(batch, ordinal);
-    if (number_of(document, "schema") != 1 || input == NULL || mtime == NULL || figures == NULL ||
-        extra == NULL || cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(extra, "curve")) > INDEX_SAMPLES)
+    if (number_of(document, "schema") != 1 || input == NULL || mtime == NULL ||
+        !device_is_fine(figures, extra))
         return SIDECAR_NONE;
     struct index_row *row = &sidecar->row;
     row->input = text_keep(arena, input);
     row->name = text_keep(arena, name);
-    row->rank = json_file_number(batch, "rank", INDEX_UNKNOWN);
+    row->rank = sidecar->rank = json_file_number(batch, "rank", INDEX_UNKNOWN);
     row->step = json_file_number(batch, "step", INDEX_UNKNOWN);
     row->local_rank = json_file_number(batch, "local_rank", INDEX_UNKNOWN);
     row->host = text_keep(arena, json_file_text(batch, "host", NULL));
     row->group = text_keep(arena, json_file_text(batch, "group", NULL));
     row->recording_id = text_keep(arena, json_file_text(document, "recording_id", NULL));
-    row->device = ordinal;
     row->n_devices = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(document, "devices"));
     row->has_png = json_file_text(batch, "png", NULL) != NULL;
     row->input_nbytes = number_of(batch, "size");
@@ -351,19 +461,13 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     sidecar->flags = text_keep(arena, json_file_text(batch, "flags", NULL));
     sidecar->rules_fingerprint = text_keep(arena, json_file_text(batch, "rules_fingerprint", NULL));
     sidecar->version = text_keep(arena, json_file_text(batch, "version", NULL));
-    row->capacity_bytes = number_of(extra, "capacity_bytes");
     row->is_snapshot = strcmp(json_file_text(document, "kind", ""), "snapshot") == 0;
+    row->is_log = strcmp(json_file_text(document, "kind", ""), "log") == 0;
     row->stamp = stamp_of(document, batch);
-    read_figures(row, figures);
     bool kept = row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
                 sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
-                profile_read(row, extra, arena) &&
-                read_notes(&row->notes, &row->n_notes, cJSON_GetObjectItemCaseSensitive(figures, "findings"),
-                           arena) &&
-                read_curve(row, cJSON_GetObjectItemCaseSensitive(extra, "curve"), arena) &&
-                read_curve_times(row, extra, arena) &&
-                read_sites(row, cJSON_GetObjectItemCaseSensitive(extra, "sites"), arena) &&
-                read_truncation(row, document, arena);
+                read_device(row, figures, extra, arena) && read_truncation(row, document, arena) &&
+                (!row->is_log || read_log(row, document, batch, figures, arena));
     return kept ? SIDECAR_READ : SIDECAR_NO_MEMORY;
 }
 
@@ -468,7 +572,7 @@ bool sidecar_is_current(struct batch *batch, struct batch_file *file) {
     struct sidecar sidecar;
     bool current = sidecar_read(&sidecar, batch->directory, file->name, &batch->arena) == SIDECAR_READ &&
                    strcmp(sidecar.row.input, file->input) == 0 && sidecar.row.input_nbytes == file->nbytes &&
-                   sidecar.mtime_ns == file->mtime_ns && sidecar.row.rank == file->rank &&
+                   sidecar.mtime_ns == file->mtime_ns && sidecar.rank == file->rank &&
                    sidecar.row.step == file->step && strcmp(sidecar.flags, batch->settings->flags) == 0 &&
                    strcmp(sidecar.rules_fingerprint, batch->rules_fingerprint) == 0 &&
                    strcmp(sidecar.version, STRATA_VERSION) == 0 && sidecar_has_outputs(batch, file);

@@ -18,6 +18,7 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
 
 struct sidecar {
     struct index_row row;
+    int64_t rank; /* by the path; the row's may be that of a log's lines */
     int64_t mtime_ns;
     const char *flags, *rules_fingerprint, *version; /* "": none */
 };

@@ -17,6 +17,18 @@ extern const char asset_index_css_hash[], asset_index_js_hash[];
 static const struct template_asset script = {asset_index_js, &asset_index_js_nbytes, asset_index_js_hash};
 static const struct template_asset style = {asset_index_css, &asset_index_css_nbytes, asset_index_css_hash};
 
+/* ---- rows ---- */
+
+bool index_add_row(struct index *index, const struct index_row *row) {
+    if (!ARENA_GROW(index->arena, index->rows, index->rows_capacity,
+                    (uint64_t)index->n_rows + row->n_others + 1))
+        return false;
+    index->rows[index->n_rows++] = *row;
+    for (uint32_t i = 0; i < row->n_others; i++)
+        index->rows[index->n_rows++] = row->others[i];
+    return true;
+}
+
 /* ---- order ---- */
 
 /* Unknown numbers last. */
@@ -35,7 +47,9 @@ static int row_compare(const void *a, const void *b) {
         order = number_compare(x->step, y->step);
     if (order == 0)
         order = strcmp(x->input, y->input);
-    return order != 0 ? order : strcmp(x->name, y->name);
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order != 0 ? order : number_compare(x->device, y->device);
 }
 
 static int refusal_compare(const void *a, const void *b) {
@@ -137,6 +151,7 @@ static bool row_ends_in_step(const struct index_row *row) {
 static void add_row_members(struct buffer *out, const struct index_row *row) {
     buffer_add_text(out, "\"input\": ");
     json_text_add(out, row->input);
+    add_text(out, "kind", row->is_log ? "log" : row->is_snapshot ? "snapshot" : "profile");
     add_number(out, "rank", row->rank);
     add_number(out, "step", row->step);
     buffer_printf(out, ", \"device\": %" PRId64, row->device);

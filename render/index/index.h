@@ -52,10 +52,13 @@ enum { INDEX_DIFFERENCES = 8 }; /* at most, per row */
 
 /* One recording; its device with the most events. */
 struct index_row {
-    bool is_snapshot;  /* neither a trace of the profiler nor a log */
-    uint64_t stamp;    /* hash of what its page was made of, and how */
-    const char *input; /* path below what the command line names */
-    const char *name;  /* of the outputs, without ending; letters, digits, '.', '_' and '-' only */
+    bool is_snapshot; /* neither a trace of the profiler nor a log */
+    bool is_log;      /* levels at lines: it has no call sites, and its page shows others beside it */
+    uint32_t n_others;
+    struct index_row *others; /* rows of a log's other ranks or GPUs, until they are rows of the index */
+    uint64_t stamp;           /* hash of what its page was made of, and how */
+    const char *input;        /* path below what the command line names */
+    const char *name;         /* of the outputs, without ending; letters, digits, '.', '_' and '-' only */
     int64_t rank, step;
     int64_t device;
     uint32_t n_devices;
@@ -143,6 +146,7 @@ struct index {
     struct arena *arena; /* of everything here */
     const char *version; /* of Strata */
     uint32_t n_rows, n_failed, n_skipped, n_notes;
+    uint32_t rows_capacity;
     struct index_row *rows; /* sorted by index_sort */
     struct index_refusal *failed, *skipped;
     const char **notes; /* sentences about the whole: missing shards */
@@ -153,6 +157,9 @@ struct index {
     uint32_t n_series;
     struct index_series *series;
 };
+
+/* Adds a row and its others. False: no memory. */
+bool index_add_row(struct index *index, const struct index_row *row);
 
 /* Rows by rank, step and input (unknown numbers last), refusals by input. O(n log n). */
 void index_sort(struct index *index);

@@ -88,8 +88,13 @@ static const char *row_severity(const struct index_row *row) {
     return row->severity >= 0.10 ? "high" : row->severity >= 0.03 ? "medium" : "low";
 }
 
+/* Ranks of two logs are not alike: nothing says that these are of one job. */
+static uint64_t key_begin(const struct index_row *row) {
+    return row->is_log ? key_add(0xcbf29ce484222325u, row->group) : 0xcbf29ce484222325u;
+}
+
 static uint64_t row_key(const struct index_row *row) {
-    uint64_t key = key_add(0xcbf29ce484222325u, row->kind);
+    uint64_t key = key_add(key_begin(row), row->kind);
     if (row->odd & INDEX_ODD_OOM)
         return key;
     key = (key ^ row->odd ^ (row->difference_bytes < 0 ? 1u << 20 : 0)) * 0x100000001b3u;
@@ -226,7 +231,8 @@ static uint32_t claims_collect(const struct index *index, struct claim *claims) 
         for (uint32_t k = 0; k < row->n_notes; k++) {
             const struct index_note *note = &row->notes[k];
             if (note_counts(note))
-                claims[count++] = (struct claim){i, note, NULL, key_add(key_add(1, note->kind), note->site),
+                claims[count++] = (struct claim){i, note, NULL,
+                                                 key_add(key_add(key_begin(row) + 1, note->kind), note->site),
                                                  severity_order(note->severity)};
         }
     }

@@ -50,6 +50,8 @@ struct subject index_subject(const struct index_row *row, const char *finding) {
     struct subject subject;
     if (*finding != '\0')
         snprintf(subject.text, sizeof subject.text, "it");
+    else if (row->rank == INDEX_UNKNOWN && row->is_log && row->n_devices > 1 && row->device >= 0)
+        snprintf(subject.text, sizeof subject.text, "%.200s, GPU %" PRId64, row->input, row->device);
     else if (row->rank == INDEX_UNKNOWN)
         snprintf(subject.text, sizeof subject.text, "%.200s", row->input);
     else if (row->step == INDEX_UNKNOWN)

@@ -6,7 +6,7 @@ import { formatCount } from "../text.js";
 /**
  * @typedef {{bytes: number, median_bytes: number, site: string}} Difference
  * @typedef {{kind: string, severity: string, title: string, view: string}} Note
- * @typedef {{input: string, rank: number | null, step: number | null, device: number, devices: number, input_bytes: number,
+ * @typedef {{input: string, kind?: string, rank: number | null, step: number | null, device: number, devices: number, input_bytes: number,
  *   events: number, peak_bytes: number, peak_event: number, end_bytes: number, reserved_peak_bytes: number, reserved_end_bytes: number,
  *   capacity_bytes: number | null, oom: number, oom_requested_bytes?: number, oom_free_bytes?: number, truncation: string | null,
  *   peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort: number, steps: number, mid_step: boolean,
@@ -44,13 +44,13 @@ function decodeShares(text) {
 
 /** @param {Row} row */
 export function rowTitle(row) {
-    if (row.rank === null) return row.input;
+    if (row.rank === null) return row.kind === "log" && row.devices > 1 ? `${row.input}, ${row.device < 0 ? "host" : `GPU ${row.device}`}` : row.input;
     return row.step === null ? `rank ${row.rank}` : `rank ${row.rank}, step ${row.step}`;
 }
 
 /** What shares a colour: all steps of a rank. @param {Row} row */
 function groupOf(row) {
-    return row.rank ?? row.input;
+    return row.rank ?? rowTitle(row);
 }
 
 /** "ranks 2, 5-9" of rising numbers, at most `most` of them spelled. @param {number[]} numbers @param {number} [most] */

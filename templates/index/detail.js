@@ -3,7 +3,7 @@ import { copyText, element, formatBytes, formatCount, formatEvent, formatPlural,
 import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 import { KIND_TITLES } from "./findings.js";
-import { makeLink } from "./link.js";
+import { makeLink, rowView } from "./link.js";
 
 /**
  * @typedef {import("./data.js").Batch} Batch
@@ -125,7 +125,7 @@ function makeSeries(batch, index) {
 /** A page of the difference where there is one; else the command that makes it. @param {Batch} batch @param {Row} row @param {number} index */
 function makeCompare(batch, row, index) {
     if (row.diff) return makeLink(row.diff, "Difference from the median rank", row);
-    const median = medianOf(batch, index);
+    const median = row.kind === "log" ? undefined : medianOf(batch, index);
     if (!median) return null;
     const button = make("button", "quiet", "Copy the command that compares it");
     button.type = "button";
@@ -168,7 +168,7 @@ export function createDetail(batch) {
             }
             const row = batch.rows[index];
             const links = make("p", "links");
-            links.append(makeLink(row.page, "Page", row));
+            links.append(makeLink(row.page, "Page", row, rowView(row)));
             if (row.png !== null) links.append(makeLink(row.png, "PNG", row));
             const compare = makeCompare(batch, row, index);
             if (compare) links.append(compare);

@@ -2,6 +2,11 @@
 import { make } from "../text.js";
 import { rowTitle } from "./data.js";
 
+/** The page of a log shows several ranks: this one. @param {import("./data.js").Row} row */
+export function rowView(row) {
+    return row.kind === "log" && row.devices > 1 ? `#device=${row.device}` : "";
+}
+
 /** @param {string} page beside the index, or in a folder below it @param {string} text @param {import("./data.js").Row} row @param {string} [view] "#…" of the page */
 export function makeLink(page, text, row, view = "") {
     const link = make("a", "", text);

@@ -3,7 +3,7 @@ import { VirtualList } from "../list.js";
 import { element, formatBytes, formatCount, formatExactBytes, make, setText } from "../text.js";
 import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
 import { SHARE_MOST } from "./data.js";
-import { makeLink } from "./link.js";
+import { makeLink, rowView } from "./link.js";
 
 /**
  * @typedef {import("./data.js").Batch} Batch
@@ -122,7 +122,7 @@ export function createTable(batch, use) {
     function makeLinks(row, index) {
         const cell = makeCell("", "links");
         const series = batch.seriesOf(index);
-        cell.append(makeLink(row.page, "Page", row));
+        cell.append(makeLink(row.page, "Page", row, rowView(row)));
         if (series) cell.append(makeLink(series.page, "Dumps", row));
         if (row.png !== null) cell.append(makeLink(row.png, "PNG", row));
         return cell;
