@@ -1,10 +1,14 @@
 // Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
+import { plot, themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName } from "./questions.js";
 import { COLORINGS, state, view } from "./state.js";
 
 /** From the bottom up, as the categories' names are numbered (enum category) and render/raster/areas.c draws them. */
 const CATEGORY_ORDER = [1, 3, 2, 4, 5, 6, 9, 10, 7, 0, 8];
+
+/** How much the other areas fade while one is highlighted. */
+const VEIL = 0.72;
 
 /** The module makes so many at most. */
 const AREAS_MOST = 64;
@@ -21,6 +25,11 @@ function orderOf(keys) {
     const all = Array.from({ length: keys }, (_, key) => key);
     if (state.viewBy !== "category") return all;
     return [...CATEGORY_ORDER.filter((key) => key < keys), ...all.filter((key) => !CATEGORY_ORDER.includes(key))];
+}
+
+/** The key of the area at a height after an event, -1: none. @param {number} event @param {number} bytes */
+export function areaAt(event, bytes) {
+    return bytes < 0 ? -1 : (areaEdges(event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 }
 
 /** What a key is called. @param {number} key */
@@ -48,6 +57,26 @@ export function areaEdges(event) {
 
 /** Columns from one place that is tried for a name to the next. */
 const NAME_STEP = 4;
+
+/** Fades what lies above and below the highlighted area. @param {CanvasRenderingContext2D} context */
+export function veilAreas(context) {
+    const { focus, viewBy } = state;
+    if (!showsAreas() || focus?.by !== viewBy) return;
+    const { place, keys, width } = view.c.areas();
+    const bytes = new Float64Array(view.module.memory.buffer, place, keys * width);
+    const below = orderOf(keys).slice(0, orderOf(keys).indexOf(focus.id));
+    const y = (/** @type {number} */ value) => Math.min(plot.height, Math.max(0, yOfBytes(value)));
+    context.save();
+    context.globalAlpha = VEIL;
+    context.fillStyle = themeColor("--surface");
+    for (let x = 0; x < width; x++) {
+        const at = (/** @type {number} */ key) => bytes[key * width + x];
+        const [low, high] = [y(below.reduce((sum, key) => sum + at(key), 0)), y(below.reduce((sum, key) => sum + at(key), at(focus.id)))];
+        context.fillRect(x / plot.ratio, 0, 1 / plot.ratio, high);
+        context.fillRect(x / plot.ratio, low, 1 / plot.ratio, plot.height - low);
+    }
+    context.restore();
+}
 
 /**
  * Where in each area of the last drawing a text of its name's width has most height, of `least` pixels or more, and lies on

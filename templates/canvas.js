@@ -74,6 +74,11 @@ export function yOfBytes(bytes) {
     return plot.height * (1 - (bytes - state.bottom) / (topBytes() - state.bottom));
 }
 
+/** @param {number} y */
+export function bytesOfY(y) {
+    return state.bottom + (1 - y / plot.height) * (topBytes() - state.bottom);
+}
+
 /** A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) the timeline's corner. @param {HTMLCanvasElement} canvas */
 export function startCanvas(canvas) {
     const context = context2d(canvas);

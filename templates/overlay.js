@@ -141,7 +141,7 @@ function drawCeiling(context) {
     context.setLineDash([6, 4]);
     strokeLine(context, 0, y, plot.width, y);
     context.setLineDash([]);
-    haloText(context, `all this process can have: ${formatBytes(bytes)} (reserved + free)`, 8, y - 4);
+    haloText(context, plot.width < 420 ? `reserved + free ${formatBytes(bytes)}` : `all this process can have: ${formatBytes(bytes)} (reserved + free)`, 8, y - 4);
 }
 
 /** A text that can be read on whatever lies there. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y its base line */

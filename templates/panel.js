@@ -478,43 +478,76 @@ function siteHeading(site) {
     return heading;
 }
 
-/** What of a call site the selected range has; summing up is for once. @type {{asked: string, text: string}} */
-const siteRange = { asked: "", text: "" };
+/** @param {Focus} focus */
+function groupHeading({ by, id }) {
+    if (by === "site" || by === "stack") return siteHeading(pinnedSite());
+    const name = by === "frame" ? session.siteText(id) : groupName(view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
+    const heading = make("p", "site-heading");
+    const swatch = make("i", "swatch");
+    swatch.style.background = groupColor(by, id);
+    heading.append(swatch, make("span", "", name));
+    return heading;
+}
+
+/** What of a group the selected range has; summing up is for once. @type {{asked: string, text: string}} */
+const groupRange = { asked: "", text: "" };
 
 /** @type {Record<string, string>} */
-const SITE_WORDS = { allocated: "allocated in the selection", freed: "freed in the selection", kept: "kept at the selection\u2019s end", through: "alive through the selection", peak: "alive at the selection\u2019s highest moment" };
+const GROUP_WORDS = { allocated: "allocated in the selection", freed: "freed in the selection", kept: "kept at the selection\u2019s end", through: "alive through the selection", peak: "alive at the selection\u2019s highest moment" };
 
-/** @param {number} site */
-function siteInRange(site) {
+/** The row of one group among the sums. @param {Focus} group @param {import("./questions.js").About} about */
+function groupSum({ by, id }, about) {
+    const sums = askSums(view, 3, about, by);
+    for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === id) return sums.row(i);
+    return { count: 0, bytes: 0, stack: 0 };
+}
+
+/** What is pinned or highlighted, as a group: of an allocation or a stack its call site. @returns {Focus} */
+function pinnedGroup() {
+    const focus = state.selected === null ? state.focus : null;
+    return focus && focus.by !== "stack" ? focus : { by: "site", id: pinnedSite() };
+}
+
+const groupWord = (/** @type {Focus} */ { by }) => (GROUP_HEADS[by] ?? by).toLowerCase();
+
+/** @param {Focus} group */
+function groupInRange(group) {
     const { first, end } = rangeEvents(/** @type {{from: number, to: number}} */ (state.range));
-    const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, site]);
-    if (siteRange.asked === asked) return siteRange.text;
+    const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, group]);
+    if (groupRange.asked === asked) return groupRange.text;
     const what = state.rangeOf;
-    const sums = askSums(view, 3, { from: first, to: end, what }, "site");
-    let [count, bytes] = [0, 0];
-    for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === site) ({ count, bytes } = sums.row(i));
-    const text = `${formatPlural(count, "allocation")} of this call site, ${formatBytes(bytes)}, ${SITE_WORDS[what]}`;
-    Object.assign(siteRange, { asked, text });
+    const { count, bytes } = groupSum(group, { from: first, to: end, what });
+    const text = `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)}, ${GROUP_WORDS[what]}`;
+    Object.assign(groupRange, { asked, text });
     return text;
 }
 
-/** Fills the line about the whole call site, which follows the pointer, or speaks of the selected range. @param {number} moment */
+/** @param {Focus} group @param {number} at */
+function sumAt(group, at) {
+    const { count, bytes } = groupSum(group, { at });
+    return { allocations: count, bytes };
+}
+
+/** @param {Focus} group @param {number} moment */
+function groupText(group, moment) {
+    // The most of what goes through a frame is known, and not how much that is at each moment.
+    if (group.by === "frame") return `What goes through this frame is highlighted: at most ${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])} at once.`;
+    if (state.range) return groupInRange(group);
+    const { allocations: count, bytes } = group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(group, moment);
+    return `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)} ${momentWords(moment)}`;
+}
+
+/** Fills the line about the whole group, which follows the pointer, or speaks of the selected range. @param {number} moment */
 function drawSiteLine(moment) {
-    if (!panel.siteLine) return;
-    const site = pinnedSite();
-    if (state.range) {
-        setText(panel.siteLine, siteInRange(site));
-        return;
-    }
-    const { allocations, bytes: live } = view.c.site_sum(site, moment);
-    setText(panel.siteLine, `${formatPlural(allocations, "allocation")} of this call site, ${formatBytes(live)} ${momentWords(moment)}`);
+    if (panel.siteLine) setText(panel.siteLine, groupText(pinnedGroup(), moment));
 }
 
 /** Stack that the details show; 0: none. */
 export function pinnedStack() {
     if (state.selected !== null) return view.c.allocation(state.selected).stack;
     if (state.focus?.by === "stack") return state.focus.id;
-    return state.focus ? stackOfSite(state.focus.id) : 0;
+    if (state.focus?.by === "site") return stackOfSite(state.focus.id);
+    return state.focus && state.focus.by !== "frame" ? groupSum(state.focus, { at: heldMoment() }).stack : 0;
 }
 
 function pinnedSite() {
@@ -562,10 +595,10 @@ function drawLife(life) {
 /** @param {Focus} focus */
 function drawFocus(focus) {
     const stack = pinnedStack();
-    setText(panel.detailTitle, focus.by === "site" ? "Call site" : focus.by === "frame" ? "Through this frame" : "Stack");
+    setText(panel.detailTitle, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);
     panel.siteLine = make("p", "site-line");
-    const which = focus.by === "site" ? [make("p", "site-line", "Its stack with the most bytes at that moment:")] : [];
-    panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, ...(stack ? which : []), makeStack(stack));
+    const which = focus.by === "stack" || !stack ? [] : [make("p", "site-line", "Its stack with the most bytes at that moment:")];
+    panel.detail.replaceChildren(groupHeading(focus), panel.siteLine, ...which, makeStack(stack));
 }
 
 export function drawDetail() {
@@ -585,7 +618,7 @@ export function drawDetail() {
 
 /** What is pinned, in a line. */
 export function pinnedText() {
-    if (state.selected === null) return session.siteText(pinnedSite());
+    if (state.selected === null) return groupHeading(pinnedGroup()).textContent ?? "";
     const allocation = view.c.allocation(state.selected);
     return `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ${lifetimeText(allocation)}, ${addressText(allocation)}`;
 }

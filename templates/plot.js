@@ -1,7 +1,7 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
 // canvases of their own, so hovering never draws the stack again.
 import { DRAW_DARK, DRAW_FOUND, DRAW_MARKS, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
-import { showsAreas } from "./areas.js";
+import { showsAreas, veilAreas } from "./areas.js";
 import { nameBandsSoon, writeNames } from "./band_names.js";
 import {
     AXIS_HEIGHT, context2d, GUTTER, lineScale, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
@@ -245,6 +245,7 @@ function nameLines(context) {
 
 function drawAxes() {
     const context = startCanvas(plot.axes);
+    veilAreas(context);
     context.lineWidth = 1 / plot.ratio;
     drawBytes(context, view, state.bottom, topBytes(), plot, false);
     drawAlongAxis(context);

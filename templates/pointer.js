@@ -1,12 +1,13 @@
 // Mouse, fingers and wheel on the timeline.
-import { axisOfX, plot } from "./canvas.js";
+import { areaAt, showsAreas } from "./areas.js";
+import { axisOfX, bytesOfY, plot } from "./canvas.js";
 import { lane, phaseAt, selectPhase } from "./lane.js";
 import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
 import {
     change, fitWindow, flush, invalidate, markAt, MINIMAP, OVERLAY, panWindow, select, setBytes, setWindow,
-    state, TIMELINE, topBytes, zoomBytes, zoomWindow,
+    state, TIMELINE, toggleFocus, topBytes, zoomBytes, zoomWindow,
 } from "./state.js";
 
 /* ---- mouse ---- */
@@ -126,7 +127,9 @@ function plotUp(event) {
     if (now - clicked > 500) beforeClick = { moment: state.moment, selected: state.selected, focus: state.focus };
     clicked = now;
     change({ moment });
-    select(life);
+    const area = showsAreas() ? areaAt(moment, bytesOfY(plotPoint(event).y)) : -1;
+    if (area < 0) select(life);
+    else toggleFocus({ by: /** @type {import("./state.js").Focus["by"]} */ (state.viewBy), id: area });
 }
 
 /** What the list said stays for a while: it is where the pointer often goes next. */

@@ -63,6 +63,38 @@ describe("names in areas", { skip }, () => {
                 }, { colorScheme, hash: name === "train" ? "#at=1690" : "" });
             });
 
+    test("a click on an area highlights it, and the side speaks of it", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            await page.locator("#view-category").click();
+            await page.locator("#tab-who").click();
+            await settle(page);
+            const box = await page.locator("#timeline").boundingBox();
+            assert.ok(box);
+            const [x, y] = [Math.round(box.width * 0.7), Math.round(box.height - 12)];
+            /** How much of the surface lies over the two areas. */
+            const veils = () => page.evaluate(([x, y]) => {
+                const axes = /** @type {HTMLCanvasElement} */ (document.getElementById("axes"));
+                const plot = /** @type {HTMLElement} */ (document.getElementById("timeline"));
+                const context = /** @type {CanvasRenderingContext2D} */ (axes.getContext("2d"));
+                return [y, y - 60].map((row) => context.getImageData(plot.offsetLeft + x, plot.offsetTop + row, 1, 1).data[3]);
+            }, [x, y]);
+            assert.deepEqual(await veils(), [0, 0]);
+            await page.mouse.click(box.x + x, box.y + y);
+            await until(async () => (await page.locator("#detail-title").innerText()) === "Category", "the details");
+            const event = Number(/at=(\d+)/.exec(await until(() => page.evaluate(() => /at=\d+/.test(location.hash) && location.hash), "the moment"))?.[1]);
+            const groups = /** @type {any[]} */ (await page.evaluate(`strata.groups({ at: ${event}, by: "category" })`));
+            const { count } = groups.find(({ name }) => name === "parameter");
+            await page.mouse.move(box.x - 30, box.y + 20);
+            await until(async () => new RegExp(`^parameter\\s+${count} allocations of this category`).test(await page.locator("#detail").innerText()), "figures of the category");
+            assert.match(await page.locator("#detail").innerText(), /main\.py:47/, "its stack");
+            const [own, other] = await veils();
+            assert.ok(own === 0 && other > 100, `the other areas fade: ${own}, ${other}`);
+            await page.mouse.click(box.x + x, box.y + y);
+            await settle(page);
+            assert.deepEqual(await veils(), [0, 0], "a second click takes it back");
+        });
+    });
+
     test("the dots on the cursor are the areas' edges", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             await page.locator("#view-category").click();
