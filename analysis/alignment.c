@@ -29,7 +29,7 @@ static uint64_t *stacks_hash(const struct trace *trace, struct arena *arena) {
     if (frame != NULL)
         hash = arena_column(arena, trace->stacks.count, sizeof *hash);
     for (uint32_t i = 0; hash != NULL && i < trace->stacks.count; i++)
-        hash[i] = i == 0 ? 0 : mix(hash[trace->stacks.stack[i].parent], frame[trace->stacks.stack[i].frame]);
+        hash[i] = i == 0 ? 0 : mix(hash[stack_parent(&trace->stacks, i)], frame[trace->stacks.frame[i]]);
     ARENA_DROP(arena, frame);
     return hash;
 }

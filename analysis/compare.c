@@ -405,17 +405,17 @@ static bool functions_match(struct matching *matching) {
 /* Hash of the user's frames outside of the site, without their lines; 0: there are none. */
 static uint64_t callers_hash(const struct compare_side *side, const struct site_profile *profile) {
     const struct timeline *timeline = side->timeline;
-    const struct stack *stack = timeline->trace->stacks.stack;
+    const struct stack_table *stacks = &timeline->trace->stacks;
     uint64_t hash = 0;
     uint32_t site = timeline->site[profile->stack], walked = 0;
     bool outside = false;
-    for (uint32_t at = profile->stack; at != 0 && walked < CALLERS_MAX; at = stack[at].parent) {
-        if (outside && timeline_frame_is_user(timeline, stack[at].frame)) {
-            struct site_key key = site_key_of(timeline->trace, stack[at].frame);
+    for (uint32_t at = profile->stack; at != 0 && walked < CALLERS_MAX; at = stack_parent(stacks, at)) {
+        if (outside && timeline_frame_is_user(timeline, stacks->frame[at])) {
+            struct site_key key = site_key_of(timeline->trace, stacks->frame[at]);
             hash = (hash ^ key.function) * UINT64_C(0x9e3779b97f4a7c15);
             walked++;
         }
-        outside |= stack[at].frame == site;
+        outside |= stacks->frame[at] == site;
     }
     return hash;
 }

@@ -23,8 +23,8 @@ static uint32_t request_from(const struct program *program, uint32_t at) {
 
 /* The innermost frames are of the same function and line. */
 static bool same_place(const struct program *a, uint32_t stack_a, const struct program *b, uint32_t stack_b) {
-    const struct frame *x = &a->trace->frames.frame[a->trace->stacks.stack[stack_a].frame];
-    const struct frame *y = &b->trace->frames.frame[b->trace->stacks.stack[stack_b].frame];
+    const struct frame *x = &a->trace->frames.frame[a->trace->stacks.frame[stack_a]];
+    const struct frame *y = &b->trace->frames.frame[b->trace->stacks.frame[stack_b]];
     uint32_t n, m;
     const uint8_t *name = trace_string(a->trace, x->name, &n), *other = trace_string(b->trace, y->name, &m);
     if (x->line != y->line || n != m)

@@ -192,7 +192,7 @@ static bool keys_fill(struct finder *finder) {
     uint32_t *of_stack = arena_column(arena, trace->stacks.count, sizeof *of_stack), n = 0;
     struct stack_slots numbers = {0};
     bool done =
-        of_stack != NULL && inner_keys_find(trace, finder->verdicts->runs.stack_bits, of_stack, arena);
+        of_stack != NULL && inner_keys_find(trace, finder->verdicts->runs.frame_bits, of_stack, arena);
     for (uint32_t i = 0; done && i < trace->stacks.count; i++)
         if (stack_has_slot(finder->slots, i))
             finder->key[n++] = of_stack[i];
@@ -266,6 +266,7 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
 
 static bool findings_begin(struct verdicts *verdicts, struct arena *arena) {
     verdicts->finder = arena_alloc(arena, sizeof *verdicts->finder);
+    ARENA_DROP(arena, verdicts->runs.stack_bits); /* nobody asks for them any more */
     return verdicts->finder != NULL && finder_init(verdicts->finder, verdicts, arena);
 }
 

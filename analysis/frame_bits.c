@@ -307,7 +307,6 @@ static uint16_t stack_bits(uint16_t outer, uint16_t own) {
 void stacks_bits(const struct trace *trace, const uint16_t *frame_bits, uint16_t *bits) {
     bits[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        const struct stack *stack = &trace->stacks.stack[i];
-        bits[i] = stack_bits(bits[stack->parent], frame_bits[stack->frame]);
+        bits[i] = stack_bits(bits[stack_parent(&trace->stacks, i)], frame_bits[trace->stacks.frame[i]]);
     }
 }

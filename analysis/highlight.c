@@ -6,8 +6,7 @@
 static uint8_t *stacks_through(const struct trace *trace, uint32_t frame, struct arena *arena) {
     uint8_t *through = arena_column(arena, trace->stacks.count, 1);
     for (uint32_t i = 0; through != NULL && i < trace->stacks.count; i++)
-        through[i] =
-            i != 0 && (trace->stacks.stack[i].frame == frame || through[trace->stacks.stack[i].parent]);
+        through[i] = i != 0 && (trace->stacks.frame[i] == frame || through[stack_parent(&trace->stacks, i)]);
     return through;
 }
 

@@ -4,12 +4,11 @@
 #include "base/bytes.h"
 
 /* A table of stacks by what they are made of. The number of slots that are looked at is bounded, so that no file makes
- * it slow. What is right behind its outer key is found there and is not in it (parser/stack_tree.h): few are. */
+ * it slow. What is the first to begin with its outer key is right behind that (struct stack_table) and not in here. */
 struct key_table {
     const struct trace *trace;
-    const uint16_t *stack_bits;
     struct arena *arena;
-    uint32_t *key;  /* of all stacks so far */
+    uint32_t *key;  /* of all stacks so far; 0: without forward */
     uint32_t *slot; /* a stack; 0: empty */
     uint32_t mask, count;
     bool failed; /* no memory */
@@ -24,17 +23,16 @@ static uint32_t slot_of(uint32_t outer, uint32_t frame) {
 
 /* The key of the stack without its innermost frame; 0: that has no forward. */
 static uint32_t outer_key(const struct key_table *table, uint32_t stack) {
-    uint32_t parent = table->trace->stacks.stack[stack].parent;
-    return table->stack_bits[parent] & BIT_FORWARD ? table->key[parent] : 0;
+    return table->key[stack_parent(&table->trace->stacks, stack)];
 }
 
 /* The slot of the first stack with these, or an empty one; NULL: neither is near. */
 static uint32_t *table_seek(const struct key_table *table, uint32_t outer, uint32_t frame) {
-    const struct stack *stacks = table->trace->stacks.stack;
+    const uint32_t *own = table->trace->stacks.frame;
     uint32_t at = slot_of(outer, frame);
     for (uint32_t i = 0; i < PROBES_MOST; i++, at++) {
         uint32_t *slot = &table->slot[at & table->mask];
-        if (*slot == 0 || (stacks[*slot].frame == frame && outer_key(table, *slot) == outer))
+        if (*slot == 0 || (own[*slot] == frame && outer_key(table, *slot) == outer))
             return slot;
     }
     return NULL;
@@ -48,9 +46,9 @@ static bool table_resize(struct key_table *table, size_t n_slots) {
     if (table->slot != NULL)
         bytes_zero(table->slot, n_slots * sizeof *table->slot);
     for (uint32_t i = 0; table->slot != NULL && i < n_old; i++) {
-        uint32_t *slot = old[i] == 0 ? NULL
-                                     : table_seek(table, outer_key(table, old[i]),
-                                                  table->trace->stacks.stack[old[i]].frame);
+        uint32_t *slot =
+            old[i] == 0 ? NULL
+                        : table_seek(table, outer_key(table, old[i]), table->trace->stacks.frame[old[i]]);
         if (slot == NULL)
             continue;
         *slot = old[i];
@@ -61,9 +59,9 @@ static bool table_resize(struct key_table *table, size_t n_slots) {
 }
 
 static uint32_t key_of(struct key_table *table, uint32_t stack) {
-    const struct stack *stacks = table->trace->stacks.stack;
-    uint32_t outer = outer_key(table, stack), frame = stacks[stack].frame;
-    if (outer != 0 && stacks[outer + 1].parent == outer && stacks[outer + 1].frame == frame)
+    const struct stack_table *stacks = &table->trace->stacks;
+    uint32_t outer = outer_key(table, stack), frame = stacks->frame[stack];
+    if (outer != 0 && !stack_is_branched(stacks, outer + 1) && stacks->frame[outer + 1] == frame)
         return outer + 1;
     if (table->count >= table->mask / 2 && !table->failed)
         table->failed = !table_resize(table, ((size_t)table->mask + 1) * 2);
@@ -77,19 +75,24 @@ static uint32_t key_of(struct key_table *table, uint32_t stack) {
     return *slot;
 }
 
-static bool table_init(struct key_table *table, const struct trace *trace, const uint16_t *stack_bits,
-                       uint32_t *key, struct arena *arena) {
-    *table = (struct key_table){.trace = trace, .stack_bits = stack_bits, .arena = arena, .key = key};
+static bool table_init(struct key_table *table, const struct trace *trace, uint32_t *key,
+                       struct arena *arena) {
+    *table = (struct key_table){.trace = trace, .arena = arena, .key = key};
+    key[0] = 0;
     return table_resize(table, FIRST_SLOTS);
 }
 
-bool inner_keys_find(const struct trace *trace, const uint16_t *stack_bits, uint32_t *key,
+bool inner_keys_find(const struct trace *trace, const uint16_t *frame_bits, uint32_t *key,
                      struct arena *arena) {
     struct key_table table;
-    if (!table_init(&table, trace, stack_bits, key, arena))
+    if (!table_init(&table, trace, key, arena))
         return false;
-    for (uint32_t i = 0; i < trace->stacks.count; i++)
-        key[i] = stack_bits[i] & BIT_FORWARD ? key_of(&table, i) : i;
+    for (uint32_t i = 1; i < trace->stacks.count; i++) {
+        bool forward = outer_key(&table, i) != 0 || (frame_bits[trace->stacks.frame[i]] & BIT_FORWARD);
+        key[i] = forward ? key_of(&table, i) : 0;
+    }
+    for (uint32_t i = 1; i < trace->stacks.count; i++)
+        key[i] = key[i] == 0 ? i : key[i];
     ARENA_DROP(arena, table.slot);
     return !table.failed;
 }
@@ -97,10 +100,10 @@ bool inner_keys_find(const struct trace *trace, const uint16_t *stack_bits, uint
 bool python_keys_find(const struct trace *trace, const uint16_t *frame_bits, const uint16_t *stack_bits,
                       uint32_t *key, struct arena *arena) {
     struct key_table table;
-    if (!table_init(&table, trace, stack_bits, key, arena))
+    if (!table_init(&table, trace, key, arena))
         return false;
-    for (uint32_t i = 0; i < trace->stacks.count; i++) {
-        bool python = (frame_bits[trace->stacks.stack[i].frame] & BIT_PYTHON) != 0;
+    for (uint32_t i = 1; i < trace->stacks.count; i++) {
+        bool python = (frame_bits[trace->stacks.frame[i]] & BIT_PYTHON) != 0;
         key[i] = !(stack_bits[i] & BIT_FORWARD) ? 0 : python ? key_of(&table, i) : outer_key(&table, i);
     }
     ARENA_DROP(arena, table.slot);

@@ -42,7 +42,7 @@ struct phase_run {
 struct phase_runs {
     enum stack_kind stacks;
     uint16_t *frame_bits;     /* [frames.count] enum frame_bit */
-    uint16_t *stack_bits;     /* [stacks.count] enum frame_bit */
+    uint16_t *stack_bits;     /* [stacks.count] enum frame_bit; of verdicts until findings are looked for */
     struct stack_slots slots; /* of the allocations' stacks */
     uint8_t *letter; /* [lives.count] enum phase_letter; of what is older: by its own stack, or unknown */
     uint32_t n_lives, first_life; /* recorded allocations, and the first one's life */

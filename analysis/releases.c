@@ -33,7 +33,7 @@ static bool *stacks_judge(const struct trace *trace, struct arena *arena) {
     for (uint32_t i = 1; i < trace->frames.count; i++)
         frame[i] = empties_cache(trace, trace->frames.frame[i].name);
     for (uint32_t i = 1; i < trace->stacks.count; i++)
-        stack[i] = stack[trace->stacks.stack[i].parent] || frame[trace->stacks.stack[i].frame];
+        stack[i] = stack[stack_parent(&trace->stacks, i)] || frame[trace->stacks.frame[i]];
     return stack;
 }
 

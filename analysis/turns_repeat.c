@@ -46,7 +46,7 @@ static bool sequence_build(struct sequence *sequence, struct arena *arena) {
     sequence->start = arena_column(arena, (uint64_t)sequence->n_stacks + 2, sizeof *sequence->start);
     sequence->at = arena_column(arena, sequence->runs->n_lives, sizeof *sequence->at);
     if (sequence->key == NULL || sequence->start == NULL || sequence->at == NULL ||
-        !inner_keys_find(trace, sequence->runs->stack_bits, sequence->key, arena))
+        !inner_keys_find(trace, sequence->runs->frame_bits, sequence->key, arena))
         return false;
     sequence_fill(sequence);
     while (sequence->first_forward < sequence->runs->n_lives &&
@@ -164,7 +164,7 @@ struct forward_tree {
 
 /* Of a node. */
 static uint32_t tree_parent(const struct sequence *sequence, const struct forward_tree *tree, uint32_t node) {
-    return tree->node[sequence->timeline->trace->stacks.stack[node].parent];
+    return tree->node[stack_parent(&sequence->timeline->trace->stacks, node)];
 }
 
 /* Does a key come in every turn? Often enough, and not all at once: what a loop inside of a forward makes before the layers
@@ -230,7 +230,7 @@ static bool loop_is_inside_last(const struct sequence *sequence, const struct fo
     bool left = false;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t node = 1; node < sequence->n_stacks; node++) {
-            uint32_t frame = trace->stacks.stack[node].frame;
+            uint32_t frame = trace->stacks.frame[node];
             if (tree->node[node] != node || tree_parent(sequence, tree, node) != parent ||
                 !frame_is_forward(trace, frame))
                 continue;
@@ -262,7 +262,7 @@ static bool loop_is_inside(const struct sequence *sequence, struct forward_tree 
         uint32_t common = tree->node[node] == node ? chain_child[tree_parent(sequence, tree, node)] : 0;
         if (common == 0 || common == node || !tree->rare[node])
             continue;
-        uint32_t own = trace->stacks.stack[node].frame, chain = trace->stacks.stack[common].frame;
+        uint32_t own = trace->stacks.frame[node], chain = trace->stacks.frame[common];
         if (frame_is_forward(trace, chain) && same_function(trace, own, chain))
             return true;
     }

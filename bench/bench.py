@@ -208,7 +208,7 @@ WHY = """What is missed, and why:
 - `png` of a million events: fonts, painting and deflate take 30 ms whatever the size of the file. With three million
   events the aim is reached.
 - *distinct* is made to be as bad as can be: the outermost frames of each stack are unlike those of all others, so that the
-  prefix tree shares nothing and has a node of 8 bytes (and 4 for its call site) where a pickle has 2 or 5 bytes for a frame.
+  prefix tree shares nothing and has a node of 4 bytes (and 4 for its call site) where a pickle has 2 or 5 bytes for a frame.
   Real stacks begin alike. `--max-memory` bounds it."""
 
 

@@ -1,4 +1,5 @@
 #include "cli/exit_code.h"
+#include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/suggest.h"
 #include "cli/terminal.h"
@@ -112,6 +113,7 @@ static bool mistyped_verb(const char *word) {
 
 int main(int argc, char **argv) {
     standard_descriptors_fill();
+    memory_begin();
     output_catch_signals();
     terminal_init(false);
     const char *word = argc > 1 ? argv[1] : NULL;

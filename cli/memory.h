@@ -7,6 +7,10 @@
 /* Memory of the C library. */
 struct arena_host memory_host(void);
 
+/* Once, before the first arena: what is freed goes back to the system at once, so that the memory that is taken is the
+ * memory that is used. Does nothing where the C library has no say in it. */
+void memory_begin(void);
+
 /*
  * How much memory a trace may take when nothing else is asked for: three quarters of what the machine has, or
  * of the control group's limit (version 2 or 1) where that is lower. SIZE_MAX: unknown.

@@ -207,8 +207,7 @@ static bool stacks_match(struct rule_list *list, const struct trace *trace, uint
     for (uint32_t i = 1; i < trace->frames.count; i++)
         of_frame[i] = first_rule_of_frame(list, trace, &trace->frames.frame[i]);
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        const struct stack *stack = &trace->stacks.stack[i];
-        uint32_t own = of_frame[stack->frame], outer = of_stack[stack->parent];
+        uint32_t own = of_frame[trace->stacks.frame[i]], outer = of_stack[stack_parent(&trace->stacks, i)];
         of_stack[i] = own < outer ? own : outer;
     }
     free(of_frame);

@@ -182,7 +182,7 @@ static void stacks_of_frames(struct masks *masks, const struct trace *trace) {
     masks->stacks[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++)
         masks->stacks[i] =
-            masks->stacks[trace->stacks.stack[i].parent] | masks->frames[trace->stacks.stack[i].frame];
+            masks->stacks[stack_parent(&trace->stacks, i)] | masks->frames[trace->stacks.frame[i]];
 }
 
 /* ---- spans ---- */

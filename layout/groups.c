@@ -3,23 +3,24 @@
 #include "base/bytes.h"
 #include "base/sort.h"
 #include "layout/site.h"
+#include "layout/stack_slots.h"
 
-/* Sums by stack: `group_of[stack]` is a group's index + 1. Returns the number of groups. */
+/* Sums by stack: `group_of[slot]` is a group's index + 1. Returns the number of groups. */
 static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *alive, uint32_t n_alive,
-                           uint32_t *group_of, struct group *groups) {
+                           const struct stack_slots *slots, uint32_t *group_of, struct group *groups) {
     const struct lives *lives = &timeline->device->lives;
     uint32_t n_groups = 0;
     for (uint32_t i = 0; i < n_alive; i++) {
-        uint32_t stack = lives->stack[alive[i]];
-        if (group_of[stack] == 0) {
+        uint32_t stack = lives->stack[alive[i]], *group = &group_of[stack_slot(slots, stack)];
+        if (*group == 0) {
             groups[n_groups++] =
                 (struct group){.site = timeline->site[stack],
                                .stack = stack,
                                .of_free = (lives->flags[alive[i]] & LIFE_STACK_OF_FREE) != 0};
-            group_of[stack] = n_groups;
+            *group = n_groups;
         }
-        groups[group_of[stack] - 1].bytes += lives->size[alive[i]];
-        groups[group_of[stack] - 1].count += life_allocations(lives, alive[i]);
+        groups[*group - 1].bytes += lives->size[alive[i]];
+        groups[*group - 1].count += life_allocations(lives, alive[i]);
     }
     return n_groups;
 }
@@ -72,19 +73,34 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
     return done;
 }
 
+/* Slots of the stacks of some allocations. False: no memory. */
+static bool slots_find(struct stack_slots *slots, const struct timeline *timeline, const uint32_t *lives,
+                       uint32_t n_lives, struct arena *arena) {
+    uint32_t *stack = arena_column(arena, n_lives, sizeof *stack);
+    for (uint32_t i = 0; stack != NULL && i < n_lives; i++)
+        stack[i] = timeline->device->lives.stack[lives[i]];
+    bool done = stack != NULL && stack_slots_init(slots, timeline->trace, stack, n_lives, arena);
+    ARENA_DROP(arena, stack);
+    return done;
+}
+
 bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives, enum group_by by,
                struct arena *arena, struct group **groups, uint32_t *n_groups) {
     const struct trace *trace = timeline->trace;
-    uint32_t n_ids = trace->stacks.count > trace->frames.count ? trace->stacks.count : trace->frames.count;
-    uint32_t most = n_lives < trace->stacks.count ? n_lives : trace->stacks.count;
+    struct stack_slots slots;
+    *n_groups = 0;
+    *groups = NULL;
+    if (!slots_find(&slots, timeline, lives, n_lives, arena))
+        return false;
+    uint32_t n_ids = slots.count > trace->frames.count ? slots.count : trace->frames.count;
+    uint32_t most = slots.count;
     uint32_t *group_of = arena_column(arena, n_ids, sizeof *group_of);
     uint64_t *best = arena_column(arena, most, sizeof *best);
     *groups = arena_column(arena, most, sizeof **groups);
-    *n_groups = 0;
     bool done = group_of != NULL && best != NULL && *groups != NULL;
     if (done) {
         bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
-        *n_groups = stacks_sum(timeline, lives, n_lives, group_of, *groups);
+        *n_groups = stacks_sum(timeline, lives, n_lives, &slots, group_of, *groups);
         if (by == GROUP_BY_SITE) {
             bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
             *n_groups = sites_fold(*groups, *n_groups, group_of, best);
@@ -93,6 +109,7 @@ bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t 
     }
     ARENA_DROP(arena, group_of);
     ARENA_DROP(arena, best);
+    stack_slots_drop(&slots, arena);
     if (!done)
         ARENA_DROP(arena, *groups);
     return done;

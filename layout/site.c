@@ -283,11 +283,11 @@ bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) 
 /* Among frames of equal rank the innermost wins; so the site of a stack is its own frame or the site of its
  * parent, which has been settled before. */
 void sites_of_stacks(const struct trace *trace, const uint8_t *rank, uint32_t *site) {
-    const struct stack *stack = trace->stacks.stack;
+    const struct stack_table *stacks = &trace->stacks;
     if (trace->stacks.count > 0)
         site[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        uint32_t outer = site[stack[i].parent], own = stack[i].frame;
+        uint32_t outer = site[stack_parent(stacks, i)], own = stacks->frame[i];
         site[i] = own != 0 && (outer == 0 || rank[own] >= rank[outer]) ? own : outer;
     }
 }

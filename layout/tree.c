@@ -42,8 +42,8 @@ static bool fold(struct making *making) {
         return false;
     making->up[0] = 0;
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        bool user = timeline_frame_is_user(timeline, trace->stacks.stack[i].frame);
-        making->up[i] = user ? i : making->up[trace->stacks.stack[i].parent];
+        bool user = timeline_frame_is_user(timeline, trace->stacks.frame[i]);
+        making->up[i] = user ? i : making->up[stack_parent(&trace->stacks, i)];
     }
     return true;
 }
@@ -107,7 +107,7 @@ static bool walkers_find(struct making *making, const uint32_t *lives, uint32_t 
 
 /* Which stacks lie on the way of one that holds something, and how many user frames are above each. */
 static bool depths_find(struct making *making, uint32_t *deepest) {
-    const struct stack *stack = making->timeline->trace->stacks.stack;
+    const struct stack_table *stacks = &making->timeline->trace->stacks;
     uint32_t n_stacks = making->timeline->trace->stacks.count;
     uint8_t *used = arena_column(making->arena, n_stacks, sizeof *used);
     making->depth = arena_column(making->arena, n_stacks, sizeof *making->depth);
@@ -117,12 +117,12 @@ static bool depths_find(struct making *making, uint32_t *deepest) {
     for (uint32_t i = 0; i < making->n_walkers; i++)
         used[making->walker[i].stack] = 1;
     for (uint32_t i = n_stacks; i-- > 1;)
-        used[stack[i].parent] |= used[i];
+        used[stack_parent(stacks, i)] |= used[i];
     making->depth[0] = 0;
     *deepest = 0;
     for (uint32_t i = 1; i < n_stacks; i++) {
         bool user = making->up[i] == i;
-        making->depth[i] = making->depth[stack[i].parent] + user;
+        making->depth[i] = making->depth[stack_parent(stacks, i)] + user;
         if (used[i] && making->depth[i] > *deepest)
             *deepest = making->depth[i];
     }
@@ -191,10 +191,10 @@ static bool callees_make(struct making *making) {
     for (uint32_t level = 1; done && level <= deepest; level++) {
         uint32_t count = start[level + 1] - start[level];
         for (uint32_t i = 0; i < count; i++) {
-            uint32_t stack = order[start[level] + i], outer = making->up[trace->stacks.stack[stack].parent];
+            uint32_t stack = order[start[level] + i], outer = making->up[stack_parent(&trace->stacks, stack)];
             uint32_t parent = outer != 0 ? node_of[outer] : 0;
-            rows[i] = (struct sort_row){
-                (uint64_t)parent << 32 | making->same[trace->stacks.stack[stack].frame], stack};
+            rows[i] =
+                (struct sort_row){(uint64_t)parent << 32 | making->same[trace->stacks.frame[stack]], stack};
         }
         sort_rows(rows, spare, count);
         done = children_add(making, rows, count, node_of);
@@ -214,13 +214,13 @@ static bool callees_make(struct making *making) {
 /* Each walker one frame further out. Returns how many could. */
 static bool callers_step(struct making *making, struct sort_row *rows, struct sort_row *spare,
                          uint32_t *child_of, uint32_t *n_walked) {
-    const struct stack *stack = making->timeline->trace->stacks.stack;
+    const struct stack_table *stacks = &making->timeline->trace->stacks;
     uint32_t count = 0;
     for (uint32_t i = 0; i < making->n_walkers; i++) {
         const struct walker *walker = &making->walker[i];
         if (walker->cursor != 0)
             rows[count++] = (struct sort_row){
-                (uint64_t)walker->node << 32 | making->same[stack[walker->cursor].frame], i};
+                (uint64_t)walker->node << 32 | making->same[stacks->frame[walker->cursor]], i};
     }
     *n_walked = count;
     if (count > TREE_NODES_MAX - making->tree->n_nodes) {
@@ -234,7 +234,7 @@ static bool callers_step(struct making *making, struct sort_row *rows, struct so
     for (uint32_t i = 0; i < count; i++) {
         struct walker *walker = &making->walker[rows[i].value];
         walker->node = child_of[rows[i].value];
-        walker->cursor = making->up[stack[walker->cursor].parent];
+        walker->cursor = making->up[stack_parent(stacks, walker->cursor)];
     }
     return true;
 }

@@ -91,8 +91,8 @@ static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_n
             sweep->frames[n++] = span->frame;
         calls = calls == 0 ? span->calls : calls;
     }
-    const struct stack_tree *stacks = &kineto->interner.stacks;
-    for (; calls != 0 && n < MAX_STACK_FRAMES; calls = stack_tree_parent(stacks, calls))
+    const struct stack_table *stacks = &kineto->interner.stacks.table;
+    for (; calls != 0 && n < MAX_STACK_FRAMES; calls = stack_parent(stacks, calls))
         sweep->frames[n++] = stacks->frame[calls];
     return intern_stack(&kineto->interner, sweep->frames, n, stack) || kineto_fail_memory(kineto);
 }

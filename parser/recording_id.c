@@ -59,8 +59,8 @@ static void stacks_hash(struct identifying *id) {
         id->frame[i] = hash_of_pair(id->string[frame->file], id->string[frame->name], frame->line);
     }
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        const struct stack *stack = &trace->stacks.stack[i];
-        id->stack[i] = hash_of_pair(id->stack[stack->parent], id->frame[stack->frame], 0);
+        id->stack[i] =
+            hash_of_pair(id->stack[stack_parent(&trace->stacks, i)], id->frame[trace->stacks.frame[i]], 0);
     }
 }
 

@@ -33,8 +33,8 @@ static bool frame_map(struct series *series, const struct trace *from, struct id
 static bool stack_map(struct series *series, const struct trace *from, struct ids *ids, uint32_t i,
                       uint32_t *frames) {
     uint32_t n = 0;
-    for (uint32_t at = i; at != 0; at = from->stacks.stack[at].parent)
-        frames[n++] = ids->frame[from->stacks.stack[at].frame];
+    for (uint32_t at = i; at != 0; at = stack_parent(&from->stacks, at))
+        frames[n++] = ids->frame[from->stacks.frame[at]];
     return intern_stack(&series->interner, frames, n, &ids->stack[i]);
 }
 
@@ -42,7 +42,7 @@ static uint32_t deepest(const struct trace *from, uint32_t *depth) {
     uint32_t most = 0;
     depth[0] = 0;
     for (uint32_t i = 1; i < from->stacks.count; i++) {
-        depth[i] = depth[from->stacks.stack[i].parent] + 1;
+        depth[i] = depth[stack_parent(&from->stacks, i)] + 1;
         most = depth[i] > most ? depth[i] : most;
     }
     return most;

@@ -450,8 +450,8 @@ static bool append_frames(struct snapshot *snapshot, struct value *list, const s
                           uint32_t n_items) {
     snapshot->frames.count = 0;
     if (list->tag == VALUE_STACK) {
-        const struct stack_tree *stacks = &snapshot->interner.stacks;
-        for (uint32_t at = (uint32_t)list->bits; at != 0; at = stack_tree_parent(stacks, at))
+        const struct stack_table *stacks = &snapshot->interner.stacks.table;
+        for (uint32_t at = (uint32_t)list->bits; at != 0; at = stack_parent(stacks, at))
             if (!frames_add(snapshot, stacks->frame[at]))
                 return false;
     }

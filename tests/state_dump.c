@@ -218,7 +218,9 @@ static uint64_t shared_nbytes(const struct trace *trace) {
     return trace->strings.bytes_capacity +
            (uint64_t)trace->strings.start_capacity * sizeof *trace->strings.start +
            (uint64_t)trace->frames.capacity * sizeof *trace->frames.frame +
-           (uint64_t)trace->stacks.capacity * sizeof *trace->stacks.stack +
+           (uint64_t)trace->stacks.capacity * sizeof *trace->stacks.frame +
+           (uint64_t)trace->stacks.word_capacity * sizeof *trace->stacks.word +
+           (uint64_t)trace->stacks.branched_capacity * sizeof *trace->stacks.parent +
            (uint64_t)trace->fx.capacity * sizeof *trace->fx.fx +
            (uint64_t)trace->contexts.capacity * sizeof *trace->contexts.context;
 }

@@ -32,13 +32,6 @@ const struct table payload_frame_table = {
 const struct table payload_frame_owner_table = {
     SECTION_FRAME_OWNERS, 1, 1, 1, {{0, 1, AS_IT_IS, OF_OWNERS, 0}}};
 
-const struct table payload_stack_table = {
-    SECTION_STACKS,
-    sizeof(struct stack),
-    1,
-    2,
-    {FIELD(stack, parent, AS_PARENT, OF_STACKS, 0), FIELD(stack, frame, AS_IT_IS, OF_FRAMES, 0)}};
-
 const struct table payload_context_table = {SECTION_CONTEXTS,
                                             sizeof(struct context),
                                             1,

@@ -118,7 +118,6 @@ enum coding {
     AS_RISE,   /* the difference from the row before, which is never below 0 */
     AS_NEXT,  /* zigzag of the difference from where the row before ends, its length being in field `other` */
     AS_BELOW, /* 0 for 0, else 1 + zigzag of what it lacks to field `other` of the same row */
-    AS_PARENT, /* how many rows lie between a stack and its parent */
 };
 
 struct field {
@@ -153,10 +152,10 @@ struct device_row {
 };
 
 extern const struct table payload_file_table, payload_fx_table, payload_frame_table,
-    payload_frame_owner_table, payload_stack_table, payload_context_table, payload_annotation_table,
-    payload_diagnostic_table, payload_device_table, payload_stream_table, payload_pool_table,
-    payload_life_stack_table, payload_life_size_table, payload_segment_event_table, payload_oom_table,
-    payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
+    payload_frame_owner_table, payload_context_table, payload_annotation_table, payload_diagnostic_table,
+    payload_device_table, payload_stream_table, payload_pool_table, payload_life_stack_table,
+    payload_life_size_table, payload_segment_event_table, payload_oom_table, payload_snapshot_table,
+    payload_note_table, payload_segment_table, payload_block_table;
 
 /* Limits that do not depend on the trace; the others are 0. `limit[N_DOMAINS]`. */
 void payload_limits_init(uint64_t *limit);

@@ -42,6 +42,10 @@ static void section_add_head(struct packer *packer, uint32_t width, uint32_t shi
     packer->n_columns++;
 }
 
+struct layout {
+    uint32_t width, shift; /* planes, and bits below the first */
+};
+
 static uint32_t bytes_needed(uint64_t value) {
     uint32_t nbytes = 0;
     for (; value != 0; value >>= 8)
@@ -49,11 +53,8 @@ static uint32_t bytes_needed(uint64_t value) {
     return nbytes;
 }
 
-/* Adds the first `count` scratch numbers as the next column. At least `least_width` planes. */
-void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
-    uint64_t all = 0;
-    for (uint64_t i = 0; i < count; i++)
-        all |= packer->value[i];
+/* How a column is stored whose values have the bits `all`: at least `least_width` planes. */
+static struct layout section_add_layout(struct packer *packer, uint64_t all, uint32_t least_width) {
     uint32_t shift = all != 0 ? (uint32_t)__builtin_ctzll(all) : 0;
     uint32_t width = bytes_needed(all >> shift);
     /* Without gain no shift: bytes keep their alignment, which deflate finds more repetitions in. */
@@ -64,10 +65,19 @@ void section_add_column(struct packer *packer, uint64_t count, uint32_t least_wi
     if (width < least_width)
         width = least_width;
     section_add_head(packer, width, shift);
-    for (uint32_t k = 0; k < width && packer->error == PAYLOAD_OK && count > 0; k++) {
+    return (struct layout){width, shift};
+}
+
+/* Adds the first `count` scratch numbers as the next column. */
+void section_add_column(struct packer *packer, uint64_t count, uint32_t least_width) {
+    uint64_t all = 0;
+    for (uint64_t i = 0; i < count; i++)
+        all |= packer->value[i];
+    struct layout layout = section_add_layout(packer, all, least_width);
+    for (uint32_t k = 0; k < layout.width && packer->error == PAYLOAD_OK && count > 0; k++) {
         uint8_t *plane = packer_alloc(packer, count);
         for (uint64_t i = 0; plane != NULL && i < count; i++)
-            plane[i] = (uint8_t)(packer->value[i] >> (shift + 8 * k));
+            plane[i] = (uint8_t)(packer->value[i] >> (layout.shift + 8 * k));
         section_add_chunk(packer, plane, count);
     }
 }
@@ -151,10 +161,15 @@ void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t 
 static bool renumbering_init(struct packer *packer, enum domain domain, uint32_t old_count) {
     struct renumbering *ids = &packer->ids[domain];
     ids->old_count = old_count;
-    ids->to = packer_alloc(packer, (uint64_t)old_count * sizeof *ids->to);
-    if (ids->to != NULL && old_count > 0)
+    ids->to = arena_column(packer->payload->arena, old_count, sizeof *ids->to);
+    if (ids->to == NULL) {
+        packer_fail(packer, PAYLOAD_NO_MEMORY);
+        return false;
+    }
+    bytes_zero(ids->to, (size_t)old_count * sizeof *ids->to);
+    if (old_count > 0)
         ids->to[0] = 1; /* "none" is always there */
-    return ids->to != NULL;
+    return true;
 }
 
 static void id_mark(struct packer *packer, enum domain domain, uint64_t id) {
@@ -196,7 +211,7 @@ static void device_mark(struct packer *packer, const struct device_trace *device
 static void stacks_mark_parents(struct packer *packer) {
     struct renumbering *ids = &packer->ids[OF_STACKS];
     for (uint32_t i = ids->old_count; i-- > 1;) {
-        uint32_t parent = packer->trace->stacks.stack[i].parent;
+        uint32_t parent = stack_parent(&packer->trace->stacks, i);
         if (parent >= i)
             packer_fail(packer, PAYLOAD_BAD_VALUE);
         else if (ids->to[i] != 0)
@@ -230,8 +245,9 @@ static void packer_renumber(struct packer *packer) {
     for (uint32_t i = 0; i < trace->n_devices; i++)
         device_mark(packer, &trace->devices[i]);
     stacks_mark_parents(packer);
-    table_mark(packer, &payload_stack_table, trace->stacks.stack, trace->stacks.count,
-               &packer->ids[OF_STACKS]);
+    for (uint32_t i = 0; i < trace->stacks.count; i++)
+        if (packer->ids[OF_STACKS].to != NULL && packer->ids[OF_STACKS].to[i] != 0)
+            id_mark(packer, OF_FRAMES, trace->stacks.frame[i]);
     table_mark(packer, &payload_frame_table, trace->frames.frame, trace->frames.count,
                &packer->ids[OF_FRAMES]);
     table_mark(packer, &payload_fx_table, trace->fx.fx, trace->fx.count, &packer->ids[OF_FX]);
@@ -242,6 +258,9 @@ static void packer_renumber(struct packer *packer) {
     table_mark(packer, &payload_file_table, &file, 1, NULL);
     for (enum domain domain = OF_STRINGS; domain <= OF_CONTEXTS; domain++)
         renumbering_finish(packer, domain);
+    struct renumbering *stacks = &packer->ids[OF_STACKS];
+    if (stacks->count == stacks->old_count) /* as a reader leaves them */
+        ARENA_DROP(packer->payload->arena, stacks->to);
 }
 
 /* ---- tables of rows ---- */
@@ -265,7 +284,7 @@ static uint64_t packed_value(struct packer *packer, const struct field *field, c
 }
 
 static uint64_t value_encode(struct packer *packer, const struct table *table, const struct field *field,
-                             const uint8_t *row, const uint8_t *before, uint64_t self) {
+                             const uint8_t *row, const uint8_t *before) {
     const struct field *other = &table->field[field->other];
     uint64_t value = packed_value(packer, field, row);
     uint64_t last = before != NULL ? packed_value(packer, field, before) : 0;
@@ -287,7 +306,6 @@ static uint64_t value_encode(struct packer *packer, const struct table *table, c
         if (value != 0 && code == 0) /* the one difference in 2^64 that has no code */
             packer_fail(packer, PAYLOAD_BAD_VALUE);
         break;
-    case AS_PARENT: code = self - 1 - value; break;
     }
     return code;
 }
@@ -302,7 +320,7 @@ static uint64_t field_encode(struct packer *packer, const struct packing *packin
         if (packing->used != NULL && packing->used->to[i] == 0)
             continue;
         const uint8_t *row = packing->rows + i * table->row_nbytes;
-        packer->value[n] = value_encode(packer, table, field, row, before, n + table->first);
+        packer->value[n] = value_encode(packer, table, field, row, before);
         before = row;
         n++;
     }
@@ -357,6 +375,57 @@ static void strings_pack(struct packer *packer) {
     section_add_head(packer, 1, 0);
     section_add_chunk(packer, text, nbytes);
     section_end(packer, SECTION_STRING_BYTES, 0, 0, (uint32_t)nbytes);
+}
+
+/* ---- stacks: by far the most rows where no two begin alike, so without room for their numbers ---- */
+
+/* How many rows lie between a stack and its parent, and its frame. */
+enum stack_column { STACK_PARENT, STACK_FRAME, STACK_COLUMNS };
+
+static bool stack_is_used(const struct packer *packer, uint32_t stack) {
+    return packer->ids[OF_STACKS].to == NULL || packer->ids[OF_STACKS].to[stack] != 0;
+}
+
+static uint32_t stack_number(const struct packer *packer, uint32_t stack) {
+    return packer->ids[OF_STACKS].to == NULL ? stack : packer->ids[OF_STACKS].to[stack];
+}
+
+static uint64_t stack_code(const struct packer *packer, uint32_t stack, enum stack_column column) {
+    const struct stack_table *stacks = &packer->trace->stacks;
+    return column == STACK_FRAME
+               ? packer->ids[OF_FRAMES].to[stacks->frame[stack]]
+               : stack_number(packer, stack) - 1 - stack_number(packer, stack_parent(stacks, stack));
+}
+
+static void stack_column_pack(struct packer *packer, enum stack_column column) {
+    const struct renumbering *ids = &packer->ids[OF_STACKS];
+    uint8_t *plane[8] = {NULL};
+    uint64_t all = 0, n = 0, count = ids->count - 1;
+    for (uint32_t i = 1; i < ids->old_count; i++)
+        all |= stack_is_used(packer, i) ? stack_code(packer, i, column) : 0;
+    struct layout layout = section_add_layout(packer, all, column == STACK_PARENT);
+    for (uint32_t k = 0; k < layout.width && packer->error == PAYLOAD_OK; k++) {
+        plane[k] = packer_alloc(packer, count);
+        section_add_chunk(packer, plane[k], count);
+    }
+    for (uint32_t i = 1; packer->error == PAYLOAD_OK && i < ids->old_count; i++) {
+        if (!stack_is_used(packer, i))
+            continue;
+        uint64_t code = stack_code(packer, i, column) >> layout.shift;
+        for (uint32_t k = 0; k < layout.width; k++, code >>= 8)
+            plane[k][n] = (uint8_t)code;
+        n++;
+    }
+}
+
+static void stacks_pack(struct packer *packer) {
+    uint32_t count = packer->ids[OF_STACKS].count;
+    if (count <= 1 || packer->error != PAYLOAD_OK)
+        return;
+    section_begin(packer);
+    for (enum stack_column column = 0; column < STACK_COLUMNS; column++)
+        stack_column_pack(packer, column);
+    section_end(packer, SECTION_STACKS, 0, 0, count - 1);
 }
 
 /* Times as differences from the event before; the first is in the device's row. */
@@ -429,8 +498,7 @@ static void file_pack(struct packer *packer) {
     table_pack(packer, &payload_fx_table, 0, trace->fx.fx, trace->fx.count, &packer->ids[OF_FX]);
     table_pack(packer, &payload_frame_table, 0, trace->frames.frame, trace->frames.count,
                &packer->ids[OF_FRAMES]);
-    table_pack(packer, &payload_stack_table, 0, trace->stacks.stack, trace->stacks.count,
-               &packer->ids[OF_STACKS]);
+    stacks_pack(packer);
     table_pack(packer, &payload_context_table, 0, trace->contexts.context, trace->contexts.count,
                &packer->ids[OF_CONTEXTS]);
     table_pack(packer, &payload_annotation_table, 0, trace->annotations, trace->n_annotations, NULL);

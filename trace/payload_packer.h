@@ -7,7 +7,7 @@
 /* Rows of one kind that are referred to get new ids without gaps, in the old order. What nothing refers to (a
  * stack that only a free had, say) is left out. */
 struct renumbering {
-    uint32_t *to; /* first: 1 where used; later the new id */
+    uint32_t *to; /* first: 1 where used; later the new id. NULL: of stacks that keep their ids */
     uint32_t old_count, count;
 };
 

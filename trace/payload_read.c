@@ -106,10 +106,6 @@ static inline uint64_t value_decode(const struct table *table, const struct fiel
             value += field_load(other, row - table->row_nbytes);
         break;
     case AS_BELOW: value = code == 0 ? 0 : field_load(other, row) - unzigzag(code - 1); break;
-    case AS_PARENT:
-        value = self - 1 - code;
-        *ok &= code < self;
-        break;
     }
     return value;
 }
@@ -252,6 +248,24 @@ static void frame_owners_read(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
+/* Two columns side by side: how many rows lie between a stack and its parent, and its frame. */
+static void stacks_read(struct reader *reader) {
+    struct stack_table *stacks = &reader->trace->stacks;
+    const struct payload_section *section = section_find(reader->payload, SECTION_STACKS, 0);
+    uint32_t count = section == NULL ? 0 : section->count;
+    if (count != 0 && reader->error == PAYLOAD_OK && section_open(reader, section, 2, NULL) &&
+        !ARENA_GROW(&reader->trace->arena, stacks->frame, stacks->capacity, (uint64_t)count + 1))
+        reader_fail(reader, PAYLOAD_NO_MEMORY);
+    for (uint32_t i = 1; reader->error == PAYLOAD_OK && i <= count; i++) {
+        uint64_t code = column_next(&reader->column[0]), frame = column_next(&reader->column[1]);
+        if (code >= i || frame >= reader->limit[OF_FRAMES])
+            reader_fail(reader, PAYLOAD_BAD_VALUE);
+        else if (!stack_table_add(stacks, &reader->trace->arena, i - 1 - (uint32_t)code, (uint32_t)frame))
+            reader_fail(reader, PAYLOAD_NO_MEMORY);
+    }
+    reader->limit[OF_STACKS] = stacks->count;
+}
+
 static void interned_read(struct reader *reader) {
     struct trace *trace = reader->trace;
     void *rows = trace->fx.fx;
@@ -263,10 +277,7 @@ static void interned_read(struct reader *reader) {
     trace->frames.frame = rows;
     frame_texts_check(reader);
     frame_owners_read(reader);
-    rows = trace->stacks.stack;
-    none_table_read(reader, &payload_stack_table, OF_STACKS, &rows, &trace->stacks.count,
-                    &trace->stacks.capacity);
-    trace->stacks.stack = rows;
+    stacks_read(reader);
     rows = trace->contexts.context;
     none_table_read(reader, &payload_context_table, OF_CONTEXTS, &rows, &trace->contexts.count,
                     &trace->contexts.capacity);

@@ -9,16 +9,14 @@ static bool tables_init(struct trace *trace) {
         !ARENA_GROW(arena, trace->strings.bytes, trace->strings.bytes_capacity, 1) ||
         !ARENA_GROW(arena, trace->frames.frame, trace->frames.capacity, 1) ||
         !ARENA_GROW(arena, trace->fx.fx, trace->fx.capacity, 1) ||
-        !ARENA_GROW(arena, trace->stacks.stack, trace->stacks.capacity, 1) ||
+        !stack_table_add(&trace->stacks, arena, 0, 0) ||
         !ARENA_GROW(arena, trace->contexts.context, trace->contexts.capacity, 1))
         return false;
     trace->strings.start[0] = trace->strings.start[1] = 0;
     trace->frames.frame[0] = (struct frame){0};
     trace->fx.fx[0] = (struct fx){0};
-    trace->stacks.stack[0] = (struct stack){0};
     trace->contexts.context[0] = (struct context){0};
-    trace->strings.count = trace->frames.count = trace->fx.count = 1;
-    trace->stacks.count = trace->contexts.count = 1;
+    trace->strings.count = trace->frames.count = trace->fx.count = trace->contexts.count = 1;
     return true;
 }
 
@@ -48,6 +46,24 @@ uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes)
     bytes_copy(strings->bytes + end, bytes, nbytes);
     strings->start[strings->count + 1] = end + (uint32_t)nbytes;
     return strings->count++;
+}
+
+bool stack_table_add(struct stack_table *stacks, struct arena *arena, uint32_t parent, uint32_t frame) {
+    uint32_t id = stacks->count, word = id / 32;
+    bool branched = id != 0 && parent != id - 1;
+    if (!ARENA_GROW(arena, stacks->frame, stacks->capacity, (uint64_t)id + 1) ||
+        !ARENA_GROW(arena, stacks->word, stacks->word_capacity, (uint64_t)word + 1) ||
+        (branched &&
+         !ARENA_GROW(arena, stacks->parent, stacks->branched_capacity, (uint64_t)stacks->n_branched + 1)))
+        return false;
+    if (id % 32 == 0)
+        stacks->word[word] = (struct stack_word){.before = stacks->n_branched};
+    stacks->word[word].branched |= (uint32_t)branched << id % 32;
+    if (branched)
+        stacks->parent[stacks->n_branched++] = parent;
+    stacks->frame[id] = frame;
+    stacks->count = id + 1;
+    return true;
 }
 
 /* Adds to a sum that stays above the limit once it has passed it. */

@@ -60,14 +60,38 @@ struct fx_table {
     } * fx;
 };
 
-/* Stack id 0 is the empty stack. `parent` is the stack without its innermost frame: parent[i] < i. */
+/*
+ * Stack id 0 is the empty stack. Its parent is the stack without its innermost frame, and a smaller id. Nearly all are the
+ * first that begins with its parent and stand right behind it, so a parent is written down only of a stack that does not:
+ *
+ *     stack    0   1   2   3   4   5   6        0 - 1 - 2 - 3
+ *     frame    .   a   b   c   d   e   f                \ 4 - 5 - 6
+ *     branched 0   0   0   0   1   0   0
+ *     parent                   2
+ */
 struct stack_table {
     uint32_t count, capacity;
-    struct stack {
-        uint32_t parent;
-        uint32_t frame;
-    } * stack;
+    uint32_t *frame; /* [count] innermost */
+    struct stack_word {
+        uint32_t branched; /* a bit for each of 32 stacks */
+        uint32_t before;   /* how many stacks before these are branched */
+    } * word;
+    uint32_t word_capacity, n_branched, branched_capacity;
+    uint32_t *parent; /* [n_branched] */
 };
+
+static inline bool stack_is_branched(const struct stack_table *stacks, uint32_t stack) {
+    return stacks->word[stack / 32].branched >> stack % 32 & 1;
+}
+
+/* Of stack 0: 0. */
+static inline uint32_t stack_parent(const struct stack_table *stacks, uint32_t stack) {
+    const struct stack_word *word = &stacks->word[stack / 32];
+    if (!(word->branched >> stack % 32 & 1))
+        return stack - (stack != 0);
+    uint32_t below = word->branched & ((UINT32_C(1) << stack % 32) - 1);
+    return stacks->parent[word->before + (uint32_t)__builtin_popcount(below)];
+}
 
 /* What else was noted with an allocation; id 0 is "nothing". String ids. */
 struct context_table {
@@ -279,6 +303,9 @@ void trace_release(struct trace *trace);
 /* Adds a string without looking for an equal one. 0: no memory (or more than 4 GiB of text in all).
  * O(nbytes). The empty string gets id 0. */
 uint32_t trace_string_add(struct trace *trace, const void *bytes, size_t nbytes);
+
+/* Adds a stack without looking for an equal one. O(1). False: no memory. */
+bool stack_table_add(struct stack_table *stacks, struct arena *arena, uint32_t parent, uint32_t frame);
 
 /* The bytes of a string; valid until the next string is added. */
 static inline const uint8_t *trace_string(const struct trace *trace, uint32_t id, uint32_t *nbytes) {

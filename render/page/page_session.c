@@ -138,25 +138,25 @@ place session_fx(struct page_session *session, u32 id) {
 }
 
 place session_stack_frames(struct page_session *session, u32 stack) {
-    const struct stack *stacks = session->trace.stacks.stack;
+    const struct stack_table *stacks = &session->trace.stacks;
     uint32_t depth = 0, count = 0;
-    if (stack >= session->trace.stacks.count)
+    if (stack >= stacks->count)
         return 0;
-    for (uint32_t at = stack; at != 0; at = stacks[at].parent)
+    for (uint32_t at = stack; at != 0; at = stack_parent(stacks, at))
         depth++;
     if (!ARENA_GROW(&session->arena, session->frames, session->frames_capacity, (uint64_t)depth + 1))
         return 0;
-    for (; stack != 0; stack = stacks[stack].parent)
-        session->frames[count++] = stacks[stack].frame;
+    for (; stack != 0; stack = stack_parent(stacks, stack))
+        session->frames[count++] = stacks->frame[stack];
     return FILL(session, stack_frames, (double)(place)session->frames, depth);
 }
 
 u32 session_stack_parent(struct page_session *session, u32 stack) {
-    return stack < session->trace.stacks.count ? session->trace.stacks.stack[stack].parent : 0;
+    return stack < session->trace.stacks.count ? stack_parent(&session->trace.stacks, stack) : 0;
 }
 
 u32 session_stack_frame(struct page_session *session, u32 stack) {
-    return stack < session->trace.stacks.count ? session->trace.stacks.stack[stack].frame : 0;
+    return stack < session->trace.stacks.count ? session->trace.stacks.frame[stack] : 0;
 }
 
 place session_context(struct page_session *session, u32 id) {

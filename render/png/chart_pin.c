@@ -24,8 +24,8 @@ static bool pin_find(const struct chart_maker *maker, struct pin *pin) {
         return false;
     pin->stack = timeline->device->lives.stack[pin->life];
     uint32_t before = UINT32_MAX;
-    for (uint32_t at = pin->stack; at != 0; at = timeline->trace->stacks.stack[at].parent) {
-        uint32_t frame = timeline->trace->stacks.stack[at].frame;
+    for (uint32_t at = pin->stack; at != 0; at = stack_parent(&timeline->trace->stacks, at)) {
+        uint32_t frame = timeline->trace->stacks.frame[at];
         bool own = frame_kind_of_rank(timeline->frame_rank[frame]) == FRAME_USER && frame != before;
         if (own && pin->n_frames < PIN_FRAMES)
             pin->frame[pin->n_frames++] = frame;

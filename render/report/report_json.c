@@ -65,10 +65,10 @@ static void add_more_frames(struct json_writer *json) {
 static void add_stack(struct json_writer *json, const struct trace *trace, uint32_t stack) {
     uint64_t nbytes = 0;
     json_array(json, "stack", JSON_COMPACT);
-    for (; stack != 0 && nbytes <= MAX_STACK_TEXT_NBYTES; stack = trace->stacks.stack[stack].parent) {
-        nbytes += frame_text_nbytes(trace, trace->stacks.stack[stack].frame);
+    for (; stack != 0 && nbytes <= MAX_STACK_TEXT_NBYTES; stack = stack_parent(&trace->stacks, stack)) {
+        nbytes += frame_text_nbytes(trace, trace->stacks.frame[stack]);
         if (nbytes <= MAX_STACK_TEXT_NBYTES)
-            add_frame(json, trace, trace->stacks.stack[stack].frame);
+            add_frame(json, trace, trace->stacks.frame[stack]);
         else
             add_more_frames(json);
     }

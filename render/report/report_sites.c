@@ -165,8 +165,8 @@ static const char *stack_callers(struct sheet *sheet, const struct timeline *tim
     uint32_t last = group->site, shown = 0;
     bool outside = false;
     for (uint32_t stack = group->stack; stack != 0 && shown < CALLERS_SHOWN;
-         stack = trace->stacks.stack[stack].parent) {
-        uint32_t frame = trace->stacks.stack[stack].frame;
+         stack = stack_parent(&trace->stacks, stack)) {
+        uint32_t frame = trace->stacks.frame[stack];
         if (outside && frame != last && timeline_frame_is_user(timeline, frame)) {
             text = sheet_format(sheet, "%s%s%s", text, shown != 0 ? " \xe2\x86\x90 " : "",
                                 words_site(sheet, trace, frame));

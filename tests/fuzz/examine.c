@@ -64,7 +64,7 @@ static void check_tables(const struct trace *trace) {
         CHECK(frame->file < strings->count && frame->name < strings->count && frame->fx < trace->fx.count);
     }
     for (uint32_t i = 1; i < trace->stacks.count; i++)
-        CHECK(trace->stacks.stack[i].parent < i && trace->stacks.stack[i].frame < trace->frames.count);
+        CHECK(stack_parent(&trace->stacks, i) < i && trace->stacks.frame[i] < trace->frames.count);
     for (uint32_t i = 0; i < trace->contexts.count; i++) {
         const struct context *context = &trace->contexts.context[i];
         CHECK(context->compile_context < strings->count && context->user_metadata < strings->count &&

@@ -18,7 +18,7 @@ static struct timeline *program(struct recording *recording, bool second) {
     uint32_t kept = recording_stack(recording, main_, "/home/u/block.py", "forward");
     uint32_t moved = recording_stack(recording, main_, "/home/u/attention.py", "forward");
     uint32_t fresh = second ? recording_stack(recording, main_, "/home/u/cache.py", "put") : 0;
-    recording->trace.frames.frame[recording->trace.stacks.stack[moved].frame].line = second ? 21 : 20;
+    recording->trace.frames.frame[recording->trace.stacks.frame[moved]].line = second ? 21 : 20;
     recording_life(recording, 0, STAYS, 4096, 0);
     for (uint32_t i = 0; i < 40; i++) {
         recording_life(recording, 3 * i + 1, second ? 3 * i + 30 : 3 * i + 3, 1000 + i, kept);

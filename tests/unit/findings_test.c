@@ -324,11 +324,11 @@ static void test_where_steps_come_from(void **state) {
  * between an embedding and a head. */
 static struct loop forwards(uint32_t turns, bool whole) {
     struct loop loop = loop_open();
-    uint32_t model = loop.recording->trace.stacks.stack[loop.forward[0]].parent, event = 1;
-    uint32_t caller = loop.recording->trace.stacks.stack[model].parent;
+    uint32_t model = stack_parent(&loop.recording->trace.stacks, loop.forward[0]), event = 1;
+    uint32_t caller = stack_parent(&loop.recording->trace.stacks, model);
     uint32_t other = recording_stack(loop.recording, caller, "/home/u/model.py", "forward");
-    loop.recording->trace.frames.frame[loop.recording->trace.stacks.stack[model].frame].line = 10;
-    loop.recording->trace.frames.frame[loop.recording->trace.stacks.stack[other].frame].line = 11;
+    loop.recording->trace.frames.frame[loop.recording->trace.stacks.frame[model]].line = 10;
+    loop.recording->trace.frames.frame[loop.recording->trace.stacks.frame[other]].line = 11;
     uint32_t head = recording_stack(loop.recording, other, "/home/u/layers.py", "head");
     for (uint32_t turn = 0; turn < turns; turn++) {
         if (whole || turn == 0)

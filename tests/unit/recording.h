@@ -102,25 +102,22 @@ static inline uint32_t recording_text(struct recording *recording, const char *t
 static inline uint32_t recording_stack(struct recording *recording, uint32_t caller, const char *file,
                                        const char *name) {
     struct trace *trace = &recording->trace;
-    void *frames = trace->frames.frame, *stacks = trace->stacks.stack;
+    void *frames = trace->frames.frame;
     struct frame frame = {recording_text(recording, file), recording_text(recording, name),
                           trace->frames.count, 0};
     assert_true(arena_grow(&trace->arena, &frames, &trace->frames.capacity, (uint64_t)trace->frames.count + 1,
                            sizeof frame));
-    assert_true(arena_grow(&trace->arena, &stacks, &trace->stacks.capacity, (uint64_t)trace->stacks.count + 1,
-                           sizeof(struct stack)));
     trace->frames.frame = frames;
-    trace->stacks.stack = stacks;
     trace->frames.frame[trace->frames.count] = frame;
-    trace->stacks.stack[trace->stacks.count] = (struct stack){caller, trace->frames.count++};
-    return trace->stacks.count++;
+    assert_true(stack_table_add(&trace->stacks, &trace->arena, caller, trace->frames.count++));
+    return trace->stacks.count - 1;
 }
 
 /* A stack of one frame, which is in a line of a file. */
 static inline uint32_t recording_site(struct recording *recording, const char *file, const char *name,
                                       uint32_t line) {
     uint32_t stack = recording_stack(recording, 0, file, name);
-    recording->trace.frames.frame[recording->trace.stacks.stack[stack].frame].line = line;
+    recording->trace.frames.frame[recording->trace.stacks.frame[stack]].line = line;
     return stack;
 }
 

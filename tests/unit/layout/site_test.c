@@ -36,12 +36,8 @@ static uint32_t add_frame(const char *file, uint32_t line, const char *name) {
 }
 
 static uint32_t add_stack(uint32_t parent, uint32_t frame) {
-    void *stacks = trace.stacks.stack;
     uint32_t id = trace.stacks.count;
-    assert_true(arena_grow(&trace.arena, &stacks, &trace.stacks.capacity, id + 1, sizeof(struct stack)));
-    trace.stacks.stack = stacks;
-    trace.stacks.stack[id] = (struct stack){parent, frame};
-    trace.stacks.count++;
+    assert_true(stack_table_add(&trace.stacks, &trace.arena, parent, frame));
     return id;
 }
 

@@ -244,8 +244,8 @@ static void say_lives(struct bytes *to, const struct trace *trace, const struct 
         say(to, "\n%u-%u-%u %llu at %llu, %u %u %x:", lives->birth[i], lives->request[i], lives->death[i],
             (unsigned long long)lives->size[i], (unsigned long long)lives->address[i], lives->stream[i],
             lives->pool[i], lives->flags[i]);
-        for (uint32_t at = lives->stack[i]; at != 0; at = trace->stacks.stack[at].parent) {
-            const struct frame *frame = &trace->frames.frame[trace->stacks.stack[at].frame];
+        for (uint32_t at = lives->stack[i]; at != 0; at = stack_parent(&trace->stacks, at)) {
+            const struct frame *frame = &trace->frames.frame[trace->stacks.frame[at]];
             say(to, " %u ", frame->line);
             say_string(to, trace, frame->file);
         }

@@ -47,8 +47,8 @@ static void tree_fill(struct stack_tree *tree, struct arena *arena) {
     }
     for (uint32_t i = 0; i < N_STACKS; i++) {
         uint32_t at = lists[i].id;
-        for (uint32_t k = 0; k < lists[i].count; k++, at = stack_tree_parent(tree, at))
-            assert_int_equal(tree->frame[at], lists[i].frame[k]);
+        for (uint32_t k = 0; k < lists[i].count; k++, at = stack_parent(&tree->table, at))
+            assert_int_equal(tree->table.frame[at], lists[i].frame[k]);
         assert_int_equal(at, 0);
     }
 }
@@ -73,17 +73,17 @@ static uint32_t prefixes_count(const uint32_t *used, uint32_t n_used) {
 }
 
 static void stacks_check(const struct trace *trace, const uint32_t *used, const uint32_t *stack, uint32_t n) {
-    const struct stack *rows = trace->stacks.stack;
-    assert_int_equal(trace->stacks.count, 1 + prefixes_count(used, n));
-    assert_int_equal(rows[0].parent, 0);
-    assert_int_equal(rows[0].frame, 0);
-    for (uint32_t i = 1; i < trace->stacks.count; i++)
-        assert_true(rows[i].parent < i);
+    const struct stack_table *stacks = &trace->stacks;
+    assert_int_equal(stacks->count, 1 + prefixes_count(used, n));
+    assert_int_equal(stack_parent(stacks, 0), 0);
+    assert_int_equal(stacks->frame[0], 0);
+    for (uint32_t i = 1; i < stacks->count; i++)
+        assert_true(stack_parent(stacks, i) < i);
     for (uint32_t i = 0; i < n; i++) {
         const struct list *list = &lists[used[i]];
         uint32_t at = stack[i];
-        for (uint32_t k = 0; k < list->count; k++, at = rows[at].parent)
-            assert_int_equal(rows[at].frame, list->frame[k]);
+        for (uint32_t k = 0; k < list->count; k++, at = stack_parent(stacks, at))
+            assert_int_equal(stacks->frame[at], list->frame[k]);
         assert_int_equal(at, 0);
         for (uint32_t k = 0; k < i; k++) /* the order stays */
             assert_int_equal(stack[k] < stack[i], lists[used[k]].id < list->id);
@@ -122,7 +122,7 @@ static void finish_with(uint32_t n_frames, uint32_t n) {
     for (uint32_t i = 0; i < 4; i++)
         stack[n + i] = *others[i];
     stacks_check(&trace, used, stack, n + 4);
-    assert_int_equal(tree.count, 0);
+    assert_int_equal(tree.table.count, 0);
     trace_release(&trace);
 }
 

@@ -296,8 +296,8 @@ static void assert_sound(const struct trace *trace) {
                     frame->fx < trace->fx.count);
     }
     for (uint32_t i = 1; i < trace->stacks.count; i++) {
-        assert_true(trace->stacks.stack[i].parent < i);
-        assert_true(trace->stacks.stack[i].frame < trace->frames.count);
+        assert_true(stack_parent(&trace->stacks, i) < i);
+        assert_true(trace->stacks.frame[i] < trace->frames.count);
     }
     for (uint32_t i = 0; i < trace->n_annotations; i++)
         assert_true(trace->annotations[i].name < strings->count && trace->annotations[i].stage < 2);

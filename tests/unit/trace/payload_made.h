@@ -116,11 +116,8 @@ static inline void fill_interned(struct trace *trace) {
         trace->frames.frame[i] = (struct frame){in_turn(&string, N_STRINGS), in_turn(&string, N_STRINGS),
                                                 (uint32_t)wide(), in_turn(&fx, N_FX)};
     trace->frames.count = N_FRAMES;
-    trace->stacks.stack =
-        room(trace, trace->stacks.stack, &trace->stacks.capacity, N_STACKS, sizeof(struct stack));
     for (uint32_t i = 1; i < N_STACKS; i++)
-        trace->stacks.stack[i] = (struct stack){below(i), in_turn(&frame, N_FRAMES)};
-    trace->stacks.count = N_STACKS;
+        assert_true(stack_table_add(&trace->stacks, &trace->arena, below(i), in_turn(&frame, N_FRAMES)));
     trace->contexts.context =
         room(trace, trace->contexts.context, &trace->contexts.capacity, N_CONTEXTS, sizeof(struct context));
     for (uint32_t i = 1; i < N_CONTEXTS; i++)
@@ -376,7 +373,10 @@ static inline void assert_same_tables(const struct trace *a, const struct trace 
     assert_int_equal(a->frames.count, b->frames.count);
     SAME_ROWS(a->frames.frame, b->frames.frame, a->frames.count);
     assert_int_equal(a->stacks.count, b->stacks.count);
-    SAME_ROWS(a->stacks.stack, b->stacks.stack, a->stacks.count);
+    for (uint32_t i = 0; i < a->stacks.count; i++) {
+        assert_int_equal(stack_parent(&a->stacks, i), stack_parent(&b->stacks, i));
+        assert_int_equal(a->stacks.frame[i], b->stacks.frame[i]);
+    }
     assert_int_equal(a->contexts.count, b->contexts.count);
     SAME_ROWS(a->contexts.context, b->contexts.context, a->contexts.count);
     assert_int_equal(a->n_annotations, b->n_annotations);

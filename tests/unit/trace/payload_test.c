@@ -117,10 +117,10 @@ static void break_preexisting(struct trace *trace) {
     trace->devices[0].lives.preexisting = N_LIVES + 1;
 }
 static void break_parent(struct trace *trace) {
-    trace->stacks.stack[9].parent = 9;
+    trace->stacks.parent[trace->stacks.n_branched - 1] = N_STACKS - 1;
 }
 static void break_frame(struct trace *trace) {
-    trace->stacks.stack[9].frame = N_FRAMES;
+    trace->stacks.frame[9] = N_FRAMES;
 }
 static void break_string(struct trace *trace) {
     trace->frames.frame[9].name = N_STRINGS;
