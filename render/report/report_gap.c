@@ -4,6 +4,7 @@
 #include "base/format.h"
 #include "base/json_writer.h"
 #include "render/report/report_gap.h"
+#include "render/report/report_map.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +14,18 @@ bool report_gap_known(const struct device_trace *device) {
     for (uint32_t i = 0; i < device->lives.count && !addressed; i++)
         addressed = device->lives.address[i] != 0;
     return addressed && device->lives.merged == NULL && report_reserved_known(device);
+}
+
+static bool map_find(struct report_device *report, const struct segments *segments, uint32_t moment) {
+    struct held held;
+    struct arena scratch;
+    arena_init(&scratch, arena_share(report->arena), SIZE_MAX);
+    bool done = fragmentation_state(&held, &report->timeline, segments,
+                                    report->replayed ? &report->replay : NULL, moment, &scratch);
+    if (done)
+        report_map_make(&report->map, &held);
+    arena_release(&scratch);
+    return done;
 }
 
 bool report_gap_find(struct report_device *report) {
@@ -29,6 +42,8 @@ bool report_gap_find(struct report_device *report) {
     for (int i = 0; i < REPORT_GAPS; i++)
         if (!fragmentation_find(&report->gap[i], timeline, &segments, replay, moments[i], report->arena))
             return false;
+    if (!map_find(report, &segments, moments[0]))
+        return false;
     ARENA_DROP(report->arena, segments.piece);
     return true;
 }
@@ -172,5 +187,6 @@ void report_gap(struct sheet *sheet, const struct report_device *report) {
                              "known: holes may be rests of blocks in part.");
             break;
         }
+    report_map_write(sheet, &report->map);
     pinned_table(sheet, report, &report->gap[0]);
 }

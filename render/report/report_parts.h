@@ -17,6 +17,17 @@ struct category_sum {
 enum { REPORT_GAPS = 3 };
 
 /* One device, computed; `arena` holds everything and is released after the device has been written. */
+/* Segments in use when most is reserved, those with most free first, in characters to one scale. */
+enum { REPORT_MAP_ROWS = 6, REPORT_MAP_WIDTH = 48 };
+struct report_map {
+    uint64_t cell_bytes; /* of a character */
+    uint32_t n_rows;
+    struct report_map_row {
+        uint64_t size, free_bytes;
+        char cell[REPORT_MAP_WIDTH + 1]; /* '#' in use, '+' in part, '.' free */
+    } row[REPORT_MAP_ROWS];
+};
+
 struct report_device {
     const struct trace *trace;
     const struct device_trace *device;
@@ -34,6 +45,7 @@ struct report_device {
     struct replay replay;
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
+    struct report_map map;                 /* where `gap_known` */
     struct verdicts verdicts;
     struct report_oom_ground *oom_ground; /* of report_ooms_prepare; NULL: no such event */
     struct arena *arena;

@@ -1,0 +1,113 @@
+/*
+ * The map of strata png --map in characters: a row for each of the segments with most free; those without anything in use
+ * are told by the causes.
+ *
+ *     1.2 GiB  666 MiB  ########################......................
+ */
+#include "render/report/report_map.h"
+
+#include "base/format.h"
+
+enum { FREE_LEAST = 1 << 20 };
+
+/* Which segments, those with most free first; of equal ones the lower. */
+struct chosen {
+    uint32_t segment[REPORT_MAP_ROWS];
+    uint64_t free_bytes[REPORT_MAP_ROWS];
+    uint32_t count;
+};
+
+static uint64_t free_of(const struct held *held, const struct held_segment *segment) {
+    uint64_t bytes = 0;
+    for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++)
+        bytes += held->block[i].life == LIFE_NONE ? held->block[i].size : 0;
+    return bytes;
+}
+
+static void chosen_add(struct chosen *chosen, uint32_t segment, uint64_t free_bytes) {
+    uint32_t at = chosen->count < REPORT_MAP_ROWS ? chosen->count++ : REPORT_MAP_ROWS;
+    for (; at > 0 && chosen->free_bytes[at - 1] < free_bytes; at--)
+        if (at < REPORT_MAP_ROWS) {
+            chosen->segment[at] = chosen->segment[at - 1];
+            chosen->free_bytes[at] = chosen->free_bytes[at - 1];
+        }
+    if (at < REPORT_MAP_ROWS) {
+        chosen->segment[at] = segment;
+        chosen->free_bytes[at] = free_bytes;
+    }
+}
+
+/* Free bytes of [from, to) of a segment, whose blocks are looked at from `*at` on. */
+static uint64_t free_between(const struct held *held, const struct held_segment *segment, uint64_t from,
+                             uint64_t to, uint32_t *at) {
+    uint64_t bytes = 0;
+    for (; *at < segment->first_block + segment->n_blocks; ++*at) {
+        const struct held_block *block = &held->block[*at];
+        uint64_t begin = block->address - segment->address, end = begin + block->size;
+        uint64_t low = begin > from ? begin : from, high = end < to ? end : to;
+        bytes += block->life == LIFE_NONE && low < high ? high - low : 0;
+        if (end > to)
+            break;
+    }
+    return bytes;
+}
+
+static void row_make(struct report_map_row *row, const struct held *held, const struct held_segment *segment,
+                     uint64_t cell_bytes) {
+    uint32_t at = segment->first_block, count = 0;
+    row->size = segment->size;
+    for (uint64_t from = 0; from < segment->size && count < REPORT_MAP_WIDTH; from += cell_bytes) {
+        uint64_t to = segment->size - from < cell_bytes ? segment->size : from + cell_bytes;
+        uint64_t free_bytes = free_between(held, segment, from, to, &at);
+        row->cell[count++] = free_bytes == 0 ? '#' : free_bytes == to - from ? '.' : '+';
+    }
+    row->cell[count] = '\0';
+}
+
+void report_map_make(struct report_map *map, const struct held *held) {
+    struct chosen chosen = {.count = 0};
+    uint64_t reserved = 0, all_free = 0, largest = 0;
+    *map = (struct report_map){0};
+    for (uint32_t i = 0; i < held->n_segments; i++) {
+        uint64_t free_bytes = free_of(held, &held->segment[i]);
+        reserved += held->segment[i].size;
+        all_free += free_bytes;
+        if (free_bytes >= FREE_LEAST && free_bytes < held->segment[i].size)
+            chosen_add(&chosen, i, free_bytes);
+    }
+    if (all_free < reserved / 20)
+        return;
+    for (uint32_t i = 0; i < chosen.count; i++)
+        largest =
+            held->segment[chosen.segment[i]].size > largest ? held->segment[chosen.segment[i]].size : largest;
+    map->cell_bytes = largest / REPORT_MAP_WIDTH + (largest % REPORT_MAP_WIDTH != 0);
+    for (; map->n_rows < chosen.count; map->n_rows++) {
+        struct report_map_row *row = &map->row[map->n_rows];
+        row_make(row, held, &held->segment[chosen.segment[map->n_rows]], map->cell_bytes);
+        row->free_bytes = chosen.free_bytes[map->n_rows];
+    }
+}
+
+void report_map_write(struct sheet *sheet, const struct report_map *map) {
+    static const char *const headings[] = {"Size", "Free", "Addresses, rising", NULL};
+    uint64_t most = 0;
+    if (map->n_rows == 0)
+        return;
+    for (uint32_t i = 0; i < map->n_rows; i++)
+        most = map->row[i].size > most ? map->row[i].size : most;
+    sheet_say(sheet,
+              "When most is reserved, the segments in use with most free (# in use, + in part, . free; a "
+              "character is %s):",
+              format_bytes(map->cell_bytes).text);
+    sheet_table(sheet, headings, "rrl");
+    for (uint32_t i = 0; i < map->n_rows; i++) {
+        const struct report_map_row *row = &map->row[i];
+        uint32_t length = 0;
+        while (row->cell[length] != '\0')
+            length++;
+        sheet_cell(sheet, "%s", format_bytes_in(row->size, format_unit(most)).text);
+        sheet_cell(sheet, "%s", format_bytes_in(row->free_bytes, format_unit(most)).text);
+        sheet_cell(sheet, "%s", sheet_name(sheet, row->cell, length));
+    }
+    sheet_table_end(sheet);
+}
