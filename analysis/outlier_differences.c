@@ -42,9 +42,9 @@ static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment 
 }
 
 void outliers_tally_drop(struct cohort *cohort, struct tally *tally) {
-    arena_drop(cohort->arena, (void **)&tally->entries);
-    arena_drop(cohort->arena, (void **)&tally->spare);
-    arena_drop(cohort->arena, (void **)&tally->bytes);
+    ARENA_DROP(cohort->arena, tally->entries);
+    ARENA_DROP(cohort->arena, tally->spare);
+    ARENA_DROP(cohort->arena, tally->bytes);
 }
 
 /* Median of a site whose entries are [from, to); tables without it count as 0. */

@@ -238,8 +238,8 @@ static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct ar
         if (!again && row->cohort_size >= COMPARED_LEAST)
             only_note(row, (uint32_t)seen.sites[i].key);
     }
-    arena_drop(arena, (void **)&seen.sites);
-    arena_drop(arena, (void **)&seen.spare);
+    ARENA_DROP(arena, seen.sites);
+    ARENA_DROP(arena, seen.spare);
     return true;
 }
 
@@ -300,7 +300,7 @@ static bool steps_judge(struct cohort *cohort) {
         if (i == 0 || at[i].key != at[i - 1].key)
             for (uint32_t measure = 0; measure < OUTLIER_MEASURES; measure++)
                 measure_judge(cohort, (enum outlier_measure)measure, (int64_t)(at[i].key - 1));
-    arena_drop(cohort->arena, (void **)&at);
+    ARENA_DROP(cohort->arena, at);
     return true;
 }
 

@@ -137,7 +137,7 @@ static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
     for (uint32_t i = 0; i < n; i++)
         rows[i] = (struct sort_row){frame_hash_of(maker, life_frame(timeline, i)), i};
     sort_rows(rows, spare, n);
-    arena_drop(maker->arena, (void **)&spare);
+    ARENA_DROP(maker->arena, spare);
     *count = n;
     return rows;
 }
@@ -184,7 +184,7 @@ static bool calls_make(struct maker *maker) {
         else
             profile->calls_left_out = true;
     }
-    arena_drop(maker->arena, (void **)&rows);
+    ARENA_DROP(maker->arena, rows);
     return true;
 }
 

@@ -42,7 +42,7 @@ static const uint8_t *end_find(const uint8_t *p, size_t nbytes) {
     return carriage != NULL ? carriage : feed;
 }
 
-/* The next line without its end; of a long one the begin. False: there is none. */
+/* The next line without its end; of a long one the beginning. False: there is none. */
 static bool line_take(struct reader *reader, struct text *line) {
     struct cursor *cursor = reader->cursor;
     size_t length = 0, available;

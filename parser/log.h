@@ -8,7 +8,7 @@
 bool log_recognises(const uint8_t *p, size_t nbytes);
 
 /* Fills the trace from the cursor, which is at the first byte, line by line; of a line that is longer than
- * LOG_LINE_NBYTES the begin is looked at. False: the cursor's error is set, READ_UNKNOWN_KIND where no line says anything
+ * LOG_LINE_NBYTES the beginning is looked at. False: the cursor's error is set, READ_UNKNOWN_KIND where no line says anything
  * about memory. O(bytes + understood lines log lines). */
 bool log_read(struct cursor *cursor, struct trace *trace, unsigned depth);
 

@@ -21,7 +21,7 @@ struct log_row {
     int32_t rank;    /* RANK_UNKNOWN, or ORDINAL_CPU of the host's memory */
     int32_t gpu;     /* LOG_NO_DEVICE */
     bool has_time, is_oom;
-    bool max_is_reset; /* its maxima are since the line before, not since the begin */
+    bool max_is_reset; /* its maxima are since the line before, not since the beginning */
     bool label_before; /* what it is about stands in the line before */
 };
 
@@ -47,7 +47,7 @@ struct log_state {
 enum log_seen {
     LOG_NOTHING, /* no line about memory */
     LOG_ROW,     /* `row` is filled */
-    LOG_PART     /* the begin or the middle of a message */
+    LOG_PART     /* the beginning or the middle of a message */
 };
 
 /* Looks at a line without its end. `row` comes with line, rank and time. O(line). */

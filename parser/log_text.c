@@ -198,7 +198,7 @@ static bool word_begins(struct text text, uint32_t at, const char *lower) {
     return true;
 }
 
-/* "[3] mp: " at the begin of a line, as Arctic Training writes it. */
+/* "[3] mp: " at the beginning of a line, as Arctic Training writes it. */
 static uint32_t rank_of_brackets(struct text text, uint32_t at) {
     static const char behind[] = "] mp: ";
     uint64_t rank;
@@ -207,7 +207,7 @@ static uint32_t rank_of_brackets(struct text text, uint32_t at) {
     return label ? (uint32_t)rank : LOG_NONE;
 }
 
-/* "3: " at the begin of a line, as srun -l writes it. */
+/* "3: " at the beginning of a line, as srun -l writes it. */
 static uint32_t rank_of_label(struct text text) {
     uint64_t rank;
     if (at_or_blank(text, log_skip(text, 0)) == '[')

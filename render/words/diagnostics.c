@@ -62,7 +62,7 @@ static const struct sentence sentences[] = {
      "log prints them."},
     {"log_lines", "%c0 line%p0(|s) with text: %c1 about memory, %c2 passed over."},
     {"log_long_lines",
-     "%c0 line%p0( is|s are) longer than %c1 bytes: of %p0(it|them) the begin was looked at."},
+     "%c0 line%p0( is|s are) longer than %c1 bytes: of %p0(it|them) the beginning was looked at."},
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
      "is not known."},
