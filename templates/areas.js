@@ -91,7 +91,8 @@ export function areaRooms(widthOf, least, yOf, isFree) {
     // Of more keys than there are areas, the last one has no name.
     return orderOf(keys).map((key) => {
         const [low, high] = [below.map(yOf), below.map((value, x) => yOf((below[x] = value + bytes[key * width + x])))];
-        const name = key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key) : "";
+        const seen = state.focus?.by !== state.viewBy || state.focus.id === key;
+        const name = seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key) : "";
         const columns = name ? Math.ceil(widthOf(name)) : width + 1;
         let best = { x: 0, top: 0, bottom: least - 1 };
         for (let x = 0; x + columns <= width; x += NAME_STEP) {

@@ -1,5 +1,7 @@
 // Several devices on one axis: rows that zoom, pan and point together, each with the figures of its own recording.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import path from "node:path";
 import { describe, test } from "node:test";
 
@@ -143,6 +145,15 @@ describe("all devices on one axis", { skip }, () => {
             assert.deepEqual((await rows(page)).map((/** @type {any} */ row) => row.in_hand), [false, true]);
         }, { hash: "#device=1&all=1" });
     });
+
+    for (const colorScheme of /** @type {const} */ (["light", "dark"]))
+        test(`axe finds nothing, ${colorScheme}`, async () => {
+            await withPage(writePage(INPUT), async (page) => {
+                await page.evaluate(readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8"));
+                const { violations } = /** @type {any} */ (await page.evaluate("axe.run()"));
+                assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), []);
+            }, { colorScheme, reducedMotion: "reduce", hash: "#all=1" });
+        });
 
     test("a recording of one device has no such entry", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
