@@ -15,34 +15,14 @@ struct keys {
     uint32_t count;     /* keys are below it */
 };
 
-/* The first frame with a file of the same base name, for every frame. */
-static bool files_same(const struct trace *trace, uint32_t *same, struct arena *arena) {
-    uint32_t count = trace->frames.count;
-    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
-                    *spare = arena_column(arena, count, sizeof *spare);
-    bool done = rows != NULL && spare != NULL;
-    for (uint32_t i = 0; done && i < count; i++)
-        rows[i] = (struct sort_row){site_key_of(trace, i).file, i};
-    if (done)
-        sort_rows(rows, spare, count);
-    for (uint32_t i = 0, first = 0; done && i < count; i++) {
-        first = i == 0 || rows[i].key != rows[i - 1].key ? rows[i].value : first;
-        same[rows[i].value] = first;
-    }
-    ARENA_DROP(arena, spare);
-    ARENA_DROP(arena, rows);
-    return done;
-}
-
 static bool keys_of_stacks(struct keys *keys, struct arena *arena) {
     const struct timeline *timeline = keys->timeline;
     const struct trace *trace = timeline->trace;
     uint32_t *same = arena_column(arena, trace->frames.count, sizeof *same);
     keys->of_stack = arena_column(arena, trace->stacks.count, sizeof *keys->of_stack);
     keys->count = trace->frames.count;
-    bool done =
-        same != NULL && keys->of_stack != NULL &&
-        (keys->by == COMPARE_BY_SITE ? frames_same(trace, same, arena) : files_same(trace, same, arena));
+    bool done = same != NULL && keys->of_stack != NULL &&
+                frames_same_at(trace, keys->by == COMPARE_BY_SITE ? SITE_LINE : SITE_FILE, same, arena);
     for (uint32_t i = 0; done && i < trace->stacks.count; i++)
         keys->of_stack[i] = same[timeline->site[i]];
     ARENA_DROP(arena, same);

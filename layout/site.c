@@ -366,15 +366,18 @@ struct site_key site_key_of(const struct trace *trace, uint32_t frame) {
                              .line = place.line};
 }
 
-bool frames_same(const struct trace *trace, uint32_t *same, struct arena *arena) {
+static uint64_t level_hash(struct site_key key, enum site_level level) {
+    uint64_t place = level == SITE_LINE ? mix64(key.file + key.line) : key.file;
+    return level == SITE_FILE ? place : mix64(place ^ key.function);
+}
+
+bool frames_same_at(const struct trace *trace, enum site_level level, uint32_t *same, struct arena *arena) {
     uint32_t count = trace->frames.count;
     struct sort_row *rows = arena_column(arena, count, sizeof *rows),
                     *spare = arena_column(arena, count, sizeof *spare);
     bool done = rows != NULL && spare != NULL;
-    for (uint32_t i = 0; done && i < count; i++) {
-        struct site_key key = site_key_of(trace, i);
-        rows[i] = (struct sort_row){mix64(mix64(key.file + key.line) ^ key.function), i};
-    }
+    for (uint32_t i = 0; done && i < count; i++)
+        rows[i] = (struct sort_row){level_hash(site_key_of(trace, i), level), i};
     if (done)
         sort_rows(rows, spare, count); /* stable: the first of equal ones has the least id */
     for (uint32_t i = 0, first = 0; done && i < count; i++) {

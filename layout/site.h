@@ -43,9 +43,16 @@ struct site_key {
 };
 struct site_key site_key_of(const struct trace *trace, uint32_t frame);
 
-/* The first frame that a person would call the same (base name, line and function) for every frame: `same[frames.count]`.
- * O(frames). False: no memory. */
-bool frames_same(const struct trace *trace, uint32_t *same, struct arena *arena);
+/* What makes two frames the same: base name, line and function; base name and function; the base name. */
+enum site_level { SITE_LINE, SITE_FUNCTION, SITE_FILE };
+
+/* The first frame that is the same at a level, for every frame: `same[frames.count]`. O(frames). False: no memory. */
+bool frames_same_at(const struct trace *trace, enum site_level level, uint32_t *same, struct arena *arena);
+
+/* The same for what a person calls one place. */
+static inline bool frames_same(const struct trace *trace, uint32_t *same, struct arena *arena) {
+    return frames_same_at(trace, SITE_LINE, same, arena);
+}
 
 /* "train.py:41 forward", and of C++ "at::native::mm_cuda" without types or "backward of MulBackward0", into `text`, cut at capacity - 1 bytes, always
  * terminated, a NUL as U+FFFD; returns the full length. Frame 0 is

@@ -22,7 +22,8 @@ struct making {
     struct tree *tree;
     const struct timeline *timeline;
     struct arena *arena;
-    uint32_t *same; /* [frames.count] */
+    struct tree_way way; /* `through` as `same` has it */
+    uint32_t *same;      /* [frames.count] */
     uint32_t
         *up; /* [stacks.count] the nearest stack, itself included, whose own frame is the user's; 0: none */
     uint32_t *depth; /* [stacks.count] user frames on the way out */
@@ -103,6 +104,34 @@ static bool walkers_find(struct making *making, const uint32_t *lives, uint32_t 
     return true;
 }
 
+/* ---- from one frame on ---- */
+
+/* The stack whose own frame is the wanted one, the outermost of them; 0: none is. */
+static uint32_t through_of(const struct making *making, uint32_t stack) {
+    const struct stack_table *all = &making->timeline->trace->stacks;
+    uint32_t found = 0;
+    for (uint32_t at = making->up[stack]; at != 0; at = making->up[stack_parent(all, at)])
+        found = making->same[all->frame[at]] == making->way.through ? at : found;
+    return found;
+}
+
+/* Leaves the walkers that go through the frame; callers begin there. */
+static void walkers_through(struct making *making) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < making->n_walkers; i++) {
+        struct walker walker = making->walker[i];
+        uint32_t from = through_of(making, walker.stack);
+        bool stranger = making->up[walker.stack] == 0 &&
+                        making->same[making->timeline->site[walker.stack]] == making->way.through;
+        if (from == 0 && !stranger)
+            continue;
+        if (making->way.direction == TREE_CALLERS)
+            walker.cursor = from;
+        making->walker[kept++] = walker;
+    }
+    making->n_walkers = kept;
+}
+
 /* ---- callees: a node for each folded stack, where equal paths share one ---- */
 
 /* Which stacks lie on the way of one that holds something, and how many user frames are above each. */
@@ -121,8 +150,10 @@ static bool depths_find(struct making *making, uint32_t *deepest) {
     making->depth[0] = 0;
     *deepest = 0;
     for (uint32_t i = 1; i < n_stacks; i++) {
-        bool user = making->up[i] == i;
-        making->depth[i] = making->depth[stack_parent(stacks, i)] + user;
+        uint32_t outer = making->depth[stack_parent(stacks, i)];
+        bool user = making->up[i] == i, begun = making->way.through == 0 || outer != 0 ||
+                                                making->same[stacks->frame[i]] == making->way.through;
+        making->depth[i] = outer + (user && begun);
         if (used[i] && making->depth[i] > *deepest)
             *deepest = making->depth[i];
     }
@@ -192,7 +223,7 @@ static bool callees_make(struct making *making) {
         uint32_t count = start[level + 1] - start[level];
         for (uint32_t i = 0; i < count; i++) {
             uint32_t stack = order[start[level] + i], outer = making->up[stack_parent(&trace->stacks, stack)];
-            uint32_t parent = outer != 0 ? node_of[outer] : 0;
+            uint32_t parent = outer != 0 && making->depth[outer] != 0 ? node_of[outer] : 0;
             rows[i] =
                 (struct sort_row){(uint64_t)parent << 32 | making->same[trace->stacks.frame[stack]], stack};
         }
@@ -247,6 +278,46 @@ static bool callers_make(struct making *making) {
     bool done = rows != NULL && spare != NULL && child_of != NULL;
     while (done && n_walked != 0)
         done = callers_step(making, rows, spare, child_of, &n_walked);
+    ARENA_DROP(making->arena, child_of);
+    ARENA_DROP(making->arena, spare);
+    ARENA_DROP(making->arena, rows);
+    return done;
+}
+
+/* ---- places ---- */
+
+/* All walkers one level further in, by what their call sites have in common. */
+static bool places_step(struct making *making, enum site_level level, struct sort_row *rows,
+                        struct sort_row *spare, uint32_t *same, uint32_t *child_of) {
+    uint32_t n = making->n_walkers;
+    if (!frames_same_at(making->timeline->trace, level, same, making->arena))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct walker *walker = &making->walker[i];
+        rows[i] =
+            (struct sort_row){(uint64_t)walker->node << 32 | same[making->timeline->site[walker->stack]], i};
+    }
+    sort_rows(rows, spare, n);
+    if (!children_add(making, rows, n, child_of))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        making->walker[i].node = child_of[i];
+    return true;
+}
+
+static bool places_make(struct making *making) {
+    uint32_t n = making->n_walkers;
+    struct sort_row *rows = arena_column(making->arena, n, sizeof *rows),
+                    *spare = arena_column(making->arena, n, sizeof *spare);
+    uint32_t *child_of = arena_column(making->arena, n, sizeof *child_of),
+             *same = arena_column(making->arena, making->timeline->trace->frames.count, sizeof *same);
+    bool done = rows != NULL && spare != NULL && child_of != NULL && same != NULL;
+    for (enum site_level level = SITE_FILE;; level--) {
+        done = done && places_step(making, level, rows, spare, same, child_of);
+        if (level == SITE_LINE)
+            break;
+    }
+    ARENA_DROP(making->arena, same);
     ARENA_DROP(making->arena, child_of);
     ARENA_DROP(making->arena, spare);
     ARENA_DROP(making->arena, rows);
@@ -348,15 +419,26 @@ static bool order_make(struct making *making) {
     return done;
 }
 
+static bool nodes_make(struct making *making) {
+    switch (making->way.direction) {
+    case TREE_PLACES: return places_make(making);
+    case TREE_CALLERS: return callers_make(making) && strangers_add(making);
+    case TREE_CALLEES: break;
+    }
+    return callees_make(making) && strangers_add(making);
+}
+
 bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
-                  const uint32_t *before, uint32_t n_before, enum tree_direction direction,
-                  struct arena *arena) {
-    struct making making = {.tree = tree, .timeline = timeline, .arena = arena};
+                  const uint32_t *before, uint32_t n_before, struct tree_way way, struct arena *arena) {
+    struct making making = {.tree = tree, .timeline = timeline, .arena = arena, .way = way};
     *tree = (struct tree){0};
     bool done = fold(&making) && walkers_find(&making, lives, n_lives, before, n_before) &&
-                node_add(&making, 0, 0) != NULL &&
-                (direction == TREE_CALLEES ? callees_make(&making) : callers_make(&making)) &&
-                strangers_add(&making);
+                node_add(&making, 0, 0) != NULL;
+    if (done && way.through != 0) {
+        making.way.through = making.same[way.through];
+        walkers_through(&making);
+    }
+    done = done && nodes_make(&making);
     if (done)
         sums_make(&making);
     done = done && order_make(&making);

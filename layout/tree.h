@@ -5,6 +5,10 @@
  *
  *     callees   ""  main.py:12 main  train.py:40 step   attention.py:88 forward   itself
  *     callers   ""  attention.py:88 forward   block.py:31 forward   ...
+ *     places    ""  attention.py   forward   attention.py:88 forward          call sites by file, function, line
+ *
+ * From one frame on, callees are what it called and callers who called it; what does not go through it is left out, and of
+ * a frame that calls itself the outermost one counts.
  *
  * What the children of a node do not hold is its own (`self_bytes`): the path ends there. Freestanding.
  */
@@ -13,13 +17,20 @@
 
 #include "layout/timeline.h"
 
-enum tree_direction { TREE_CALLEES, TREE_CALLERS };
+enum tree_direction { TREE_CALLEES, TREE_CALLERS, TREE_PLACES };
+
+/* Which tree. */
+struct tree_way {
+    enum tree_direction direction;
+    uint32_t through; /* a frame that it begins with; 0: everything */
+};
 
 /* Callers of ten thousand stacks are millions of paths; the largest come first, and what lies beyond is its node's own. */
 enum { TREE_NODES_MAX = 1 << 20 };
 
 struct tree_node {
-    uint32_t frame;                   /* for site_text; of the root and of what has no stack 0 */
+    uint32_t
+        frame; /* for site_text; of the root and of what has no stack 0; of places the first of its file or function */
     uint32_t parent;                  /* of the root 0 */
     uint32_t first_child, n_children; /* side by side, by falling bytes, then by rising frame */
     uint64_t bytes, self_bytes;
@@ -37,13 +48,12 @@ struct tree {
  * too, with no bytes of their own. Memory from `arena`. O(stacks + lives + nodes log nodes). False: no
  * memory. */
 bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
-                  const uint32_t *before, uint32_t n_before, enum tree_direction direction,
-                  struct arena *arena);
+                  const uint32_t *before, uint32_t n_before, struct tree_way way, struct arena *arena);
 
 /* The same against nothing. */
 static inline bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *lives,
                              uint32_t n_lives, enum tree_direction direction, struct arena *arena) {
-    return tree_against(tree, timeline, lives, n_lives, NULL, 0, direction, arena);
+    return tree_against(tree, timeline, lives, n_lives, NULL, 0, (struct tree_way){direction, 0}, arena);
 }
 
 #endif

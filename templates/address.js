@@ -1,6 +1,6 @@
 // The device that is shown, and the state's form in the address.
 import { filterOfText, filterWords, setFilter } from "./filter.js";
-import { askFindings, GROUPINGS, ORDERS, QUESTIONS, WHATS } from "./questions.js";
+import { askFindings, GROUPINGS, ORDERS, QUESTIONS, TREES, WHATS } from "./questions.js";
 import {
     change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
     state, THEMES, timedViews, view, VIEWINGS, wholeRange,
@@ -95,6 +95,7 @@ export function hashOfState() {
     if (state.range && state.rangeOf !== "allocated") hash.set("of", state.rangeOf);
     if (state.tab !== firstTab()) hash.set("tab", state.tab);
     if (state.treeDirection !== "callees") hash.set("tree", state.treeDirection);
+    if (state.treeFrom) hash.set("from", String(state.treeFrom));
     if (state.treeDepth !== 9) hash.set("depth", String(state.treeDepth));
     if (state.treeChange) hash.set("change", "1");
     if (state.sortBy !== "bytes") hash.set("sort", state.sortBy);
@@ -219,7 +220,8 @@ export function readHash(text) {
         treeDepth: boundedInteger(hash.get("depth"), 1, 31) ?? 9,
         treeChange: hash.get("change") === "1",
         sortBy: /^-?(name|bytes|count)$/.test(hash.get("sort") ?? "") ? String(hash.get("sort")) : "bytes",
-        treeDirection: hash.get("tree") === "callers" ? "callers" : "callees",
+        treeDirection: TREES.find((tree) => tree === hash.get("tree")) ?? "callees",
+        treeFrom: boundedInteger(hash.get("from"), 1, session.facts.frames) ?? 0,
         compareA: END.test(hash.get("a") ?? "") ? String(hash.get("a")) : "",
         compareB: END.test(hash.get("b") ?? "") ? String(hash.get("b")) : "",
         compareBy: GROUPINGS.includes(hash.get("by") ?? "") ? String(hash.get("by")) : "site",

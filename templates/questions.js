@@ -79,20 +79,36 @@ export function askDifferences(view, a, b, by) {
     return { a: sumsA, b: sumsB, count, row };
 }
 
-/** Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root. @param {View} view @param {About} about @param {"callees" | "callers"} direction @param {number | null} [before] event that it is held against */
-export function askTree(view, about, direction, before = null) {
+/** Trees, as the module counts them (enum tree_direction). @type {("callees" | "callers" | "places")[]} */
+export const TREES = ["callees", "callers", "places"];
+
+/** Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root. @param {View} view @param {About} about @param {string} direction of TREES @param {number | null} [before] event that it is held against @param {number} [through] frame that it begins with */
+export function askTree(view, about, direction, before = null, through = 0) {
     const { what, from, to } = extentOf(view, about);
-    if (direction !== "callees" && direction !== "callers") throw new RangeError(`"${direction}" is not one of callees, callers.`);
-    const count = view.c.tree(what, from, to, direction === "callers" ? 1 : 0, before ?? -2) >>> 0;
+    const which = TREES.findIndex((tree) => tree === direction);
+    if (which < 0) throw new RangeError(`"${direction}" is not one of ${TREES.join(", ")}.`);
+    view.c.tree_through(through);
+    const count = view.c.tree(what, from, to, which, before ?? -2) >>> 0;
     if (count === 0) throw new Error("There is not enough memory in this tab for the tree.");
     return count;
 }
 
-/** The whole tree as objects. @param {View} view @param {number} count @returns {PageTree} */
-export function treeObject(view, count) {
+/** What a node of a tree is called; of places by its level: file, function, line. @param {View} view @param {string} direction @param {number} frame @param {number} level 0: below the root */
+export function nodeName(view, direction, frame, level) {
+    if (direction === "places" && level === 0) return groupName(view, GROUPINGS.indexOf("file"), frame);
+    return (direction === "places" && level === 1 && frame && view.session.frame(frame).name) || view.session.siteText(frame);
+}
+
+/** The whole tree as objects. @param {View} view @param {number} count @param {string} direction @returns {PageTree} */
+export function treeObject(view, count, direction) {
     const nodes = Array.from({ length: count }, (_, i) => view.c.node(i));
+    /** @type {number[]} */
+    const levels = [-1];
     /** @type {PageTree[]} */
-    const made = nodes.map(({ frame, bytes, count: allocations }, i) => ({ name: i === 0 ? "" : view.session.siteText(frame), bytes, count: allocations, children: [] }));
+    const made = nodes.map(({ frame, parent, bytes, count: allocations }, i) => {
+        if (i) levels[i] = levels[parent] + 1;
+        return { name: i === 0 ? "" : nodeName(view, direction, frame, levels[i]), bytes, count: allocations, children: [] };
+    });
     nodes.forEach(({ first_child, children }, i) => (made[i].children = made.slice(first_child, first_child + children)));
     return made[0];
 }

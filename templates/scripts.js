@@ -123,6 +123,13 @@ function allocationForScripts(life) {
     return { allocation: life, bytes, birth, death, stream, stack: session.stack(stack) };
 }
 
+/** The first frame with this name, 0 where none is asked for. @param {string} [name] */
+function frameOf(name) {
+    if (name === undefined) return 0;
+    for (let frame = 1; frame < session.facts.frames; frame++) if (session.siteText(frame) === name) return frame;
+    throw new RangeError(`There is no frame "${name}".`);
+}
+
 /** A moment, the peak where none is named, or a range. @param {{at?: number | "peak", from?: number, to?: number, what?: string}} question @returns {import("./questions.js").About} */
 function aboutOf({ at = "peak", from, to, what }) {
     return from !== undefined && to !== undefined ? { from, to, what } : { at };
@@ -172,7 +179,8 @@ export function makeApi(ready) {
         findings: () => askFindings(view),
         groups: (question = {}) => listSums(askSums(view, 3, aboutOf(question), question.by ?? "site")),
         tree: (question = {}) => {
-            return treeObject(view, askTree(view, aboutOf(question), question.direction ?? "callees"));
+            const direction = question.direction ?? "callees";
+            return treeObject(view, askTree(view, aboutOf(question), direction, null, frameOf(question.through)), direction);
         },
         compare: ({ a, b, by = "site" }) => {
             const { a: sumsA, b: sumsB, count, row } = askDifferences(view, a, b, by);

@@ -83,8 +83,10 @@ export const state = {
     filtered: 0,
     /** What the side shows: an id of side.js' registry. */
     tab: "who",
-    /** @type {"callees" | "callers"} */
+    /** Of questions.js' TREES. */
     treeDirection: "callees",
+    /** Frame that the tree begins with; 0: everything. */
+    treeFrom: 0,
     /** Levels of the icicle. */
     treeDepth: 9,
     /** The tree is coloured by what has changed since mark A. */
@@ -137,6 +139,7 @@ const SHOWN_BY = {
     filtered: TIMELINE | OVERLAY | LIST | HEADER | LEGEND | MINIMAP | MAP,
     tab: LIST | OVERLAY,
     treeDirection: LIST,
+    treeFrom: LIST,
     treeDepth: LIST,
     treeChange: LIST,
     sortBy: LIST,

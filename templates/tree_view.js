@@ -1,7 +1,7 @@
 // Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows open.
 import { setFilter } from "./filter.js";
 import { VirtualList } from "./list.js";
-import { askTree } from "./questions.js";
+import { askTree, nodeName, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
 import { baseName, cssTexture, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
 
@@ -61,6 +61,23 @@ function frameWord(frame) {
     return `"${[line ? `${baseName(file)}:${line}` : baseName(file), name].filter(Boolean).join(" ").replaceAll('"', "")}"`;
 }
 
+const DIRECTIONS = { callees: "Callers first", callers: "Call sites first", places: "By file" };
+
+const BOX_HEIGHT = 22;
+
+/** @typedef {{index: number, frame: number, bytes: number, before_bytes: number, text: string, from: number, width: number, level: number, faded: boolean}} IcicleBox */
+
+/** @param {import("./state.js").Focus} focus */
+function focusWord({ by, id }) {
+    return by === "file" ? `file:"${baseName(session.frame(id).file).replaceAll('"', "")}"` : frameWord(id);
+}
+
+/** What a node is highlighted as; a function of several lines is nothing that can be. @param {number} frame @param {number} level @returns {import("./state.js").Focus | null} */
+function focusOf(frame, level) {
+    if (state.treeDirection !== "places") return { by: "frame", id: frame };
+    return level === 0 ? { by: "file", id: frame } : level === 2 ? { by: "site", id: frame } : null;
+}
+
 /** @param {HTMLElement} box */
 export function createTree(box) {
     const title = make("h2", "", "");
@@ -68,8 +85,8 @@ export function createTree(box) {
     const directions = make("div", "segmented");
     directions.setAttribute("role", "group");
     directions.setAttribute("aria-label", "Direction of the tree");
-    const buttons = /** @type {const} */ (["callees", "callers"]).map((direction) => {
-        const button = make("button", "", direction === "callees" ? "Callers first" : "Call sites first");
+    const buttons = TREES.map((direction) => {
+        const button = make("button", "", DIRECTIONS[direction]);
         button.type = "button";
         button.addEventListener("click", () => change({ treeDirection: direction }));
         directions.append(button);
@@ -100,9 +117,18 @@ export function createTree(box) {
     only.type = "button";
     only.title = "Take out what does not go through this frame";
     only.addEventListener("click", () => {
-        if (state.focus?.by === "frame") setFilter({ words: `${state.filter.words} ${frameWord(state.focus.id)}`.trim() });
+        if (state.focus) setFilter({ words: `${state.filter.words} ${focusWord(state.focus)}`.trim() });
     });
-    tools.append(words, depth, levels, only);
+    const here = make("button", "quiet", "From here");
+    here.type = "button";
+    here.title = "Begin with this frame: who called it above, what it called below";
+    here.addEventListener("click", () => change({ treeFrom: state.focus?.id ?? 0 }));
+    const back = make("button", "quiet", "Everything");
+    back.type = "button";
+    back.title = "Back to the whole tree (Backspace)";
+    const goBack = () => change({ treeFrom: 0 });
+    back.addEventListener("click", goBack);
+    tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
     const scroll = make("div", "scroll list colored");
     scroll.tabIndex = 0;
@@ -112,7 +138,7 @@ export function createTree(box) {
     headRow.setAttribute("role", "rowgroup");
     const names = make("div", "row");
     names.setAttribute("role", "row");
-    for (const [name, kind] of [["Called", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"], ["\u2212 A", "number delta"]]) {
+    for (const [name, kind] of [["Frame", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"], ["\u2212 A", "number delta"]]) {
         const cell = make("span", kind, name);
         cell.setAttribute("role", "columnheader");
         names.append(cell);
@@ -198,7 +224,7 @@ export function createTree(box) {
         line.what.style.paddingLeft = `${row.level * 14}px`;
         setText(line.fold, many ? "\u25b8" : children === 0 || itself ? "" : open.has(row.node) ? "\u25be" : "\u25b8");
         const below = row.small.every((i) => baseOf(i) === baseOf(row.small[0])) ? baseOf(row.small[0] ?? 0) : "";
-        setText(line.text, itself ? "itself" : many ? `${formatPlural(row.small.length, "row")} below 1 %${below && ` in ${below}`}` : session.siteText(frame));
+        setText(line.text, itself ? "itself" : many ? `${formatPlural(row.small.length, "row")} below 1 %${below && ` in ${below}`}` : nodeName(view, state.treeDirection, frame, row.level));
         line.what.title = line.text.textContent ?? "";
         line.swatch.hidden = many;
         line.swatch.style.background = view.siteColor(frame, isDark());
@@ -212,7 +238,8 @@ export function createTree(box) {
         setText(line.change, against && !itself ? formatChange(since) : "");
         line.change.classList.toggle("more", since > 0);
         line.change.classList.toggle("less", since < 0);
-        const focused = !many && !itself && state.focus?.by === "frame" && state.focus.id === frame;
+        const focus = focusOf(frame, row.level);
+        const focused = !many && !itself && state.focus !== null && state.focus.by === focus?.by && state.focus.id === frame;
         line.element.classList.toggle("focused", focused);
         line.element.setAttribute("aria-selected", String(focused));
         line.element.setAttribute("aria-expanded", String(open.has(row.node)));
@@ -225,43 +252,27 @@ export function createTree(box) {
         else {
             if (open.has(row.node)) open.delete(row.node);
             else open.add(row.node);
-            change({ focus: { by: "frame", id: node(row.node).frame }, selected: null });
+            const focus = focusOf(node(row.node).frame, row.level);
+            if (focus) change({ focus, selected: null });
         }
         renew();
         invalidate(LIST);
     };
 
-    const drawIcicle = () => {
-        icicle.replaceChildren();
+    /** Boxes of the planted tree that are wide enough to be seen. @param {string} direction @returns {IcicleBox[]} */
+    const boxesOf = (direction) => {
         const whole = node(0).bytes;
-        let height = 0;
-        deepest = 1;
+        /** @type {IcicleBox[]} */
+        const boxes = [];
         /** @param {number} index @param {number} from @param {number} level */
         const add = (index, from, level) => {
-            const { first_child, children, frame, bytes } = node(index);
+            const { first_child, children, frame, bytes, before_bytes } = node(index);
             const width = bytes / whole;
             if (width < BOX_LEAST || level > DEPTH_MOST) return;
             deepest = Math.max(deepest, level);
             if (level > state.treeDepth) return;
-            height = Math.max(height, level);
-            const text = index === 0 ? "everything" : session.siteText(frame);
-            const part = make("button", "icicle-box", width > 0.08 ? text : "");
-            part.type = "button";
-            part.tabIndex = -1;
-            part.title = `${text}: ${formatBytes(bytes)} (${formatShare(bytes, whole)})`;
-            part.style.left = `${from * 100}%`;
-            part.style.width = `${width * 100}%`;
-            part.style.top = `${level * 22}px`;
-            const faded = met !== null && !met[index];
-            if (index && !faded) {
-                const color = against && state.treeChange ? changeColor(bytes, node(index).before_bytes) : view.c.site_color(frame, isDark() ? 1 : 0);
-                part.style.background = cssTexture(color);
-                part.style.color = textOn(color);
-            }
-            part.classList.toggle("faded", faded);
-            part.classList.toggle("icicle-root", index === 0);
-            part.addEventListener("click", () => change({ focus: index === 0 ? null : { by: "frame", id: frame }, selected: null }));
-            icicle.append(part);
+            const text = index === 0 ? "everything" : nodeName(view, direction, frame, level - 1);
+            boxes.push({ index, frame, bytes, before_bytes, text, from, width, level, faded: met !== null && !met[index] });
             let at = from;
             for (let i = first_child; i < first_child + children; i++) {
                 add(i, at, level + 1);
@@ -269,10 +280,62 @@ export function createTree(box) {
             }
         };
         if (whole > 0) add(0, 0, 0);
+        return boxes;
+    };
+
+    /** @param {IcicleBox} drawn @param {number} whole @param {number} row */
+    const makeBox = ({ index, frame, bytes, before_bytes, text, from, width, level, faded }, whole, row) => {
+        const part = make("button", "icicle-box", width > 0.08 ? text : "");
+        part.type = "button";
+        part.tabIndex = -1;
+        part.title = `${text}: ${formatBytes(bytes)} (${formatShare(bytes, whole)})`;
+        part.style.left = `${from * 100}%`;
+        part.style.width = `${width * 100}%`;
+        part.style.top = `${row * BOX_HEIGHT}px`;
+        if (index && !faded) {
+            const color = against && state.treeChange ? changeColor(bytes, before_bytes) : view.c.site_color(frame, isDark() ? 1 : 0);
+            part.style.background = cssTexture(color);
+            part.style.color = textOn(color);
+        }
+        part.classList.toggle("faded", faded);
+        part.classList.toggle("icicle-root", index === 0);
+        part.addEventListener("click", () => {
+            const focus = index === 0 ? null : focusOf(frame, level - 1);
+            if (index === 0 || focus) change({ focus, selected: null });
+        });
+        return part;
+    };
+
+    /** The tree that is planted; from one frame on, with the callers above that `over` has. @param {IcicleBox[]} over */
+    const drawIcicle = (over) => {
+        const whole = node(0).bytes;
+        const below = boxesOf(state.treeDirection);
+        const rows = Math.max(0, ...over.map(({ level }) => level - 1));
+        // Between callers and callees the frame itself stands once; the root says nothing more.
+        const first = state.treeFrom && state.treeDirection !== "places" ? 1 : 0;
+        const parts = [
+            ...over.filter(({ level }) => level > 1).map((drawn) => makeBox(drawn, whole, rows + 1 - drawn.level)),
+            ...below.filter(({ level }) => level >= first).map((drawn) => makeBox(drawn, whole, rows + drawn.level - first)),
+        ];
+        icicle.replaceChildren(...parts);
         depth.max = String(deepest);
         depth.value = String(Math.min(state.treeDepth, deepest));
         setText(levels, `${Math.min(state.treeDepth, deepest)} of ${formatPlural(deepest, "level")}`);
-        icicle.style.height = whole > 0 ? `${(height + 1) * 22}px` : "0";
+        icicle.style.height = whole > 0 ? `${(rows + 1 - first + Math.max(0, ...below.map(({ level }) => level))) * BOX_HEIGHT}px` : "0";
+    };
+
+    /** Plants a tree and forgets what was read of the one before. @param {import("./questions.js").About} question @param {string} direction */
+    const plant = (question, direction) => {
+        nodes = [];
+        return askTree(view, question, direction, against ? (state.marks[0]?.event ?? null) : null, state.treeFrom);
+    };
+
+    /** Who called the frame that the tree begins with: they stand above it. @param {import("./questions.js").About} question */
+    const callersAbove = (question) => {
+        if (!state.treeFrom || state.treeDirection !== "callees") return [];
+        met = null;
+        plant(question, "callers");
+        return boxesOf("callers");
     };
 
     /** The moment or the range that the tree is of. @returns {import("./questions.js").About} */
@@ -286,11 +349,12 @@ export function createTree(box) {
         const question = about();
         const before = state.marks[0]?.event ?? null;
         against = before !== null && "at" in question;
-        const now = JSON.stringify([state.device, question, state.treeDirection, kept.version, isDark(), before, state.treeDepth, state.treeChange]);
+        const now = JSON.stringify([state.device, question, state.treeDirection, state.treeFrom, kept.version, isDark(), before, state.treeDepth, state.treeChange]);
         if (asked !== now) {
             asked = now;
-            nodes = [];
-            search(askTree(view, question, state.treeDirection, against ? before : null));
+            deepest = 1;
+            const over = callersAbove(question);
+            search(plant(question, state.treeDirection));
             open = new Set();
             opened = new Set();
             // The way down to where the memory divides is open.
@@ -300,7 +364,7 @@ export function createTree(box) {
                 if (node(at).bytes < node(0).bytes * 0.3) break;
             }
             renew();
-            drawIcicle();
+            drawIcicle(over);
             list.restart();
         }
         const { bytes, count } = node(0);
@@ -311,7 +375,10 @@ export function createTree(box) {
         changes.hidden = !against;
         changes.setAttribute("aria-pressed", String(state.treeChange));
         scroll.classList.toggle("against", against);
-        only.hidden = state.focus?.by !== "frame";
+        only.hidden = !state.focus || !["frame", "site", "file"].includes(state.focus.by);
+        here.hidden = state.focus?.by !== "frame" || state.focus.id === state.treeFrom;
+        back.hidden = state.treeFrom === 0;
+        if (state.treeFrom) total.textContent += ` \u00b7 through ${session.siteText(state.treeFrom)}`;
         for (const { button, direction } of buttons) button.setAttribute("aria-pressed", String(state.treeDirection === direction));
         scroll.style.setProperty("--count", `${Math.max(5, formatCount(count).length)}ch`);
         list.draw(rows.length);
@@ -325,5 +392,5 @@ export function createTree(box) {
         event.preventDefault();
         event.stopPropagation();
     });
-    return { id: "tree", draw, keys: { c: () => change({ treeDirection: state.treeDirection === "callees" ? "callers" : "callees" }) } };
+    return { id: "tree", draw, keys: { c: () => change({ treeDirection: TREES[(TREES.findIndex((tree) => tree === state.treeDirection) + 1) % TREES.length] }), Backspace: goBack } };
 }

@@ -135,7 +135,7 @@ interface PageApi {
     search(text: string): Promise<SearchResult>;
     findings(): PageFinding[];
     groups(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; by?: string }): PageGroup[];
-    tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" }): PageTree;
+    tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" | "places"; through?: string }): PageTree;
     compare(question: { a: PageAbout; b: PageAbout; by?: string }): { a_bytes: number; b_bytes: number; rows: { name: string; a_bytes: number; b_bytes: number; delta_bytes: number }[] };
     picture(question?: { scale?: 1 | 2; names?: boolean }): { url: string; plot: { x: number; y: number; width: number; height: number } };
     lanes(): { unused: number[]; largestHole: number[]; segments: number[]; calls: number[] } | null;

@@ -114,10 +114,17 @@ u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction,
     if (!lives_of(view, view_extent(view, what, from, to), &view->planting, &lives, &n_lives) ||
         (before >= -1 && !extent_lives(timeline, then, view->filtered ? view->keep : NULL, &view->planting,
                                        &earlier, &n_earlier)) ||
-        !tree_against(&view->tree, timeline, lives, n_lives, earlier, n_earlier,
-                      direction == 1 ? TREE_CALLERS : TREE_CALLEES, &view->planting))
+        !tree_against(
+            &view->tree, timeline, lives, n_lives, earlier, n_earlier,
+            (struct tree_way){direction <= TREE_PLACES ? (enum tree_direction)direction : TREE_CALLEES,
+                              view->through},
+            &view->planting))
         view->tree.n_nodes = 0;
     return view->tree.n_nodes;
+}
+
+void view_tree_through(struct page_view *view, u32 frame) {
+    view->through = frame < view->session->trace.frames.count ? frame : 0;
 }
 
 place view_node(struct page_view *view, u32 index) {

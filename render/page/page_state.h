@@ -195,6 +195,7 @@ struct page_view {
     struct compare_pair *pairs;
     uint32_t n_pairs;
     struct tree tree;
+    uint32_t through; /* frame that trees begin with; 0: everything */
     struct held held;
     struct page_map map;
     char name[4096]; /* of a group, or what a finding says */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, listedSites, replay, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, listedSites, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 const hashOf = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => decodeURIComponent(location.hash.replace(/\+/g, " ")));
 
@@ -75,5 +75,56 @@ describe("tree and list", { skip }, () => {
             await page.locator("#detail .frame-place", { hasText: "block.py" }).first().click();
             await until(async () => /focus=frame_\d+/.test(await hashOf(page)), "everything through the frame");
         });
+    });
+
+    test("call sites by file, function and line, with sums of the allocations themselves", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const { peak_event: peak } = report(path.join(samples, "train.pickle")).devices[0];
+            const tree = /** @type {any} */ (await ask(page, 'strata.tree({ direction: "places" })'));
+            const sites = /** @type {any[]} */ (await ask(page, 'strata.groups({ by: "site" })'));
+            const files = /** @type {any[]} */ (await ask(page, 'strata.groups({ by: "file" })'));
+            const lines = tree.children.flatMap((/** @type {any} */ file) => file.children.flatMap((/** @type {any} */ one) => one.children));
+            assert.deepEqual(new Map(lines.map((/** @type {any} */ { name, bytes }) => [name, bytes])), new Map(sites.map(({ name, bytes }) => [name, bytes])));
+            assert.deepEqual(new Map(tree.children.map((/** @type {any} */ { name, bytes }) => [name, bytes])), new Map(files.map(({ name, bytes }) => [name, bytes])));
+            const alive = /** @type {any[]} */ (await ask(page, ALL)).filter(({ birth, death }) => birth <= peak && death > peak);
+            assert.equal(tree.bytes, alive.reduce((sum, { bytes }) => sum + bytes, 0));
+            for (const file of tree.children) for (const one of file.children) assert.equal(one.bytes, one.children.reduce((/** @type {number} */ sum, /** @type {any} */ { bytes }) => sum + bytes, 0));
+            await page.getByRole("button", { name: "By file" }).click();
+            await until(async () => /tree=places/.test(await hashOf(page)), "the address");
+            const first = page.locator("#tree-rows > .row:not([hidden])").first();
+            assert.equal((await first.locator(".row-text").innerText()).trim(), tree.children[0].name);
+            await first.click();
+            await page.getByRole("button", { name: "Only these" }).click();
+            await until(async () => (await hashOf(page)).includes(`filter=file:"${tree.children[0].name}"`), "the filter");
+        }, { hash: "#tab=tree" });
+    });
+
+    test("from a frame on: its callers above, its callees below, and back", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const { peak_event: peak } = report(path.join(samples, "train.pickle")).devices[0];
+            const has = (/** @type {any} */ { stack }) => stack.some((/** @type {any} */ { file, line }) => /block\.py$/.test(file) && line === 31);
+            const through = /** @type {any[]} */ (await ask(page, ALL)).filter((each) => each.birth <= peak && each.death > peak && has(each));
+            const bytes = through.reduce((sum, each) => sum + each.bytes, 0);
+            assert.ok(bytes > 0);
+            for (const direction of ["callees", "callers"]) {
+                const tree = /** @type {any} */ (await ask(page, `strata.tree({ direction: "${direction}", through: "block.py:31 forward" })`));
+                assert.deepEqual([tree.bytes, tree.count, tree.children.length, tree.children[0].name], [bytes, through.length, 1, "block.py:31 forward"]);
+            }
+            await page.getByLabel("Search in the tree").fill("block.py:31");
+            await page.locator("#tree-rows > .row:not([hidden])", { hasText: "block.py:31" }).first().click();
+            await page.getByLabel("Search in the tree").fill("");
+            await page.getByRole("button", { name: "From here" }).click();
+            await until(async () => /from=\d+/.test(await hashOf(page)), "the address");
+            const boxes = await page.locator(".icicle-box").evaluateAll((all) => all.map((box) => ({ name: box.title, top: parseFloat(box.style.top), width: parseFloat(box.style.width) })));
+            const own = boxes.filter(({ name }) => name.startsWith("block.py:31"));
+            assert.equal(own.length, 1, "the frame stands once");
+            assert.equal(own[0].width, 100);
+            const above = boxes.filter(({ top }) => top < own[0].top);
+            assert.ok(above.some(({ name }) => /^main\.py/.test(name)), "who called it, above");
+            assert.ok(boxes.some(({ name, top }) => top > own[0].top && /attention\.py/.test(name)), "what it called, below");
+            await page.locator("#panel-tree .scroll").focus();
+            await page.keyboard.press("Backspace");
+            await until(async () => !/from=/.test(await hashOf(page)), "everything again");
+        }, { hash: "#tab=tree" });
     });
 });

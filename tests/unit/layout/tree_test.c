@@ -135,7 +135,8 @@ static void test_against(void **state) {
     const struct extent now = {EXTENT_AT, 7, 0}, then = {EXTENT_AT, 5, 0};
     assert_true(extent_lives(timeline, now, NULL, &recording->arena, &lives, &n));
     assert_true(extent_lives(timeline, then, NULL, &recording->arena, &before, &n_before));
-    assert_true(tree_against(&tree, timeline, lives, n, before, n_before, TREE_CALLEES, &recording->arena));
+    assert_true(tree_against(&tree, timeline, lives, n, before, n_before, (struct tree_way){TREE_CALLEES, 0},
+                             &recording->arena));
     tree_check(&tree);
     assert_int_equal(tree.node[0].bytes, 350);
     assert_int_equal(tree.node[0].before_bytes, 410);
@@ -143,6 +144,71 @@ static void test_against(void **state) {
     assert_non_null(block);
     assert_int_equal(block->bytes, 80);
     assert_int_equal(block->before_bytes, 140);
+    recording_close(recording);
+}
+
+/* The frame of a path, to begin a tree with. */
+static uint32_t frame_at(const struct timeline *timeline, const uint32_t *lives, uint32_t n, const char *path,
+                         struct arena *arena) {
+    struct tree tree;
+    assert_true(tree_make(&tree, timeline, lives, n, TREE_CALLEES, arena));
+    const struct tree_node *node = node_at(&tree, timeline->trace, path);
+    assert_non_null(node);
+    return node->frame;
+}
+
+static void test_through(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    struct timeline *timeline = program(recording);
+    const struct trace *trace = timeline->trace;
+    uint32_t *lives, n;
+    struct tree tree;
+    struct arena *arena = &recording->arena;
+    assert_true(extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, arena, &lives, &n));
+    uint32_t block = frame_at(timeline, lives, n, "train.py/block.py", arena);
+    assert_true(
+        tree_against(&tree, timeline, lives, n, NULL, 0, (struct tree_way){TREE_CALLEES, block}, arena));
+    tree_check(&tree);
+    node_check(&tree, trace, "", 140, 0);
+    node_check(&tree, trace, "block.py", 140, 20);
+    node_check(&tree, trace, "block.py/attention.py", 120, 120);
+    assert_true(
+        tree_against(&tree, timeline, lives, n, NULL, 0, (struct tree_way){TREE_CALLERS, block}, arena));
+    tree_check(&tree);
+    node_check(&tree, trace, "block.py/train.py", 140, 140);
+    uint32_t stranger = frame_at(timeline, lives, n, "torch::autograd", arena);
+    for (int way = TREE_CALLEES; way <= TREE_CALLERS; way++) {
+        assert_true(tree_against(&tree, timeline, lives, n, NULL, 0,
+                                 (struct tree_way){(enum tree_direction)way, stranger}, arena));
+        node_check(&tree, trace, "", 160, 0);
+        node_check(&tree, trace, "torch::autograd", 160, 160);
+    }
+    recording_close(recording);
+}
+
+/* Call sites by file, function and line: two lines of one function share it, two functions their file. */
+static void test_places(void **state) {
+    (void)state;
+    struct recording *recording = recording_open();
+    uint32_t first = recording_site(recording, "/a/block.py", "forward", 10);
+    uint32_t second = recording_site(recording, "/b/block.py", "forward", 20);
+    uint32_t other = recording_site(recording, "/b/block.py", "norm", 30);
+    recording_life(recording, 1, STAYS, 1, first);
+    recording_life(recording, 2, STAYS, 2, second);
+    recording_life(recording, 3, STAYS, 4, other);
+    struct timeline *timeline = recording_settle(recording, 6);
+    uint32_t *lives, n;
+    struct tree tree;
+    assert_true(
+        extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena, &lives, &n));
+    assert_true(tree_make(&tree, timeline, lives, n, TREE_PLACES, &recording->arena));
+    tree_check(&tree);
+    assert_int_equal(tree.n_nodes, 1 + 1 + 2 + 3);
+    assert_int_equal(tree.node[1].bytes, 7); /* the file, whatever its folder */
+    assert_int_equal(tree.node[2].bytes, 4); /* norm, then forward with its two lines */
+    assert_int_equal(tree.node[3].bytes, 3);
+    assert_int_equal(tree.node[3].n_children, 2);
     recording_close(recording);
 }
 
@@ -195,6 +261,8 @@ int main(void) {
         cmocka_unit_test(test_extents),
         cmocka_unit_test(test_callees_and_callers),
         cmocka_unit_test(test_against),
+        cmocka_unit_test(test_through),
+        cmocka_unit_test(test_places),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_sites_of_two_moments),
     };
