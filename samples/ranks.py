@@ -71,8 +71,12 @@ class Set:
     """`ranks`: rank, or (rank, step), -> how it ran. `odd`: rank -> line that must be named (None: any). `findings`: how
     many findings there must be about them (None: any number)."""
 
-    def __init__(self, name, ranks, odd=None, cohorts=1, findings=None):
+    def __init__(self, name, ranks, odd=None, cohorts=1, findings=None, called="rank{}"):
         self.name, self.ranks, self.odd, self.cohorts, self.findings = name, ranks, odd or {}, cohorts, findings
+        self.called = called  # a file, by its rank; a function where that is not enough
+
+    def file_name(self, rank):
+        return self.called.format(rank) if isinstance(self.called, str) else self.called(rank)
 
 
 def equal(count, **more):
@@ -96,8 +100,39 @@ def stages(count, per_stage, **more):
             for rank in range(count * per_stage)}
 
 
-def sets():
+def placed(word, size, prefix=""):
+    """rank5 -> "dp1_ep1/rank5" of four experts: the last axis runs fastest."""
+    return lambda rank: f"{prefix}dp{rank // size}_{word}{rank % size}_rank{rank}"
+
+
+def uneven(count, size, which, noise=0, **more):
+    """Ranks whose place, rank % size, is `which` have more to do: the same lines, other sizes."""
+    dice = Dice(count + size)
+    return {rank: dict(more, batch=6 if rank % size == which else 4, tokens=256 + (dice.between(0, noise) if noise else 0))
+            for rank in range(count)}
+
+
+def parallel_sets():
+    """Names that tell places in expert, context and tensor parallelism."""
     found = []
+    for word, count, size in (("ep", 16, 4), ("ep", 8, 4), ("cp", 16, 2), ("tp", 32, 8)):
+        name, called = f"{word}{size}_of_{count}", placed(word, size)
+        found.append(Set(f"{name}_uneven", uneven(count, size, 1), cohorts=2, called=called))
+        found.append(Set(f"{name}_uneven_noise", uneven(count, size, 1, noise=8), cohorts=2, called=called))
+        found.append(Set(f"{name}_equal", equal(count), called=called))
+        found.append(Set(f"{name}_leak", planted(equal(count), rank=(2,), leak_bytes=48 * MIB), {2: PROBE_LINE}, called=called))
+        found.append(Set(f"{name}_uneven_extra", planted(uneven(count, size, 1), rank=(0,), extra_bytes=300 * MIB),
+                         {0: CACHE_LINE}, cohorts=2, called=called))
+        found.append(Set(f"{name}_longer", planted(equal(count), rank=(2,), batch=8), {2: None}, called=called))
+        if count // size < 3:  # of two that should be alike and are not nobody knows which is odd
+            continue
+        found.append(Set(f"{name}_uneven_leak", planted(uneven(count, size, 1), rank=(size + 1,), leak_bytes=48 * MIB),
+                         {size + 1: PROBE_LINE}, cohorts=2, called=called))
+    return found
+
+
+def sets():
+    found = parallel_sets()
     for count in (2, 3, 4, 8, 16, 32):
         found.append(Set(f"equal_{count}", equal(count)))
     for count in (4, 8, 16, 32):
@@ -147,7 +182,7 @@ def write(folder, found):
             key = json.dumps(how, sort_keys=True)
             if key not in made:
                 made[key] = record(1 + len(made), **how)
-            name = f"rank{rank}" if isinstance(rank, int) else f"rank{rank[0]}_step{rank[1]}"
+            name = each.file_name(rank) if isinstance(rank, int) else f"rank{rank[0]}_step{rank[1]}"
             (target / f"{name}.pickle").write_bytes(pickle.dumps(made[key], protocol=4))
         truth[each.name] = {"ranks": len(each.ranks), "odd": each.odd, "cohorts": each.cohorts}
     (folder / "truth.json").write_text(json.dumps(truth, indent=2) + "\n")

@@ -526,13 +526,22 @@ static bool join_result(const struct index *index, const struct batch *batch, co
     return output_file_end(&file, done);
 }
 
+/* Whoever says how ranks are grouped is believed, and logs are grouped already. */
+static void places_read(struct index *index, const struct batch *batch) {
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        struct index_row *row = &index->rows[i];
+        names_places(row->is_log || batch->settings->group_by != NULL ? "" : row->input, row->place);
+    }
+}
+
 bool join_write(struct index *index, struct batch *batch, int *number) {
     index_sort(index);
     *number = 0;
     bool done = index_mark_copies(index);
     if (done && !series_write(index, batch, number))
         return false;
-    done = done && index_analyse(index) && index_choose_medians(index);
+    places_read(index, batch);
+    done = done && index_split_places(index) && index_analyse(index) && index_choose_medians(index);
     if (!done) {
         terminal_error(NULL, "no memory for the index");
         return false;

@@ -327,8 +327,15 @@ static size_t group_add_words(char *text, size_t used, const char *list, const c
     return used;
 }
 
-/* Without --group-by ranks of one role and stage do the same, whatever their place in data, tensor, context or expert
- * parallelism. */
+void names_places(const char *input, int64_t place[3]) {
+    static const char *const words[] = {"ep", "cp", "tp"};
+    for (size_t i = 0; i < 3; i++)
+        if (!path_find(input, words[i], &place[i]))
+            place[i] = BATCH_UNKNOWN;
+}
+
+/* Without --group-by ranks of one role and stage do the same. Their place in tensor, context or expert parallelism counts where
+ * their figures say so (index_split_places), that in data parallelism never. */
 const char *names_group(struct batch *batch, const char *input, const char *host) {
     const char *list = batch->settings->group_by;
     char text[GROUP_CAPACITY] = "";

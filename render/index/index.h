@@ -15,6 +15,8 @@ enum { INDEX_NOBODY = UINT32_MAX }; /* no row */
 
 enum { INDEX_SAMPLES = 256 }; /* at most, per curve */
 
+enum { INDEX_PLACES = 3 }; /* in expert, context and tensor parallelism */
+
 /* What one call site holds at the peak. */
 struct index_site {
     const char *site; /* "train.py:41 forward" */
@@ -76,10 +78,11 @@ struct index_row {
     uint32_t n_sites;
     struct index_site *sites; /* at the peak, by falling bytes */
     struct rank_profile profile;
-    const char **call_names;  /* [profile.n_calls] */
-    const char *host, *group; /* "": the name tells none */
-    int64_t local_rank;       /* INDEX_UNKNOWN */
-    const char *recording_id; /* "": a sidecar of an older version */
+    const char **call_names;     /* [profile.n_calls] */
+    const char *host, *group;    /* "": the name tells none */
+    int64_t local_rank;          /* INDEX_UNKNOWN */
+    int64_t place[INDEX_PLACES]; /* as the name tells it; INDEX_UNKNOWN: it does not, or the user groups */
+    const char *recording_id;    /* "": a sidecar of an older version */
     uint64_t oom_event;
     uint32_t n_notes;
     struct index_note *notes;
@@ -166,6 +169,12 @@ void index_sort(struct index *index);
 
 /* Names rows with the recording of another row as its copies. Rows are sorted. O(n log n). False: no memory. */
 bool index_mark_copies(struct index *index);
+
+/*
+ * Gives a group of its own to each place in expert, context or tensor parallelism, where ranks of the same place are alike and
+ * those of another are not: "pp2 ep1". After index_mark_copies. O(n log n). False: no memory.
+ */
+bool index_split_places(struct index *index);
 
 /*
  * Compares each row with the others of its cohort (analysis/outliers.h), puts what is found into words and unites what is
