@@ -4,7 +4,8 @@ import { carriedText, decodeBase64, base64Length, loadModule, loadSession, missi
 import { View } from "./session.js";
 import { COLORINGS, THEMES } from "./state.js";
 import { element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText } from "./text.js";
-import { align, ALIGNMENTS, belongs } from "./two_axes.js";
+import { startAddress } from "./two_address.js";
+import { align, ALIGNMENTS, annotationsLeftOut, belongs } from "./two_axes.js";
 import { createDifference, createTimeline } from "./two_plots.js";
 import { createCauses, createRows, createTreePanel, formatChange, rowsAt, rowsOfFigures } from "./two_side.js";
 import { Matcher, selectWords } from "./words.js";
@@ -102,6 +103,7 @@ async function createPage(a, b, figures) {
 
     /* drawing, at most once a frame */
     let [parts, request] = [0, 0];
+    let changed = () => {};
     const invalidate = (/** @type {number} */ more) => {
         parts |= more;
         if (request === 0) request = requestAnimationFrame(flush);
@@ -111,6 +113,7 @@ async function createPage(a, b, figures) {
         cancelAnimationFrame(request);
         [parts, request] = [0, 0];
         if (now) draw(now);
+        if (now) changed();
     };
 
     /* where the windows are */
@@ -353,15 +356,16 @@ async function createPage(a, b, figures) {
     flush();
 
     const view = () => ({ show: state.show, tab: state.tab, align: state.align, linked: state.linked, windows: structuredClone(state.windows), cursors: { ...state.cursors }, focus: state.focus, filter: state.filter, top });
-    return {
+    const methods = {
         difference: () => figures,
         view,
-        /** @param {{show?: string, tab?: string, align?: string, linked?: boolean, theme?: string, from?: number, to?: number, cursor?: number | null, focus?: string | null, filter?: string, atCursors?: boolean}} wanted from, to and cursor are events of A */
+        /** @param {{show?: string, tab?: string, align?: string, color?: string, linked?: boolean, theme?: string, from?: number, to?: number, cursor?: number | null, focus?: string | null, filter?: string, atCursors?: boolean}} wanted from, to and cursor are events of A */
         async setView(wanted) {
-            const { show, tab, align: by, linked, theme, from, to, cursor, focus, filter, atCursors } = wanted;
+            const { show, tab, align: by, color, linked, theme, from, to, cursor, focus, filter, atCursors } = wanted;
             if (show !== undefined && SHOWS.includes(show)) change({ show });
             if (tab !== undefined && TABS.includes(tab)) change({ tab });
             if (theme !== undefined && THEMES.includes(theme)) change({ theme });
+            if (color !== undefined && COLORINGS.includes(color)) change({ color });
             if (atCursors !== undefined) change({ atCursors });
             if (by !== undefined && ALIGNMENTS.includes(by)) setAlign(by);
             if (linked !== undefined) setLinked(linked);
@@ -382,6 +386,13 @@ async function createPage(a, b, figures) {
         summary: () => ({ a: a.view.facts, b: b.view.facts }),
         stats: () => ({ frameMs: [...frameMs], memoryBytes: a.view.module.memory.buffer.byteLength }),
     };
+    const shown = () => ({ ...view(), color: state.color, atCursors: state.atCursors, from: state.windows.a.from, to: state.windows.a.to, cursor: state.held ? state.cursors.a : null });
+    changed = await startAddress(shown, async (wanted) => {
+        state.held = wanted.cursor !== null;
+        if (wanted.filter !== state.filter) element("filter", HTMLInputElement).value = wanted.filter;
+        await methods.setView({ ...wanted, filter: wanted.filter === state.filter ? undefined : wanted.filter });
+    });
+    return methods;
 }
 
 /* ---- toolbar, keys, header ---- */
@@ -464,7 +475,7 @@ function fillHeader({ a, b }, figures) {
     };
     line.append(pair("Peak", a.view.facts.peak_bytes, b.view.facts.peak_bytes));
     if (a.view.facts.reserved_peak > 0 && b.view.facts.reserved_peak > 0) line.append(pair("Reserved", a.view.facts.reserved_peak, b.view.facts.reserved_peak));
-    const notes = [...notesOf(a), ...notesOf(b)];
+    const notes = [...notesOf(a), ...notesOf(b), ...annotationsLeftOut(a.view, b.view)];
     const trust = element("trust", HTMLButtonElement);
     setText(trust, notes.length === 0 ? "\u2713 Both complete" : `! ${formatPlural(notes.length, "note")}`);
     trust.classList.toggle("badge-noted", notes.length > 0);

@@ -1,5 +1,6 @@
 // Which event of A belongs to which event of B: pairs of events that mean the same, and straight lines between them.
 import { askSteps } from "./questions.js";
+import { formatCount } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 /** @typedef {[number, number]} Anchor an event of A and the one of B that it belongs to */
@@ -28,6 +29,12 @@ function annotationsOf(view) {
         found.push({ name: `${text}#${nth}`, from: view.c.event_at_us(start_us) + 1, to });
     }
     return found;
+}
+
+/** What annotations are not paired, in a sentence. @param {View} a @param {View} b */
+export function annotationsLeftOut(a, b) {
+    const most = Math.max(a.facts.phases, b.facts.phases);
+    return most > ANNOTATIONS_MOST ? [`By annotation: only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} are paired; behind them one event is one event.`] : [];
 }
 
 /** Begins and ends of what both have, in the order of both. @param {Stretch[]} ofA @param {Stretch[]} ofB @returns {{anchors: Anchor[], count: number}} */
