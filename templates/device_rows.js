@@ -38,7 +38,7 @@ function cursorX() {
 function headText(shown, inHand) {
     const { peak_bytes, peak_event, events } = shown.facts;
     const at = formatDuration(shown.c.event_us(peak_event) - clockShift(shown));
-    return `peak ${formatBytes(peak_bytes)} at ${at} \u00b7 ${formatPlural(events, "event")}${inHand ? " \u00b7 list, tabs and header speak of this device" : ""}`;
+    return [`peak ${formatBytes(peak_bytes)} at ${at}`, inHand ? "list, tabs and header speak of this device" : "", formatPlural(events, "event")].filter(Boolean).join(" \u00b7 ");
 }
 
 /** The line above a device's timeline; its button takes the device in hand. @param {number} device index */
