@@ -9,6 +9,7 @@
  */
 #include "analysis/finder.h"
 
+#include "base/bytes.h"
 #include "base/sort.h"
 
 enum {
@@ -85,27 +86,41 @@ static uint32_t link_at(const struct link *links, uint32_t count, uint32_t life)
     return low;
 }
 
-/* Links of all lives in pairs; the longest chain to each. NULL: no memory. */
-static struct link *links_make(struct finder *finder, const struct sort_row *pairs, uint32_t n_pairs,
-                               uint32_t *count) {
-    uint32_t n = n_pairs * 2;
-    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
-                    *spare = arena_column(finder->arena, n, sizeof *spare);
-    struct link *links = arena_column(finder->arena, n, sizeof *links);
+/* Links of all lives in pairs, by life: a bit for each life takes less room than a list to be sorted. NULL: no memory. */
+static struct link *links_of_pairs(struct finder *finder, uint32_t *count) {
+    size_t n_words = finder->lives->count / 64 + 1;
+    uint64_t *bits = arena_column(finder->arena, n_words, sizeof *bits);
+    struct link *links = NULL;
+    uint32_t n = 0;
     *count = 0;
-    if (rows == NULL || spare == NULL || links == NULL) {
+    if (bits == NULL)
+        return NULL;
+    bytes_zero(bits, n_words * sizeof *bits);
+    for (uint32_t i = 0; i < finder->pairs.count; i++) {
+        const struct sort_row *pair = &finder->pairs.row[i];
+        bits[pair->key / 64] |= UINT64_C(1) << pair->key % 64;
+        bits[pair->value / 64] |= UINT64_C(1) << pair->value % 64;
+    }
+    for (size_t word = 0; word < n_words; word++)
+        n += (uint32_t)__builtin_popcountll(bits[word]);
+    links = arena_column(finder->arena, n, sizeof *links);
+    for (size_t word = 0; links != NULL && word < n_words; word++)
+        for (uint64_t left = bits[word]; left != 0; left &= left - 1)
+            links[(*count)++] = (struct link){(uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(left),
+                                              UINT32_MAX, UINT32_MAX, 1};
+    ARENA_DROP(finder->arena, bits);
+    return links;
+}
+
+/* The same with the longest chain to each. NULL: no memory. */
+static struct link *links_make(struct finder *finder, uint32_t *count) {
+    const struct sort_row *pairs = finder->pairs.row;
+    struct link *links = links_of_pairs(finder, count);
+    if (links == NULL) {
         finder->failed = true;
         return NULL;
     }
-    for (uint32_t i = 0; i < n_pairs; i++) {
-        rows[2 * i] = (struct sort_row){pairs[i].key, 0};
-        rows[2 * i + 1] = (struct sort_row){pairs[i].value, 0};
-    }
-    sort_rows(rows, spare, n);
-    for (uint32_t i = 0; i < n; i++)
-        if (i == 0 || rows[i].key != rows[i - 1].key)
-            links[(*count)++] = (struct link){(uint32_t)rows[i].key, UINT32_MAX, UINT32_MAX, 1};
-    for (uint32_t i = 0; i < n_pairs; i++) {
+    for (uint32_t i = 0; i < finder->pairs.count; i++) {
         uint32_t from = link_at(links, *count, (uint32_t)pairs[i].key),
                  to = link_at(links, *count, pairs[i].value);
         links[from].next = to;
@@ -114,8 +129,6 @@ static struct link *links_make(struct finder *finder, const struct sort_row *pai
             links[to].before = from;
         }
     }
-    ARENA_DROP(finder->arena, spare);
-    ARENA_DROP(finder->arena, rows);
     return links;
 }
 
@@ -192,13 +205,15 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
 
 void finding_growing_buffer_find(struct finder *finder) {
     uint64_t least = finder->timeline->peak_bytes / 100000;
-    uint32_t n_links, n_rows = 0, n_judged = 0;
+    uint32_t n_links, n_growing = 0, n_rows = 0, n_judged = 0;
     pairs_find(finder, least < 512 ? 512 : least);
     if (finder->part + 1 < FINDING_PARTS || finder->pairs.count == 0 || finder->failed)
         return;
-    struct link *links = links_make(finder, finder->pairs.row, finder->pairs.count, &n_links);
-    struct sort_row *rows = arena_column(finder->arena, n_links, sizeof *rows),
-                    *spare = arena_column(finder->arena, n_links, sizeof *spare);
+    struct link *links = links_make(finder, &n_links);
+    for (uint32_t i = 0; i < n_links; i++)
+        n_growing += chain_grows(finder, links, i);
+    struct sort_row *rows = arena_column(finder->arena, n_growing, sizeof *rows),
+                    *spare = arena_column(finder->arena, n_growing, sizeof *spare);
     finder->failed |= rows == NULL || spare == NULL;
     for (uint32_t i = 0; !finder->failed && i < n_links; i++)
         if (chain_grows(finder, links, i))
