@@ -437,61 +437,65 @@ static void held_measure(struct judge *judge) {
         }
 }
 
-/* False: no memory. */
-static bool judge_all(struct judge *judge, struct majority *majority, struct arena *arena) {
-    const struct phase_runs *runs = judge->runs;
-    uint32_t n_slots = runs->slots.count;
+struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
+                               const struct turns *turns, uint8_t *category, uint8_t *reason,
+                               struct arena *arena) {
+    struct judge *judge = arena_alloc(arena, sizeof *judge);
+    if (judge == NULL)
+        return NULL;
+    *judge = (struct judge){.timeline = timeline,
+                            .lives = &timeline->device->lives,
+                            .runs = runs,
+                            .turns = turns,
+                            .category = category,
+                            .reason = reason,
+                            .held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge->held),
+                            .first_forward = UINT32_MAX,
+                            .never = timeline->n_moments};
+    if (judge->held == NULL)
+        return NULL;
+    if (reason != NULL)
+        bytes_zero(reason, judge->lives->count);
+    for (uint32_t i = 0; i < runs->count; i++)
+        judge->has_backward |= runs->run[i].side == SIDE_BACKWARD;
+    for (uint32_t k = runs->n_lives; k-- > 0;)
+        if (runs->letter[runs->first_life + k] == PHASE_FORWARD)
+            judge->first_forward = k;
+    if (!judge->has_backward)
+        held_measure(judge);
     for (uint32_t i = 0; i < runs->first_life; i++)
         judge->category[i] = (uint8_t)category_of(judge, i, 0);
     for (uint32_t r = 0; r < runs->count; r++)
         for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
             judge->category[runs->first_life + k] = (uint8_t)category_of(judge, runs->first_life + k, r);
-    if (!weights_find(judge, arena))
+    return judge;
+}
+
+bool categories_end(struct judge *judge, struct arena *arena) {
+    const struct phase_runs *runs = judge->runs;
+    size_t n_slots = runs->slots.count;
+    struct majority *majority = arena_column(arena, n_slots, sizeof *majority);
+    if (majority == NULL || !weights_find(judge, arena))
         return false;
-    bytes_zero(majority, (size_t)n_slots * sizeof *majority);
+    bytes_zero(majority, n_slots * sizeof *majority);
     for (uint32_t r = 0; r < runs->count; r++)
         if (runs->run[r].side == SIDE_BACKWARD)
             backward_settle(judge, &runs->run[r], r, majority);
-    bytes_zero(majority, (size_t)n_slots * sizeof *majority);
+    bytes_zero(majority, n_slots * sizeof *majority);
     open_settle(judge, majority);
     ARENA_DROP(arena, judge->weight);
-    return true;
-}
-
-bool categories_judge(const struct timeline *timeline, const struct phase_runs *runs,
-                      const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena) {
-    struct judge judge = {.timeline = timeline,
-                          .lives = &timeline->device->lives,
-                          .runs = runs,
-                          .turns = turns,
-                          .category = category,
-                          .reason = reason,
-                          .first_forward = UINT32_MAX,
-                          .never = timeline->n_moments};
-    struct majority *majority = arena_column(arena, runs->slots.count, sizeof *majority);
-    judge.held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge.held);
-    if (majority == NULL || judge.held == NULL)
-        return false;
-    if (reason != NULL)
-        bytes_zero(reason, judge.lives->count);
-    for (uint32_t i = 0; i < runs->count; i++)
-        judge.has_backward |= runs->run[i].side == SIDE_BACKWARD;
-    for (uint32_t k = runs->n_lives; k-- > 0;)
-        if (runs->letter[runs->first_life + k] == PHASE_FORWARD)
-            judge.first_forward = k;
-    if (!judge.has_backward)
-        held_measure(&judge);
-    bool done = judge_all(&judge, majority, arena);
     ARENA_DROP(arena, majority);
-    ARENA_DROP(arena, judge.held);
-    return done;
+    ARENA_DROP(arena, judge->held);
+    return true;
 }
 
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
     struct phase_runs runs;
     struct turns turns = {0};
+    struct judge *judge = NULL;
     bool done = phase_runs_find(&runs, timeline, arena) && turns_find(&turns, &runs, timeline, arena) &&
-                categories_judge(timeline, &runs, &turns, category, NULL, arena);
+                (judge = categories_begin(timeline, &runs, &turns, category, NULL, arena)) != NULL &&
+                categories_end(judge, arena);
     phase_runs_drop(&runs, arena);
     ARENA_DROP(arena, turns.turn);
     return done;

@@ -51,9 +51,13 @@ const char *category_reason_name(enum category_reason reason);
 const char *category_reason_title(enum category_reason reason);
 
 /* Category and reason of every life of the timeline's device into `category[lives.count]` and `reason[lives.count]`
- * (NULL: not wanted). O(lives log runs). False: no memory. */
-bool categories_judge(const struct timeline *timeline, const struct phase_runs *runs,
-                      const struct turns *turns, uint8_t *category, uint8_t *reason, struct arena *arena);
+ * (NULL: not wanted), in two steps: each allocation for itself, then those that others like it tell of. The first returns
+ * what the second needs; everything given must live until then. O(lives log runs). NULL, false: no memory. */
+struct judge;
+struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
+                               const struct turns *turns, uint8_t *category, uint8_t *reason,
+                               struct arena *arena);
+bool categories_end(struct judge *judge, struct arena *arena);
 
 /* The same with phases and turns of its own. False: no memory. */
 bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena);

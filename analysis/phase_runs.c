@@ -173,7 +173,7 @@ static bool sides_build(struct phase_runs *runs, struct arena *arena) {
     return true;
 }
 
-bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
+bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
     const struct lives *lives = &timeline->device->lives;
     *runs =
         (struct phase_runs){.first_life = lives->preexisting, .n_lives = lives->count - lives->preexisting};
@@ -181,14 +181,23 @@ bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, s
     runs->stack_bits = arena_column(arena, timeline->trace->stacks.count, sizeof *runs->stack_bits);
     runs->letter = arena_column(arena, lives->count, sizeof *runs->letter);
     if (runs->frame_bits == NULL || runs->stack_bits == NULL || runs->letter == NULL ||
-        !frames_bits(timeline->trace, runs->frame_bits, arena) ||
-        !stack_slots_init(&runs->slots, timeline->trace, lives->stack, lives->count, arena))
+        !frames_bits(timeline->trace, runs->frame_bits, arena))
         return false;
     stacks_bits(timeline->trace, runs->frame_bits, runs->stack_bits);
     runs->stacks = kind_of_stacks(runs, lives);
     letters_by_stack(runs, lives);
     letters_by_annotations(runs, timeline);
-    return letters_smooth(runs, lives, arena) && sides_build(runs, arena);
+    return true;
+}
+
+bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
+    const struct lives *lives = &timeline->device->lives;
+    return stack_slots_init(&runs->slots, timeline->trace, lives->stack, lives->count, arena) &&
+           letters_smooth(runs, lives, arena) && sides_build(runs, arena);
+}
+
+bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
+    return phase_runs_read(runs, timeline, arena) && phase_runs_join(runs, timeline, arena);
 }
 
 void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {

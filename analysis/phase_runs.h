@@ -53,6 +53,10 @@ struct phase_runs {
 /* Memory from `arena`. O(lives + stacks + annotations + length of all names). False: no memory. */
 bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 
+/* The same in two steps: what each allocation's own stack says, then what its neighbours say. */
+bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
+bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
+
 /* Frees what phase_runs_find took, before its arena. */
 void phase_runs_drop(struct phase_runs *runs, struct arena *arena);
 

@@ -58,19 +58,20 @@ static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *tim
                                   .category = arena_column(arena, n, 1),
                                   .reason = with_reasons ? arena_column(arena, n, 1) : NULL};
     return verdicts->category != NULL && (verdicts->reason != NULL || !with_reasons) &&
-           phase_runs_find(&verdicts->runs, timeline, arena);
+           phase_runs_read(&verdicts->runs, timeline, arena);
 }
 
 /* A log has levels: no allocation is for anything, and what a turn is its lines say. In the places of the steps of other
  * recordings. */
+enum { LEVELS_FIRST = 2, LEVELS_LAST = 5 };
 static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
     const struct device_trace *device = verdicts->timeline->device;
-    if (step == 1) {
+    if (step == LEVELS_FIRST) {
         verdicts->runs.stacks = STACKS_NONE;
         verdicts->runs.count = 0;
         return levels_turns(&verdicts->turns, device, arena);
     }
-    if (step == 2) {
+    if (step < LEVELS_LAST) {
         bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->lives.count);
         if (verdicts->with_reasons)
             bytes_fill(verdicts->reason, REASON_NONE, device->lives.count);
@@ -85,15 +86,18 @@ static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *
 
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena) {
-    if (timeline->trace->kind == TRACE_LOG && step >= 1 && step <= 3)
+    if (timeline->trace->kind == TRACE_LOG && step >= LEVELS_FIRST && step <= LEVELS_LAST)
         return levels_step(verdicts, step, arena);
     switch (step) {
     case 0: return verdicts_begin(verdicts, timeline, arena);
-    case 1: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
-    case 2:
-        return categories_judge(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
-                                verdicts->reason, arena);
+    case 1: return phase_runs_join(&verdicts->runs, timeline, arena);
+    case 2: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
     case 3:
+        verdicts->judge = categories_begin(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
+                                           verdicts->reason, arena);
+        return verdicts->judge != NULL;
+    case 4: return categories_end(verdicts->judge, arena);
+    case 5:
         verdicts->judged = judged_of(verdicts);
         return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
                spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);

@@ -34,7 +34,8 @@ struct verdicts {
     struct spans steps, phases;
     struct judged judged;
     struct findings findings;
-    struct finder *finder; /* while they are looked for */
+    struct judge *judge;   /* between the two steps of the categories */
+    struct finder *finder; /* while findings are looked for */
 };
 
 /* With reasons. O(lives log lives + stacks + annotations + length of all names). False: no memory. */
@@ -43,7 +44,7 @@ bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, s
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
  * with step 0 again. The last steps are those of the findings: one for each kind, one before and one behind them, and
  * more for a kind that takes long. */
-enum { FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 2, VERDICTS_STEPS = 4 + FINDINGS_STEPS };
+enum { FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 2, VERDICTS_STEPS = 6 + FINDINGS_STEPS };
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
                    struct arena *arena);
 bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena);
