@@ -69,7 +69,7 @@ static int side_open(struct side *side, const char *word, const struct settings 
     int code;
     side->settings = *settings;
     if (!operand_parse(&side->operand, word))
-        return EXIT_CODE_USAGE;
+        return side->operand.no_memory ? EXIT_CODE_FAILED : EXIT_CODE_USAGE;
     side->settings.input = side->operand.path;
     if (side->operand.has_device) {
         side->settings.has_device = true;

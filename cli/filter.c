@@ -2,9 +2,9 @@
 
 #include "base/bytes.h"
 #include "cli/recording.h"
+#include "cli/regex.h"
 #include "cli/terminal.h"
 
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,14 +35,14 @@ static void expression_translate(const struct filter_word *word, char text[EXPRE
     text[n] = '\0';
 }
 
-/* An error code of regcomp. */
-static int expression_compile(regex_t *expression, const struct filter_word *word) {
+static bool expression_compile(regex_t *expression, const struct filter_word *word,
+                               struct regex_wrong *wrong) {
     char text[EXPRESSION_NBYTES + 8];
     expression_translate(word, text);
-    return regcomp(expression, text, REG_EXTENDED | REG_NOSUB | (word->sensitive ? 0 : REG_ICASE));
+    return regex_compile(expression, text, REG_NOSUB | (word->sensitive ? 0 : REG_ICASE), wrong);
 }
 
-bool filter_check(const char *words, char *wrong, size_t capacity) {
+bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory) {
     struct filter filter;
     struct filter_error error;
     size_t nbytes = strlen(words);
@@ -57,15 +57,14 @@ bool filter_check(const char *words, char *wrong, size_t capacity) {
     }
     for (uint32_t i = 0; i < filter.n_words; i++) {
         regex_t expression;
+        struct regex_wrong why;
         if (filter.word[i].kind != FILTER_REGEX)
             continue;
-        int code = expression_compile(&expression, &filter.word[i]);
-        if (code != 0) {
-            char reason[100];
-            regerror(code, &expression, reason, sizeof reason);
+        if (!expression_compile(&expression, &filter.word[i], &why)) {
             snprintf(wrong, capacity, "/%.*s/ is not a regular expression: %s",
                      (int)(filter.word[i].nbytes < 80 ? filter.word[i].nbytes : 80), filter.word[i].text,
-                     reason);
+                     why.reason);
+            *no_memory |= why.no_memory;
             return false;
         }
         regfree(&expression);
@@ -109,21 +108,24 @@ static void strings_note(const struct trace *trace, uint64_t *noted) {
     }
 }
 
-static void texts_match(const regex_t *expression, const struct trace *trace, const uint64_t *noted,
+/* False: no memory. */
+static bool texts_match(const regex_t *expression, const struct trace *trace, const uint64_t *noted,
                         uint64_t *frames, uint64_t *strings) {
     char text[TEXT_NBYTES];
+    bool failed = false;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
         filter_frame_text(trace, i, text, sizeof text);
-        if (regexec(expression, text, 0, NULL, 0) == 0)
+        if (regex_meets(expression, text, 0, NULL, &failed))
             bit_set(frames, i);
     }
     for (uint32_t i = 1; i < trace->strings.count; i++) {
         if (!string_is_noted(noted, i))
             continue;
         string_text(trace, i, text);
-        if (regexec(expression, text, 0, NULL, 0) == 0)
+        if (regex_meets(expression, text, 0, NULL, &failed))
             bit_set(strings, i);
     }
+    return !failed;
 }
 
 static uint64_t *bitmap(struct arena *arena, uint32_t count) {
@@ -140,14 +142,15 @@ static bool regex_match(struct filter_regex *regex, const struct filter_word *wo
     uint64_t *frames = bitmap(arena, trace->frames.count), *strings = bitmap(arena, trace->strings.count),
              *noted = bitmap(arena, trace->strings.count);
     regex_t expression;
-    if (frames == NULL || strings == NULL || noted == NULL || expression_compile(&expression, word) != 0)
+    struct regex_wrong wrong;
+    if (frames == NULL || strings == NULL || noted == NULL || !expression_compile(&expression, word, &wrong))
         return false;
     strings_note(trace, noted);
-    texts_match(&expression, trace, noted, frames, strings);
+    bool done = texts_match(&expression, trace, noted, frames, strings);
     regfree(&expression);
     ARENA_DROP(arena, noted);
     *regex = (struct filter_regex){frames, strings};
-    return true;
+    return done;
 }
 
 static void note_without_times(const struct recording *recording, const struct filter *filter) {

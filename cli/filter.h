@@ -10,8 +10,9 @@
 struct recording;
 struct settings;
 
-/* Are these the words of a filter? False: `wrong` says in a phrase what is not understood. */
-bool filter_check(const char *words, char *wrong, size_t capacity);
+/* Are these the words of a filter? False: `wrong` says in a phrase what is not understood; it was for want of memory if
+ * `*no_memory` is set, which otherwise stays as it is. */
+bool filter_check(const char *words, char *wrong, size_t capacity, bool *no_memory);
 
 struct filter_set {
     const struct filter_query *query; /* into this struct; NULL: the settings have no filter */

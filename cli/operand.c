@@ -53,6 +53,7 @@ bool operand_parse(struct operand *operand, const char *word) {
     *operand = (struct operand){.word = word, .path = strdup(word)};
     if (operand->path == NULL) {
         terminal_error(word, "no memory");
+        operand->no_memory = true;
         return false;
     }
     char *keys = access(word, F_OK) == 0 ? NULL : keys_of(operand->path);

@@ -54,6 +54,10 @@ static void help_text(const struct option *option, char *text, size_t capacity) 
 static enum options_result value_wrong(const struct parse *parse, const struct option *option,
                                        const char *value) {
     char help[256];
+    if (parse->settings->no_memory) {
+        terminal_error(NULL, "no memory");
+        return OPTIONS_NO_MEMORY;
+    }
     if (parse->settings->wrong[0] != '\0') {
         terminal_error(NULL, "--%s: %s", option->name, parse->settings->wrong);
         return wrong(parse->verb);

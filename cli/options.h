@@ -72,6 +72,7 @@ struct settings {
     struct owner_pattern *owners; /* [n_owners] as given; the last that a file meets decides */
     uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
+    bool no_memory;               /* why the last value was not taken */
     char wrong[256];              /* what exactly is wrong with the last value; "": its help says enough */
 
     enum report_format format;
@@ -124,7 +125,8 @@ enum options_result {
     OPTIONS_RUN,  /* the settings are complete */
     OPTIONS_HELP, /* -h was met */
     OPTIONS_VERSION,
-    OPTIONS_WRONG, /* printed */
+    OPTIONS_WRONG,     /* printed */
+    OPTIONS_NO_MEMORY, /* printed */
 };
 
 /* Reads the words after the verb. Strings in `settings` point into `words`. */

@@ -108,7 +108,7 @@ static bool apply_at(struct settings *settings, const char *value) {
 
 /* Several filters are one: words are joined by AND. */
 static bool apply_filter(struct settings *settings, const char *value) {
-    if (!filter_check(value, settings->wrong, sizeof settings->wrong))
+    if (!filter_check(value, settings->wrong, sizeof settings->wrong, &settings->no_memory))
         return false;
     size_t used = strlen(settings->filter), left = sizeof settings->filter - used;
     int n = snprintf(settings->filter + used, left, "%s%s", used != 0 ? " " : "", value);
@@ -149,6 +149,7 @@ static bool apply_rules(struct settings *settings, const char *value) {
 
 static bool owner_add(struct settings *settings, const char *value, enum frame_owner owner) {
     struct owner_pattern *owners = realloc(settings->owners, (settings->n_owners + 1) * sizeof *owners);
+    settings->no_memory = owners == NULL;
     if (owners == NULL)
         return false;
     settings->owners = owners;
@@ -197,7 +198,8 @@ static bool view_part_apply(struct settings *settings, const char *name, const c
         (void)apply_color_by(settings, value);
     else if (strcmp(name, "filter") == 0)
         return apply_filter(settings, value);
-    else if (strcmp(name, "search") == 0 && !filter_check(value, settings->wrong, sizeof settings->wrong))
+    else if (strcmp(name, "search") == 0 &&
+             !filter_check(value, settings->wrong, sizeof settings->wrong, &settings->no_memory))
         return false;
     else if (strcmp(name, "theme") == 0)
         settings->theme = strcmp(value, "dark") == 0 ? "dark" : "light";
@@ -283,6 +285,7 @@ static bool apply_budget(struct settings *settings, const char *value) {
 
 static bool apply_rule(struct settings *settings, const char *value) {
     const char **rules = realloc(settings->check_rules, (settings->n_rules + 1) * sizeof *rules);
+    settings->no_memory = rules == NULL;
     if (rules == NULL)
         return false;
     rules[settings->n_rules++] = value;

@@ -1,11 +1,11 @@
 #include "cli/rules.h"
 
 #include "analysis/category.h"
+#include "cli/regex.h"
 #include "cli/terminal.h"
 #include "parser/fingerprint.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,11 +72,9 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
                           category);
     if (rule.field == FIELD_COUNT)
         return rule_wrong(list, number, "no field (file, function, metadata)", field);
-    int wrong =
-        *expression == '\0' ? REG_BADPAT : regcomp(&rule.expression, expression, REG_EXTENDED | REG_NOSUB);
-    if (wrong != 0)
-        return rule_wrong(list, number, wrong == REG_ESPACE ? "no memory" : "no regular expression",
-                          expression);
+    struct regex_wrong wrong = {.no_memory = false};
+    if (*expression == '\0' || !regex_compile(&rule.expression, expression, REG_NOSUB, &wrong))
+        return rule_wrong(list, number, wrong.no_memory ? "no memory" : "no regular expression", expression);
     if (list->count == RULES_MAX) {
         regfree(&rule.expression);
         return rule_wrong(list, number, "one rule more than the 1,000 allowed", expression);
@@ -174,9 +172,7 @@ static bool string_meets(struct rule_list *list, const struct rule *rule, const 
     const uint8_t *bytes = trace_string(trace, id, &nbytes);
     memcpy(list->text, bytes, nbytes);
     list->text[nbytes] = '\0';
-    int answer = regexec(&rule->expression, list->text, 0, NULL, 0);
-    list->failed |= answer == REG_ESPACE;
-    return answer == 0;
+    return regex_meets(&rule->expression, list->text, 0, NULL, &list->failed);
 }
 
 static uint32_t first_rule_of_frame(struct rule_list *list, const struct trace *trace,

@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 
 #include "base/format.h"
+#include "base/utf8.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -38,22 +39,23 @@ void terminal_init(bool quiet) {
     terminal.color = capable && !environment_has("NO_COLOR");
 }
 
-/* Length of an encoded C1 control character at `text`, which terminals obey as they obey ESC; 0: none is
- * there. */
-static size_t control_pair(const unsigned char *text) {
-    return text[0] == 0xC2 && text[1] >= 0x80 && text[1] <= 0x9F ? 2 : 0;
+/* What a terminal obeys or what reorders the text beside it. */
+static bool is_hostile(uint32_t code) {
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||
+           (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
 }
 
-/* Copies `text` with every control character as \xNN. Cuts what does not fit. */
-static void text_tame(char *to, size_t capacity, const char *text) {
-    const unsigned char *from = (const unsigned char *)text;
-    size_t used = 0;
-    while (*from != '\0' && used + 9 < capacity) {
-        size_t n = *from < 0x20 || *from == 0x7F ? 1 : control_pair(from);
-        if (n == 0)
-            to[used++] = (char)*from++;
-        for (; n != 0; n--)
-            used += (size_t)snprintf(to + used, capacity - used, "\\x%02X", *from++);
+void terminal_tame(char *to, size_t capacity, const char *text) {
+    size_t used = 0, at = 0, nbytes = strlen(text);
+    while (at < nbytes && used + 4 * 4 < capacity) {
+        size_t from = at;
+        uint32_t code = utf8_next(text, nbytes, &at);
+        bool hostile = is_hostile(code) || (code == UTF8_REPLACEMENT && at == from + 1);
+        for (; from < at; from++)
+            if (hostile)
+                used += (size_t)snprintf(to + used, capacity - used, "\\x%02X", (unsigned char)text[from]);
+            else
+                to[used++] = text[from];
     }
     to[used] = '\0';
 }
@@ -67,11 +69,11 @@ static void line_wipe(void) {
 static void line_print(const char *color, const char *file, const char *format, va_list arguments) {
     char raw[LINE_CAPACITY], tame[LINE_CAPACITY], name[LINE_CAPACITY];
     vsnprintf(raw, sizeof raw, format, arguments);
-    text_tame(tame, sizeof tame, raw);
+    terminal_tame(tame, sizeof tame, raw);
     line_wipe();
     fprintf(stderr, terminal.color ? "\033[%smstrata:\033[0m " : "%.0sstrata: ", color);
     if (file != NULL) {
-        text_tame(name, sizeof name, file);
+        terminal_tame(name, sizeof name, file);
         fprintf(stderr, "\"%s\": ", name);
     }
     fprintf(stderr, "%s\n", tame);
@@ -131,7 +133,7 @@ void progress_report(uint64_t nbytes, uint64_t n_events) {
         return;
     terminal.shown_us = now;
     char name[LINE_CAPACITY], rest[120], line[LINE_CAPACITY + 256];
-    text_tame(name, sizeof name, terminal.file);
+    terminal_tame(name, sizeof name, terminal.file);
     remaining_text(rest, sizeof rest, nbytes, now - terminal.start_us);
     snprintf(line, sizeof line, "%.*s: %s%s, %s events", NAME_SHOWN, name, format_bytes(nbytes).text, rest,
              format_count(n_events).text);

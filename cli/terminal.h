@@ -8,6 +8,7 @@
 #define STRATA_CLI_TERMINAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Notes are kept back when `quiet`; errors never are. Progress needs a terminal that is not TERM=dumb; colour
@@ -17,6 +18,9 @@ void terminal_init(bool quiet);
 /* `file` NULL: the line is about no file. */
 void terminal_error(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void terminal_note(const char *file, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Copies `text` with what steers a terminal, reorders text beside it or is no UTF-8 as \xNN. Cuts what does not fit. */
+void terminal_tame(char *to, size_t capacity, const char *text);
 
 /* A line that is rewritten in place, at most ten times a second and not in the first half second.
  * `total_nbytes` 0: unknown, then without an estimate of the time left. Does nothing where progress is not

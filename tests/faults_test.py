@@ -68,6 +68,36 @@ def larger():
     return snapshot
 
 
+def later():
+    """The next dump of the same process."""
+    snapshot = small()
+    for event in snapshot["device_traces"][0]:
+        event["time_us"] += 200
+    return snapshot
+
+
+def replayable():
+    """What PyTorch's allocator did, so that its model can do it again."""
+    begin, size, trace = 1 << 30, 1 << 21, []
+    frames = [{"name": "forward", "filename": "/home/user/train.py", "line": 41}]
+
+    def note(action, address, nbytes):
+        trace.append({"action": action, "addr": address, "size": nbytes, "stream": 0, "time_us": len(trace), "frames": frames})
+
+    note("segment_alloc", begin, size)
+    for i in range(8):
+        note("alloc", begin + 512 * i, 512)
+    for i in (2, 5):
+        note("free_requested", begin + 512 * i, 512)
+        note("free_completed", begin + 512 * i, 512)
+    blocks = [{"address": begin + 512 * i, "size": 512, "requested_size": 512, "frames": frames,
+               "state": "inactive" if i in (2, 5) else "active_allocated"} for i in range(8)]
+    blocks.append({"address": begin + 4096, "size": size - 4096, "requested_size": 0, "frames": [], "state": "inactive"})
+    segment = {"device": 0, "address": begin, "total_size": size, "allocated_size": 3072, "active_size": 3072,
+               "requested_size": 3072, "stream": 0, "segment_type": "small", "segment_pool_id": (0, 0), "blocks": blocks}
+    return {"segments": [segment], "device_traces": [trace], "allocator_settings": {}, "external_annotations": []}
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="strata-faults-"))
@@ -76,7 +106,8 @@ class Case(unittest.TestCase):
         data = pickle.dumps(small(), protocol=4)
         for name, content in (("s.pickle", data), ("s.pickle.gz", gzip.compress(data)), ("rules", RULES.encode()),
                               ("s.json", json.dumps(small()).encode()), ("t.pickle", pickle.dumps(larger(), protocol=4)),
-                              ("run.log", LOG.encode())):
+                              ("run.log", LOG.encode()), ("u.pickle", pickle.dumps(later(), protocol=4)),
+                              ("w.pickle", pickle.dumps(replayable(), protocol=4))):
             (self.folder / "in" / name).write_bytes(content)
 
     def strata(self, *arguments, fault="", log=None, **options):
@@ -128,15 +159,15 @@ VERBS = {
     "trace_plot": ["trace_plot", "in/s.pickle", "-o", "out/x", "--filter=size:>1KiB"],
     "diff": ["diff", "in/s.pickle", "in/t.pickle", "--json", "-o", "out/x"],
     "picture of a diff": ["diff", "in/s.pickle", "in/t.pickle", "-o", "out/x.png", "--width=320", "--height=240"],
-    "whatif": ["whatif", "in/s.pickle", "--json", "--set=expandable_segments=False", "-o", "out/x"],
+    "whatif": ["whatif", "in/w.pickle", "--json", "--set=expandable_segments=False", "-o", "out/x"],
     "check": ["check", "--rule", "peak < 1TiB", "--baseline=out/x", "--update-baseline", "in/s.pickle"],
     "page of a diff": ["diff", "in/s.pickle", "in/t.pickle#at=5", "-o", "out/x.html", "--rules=in/rules"],
-    "page of whatif": ["whatif", "in/s.pickle", "-o", "out/x.html", "--budget", "--gpu=80GiB"],
-    "picture of whatif": ["whatif", "in/s.pickle", "-o", "out/x.png", "--width=320", "--height=240"],
+    "page of whatif": ["whatif", "in/w.pickle", "-o", "out/x.html", "--budget", "--gpu=80GiB"],
+    "picture of whatif": ["whatif", "in/w.pickle", "-o", "out/x.png", "--width=320", "--height=240"],
     "map": ["png", "in/s.pickle", "-o", "out/x", "--map", "--at=5", "--width=480", "--height=360"],
     "view": ["png", "in/s.pickle", "-o", "out/x", f"--view={VIEW}", "--width=320", "--height=240"],
-    "html of several": ["html", "in/s.pickle", "in/t.pickle", "-o", "out/x", "--own=*/train.py"],
-    "report of several": ["report", "--json", "in/s.pickle", "in/t.pickle", "-o", "out/x"],
+    "html of several": ["html", "in/s.pickle", "in/u.pickle", "-o", "out/x", "--own=*/train.py"],
+    "report of several": ["report", "--json", "in/s.pickle", "in/u.pickle", "-o", "out/x"],
     "report of a log": ["report", "in/run.log", "-o", "out/x"],
 }
 
@@ -308,8 +339,9 @@ class Batch(Case):
 
     def setUp(self):
         super().setUp()
-        for name in ("rules", "s.json", "s.pickle.gz", "t.pickle"):
+        for name in ("rules", "s.json", "s.pickle.gz", "t.pickle", "u.pickle", "w.pickle"):
             (self.folder / "in" / name).unlink()
+        (self.folder / "in" / "run.log").rename(self.folder / "in" / "notes.txt")  # which a batch leaves out
         shutil.copy(SAMPLES / "one_event.pickle", self.folder / "in" / "rank1.pickle")
         self.empty()
         self.totals = self.calls(*self.words)[1]
@@ -323,13 +355,13 @@ class Batch(Case):
         self.assertIn(done.returncode, (0, 1, 4), (fault, done.stderr))
         hidden = [name for name in got if name.startswith(".")]
         if done.returncode == 0:
-            self.assertEqual(got, self.good, f"{fault}: success, and other content")
+            self.assertTrue(got == self.good, f"{fault}: success, and other content")  # a diff of pages would never end
             return 0
         self.assertRegex(done.stderr, rb"strata: ", fault)
         self.assertEqual(hidden, [], fault)
         for name, content in got.items():
             if name in self.good and not name.startswith(("index", "summary", "shards")):
-                self.assertEqual(content, self.good[name], f"{fault}: {name}")
+                self.assertTrue(content == self.good[name], f"{fault}: {name}")
         if done.returncode == 4:
             summary = json.loads(got["summary.json"])
             self.assertTrue(summary["failed"], fault)
@@ -358,7 +390,7 @@ class Batch(Case):
                     got = self.outputs()
                     self.assertEqual(set(got), set(self.good))
                     if done.returncode == 0:
-                        self.assertEqual(got, self.good)
+                        self.assertTrue(got == self.good)
 
 
 class Places(Case):

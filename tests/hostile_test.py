@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -360,6 +361,53 @@ class Made(Case):
                         json.loads(done.stdout)
             before = path
         self.assertGreater(read, 100)
+
+
+class Words(Case):
+    """What is hostile in the command line, or in files that stand beside a recording."""
+
+    grown = ("((a{1,255}){1,255}){1,255}", "(" * 12 + "a" + ")+" * 12, "(a{200}){2,}{9}", "(a|b)\\1", "(" * 300 + ")" * 300)
+    fine = ("x{2,5}|t[r]ain", "[]a-z]+\\.py", "(forward|x{1,255})+", "f{1}", "[[:alpha:]]{3,7}\\.py", "^$", "trai\\d*n|(z{3}){4}")
+
+    def limited(self):
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    def test_expressions_that_grow(self):
+        path = self.write(snapshot([event("alloc", 4096, 512)]))
+        for text in self.grown:
+            self.write(f"activation file {text}\n".encode(), "rules")
+            for words, code in ((["report", f"--filter=/{text}/"], 2), (["report", "--rules=rules"], 1),
+                                (["batch", "-o", "out", f"--rank-regex=(?P<rank>{text})"], 1), (["png", f"--view=#search=/{urllib.parse.quote(text)}/"], 2)):
+                with self.subTest(text=text[:40], words=words[0]):
+                    done = self.strata(*words, path, preexec_fn=self.limited)
+                    self.assertIn(done.returncode, (code, 2), done.stderr)
+                    self.assertRegex(done.stderr, rb"^strata: ")
+
+    def test_expressions_that_do_not(self):
+        names = ("train.py", "txain.py", "xxx.py", "]a.py", "forward.c", "zzzzzzzzzzzz.py", "")
+        events = [{**event("alloc", 4096 * (i + 1), 512), "frames": [{"name": "", "filename": name, "line": 0}]}
+                  for i, name in enumerate(names)]
+        path = self.write(snapshot(events))
+        for text in self.fine:
+            self.write(f"workspace file {text}\n".encode(), "rules")
+            done = self.strata("report", "--json", "--rules=rules", path)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            rows = json.loads(done.stdout)["devices"][0]["categories_at_peak"]
+            got = sum(row["count"] for row in rows if row["category"] == "workspace")
+            expression = text.replace("[]a-z]", "[\\]a-z]").replace("[[:alpha:]]", "[A-Za-z]").replace("\\d*", "d*")
+            self.assertEqual(got, sum(re.search(expression, name) is not None for name in names), text)
+
+    def test_what_steers_a_terminal(self):
+        path = self.write(snapshot([event("alloc", 4096, 512)]))
+        for text in ("\u202e", "\u2066x", "\x1b[31m", "\x7f", "\x9b1m", "\u2028", "\udcff", "\udce2\udc80"):
+            for words in (["report", text], [text], ["png", f"--from={text}"], ["html", f"--own={text}"], ["report", f"--filter=size:{text}"],
+                          ["check", "--rule", f"site:{text} < 5MiB"], ["check", "--rule", text], ["batch", "-o", "b", "--shard", text],
+                          ["whatif", f"--set={text}"], ["diff", f"{path}#{text}"], ["html", "-f", "-o", text]):
+                with self.subTest(text=ascii(text), words=words[:2]):
+                    done = self.strata(*words, path)
+                    self.assertIn(done.returncode, (0, 1, 2), done.stderr)
+                    said = (done.stdout + done.stderr).decode()  # valid UTF-8
+                    self.assertIsNone(re.search("[\0-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", said), said)
 
 
 if __name__ == "__main__":

@@ -50,11 +50,20 @@ static bool is_prose(const struct format *format, const struct batch_file *file)
     return strcmp(format->name, "log") == 0 && !names_is_log(file->input);
 }
 
+/* What cannot be told from a snapshot is not taken for one. */
+static void file_fail(struct batch *batch, struct batch_file *file, const char *what) {
+    file->state = BATCH_FAILED;
+    file->reason = batch_text(batch, "%s: %s", what, strerror(errno));
+    terminal_error(file->path, "%s", file->reason != NULL ? file->reason : what);
+}
+
 /* Whoever names a file wants it read: what is wrong with it is then the reader's word. */
-static void file_recognise(struct batch_file *file) {
+static void file_recognise(struct batch *batch, struct batch_file *file) {
     uint8_t head[FORMAT_NBYTES];
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, head, sizeof head) : -1;
+    if (n < 0 && !file->named)
+        file_fail(batch, file, fd < 0 ? "cannot open" : "cannot read");
     if (fd >= 0)
         close(fd);
     file->compressed = n > 2 && (memcmp(head, "\x1f\x8b", 2) == 0 || memcmp(head, "PK", 2) == 0);
@@ -85,7 +94,7 @@ static bool search_pass(struct search *search, const char *path) {
     if (file == NULL)
         return false;
     file->state = BATCH_ELSEWHERE;
-    names_read(search->batch, file, search->pattern);
+    search->no_memory |= !names_read(search->batch, file, search->pattern);
     return true;
 }
 
@@ -98,9 +107,9 @@ static bool search_add(struct search *search, const char *path, const struct sta
     file->mtime_ns = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
     file->device = (uint64_t)status->st_dev;
     file->inode = (uint64_t)status->st_ino;
-    names_read(search->batch, file, search->pattern);
-    file_recognise(file);
-    return true;
+    search->no_memory |= !names_read(search->batch, file, search->pattern);
+    file_recognise(search->batch, file);
+    return file->state != BATCH_FAILED || file->reason != NULL;
 }
 
 /* A path that is not there costs only itself. False: no memory. */
@@ -295,7 +304,7 @@ bool batch_find(struct batch *batch, const struct rank_pattern *pattern) {
     if (done && batch->count != 0) {
         qsort(batch->files, batch->count, sizeof *batch->files, input_compare);
         repeats_drop(batch);
-        search.no_memory = !twins_skip(batch) || !names_settle(batch);
+        search.no_memory |= !twins_skip(batch) || !names_settle(batch);
     }
     if (search.no_memory)
         terminal_error(NULL, "no memory for the list of files");

@@ -26,9 +26,9 @@ void rank_pattern_release(struct rank_pattern *pattern);
 /*
  * Fills rank, step, local_rank, host and group of a file from its path, the file's own name before its directories; a
  * number that may be a rank or a step is kept for names_settle. docs/cluster.md lists the names that are understood.
- * What the path does not say stays unknown.
+ * What the path does not say stays unknown. False: no memory to match the pattern in.
  */
-void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
+bool names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern);
 
 /* What --group-by asks for, of a path alone: "tp1 pp2"; NULL: the names tell no group, or no memory. */
 const char *names_group(struct batch *batch, const char *input, const char *host);

@@ -1,5 +1,6 @@
 #include "cli/batch/batch_names.h"
 
+#include "cli/regex.h"
 #include "cli/terminal.h"
 
 #include <ctype.h>
@@ -68,7 +69,8 @@ static bool pattern_translate(struct rank_pattern *pattern, const char *from, ch
 }
 
 bool rank_pattern_init(struct rank_pattern *pattern, const char *regex) {
-    char posix[PATTERN_CAPACITY], reason[200];
+    char posix[PATTERN_CAPACITY];
+    struct regex_wrong wrong;
     *pattern = (struct rank_pattern){.given = regex != NULL};
     if (regex == NULL)
         return true;
@@ -76,10 +78,8 @@ bool rank_pattern_init(struct rank_pattern *pattern, const char *regex) {
         terminal_error(NULL, "--rank-regex: \"%s\" is too long", regex);
         return false;
     }
-    int error = regcomp(&pattern->regex, posix, REG_EXTENDED);
-    if (error != 0) {
-        regerror(error, &pattern->regex, reason, sizeof reason);
-        terminal_error(NULL, "--rank-regex: \"%s\": %s", regex, reason);
+    if (!regex_compile(&pattern->regex, posix, 0, &wrong)) {
+        terminal_error(NULL, "--rank-regex: \"%s\": %s", regex, wrong.reason);
         return false;
     }
     size_t n_groups = pattern->regex.re_nsub;
@@ -147,14 +147,17 @@ static const char *pattern_group(struct batch *batch, const struct rank_pattern 
     return used != 0 ? batch_text(batch, "%s", text) : NULL;
 }
 
-static void pattern_read(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
+/* False: no memory. */
+static bool pattern_read(struct batch *batch, const struct rank_pattern *pattern, struct batch_file *file) {
     regmatch_t matches[RANK_PATTERN_GROUPS];
-    if (regexec(&pattern->regex, file->input, RANK_PATTERN_GROUPS, matches, 0) != 0)
-        return;
+    bool failed = false;
+    if (!regex_meets(&pattern->regex, file->input, RANK_PATTERN_GROUPS, matches, &failed))
+        return !failed;
     file->rank = group_number(file->input, &matches[pattern->rank_group]);
     if (pattern->step_group != 0 && pattern->step_group < RANK_PATTERN_GROUPS)
         file->step = group_number(file->input, &matches[pattern->step_group]);
     file->group = pattern_group(batch, pattern, file->input, matches);
+    return true;
 }
 
 /* ---- a word with its number ---- */
@@ -492,14 +495,14 @@ static void read_step_behind_rank(struct batch_file *file, const char *base) {
             file->step = numbers.step;
 }
 
-void names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern) {
+bool names_read(struct batch *batch, struct batch_file *file, const struct rank_pattern *pattern) {
     const char *slash = strrchr(file->input, '/'), *base = slash != NULL ? slash + 1 : file->input;
     read_host(batch, file);
     if (pattern->given) {
-        pattern_read(batch, pattern, file);
+        bool done = pattern_read(batch, pattern, file);
         if (pattern->step_group == 0)
             read_step(file);
-        return;
+        return done;
     }
     read_rank(file);
     read_step(file);
@@ -511,6 +514,7 @@ void names_read(struct batch *batch, struct batch_file *file, const struct rank_
         read_shape(batch, file, base);
     if (file->rank == BATCH_UNKNOWN && file->local_rank == BATCH_UNKNOWN && file->loose == BATCH_UNKNOWN)
         read_weak_words(file, base);
+    return true;
 }
 
 /* ---- what a family's numbers are ---- */

@@ -55,7 +55,9 @@ static bool is_ours(const char *path) {
 const char *store_objection(struct batch *batch, const struct batch_file *file) {
     for (size_t i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
         char *path = batch_text(batch, "%s/%s%s", batch->directory, file->name, endings[i]);
-        if (path != NULL && (i != 0 || batch->settings->png) && !is_ours(path))
+        if (path == NULL)
+            return "no memory";
+        if ((i != 0 || batch->settings->png) && !is_ours(path))
             return batch_text(batch, "%s exists already and is not Strata's; -f replaces it", path);
     }
     return NULL;
@@ -87,6 +89,8 @@ static bool directories_make(const char *path) {
     char *above = strdup(path), *slash = above != NULL ? strrchr(above, '/') : NULL;
     struct stat status;
     bool done = above != NULL;
+    if (!done)
+        terminal_error(NULL, "no memory");
     if (slash != NULL && slash != above && stat(path, &status) != 0) {
         *slash = '\0';
         done = directories_make(above);
@@ -100,9 +104,10 @@ static bool folders_make(const struct batch *batch) {
     for (uint32_t i = 0; done && i < names_folders(batch->count); i++) {
         char folder[NAMES_FOLDER_CAPACITY], *path;
         names_folder(i, folder);
-        done = asprintf(&path, "%s/%s", batch->directory, folder) >= 0;
-        if (!done)
+        if (asprintf(&path, "%s/%s", batch->directory, folder) < 0) {
+            terminal_error(NULL, "no memory");
             return false;
+        }
         done = directory_make(path);
         free(path);
     }

@@ -3,10 +3,13 @@
 #include "base/json_writer.h"
 #include "base/utf8.h"
 #include "cli/check/check.h"
+#include "cli/terminal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TAME_NBYTES = 16384 };
 
 static const char *status_name(enum check_status status) {
     static const char *const names[] = {"held", "broken", "untrusted", "unreadable"};
@@ -56,11 +59,9 @@ static void figure_add(struct buffer *out, const struct check_verdict *verdict, 
 
 /* A control character of a name must not reach a terminal. */
 static void plain_add(struct buffer *out, const char *text) {
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            buffer_printf(out, "\\x%02X", (unsigned char)*text);
-        else
-            buffer_add(out, text, 1);
+    char tame[TAME_NBYTES];
+    terminal_tame(tame, sizeof tame, text);
+    buffer_add_text(out, tame);
 }
 
 static uint64_t baseline_peak(const struct check_plan *plan, const struct check_file *file,

@@ -89,7 +89,7 @@ static bool fails(enum kind kind) {
         note(names[kind], nth);
     bool now = (int)kind == kind_wanted && (from_then_on ? nth >= nth_wanted : nth == nth_wanted);
     if (now)
-        errno = error_wanted;
+        errno = kind == MALLOC ? ENOMEM : error_wanted;
     return now;
 }
 

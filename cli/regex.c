@@ -1,0 +1,171 @@
+#include "cli/regex.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A repetition is compiled as so many copies; the closure of n of them takes n * n steps. */
+enum { COPIES_MAX = 2000, DEPTH_MAX = 250 };
+
+/* What an expression comes to when its repetitions are written out. Saturates. */
+struct extent {
+    const char *at;
+    uint64_t atom, sum[DEPTH_MAX], copies; /* the last atom's, each open group's, what repetitions add */
+    unsigned depth;
+};
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Behind the bracket expression at `text`. */
+static const char *brackets_skip(const char *text) {
+    const char *at = text + 1;
+    at += *at == '^';
+    at += *at == ']';
+    while (*at != '\0' && *at != ']') {
+        const char *end =
+            at[0] == '[' && (at[1] == ':' || at[1] == '.' || at[1] == '=') ? strchr(at, ']') : NULL;
+        at = end != NULL ? end + 1 : at + 1;
+    }
+    return *at == ']' ? at + 1 : at;
+}
+
+static void atom_add(struct extent *extent, uint64_t size) {
+    extent->atom = size;
+    extent->sum[extent->depth] += size;
+}
+
+/* Below 2^40 times 2^16. */
+static void atom_repeat(struct extent *extent, uint64_t times) {
+    uint64_t more = times > 1 ? extent->atom * (times - 1) : 0;
+    more = more < UINT64_C(1) << 40 ? more : UINT64_C(1) << 40;
+    extent->atom += more;
+    extent->sum[extent->depth] += more;
+    extent->copies += more;
+}
+
+/* "{2,5}" is five times, "{2,}" three. What is no such thing is a letter. */
+static void braces_take(struct extent *extent) {
+    char *end;
+    unsigned long least = is_digit(extent->at[1]) ? strtoul(extent->at + 1, &end, 10) : 0, most = least;
+    if (!is_digit(extent->at[1]))
+        end = (char *)(uintptr_t)(extent->at + 1);
+    if (*end == ',' && is_digit(end[1]))
+        most = strtoul(end + 1, &end, 10);
+    else if (*end == ',') {
+        most = least + 1;
+        end++;
+    }
+    if (*end != '}') {
+        atom_add(extent, 1);
+        extent->at++;
+        return;
+    }
+    atom_repeat(extent, most < UINT16_MAX ? most : UINT16_MAX);
+    extent->at = end + 1;
+}
+
+static void group_end(struct extent *extent) {
+    if (extent->depth == 0) {
+        atom_add(extent, 1);
+        return;
+    }
+    uint64_t inside = extent->sum[extent->depth--];
+    atom_add(extent, inside + 2);
+}
+
+/* Takes what comes next. NULL, or why that is not taken. */
+static const char *extent_step(struct extent *extent) {
+    char c = *extent->at;
+    if (c == '{') {
+        braces_take(extent);
+        return NULL;
+    }
+    if (c == '[') {
+        extent->at = brackets_skip(extent->at);
+        atom_add(extent, 1);
+        return NULL;
+    }
+    if (c == '\\' && extent->at[1] >= '1' && extent->at[1] <= '9')
+        return "it refers back to a group";
+    extent->at += c == '\\' && extent->at[1] != '\0' ? 2 : 1;
+    if (c == '(') {
+        if (extent->depth + 1 == DEPTH_MAX)
+            return "it nests too deep";
+        extent->sum[++extent->depth] = 0;
+    } else if (c == ')') {
+        group_end(extent);
+    } else if (c == '+') {
+        atom_repeat(extent, 2);
+    } else if (c != '*' && c != '?') {
+        atom_add(extent, 1);
+    }
+    return NULL;
+}
+
+/* NULL, or why an expression is not compiled. */
+static const char *objection(const char *expression, uint64_t *copies) {
+    struct extent extent = {.at = expression};
+    const char *reason = NULL;
+    while (reason == NULL && *extent.at != '\0' && extent.copies <= COPIES_MAX)
+        reason = extent_step(&extent);
+    *copies = extent.copies;
+    return reason == NULL && extent.copies > COPIES_MAX ? "it repeats too much" : reason;
+}
+
+/* The same expression in more characters: "(a){1}{1}". The GNU library makes room for as many nodes as there are characters,
+ * and where it cannot make more of it later, it frees the room twice. NULL: no memory; free it. */
+static char *roomy(const char *expression, uint64_t copies) {
+    static const char once[] = "{1}";
+    const size_t nbytes = strlen(expression), times = nbytes + (size_t)copies + 16;
+    char *text = malloc(nbytes + 3 + times * 3);
+    if (text == NULL)
+        return NULL;
+    char *at = text;
+    *at++ = '(';
+    memcpy(at, expression, nbytes);
+    at += nbytes;
+    *at++ = ')';
+    for (size_t i = 0; i < times; i++, at += 3)
+        memcpy(at, once, 3);
+    *at = '\0';
+    return text;
+}
+
+/* An error code of regcomp. Numbers of groups matter to those who ask for them; others need none. */
+static int compile(regex_t *regex, const char *expression, int flags, uint64_t copies) {
+    if ((flags & REG_NOSUB) == 0)
+        return regcomp(regex, expression, REG_EXTENDED | flags);
+    char *text = roomy(expression, copies);
+    int code = text != NULL ? regcomp(regex, text, REG_EXTENDED | flags) : REG_ESPACE;
+    free(text);
+    return code;
+}
+
+bool regex_compile(regex_t *regex, const char *expression, int flags, struct regex_wrong *wrong) {
+    uint64_t copies = 0;
+    const char *reason = objection(expression, &copies);
+    *wrong = (struct regex_wrong){.no_memory = false};
+    if (reason != NULL) {
+        (void)snprintf(wrong->reason, sizeof wrong->reason, "%s", reason);
+        return false;
+    }
+    int code = compile(regex, expression, flags, copies);
+    if (code == 0)
+        return true;
+    wrong->no_memory = code == REG_ESPACE;
+    regerror(code, NULL, wrong->reason, sizeof wrong->reason);
+    return false;
+}
+
+/* The GNU library answers "no" when memory ends. */
+bool regex_meets(const regex_t *regex, const char *text, size_t n_matches, regmatch_t *matches,
+                 bool *failed) {
+    errno = 0;
+    int code = regexec(regex, text, n_matches, matches, 0);
+    *failed |= code == REG_ESPACE || (code != 0 && errno == ENOMEM);
+    return code == 0;
+}
