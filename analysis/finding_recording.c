@@ -74,7 +74,20 @@ void finding_out_of_memory_detail(struct telling *telling) {
     tell_last_of(telling);
 }
 
-/* ---- stops_at_peak: figure [0] start, [1] end ---- */
+/* ---- stops_at_peak: figure [0] start, [1] end; variant: what ended the recording ---- */
+
+enum { ENDED_SOMEHOW, ENDED_BY_OOM, ENDED_BY_OTHERS_OOM };
+
+/* Where memory ran out on a device the recording ends there, as a rule, and on the others with it. */
+static uint8_t ended_by(const struct timeline *timeline) {
+    const struct trace *trace = timeline->trace;
+    if (timeline->device->n_ooms != 0)
+        return ENDED_BY_OOM;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].n_ooms != 0)
+            return ENDED_BY_OTHERS_OOM;
+    return ENDED_SOMEHOW;
+}
 
 enum { EVENTS_LEAST = 50 };
 
@@ -90,6 +103,7 @@ void finding_stops_at_peak_find(struct finder *finder) {
     struct finding finding = {.kind = FINDING_STOPS_AT_PEAK,
                               .severity = SEVERITY_INFO,
                               .confidence = CONFIDENCE_CERTAIN,
+                              .variant = ended_by(timeline),
                               .bytes = peak,
                               .count = timeline->live_at_peak,
                               .from_moment = timeline->peak_moment,
@@ -110,9 +124,15 @@ void finding_stops_at_peak_detail(struct telling *telling) {
     tell_bytes(telling, finding->figure[0]);
     tell(telling, " to ");
     tell_bytes(telling, finding->bytes);
-    tell(telling,
-         " and falls by less than a tenth of that until the recording ends: what came after it may have "
-         "been higher. Dump after a step is complete, or in an out-of-memory observer.");
+    tell(telling, " and falls by less than a tenth of that until the recording ends");
+    if (finding->variant == ENDED_BY_OOM)
+        tell(telling, ", where memory ran out: the request that failed would have come on top.");
+    else if (finding->variant == ENDED_BY_OTHERS_OOM)
+        tell(telling,
+             ". Another device ran out of memory: how much this one would have needed is not known.");
+    else
+        tell(telling, ": what came after it may have been higher. Dump after a step is complete, or in an "
+                      "out-of-memory observer.");
 }
 
 /* ---- starts_late: figure [0] bytes older than the recording in the peak, [1] those of them whose origin no stack tells ---- */

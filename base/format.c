@@ -83,7 +83,17 @@ static struct figure figure_of_pair(uint64_t first, const char *first_unit, uint
     return figure;
 }
 
+enum { HUNDREDTHS = 8 }; /* of what format_unit says: two decimals, beside the unit */
+
+/* From 1,000 on in the next unit: of one table 0.98 GiB and 1.02 GiB can be compared. */
 unsigned format_unit(uint64_t most) {
+    unsigned unit = 0;
+    while (unit < 6 && most >> (10 * unit) >= 1000)
+        unit++;
+    return unit == 0 || most >> (10 * unit) >= 100 ? unit : unit | HUNDREDTHS;
+}
+
+unsigned format_unit_fine(uint64_t most) {
     unsigned unit = 0;
     while (unit < 6 && most >> (10 * unit) >= 100 * 1024)
         unit++;
@@ -94,15 +104,18 @@ unsigned format_unit(uint64_t most) {
 struct figure format_bytes_in(uint64_t bytes, unsigned unit) {
     struct figure figure;
     struct words words = words_of(&figure);
-    uint64_t one = UINT64_C(1) << (10 * unit), rest = bytes % one;
-    uint64_t tenths = (rest * 10 + one / 2) / one, whole = bytes / one + tenths / 10;
-    if (bytes != 0 && whole == 0 && tenths == 0)
-        words_say(&words, "<0.1");
+    const uint32_t parts = (unit & HUNDREDTHS) != 0 ? 100 : 10;
+    unit &= HUNDREDTHS - 1;
+    uint64_t one = UINT64_C(1) << (10 * unit), shift = unit == 6 ? 10 : 0; /* 100 EiB are beyond 64 bits */
+    uint64_t shown = ((bytes % one >> shift) * parts + (one >> shift) / 2) / (one >> shift);
+    uint64_t whole = bytes / one + shown / parts;
+    if (bytes != 0 && whole == 0 && shown == 0)
+        words_say(&words, parts == 100 ? "<0.01" : "<0.1");
     else {
         words_add_count(&words, whole);
         if (unit > 0) {
-            words_say(&words, ".");
-            words_number(&words, tenths % 10);
+            words_say(&words, parts == 100 && shown % parts < 10 ? ".0" : ".");
+            words_number(&words, (uint32_t)(shown % parts));
         }
     }
     words_say(&words, " ");

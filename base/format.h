@@ -21,11 +21,13 @@ struct figure format_bytes(uint64_t bytes);
 /* The same with a sign, for differences: "+1.5 GiB", "-512 B", "0 B". */
 struct figure format_bytes_change(int64_t bytes);
 
-/* A unit for the figures of one table, of which `most` is the largest: it has three digits or more before the point. 0:
- * bytes, 1: KiB and so on. */
+/* A unit and its decimals for the figures of one table, of which `most` is the largest: the unit that this one would have
+ * alone, with two decimals below 100 of it, else with one; bytes have none. Only for the two functions below. The second is
+ * for tables of changes, which may be small: the largest has three digits or more before the point. */
 unsigned format_unit(uint64_t most);
+unsigned format_unit_fine(uint64_t most);
 
-/* In that unit, with one decimal and separators: "52,263.9 MiB"; bytes without. What is not nothing is at least "<0.1". */
+/* In that unit: "0.13 GiB", "497.6 MiB", "512 B". What is not nothing is at least "<0.01" or "<0.1". */
 struct figure format_bytes_in(uint64_t bytes, unsigned unit);
 
 /* The same with a sign. */

@@ -1,6 +1,7 @@
 // Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, plot, theme, yOfBytes } from "./canvas.js";
+import { drawAlsoShown } from "./legend.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
 import { session, view } from "./state.js";
 import { cssColor } from "./text.js";
@@ -83,6 +84,7 @@ export function writeNames() {
     context.textBaseline = "middle";
     (showsAreas() ? nameAreas : nameBands)(context, obstacles());
     context.restore();
+    drawAlsoShown();
 }
 
 /** After a drawing: the next one takes what was written away. */

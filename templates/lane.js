@@ -15,7 +15,7 @@ const LANE_ROWS_PLAIN = 4;
 
 const LANE_ROWS_ALL = 10;
 
-/** @typedef {{phase: number, row: number, from: number, to: number, name: string, part?: import("./questions.js").Part}} PhaseMark CSS pixels of the timeline */
+/** @typedef {{phase: number, row: number, from: number, to: number, name: string, text?: string, part?: import("./questions.js").Part}} PhaseMark CSS pixels of the timeline */
 
 /** Parts of steps, where the program annotated nothing or two ranges are compared, are bands without a phase. */
 const NO_PHASE = -1;
@@ -94,6 +94,14 @@ function partMarks({ from, to, shift }, row) {
     }).filter((mark) => mark.to - mark.from >= 1);
 }
 
+/** What of a name is written in a box: all of it, else "#5" of "ProfilerStep#5", else as much as can be recognised; "": nothing, and there is no box, as in the PNG. @param {CanvasRenderingContext2D} context @param {string} name @param {number} room */
+function boxText(context, name, room) {
+    const fits = (/** @type {string} */ text) => context.measureText(text).width <= room;
+    const number = /#[^#]+$/.exec(name)?.[0];
+    if (room < 8) return "";
+    return number && !fits(name) && fits(number) ? number : fits(name) || room >= 40 ? cutText(context, name, room) : "";
+}
+
 /** @param {CanvasRenderingContext2D} context @param {number} top y of the lane */
 export function drawLane(context, top) {
     drawMemoryLane(context, top);
@@ -113,13 +121,13 @@ export function drawLane(context, top) {
     context.textAlign = "left";
     context.textBaseline = "middle";
     for (const mark of lane.marks) {
-        const gap = mark.to - mark.from > 4 ? 1 : 0;
+        mark.text = boxText(context, phaseText(mark.name), mark.to - mark.from - 7);
+        if (!mark.text) continue;
         const y = top + 3 + mark.row * LANE_ROW;
         context.fillStyle = phaseColor(mark.name, isDark());
-        context.fillRect(mark.from, y, Math.max(1 / plot.ratio, mark.to - mark.from - gap), LANE_ROW - 2);
-        if (mark.to - mark.from < 24) continue;
+        context.fillRect(mark.from, y, mark.to - mark.from - 1, LANE_ROW - 2);
         context.fillStyle = text;
-        context.fillText(cutText(context, phaseText(mark.name), mark.to - mark.from - 9), mark.from + 4, y + (LANE_ROW - 2) / 2 + 0.5);
+        context.fillText(mark.text, mark.from + 3, y + (LANE_ROW - 2) / 2 + 0.5);
     }
     placeFold(top);
 }
@@ -140,7 +148,7 @@ function placeFold(top) {
 export function phaseAt({ x, y }) {
     const row = Math.floor((y - plot.height - lane.inset - 3) / LANE_ROW);
     if (lane.height === lane.inset || y < plot.height + lane.inset || y >= plot.height + lane.height || x < 0 || x > plot.width) return null;
-    const hit = lane.marks.filter((mark) => mark.row === row && x >= mark.from - 1 && x <= Math.max(mark.to, mark.from + 2));
+    const hit = lane.marks.filter((mark) => mark.text && mark.row === row && x >= mark.from - 1 && x <= Math.max(mark.to, mark.from + 2));
     return hit[hit.length - 1] ?? null;
 }
 

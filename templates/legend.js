@@ -3,7 +3,8 @@
 import { poolName, streamText } from "./describe.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { askSums } from "./questions.js";
-import { capacityBytes, isDark, session, state, view } from "./state.js";
+import { PARTS } from "./session.js";
+import { capacityBytes, heldMoment, isDark, session, state, view } from "./state.js";
 import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
 
 const LEGEND_MOST = 14;
@@ -126,10 +127,27 @@ function patternItems() {
     return items;
 }
 
+/** Call sites that the picture shows and the list lacks: nothing or next to nothing of them is alive at its moment. */
+const also = make("li", "legend-also");
+
+/** Asked for when the view rests; its line is there before, so that nothing moves. */
+export function drawAlsoShown() {
+    const items = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment()) : 0 }, (_, i) => {
+        const { site, bytes, of_free } = view.c.also(i);
+        const item = make("span");
+        const swatch = make("i", "swatch");
+        swatch.style.background = view.siteColor(site, isDark());
+        item.append(swatch, `${session.siteText(site)}${of_free ? PARTS[3] : ""} ${formatBytes(bytes)}`);
+        return item;
+    });
+    also.replaceChildren(items.length ? "Also in the picture, at its highest:" : "Every colour of the picture is in the list.", ...items);
+    also.title = also.innerText;
+}
+
 export function drawLegend() {
     following.when = null;
     following.figures.clear();
-    legendUi.replaceChildren(...colorItems(), ...patternItems());
+    legendUi.replaceChildren(...colorItems(), ...patternItems(), ...(state.colorBy === "site" && state.viewBy === "age" ? [also] : []));
     drawLegendFigures();
     legendUi.hidden = legendUi.childElementCount === 0;
 }

@@ -44,6 +44,7 @@ interface record_areas { place: number; keys: number; width: number; }
 interface record_group { bytes: number; count: number; site: number; stack: number; part: number; }
 interface record_sum { allocations: number; bytes: number; }
 interface record_kept { allocations: number; peak_bytes: number; highest: number; }
+interface record_also { site: number; bytes: number; of_free: number; }
 interface record_parsed { words: number; regexes: number; wrong: number; from: number; until: number; what: number; nbytes: number;
 }
 interface record_regex { text: number; nbytes: number; sensitive: number; frames: number; strings: number;
@@ -160,6 +161,8 @@ curve(axis: number, from: number, to: number, width: number, kept: number): numb
 groups(event: number, by: number): number;
 range_groups(from: number, to: number, what: number, by: number): number;
 group(index: number): record_group;
+also_shown(event: number): number;
+also(index: number): record_also;
 site_sum(site: number, event: number): record_sum;
 key_color(by: number, key: number, dark: number): number;
 key_from(by: number, key: number): number;

@@ -316,8 +316,8 @@ class CallSites(unittest.TestCase):
             group = report(path)["devices"][0]["top_at_peak"][0]
         rows = [line.split("adam.py:9 step")[0].split() + [line.split("adam.py:9 step")[1].strip()]
                 for line in text.splitlines() if "adam.py:9 step" in line]
-        self.assertEqual(rows[0], ["8,192.0", "KiB", "62", "%", "1", "(optimizer temporaries)  train.py:20 run"])
-        self.assertEqual([row[0] for row in rows if "(optimizer state)" in row[-1]][:1], ["4,096.0"])
+        self.assertEqual(rows[0], ["8.00", "MiB", "62", "%", "1", "(optimizer temporaries)  train.py:20 run"])
+        self.assertEqual([row[0] for row in rows if "(optimizer state)" in row[-1]][:1], ["4.00"])
         self.assertEqual((group["site"], group["bytes"]), ("adam.py:9 step", 12 << 20))
         self.assertEqual([(each["category"], each["bytes"]) for each in group["categories"]],
                          [("temporary", 8 << 20), ("optimizer_state", 4 << 20)])

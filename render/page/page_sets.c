@@ -52,6 +52,23 @@ static bool life_is_alive(const struct lives *lives, uint32_t life, uint32_t mom
     return lives->birth[life] <= moment && moment < lives->death[life];
 }
 
+u32 view_also_shown(struct page_view *view, f64 event) {
+    const struct scene *scene = &view->scene;
+    const uint32_t width = scene->view.width;
+    view->n_also = 0;
+    if (width != 0 && scene->moment != NULL)
+        also_shown_find(scene->timeline, scene->keep, scene->moment[0], scene->moment[width - 1] + 1,
+                        moment_of(view, event), &view->arena, view->also, &view->n_also);
+    return view->n_also;
+}
+
+place view_also(struct page_view *view, u32 index) {
+    if (index >= view->n_also)
+        return 0;
+    return FILL(view, also, view->also[index].site, (double)view->also[index].bytes,
+                view->also[index].of_free);
+}
+
 place view_site_sum(struct page_view *view, u32 site, f64 event) {
     const struct lives *lives = view_lives(view);
     const uint32_t *site_of = view_timeline(view)->site;

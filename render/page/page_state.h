@@ -11,6 +11,7 @@
 #include "analysis/pool_use.h"
 #include "analysis/selection.h"
 #include "analysis/verdicts.h"
+#include "layout/also_shown.h"
 #include "layout/extent.h"
 #include "layout/groups.h"
 #include "layout/memory_map.h"
@@ -108,6 +109,7 @@ union page_record { /* the last one that a call has filled */
     struct record_picked picked;
     struct record_outline outline;
     struct record_group group;
+    struct record_also also;
     struct record_sum sum;
     struct record_kept kept;
     struct record_parsed parsed;
@@ -191,6 +193,8 @@ struct page_view {
     bool by_segments;
     struct raster raster;
     struct band_names names; /* of the last search */
+    struct also_shown also[ALSO_SHOWN_MAX];
+    uint32_t n_also;
     struct page_sums sums[PAGE_SLOTS];
     struct compare_pair *pairs;
     uint32_t n_pairs;

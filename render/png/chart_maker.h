@@ -4,17 +4,9 @@
 
 #include "analysis/category.h"
 #include "analysis/releases.h"
+#include "layout/also_shown.h"
 #include "layout/phases.h"
 #include "render/png/chart_layout.h"
-
-enum { CHART_ALSO_MAX = 5 };
-
-/* A call site that the picture shows and the legend does not list. */
-struct chart_also {
-    uint32_t site;
-    uint64_t bytes; /* at its highest in the window */
-    bool of_free;   /* the line is where it was freed */
-};
 
 struct chart_maker {
     const struct chart_input *in;
@@ -28,7 +20,7 @@ struct chart_maker {
     struct releases releases; /* valid where there is a lane */
     uint64_t category_bytes[CATEGORY_COUNT]; /* at the legend's moment, of what is shown */
     bool categories_inferred;                /* of at least one allocation no event says it */
-    struct chart_also also[CHART_ALSO_MAX];
+    struct also_shown also[ALSO_SHOWN_MAX];
     uint32_t n_also;
     unsigned unit; /* of all bytes in the lists beside the plot, as format_bytes_in takes it */
     bool failed;   /* no memory */

@@ -21,10 +21,13 @@ static void moment_row(struct sheet *sheet, const struct timeline *timeline, con
 static void moments_table(struct sheet *sheet, const struct timeline *timeline) {
     static const char *const headings[] = {"", "Reserved", "In use", "Not in use", "Share", "", NULL};
     unsigned unit = format_unit(timeline->reserved_peak);
+    bool one = report_gap_is_one(timeline);
     sheet_table(sheet, headings, "lrrrrl");
-    moment_row(sheet, timeline, "Most reserved", timeline->reserved_peak_moment, unit);
-    moment_row(sheet, timeline, "Most in use", timeline->peak_moment, unit);
-    moment_row(sheet, timeline, "At the end", timeline->n_moments - 1, unit);
+    if (!one) {
+        moment_row(sheet, timeline, "Most reserved", timeline->reserved_peak_moment, unit);
+        moment_row(sheet, timeline, "Most in use", timeline->peak_moment, unit);
+    }
+    moment_row(sheet, timeline, one ? "Most, and at the end" : "At the end", timeline->n_moments - 1, unit);
     sheet_table_end(sheet);
 }
 

@@ -118,8 +118,17 @@ static uint64_t magnitude_of(int64_t bytes) {
     return bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
 }
 
+bool report_gap_is_one(const struct timeline *timeline) {
+    return timeline->end_bytes == timeline->peak_bytes && timeline->reserved_end == timeline->reserved_peak &&
+           timeline_reserved_at(timeline, timeline->peak_moment) == timeline->reserved_peak &&
+           timeline->live[timeline->reserved_peak_moment] == timeline->peak_bytes;
+}
+
+/* At each of the three moments, or at the last where they are alike. */
 static void causes_table(struct sheet *sheet, const struct report_device *report) {
     static const char *const headings[] = {"", "Most reserved", "Most in use", "At the end", NULL};
+    static const char *const heading[] = {"", "Bytes", NULL};
+    bool one = report_gap_is_one(&report->timeline);
     uint64_t most = 0;
     for (int i = 0; i < REPORT_GAPS; i++)
         for (unsigned cause = 0; cause < GAP_CAUSES; cause++)
@@ -127,12 +136,12 @@ static void causes_table(struct sheet *sheet, const struct report_device *report
                        ? magnitude_of(report->gap[i].cause_bytes[cause])
                        : most;
     sheet_say(sheet, "What is not in use, by cause:");
-    sheet_table(sheet, headings, "lrrr");
+    sheet_table(sheet, one ? heading : headings, one ? "lr" : "lrrr");
     for (unsigned cause = 0; cause < GAP_CAUSES; cause++) {
         if (!cause_is_there(report, cause))
             continue;
         sheet_cell(sheet, "%s", cause_text[cause]);
-        for (int i = 0; i < REPORT_GAPS; i++) {
+        for (int i = one ? REPORT_GAPS - 1 : 0; i < REPORT_GAPS; i++) {
             int64_t bytes = report->gap[i].cause_bytes[cause];
             sheet_cell(sheet, "%s%s", bytes < 0 ? "-" : "",
                        format_bytes_in(magnitude_of(bytes), format_unit(most)).text);

@@ -9,6 +9,9 @@
 /* Are segments known, and where allocations lie? Not in merged pages. O(lives) at worst. */
 bool report_gap_known(const struct device_trace *device);
 
+/* Are the three moments alike: is as much reserved and in use at the end as ever? O(log n). */
+bool report_gap_is_one(const struct timeline *timeline);
+
 /* Fills in `gap` of the report, after the replay. False: no memory. */
 bool report_gap_find(struct report_device *report);
 

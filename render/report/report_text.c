@@ -201,9 +201,17 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
 
 /* ---- trust ---- */
 
-static void diagnostics_write(struct sheet *sheet, const struct trace *trace, int32_t device) {
+static bool diagnostic_is(const struct trace *trace, uint32_t index, const char *code) {
+    uint32_t nbytes;
+    const uint8_t *text = trace_string(trace, trace->diagnostics[index].code, &nbytes);
+    return nbytes == strlen(code) && memcmp(text, code, nbytes) == 0;
+}
+
+/* All of a device or of the file, but for the one of code `but`; NULL: all. */
+static void diagnostics_write(struct sheet *sheet, const struct trace *trace, int32_t device,
+                              const char *but) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
-        if (trace->diagnostics[i].device != device)
+        if (trace->diagnostics[i].device != device || (but != NULL && diagnostic_is(trace, i, but)))
             continue;
         uint32_t nbytes;
         const uint8_t *message = trace_string(trace, trace->diagnostics[i].message, &nbytes);
@@ -211,14 +219,28 @@ static void diagnostics_write(struct sheet *sheet, const struct trace *trace, in
     }
 }
 
-/* The events and the final blocks are two accounts of one state. */
-static void reconciliation_write(struct sheet *sheet, const struct report_device *report) {
-    const struct device_trace *device = report->device;
-    uint64_t requested = 0, end = report->timeline.end_bytes;
-    if (device->n_blocks == 0)
-        return;
+/* What the final blocks hold. */
+static uint64_t blocks_requested(const struct device_trace *device) {
+    uint64_t requested = 0;
     for (uint32_t i = 0; i < device->n_blocks; i++)
         requested += device->blocks[i].state != BLOCK_INACTIVE ? device->blocks[i].requested_size : 0;
+    return requested;
+}
+
+/* What is open at the end of the events and is in no block, of which a diagnostic tells. */
+static uint64_t unmatched_bytes(const struct lives *lives) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        bytes += (lives->flags[i] & LIFE_UNMATCHED_END) != 0 ? lives->size[i] : 0;
+    return bytes;
+}
+
+/* The events and the final blocks are two accounts of one state: where they differ it is said once. */
+static void reconciliation_write(struct sheet *sheet, const struct report_device *report) {
+    const struct device_trace *device = report->device;
+    uint64_t requested = blocks_requested(device), end = report->timeline.end_bytes;
+    if (device->n_blocks == 0 || (end > requested && end - requested == unmatched_bytes(&device->lives)))
+        return;
     if (requested == end)
         sheet_point(sheet, "The events lead to %s bytes at the end, and the final blocks hold as many.",
                     format_count(end).text);
@@ -285,8 +307,10 @@ static void skipped_write(struct sheet *sheet, const struct report_device *repor
 static void trust_write(struct sheet *sheet, const struct report_device *report) {
     sheet_heading(sheet, 3, "Trust");
     skipped_write(sheet, report);
-    diagnostics_write(sheet, report->trace, ORDINAL_NONE);
-    diagnostics_write(sheet, report->trace, report->device->ordinal);
+    bool differs =
+        report->device->n_blocks != 0 && blocks_requested(report->device) != report->timeline.end_bytes;
+    diagnostics_write(sheet, report->trace, ORDINAL_NONE, NULL);
+    diagnostics_write(sheet, report->trace, report->device->ordinal, differs ? "live_end_differs" : NULL);
     reconciliation_write(sheet, report);
     reserved_shift_write(sheet, report);
     rounding_write(sheet, report->device);
@@ -325,8 +349,8 @@ static bool device_write(void *context, const struct report_device *report) {
         report_steps(&sheet, report);
         sheet_heading(&sheet, 3, "Trust");
         skipped_write(&sheet, report);
-        diagnostics_write(&sheet, report->trace, ORDINAL_NONE);
-        diagnostics_write(&sheet, report->trace, report->device->ordinal);
+        diagnostics_write(&sheet, report->trace, ORDINAL_NONE, NULL);
+        diagnostics_write(&sheet, report->trace, report->device->ordinal, NULL);
         return !out->failed;
     }
     summary_write(&sheet, report);
@@ -348,7 +372,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
     sheet_say(&sheet, "Fingerprint %s", options->fingerprint);
     if (trace->n_devices == 0) {
         sheet_say(&sheet, "The file shows no device with events, blocks or segments: nothing was recorded.");
-        diagnostics_write(&sheet, trace, ORDINAL_NONE);
+        diagnostics_write(&sheet, trace, ORDINAL_NONE, NULL);
     }
     return report_each_device(trace, options, scratch, device_write, out) && !out->failed;
 }

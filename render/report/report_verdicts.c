@@ -86,9 +86,9 @@ static void spans_table(struct sheet *sheet, const struct report_device *report,
         most = spans[i].peak_bytes > most ? spans[i].peak_bytes : most;
     sheet_table(sheet, headings, "llrrrr");
     for (uint32_t i = 0; i < head; i++)
-        span_row(sheet, report, &spans[i], format_unit(most));
+        span_row(sheet, report, &spans[i], format_unit_fine(most));
     for (uint32_t i = head == count ? count : count - SPANS_SHOWN / 2; i < count; i++)
-        span_row(sheet, report, &spans[i], format_unit(most));
+        span_row(sheet, report, &spans[i], format_unit_fine(most));
     sheet_table_end(sheet);
     if (head != count)
         sheet_say(sheet, "Not listed: %s more in the middle; --json has them all.",

@@ -136,7 +136,7 @@ static const struct sentence sentences[] = {
                                      "known. Record without skip_actions for frees."},
     {"unknown_actions", "%c0 event%p0(|s) left out: %p0(its|their) action is not known."},
     {"unmatched_end", "%c0 allocation%p0(|s) (%b1) open at the end of the trace, but no active block is at "
-                      "%p0(its|their) address."},
+                      "%p0(its|their) address: the curve may be wrong by that much."},
 };
 
 static const char *sentence_of(const char *key) {

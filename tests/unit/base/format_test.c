@@ -38,6 +38,28 @@ static void bytes_round_half_up_and_carry_into_the_next_unit(void **state) {
     assert_string_equal(format_bytes(UINT64_MAX).text, "16.0 EiB");
 }
 
+static void assert_in(uint64_t bytes, uint64_t most, const char *text) {
+    assert_string_equal(format_bytes_in(bytes, format_unit(most)).text, text);
+}
+
+static void figures_of_one_table_share_unit_and_decimals(void **state) {
+    (void)state;
+    assert_in(2 * GIB, 2 * GIB, "2.00 GiB");
+    assert_in(GIB / 4, 2 * GIB, "0.25 GiB");
+    assert_in(51 * GIB / 10, 51 * GIB, "5.10 GiB");
+    assert_in(1, 2 * GIB, "<0.01 GiB");
+    assert_in(0, 2 * GIB, "0.00 GiB");
+    assert_in(GIB, 100 * GIB, "1.0 GiB");
+    assert_in(1, 100 * GIB, "<0.1 GiB");
+    assert_in(999 * MIB, 999 * MIB, "999.0 MiB");
+    assert_in(1000 * MIB, 1000 * MIB, "0.98 GiB");
+    assert_in(512, 999, "512 B");
+    assert_in(MIB - 1, 2 * MIB, "1.00 MiB");
+    assert_in(UINT64_MAX, UINT64_MAX, "16.00 EiB");
+    assert_string_equal(format_change_in(-1, format_unit_fine(50 * GIB)).text, "-<0.1 MiB");
+    assert_string_equal(format_change_in(24 << 20, format_unit_fine(50 * GIB)).text, "+24.0 MiB");
+}
+
 static void bytes_change_has_a_sign(void **state) {
     (void)state;
     assert_string_equal(format_bytes_change(0).text, "0 B");
@@ -113,6 +135,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_have_one_decimal_where_it_says_something),
         cmocka_unit_test(bytes_round_half_up_and_carry_into_the_next_unit),
+        cmocka_unit_test(figures_of_one_table_share_unit_and_decimals),
         cmocka_unit_test(bytes_change_has_a_sign),
         cmocka_unit_test(counts_have_separators),
         cmocka_unit_test(durations_have_three_digits_or_two_units),

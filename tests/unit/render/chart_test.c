@@ -237,11 +237,9 @@ static void also_is_right(const struct recording *recording, const char *figure,
     unsigned site = 0;
     char wanted[32];
     assert_int_equal(sscanf(name, "model_%u.py", &site), 1);
-    uint64_t mib = highest_of_site(recording, site) >> 20; /* all sizes are whole MiB */
-    if (mib >= 1000)
-        snprintf(wanted, sizeof wanted, "%u,%03u.0 MiB", (unsigned)(mib / 1000), (unsigned)(mib % 1000));
-    else
-        snprintf(wanted, sizeof wanted, "%u.0 MiB", (unsigned)mib);
+    uint64_t hundredths = ((highest_of_site(recording, site) >> 20) * 100 + 512) >> 10; /* of a GiB */
+    snprintf(wanted, sizeof wanted, "%u.%02u GiB", (unsigned)(hundredths / 100),
+             (unsigned)(hundredths % 100));
     assert_string_equal(figure, wanted);
 }
 
@@ -280,7 +278,7 @@ static void figures_beside_the_plot_share_a_unit(void **state) {
         texts[n_texts++ % 3] = text;
         bool is_ghost = layout.boxes[i].style.weight == FONT_BOLD; /* the request that failed */
         if (unit != NULL && !is_ghost && layout.boxes[i].rect.x > layout.plot.x + layout.plot.width) {
-            assert_string_equal(unit, "MiB");
+            assert_string_equal(unit, "GiB");
             assert_non_null(strchr(text, '.'));
             n_figures++;
         }

@@ -1,0 +1,95 @@
+/* Call sites that a picture shows and a list of one moment lacks, against sums over all lives and moments. */
+#include "recording.h"
+
+#include "layout/also_shown.h"
+
+enum { SITES = 14, EVENTS = 160, LIVES = 120 };
+
+static uint32_t seed;
+
+static uint32_t random_below(uint32_t most) {
+    seed = seed * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)seed * most >> 32);
+}
+
+static struct recording *recording_of_sites(void) {
+    struct recording *recording = recording_open();
+    for (uint32_t i = 1; i <= SITES; i++)
+        recording_site(recording, "train.py", "step", i);
+    for (uint32_t i = 0; i < LIVES; i++) {
+        uint32_t birth = i < 10 ? 0 : i, death = birth + 1 + random_below(random_below(4) == 0 ? EVENTS : 12);
+        recording_life(recording, birth, death > EVENTS ? STAYS : death,
+                       (uint64_t)(1 + random_below(5000)) << 12, random_below(SITES + 1));
+    }
+    recording_settle(recording, EVENTS);
+    return recording;
+}
+
+/* Bytes of a site after each moment. */
+static uint64_t site_at(const struct timeline *timeline, uint32_t site, uint32_t moment) {
+    const struct lives *lives = &timeline->device->lives;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < lives->count; i++)
+        if (timeline->site[lives->stack[i]] == site && lives->birth[i] <= moment && lives->death[i] > moment)
+            bytes += lives->size[i];
+    return bytes;
+}
+
+struct wanted {
+    uint64_t area, highest;
+};
+
+static struct wanted wanted_of(const struct timeline *timeline, uint32_t site, uint32_t first, uint32_t end) {
+    struct wanted wanted = {0, 0};
+    for (uint32_t m = first; m < end; m++) {
+        uint64_t bytes = site_at(timeline, site, m);
+        wanted.area += bytes >> 10;
+        wanted.highest = bytes > wanted.highest ? bytes : wanted.highest;
+    }
+    return wanted;
+}
+
+static void also_check(const struct timeline *timeline, uint32_t first, uint32_t end, uint32_t moment,
+                       const struct also_shown *also, uint32_t count) {
+    uint64_t whole = 0, last = UINT64_MAX;
+    uint32_t due = 0;
+    for (uint32_t site = 0; site < timeline->trace->frames.count; site++)
+        whole += wanted_of(timeline, site, first, end).area;
+    for (uint32_t site = 0; site < timeline->trace->frames.count; site++) {
+        bool listed = site_at(timeline, site, moment) != 0 &&
+                      site_at(timeline, site, moment) >= timeline->live[moment] / 1000;
+        uint64_t area = wanted_of(timeline, site, first, end).area;
+        due += !listed && area != 0 && area >= whole / 100;
+    }
+    assert_int_equal(count, due < ALSO_SHOWN_MAX ? due : ALSO_SHOWN_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        struct wanted wanted = wanted_of(timeline, also[i].site, first, end);
+        assert_true(wanted.area >= whole / 100 && wanted.area <= last);
+        assert_int_equal(also[i].bytes, wanted.highest);
+        last = wanted.area;
+    }
+}
+
+static void test_what_a_list_lacks_is_found(void **state) {
+    (void)state;
+    uint32_t found = 0;
+    for (uint32_t round = 0; round < 60; round++) {
+        seed = round;
+        struct recording *recording = recording_of_sites();
+        struct timeline *timeline = &recording->timeline;
+        uint32_t first = round % 3 == 0 ? 0 : random_below(EVENTS / 2),
+                 end = first + 1 + random_below(EVENTS - first);
+        uint32_t moment = first + random_below(end - first), count;
+        struct also_shown also[ALSO_SHOWN_MAX];
+        assert_true(also_shown_find(timeline, NULL, first, end, moment, &recording->arena, also, &count));
+        also_check(timeline, first, end, moment, also, count);
+        found += count;
+        recording_close(recording);
+    }
+    assert_true(found > 60);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_what_a_list_lacks_is_found)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
