@@ -18,7 +18,7 @@ from png_file import pixels
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "samples"))
 from simulator.stacks import CALL, PROJECT, STEP  # noqa: E402
-from simulator.stories import Flavour, Recording, Shape, Training, World, settings, snapshot  # noqa: E402
+from simulator.stories import Flavour, OutOfMemory, Recording, Shape, Training, World, settings, snapshot  # noqa: E402
 from simulator.transformer import FLOAT, HALF  # noqa: E402
 
 STRATA = os.environ["STRATA"]
@@ -107,10 +107,10 @@ class Alternating(Model):
             saved["window"] = self.world.malloc(HALF * self.shape.batch * self.shape.tokens * 96, stack)
 
 
-def play(layers, kind=(), model=Model, steps=2, batch=2, tokens=256, width=256, late=False, expandable=False, seed=3):
+def play(layers, kind=(), model=Model, steps=2, batch=2, tokens=256, width=256, late=False, expandable=False, seed=3, **allocator):
     """What is recorded of it, and the most that was alive and reserved in it."""
     recording = Recording(Flavour(), 1, None)
-    world = World(seed, recording, 1, expandable=expandable)
+    world = World(seed, recording, 1, expandable=expandable, **allocator)
     older, reserved = {}, 0
     if late:
         recording.blocks_only = True
@@ -220,6 +220,28 @@ class AtTheNumberThatIsAskedFor(unittest.TestCase):
                 found = scenarios["expandable_segments:True"]
                 self.assertLessEqual(found["peak_reserved_bytes_min"], reserved)
                 self.assertLessEqual(reserved, found["peak_reserved_bytes_max"])
+
+    def test_whether_it_fits(self):
+        """The same number of layers on a device of so many bytes, by a run on such a device."""
+        def fits(capacity, **how):
+            try:
+                play(12, capacity=capacity, **how)
+            except OutOfMemory:
+                return False
+            return True
+
+        seen = set()
+        for expandable in (False, True):
+            live, reserved = play(12, expandable=expandable)[1]
+            with tempfile.TemporaryDirectory() as folder:
+                named = recorded(folder, (2, {"expandable": expandable}), (4, {"expandable": expandable}))
+                for capacity in (reserved, reserved - 4 * MIB, (reserved + live) // 2, live + 20 * MIB, live - 2 * MIB):
+                    words = ("--json", "--gpu", capacity, "--extrapolate", *named, "--to", 12)
+                    scenario = json.loads(run(*words).stdout)["devices"][0]["scenarios"][0]
+                    truth = fits(capacity, expandable=expandable)
+                    seen.add(truth)
+                    self.assertEqual(truth, scenario["oom"] is None, (expandable, capacity))
+        self.assertEqual({True, False}, seen)
 
     def test_parameters_that_are_older_than_the_recordings(self):
         """Where they lay is not known, so only what is in use can be told exactly."""
