@@ -197,7 +197,8 @@ class Sweep(Case):
         if done.returncode == 0:
             self.assertTrue(got == good, f"{fault}: success, and other content")  # a diff of pages would never end
         else:
-            self.assertEqual(got, {}, f"{fault}: failure, and files")
+            whole = words[0] == "check" and got == good  # a baseline stays, though what was found could not be printed
+            self.assertTrue(got == {} or whole, f"{fault}: failure, and files {list(got)}")
             self.assertRegex(done.stderr, rb"^strata: ", fault)
         return done.returncode
 
