@@ -149,7 +149,7 @@ function makeFacts(batch, row, index) {
     const part = row.mid_step ? (row.oom ? "; ended in the next" : "; dumped in mid-step") : "";
     add("Steps", row.steps || row.mid_step ? `${formatCount(row.steps)} complete${part}` : "none found");
     add("Growth", row.steps >= 3 ? `${changeText(row.growth_bytes)} per step` : "");
-    add("Cohort", row.copy_of !== null ? `a copy of ${row.copy_of}` : cohort && cohort.rows.length > 1 ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings` : "alone: no other runs the same program");
+    add("Cohort", row.copy_of !== null ? `a copy of ${row.copy_of}` : cohort && cohort.rows.length > 1 ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings` : row.kind === "log" ? "alone: of no other log are the levels comparable" : "alone: no other runs the same program");
     add("Host", row.host ?? "");
     add("Device", row.devices > 1 ? `${row.device} of ${row.devices}` : String(row.device));
     add("File", `${formatBytes(row.input_bytes)}, ${formatPlural(row.events, "event")}`);

@@ -34,7 +34,7 @@ function columnsOf(batch) {
         growth: { title: "Growth/step", number: true, width: "100px", value: (row) => (row.steps >= 3 ? row.growth_bytes : null), has: rows.some((row) => row.steps >= 3) },
         events: { title: "Events", number: true, width: "72px", value: (row) => row.events },
         oom: { title: "OOM", number: true, width: "52px", value: (row) => row.oom },
-        file: { title: "File", number: false, width: "minmax(130px, 1fr)", value: (row) => row.input },
+        file: { title: "File", number: false, width: "minmax(100px, 1fr)", value: (row) => row.input },
     };
 }
 
@@ -66,7 +66,7 @@ export function createTable(batch, use) {
     let [sort, falling, chosen] = ["rank", false, -1];
     /** Lines that were filled before the last change of order, choice or theme are filled again. */
     let version = 0;
-    shape.setProperty("--columns", [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, data.series?.length ? "150px" : "94px"].join(" "));
+    shape.setProperty("--columns", [...keys.slice(0, -1).map((key) => columns[key].width), "116px", columns.file.width, !data.series?.length ? "94px" : rows.some((row) => row.png !== null) ? "152px" : "112px"].join(" "));
 
     /** @param {number} a @param {number} b */
     function compare(a, b) {
