@@ -1,9 +1,9 @@
 // Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
-import { context2d, plot, theme, yOfBytes } from "./canvas.js";
+import { context2d, middleOfEvent, plot, theme, yOfBytes } from "./canvas.js";
 import { drawAlsoShown } from "./legend.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
-import { session, view } from "./state.js";
+import { session, state, view } from "./state.js";
 import { cssColor } from "./text.js";
 
 const REST_MS = 120;
@@ -16,8 +16,9 @@ let timer = 0;
 /** What a name must not lie on: lines of the markers, ghosts of requests that failed, and the names of lines. */
 function obstacles() {
     const lines = visibleMarkers().map(({ x }) => ({ left: x - 2, right: x + 2, top: 0, bottom: plot.height }));
+    const marks = state.marks.map(({ event }) => middleOfEvent(event)).map((x) => ({ left: x - 2, right: x + 2, top: 0, bottom: plot.height }));
     const ghosts = visibleGhosts().map(({ left, top, bottom }) => ({ left: left - 2, right: left + GHOST_WIDTH + 2, top, bottom }));
-    return [...lines, ...ghosts, ...plot.lineNames, ...plot.flags];
+    return [...lines, ...ghosts, ...plot.lineNames, ...marks, ...plot.flags];
 }
 
 /** Whole, or without the name of the function. @param {string} text */

@@ -7,11 +7,12 @@ import { formatBytes } from "./text.js";
 
 const FLAG_MOST = 140;
 
-/** A letter on a plate, with words beside it: where it lies. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y */
-function drawFlag(context, letter, text, x, y) {
+/** A letter on a plate, with words beside it, above what is taken there: where it lies. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y @param {typeof plot.flags} [taken] */
+function drawFlag(context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
     const left = Math.min(Math.max(x - 9, -9), plot.width + 12 - width);
+    while (taken.some((other) => left < other.right && left + width > other.left && y < other.bottom && y + 17 > other.top)) y -= 19;
     context.fillStyle = themeColor(`--mark-${letter.toLowerCase()}`);
     context.fillRect(left, y, width, 17);
     context.fillStyle = themeColor("--surface");
@@ -24,7 +25,8 @@ function drawFlag(context, letter, text, x, y) {
 
 /** The marks with their notes. @param {CanvasRenderingContext2D} context @param {boolean} lines */
 export function drawMarks(context, lines) {
-    plot.flags = [];
+    /** @type {typeof plot.flags} */
+    const flags = [];
     state.marks.forEach(({ event, note }, i) => {
         const x = middleOfEvent(event);
         if (x < 0 || x > plot.width) return;
@@ -32,8 +34,9 @@ export function drawMarks(context, lines) {
         context.lineWidth = 2;
         if (lines) strokeLine(context, x, 0, x, plot.height);
         context.lineWidth = 1 / plot.ratio;
-        plot.flags.push(drawFlag(context, LETTERS[i], note, x, plot.height - 18), { left: x - 2, right: x + 2, top: 0, bottom: plot.height });
+        flags.push(drawFlag(context, LETTERS[i], note, x, plot.height - 18, flags));
     });
+    plot.flags = flags;
 }
 
 /** B's totals as A's place would show them, with both highest moments named. @param {CanvasRenderingContext2D} context */
