@@ -113,6 +113,12 @@ void json_share(struct json_writer *json, const char *name, uint64_t part, uint6
     buffer_printf(json->out, "%" PRIu64 ".%06u", integer, millionths);
 }
 
+void json_hundredths(struct json_writer *json, const char *name, int64_t number) {
+    uint64_t size = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    value_begin(json, name);
+    buffer_printf(json->out, "%s%" PRIu64 ".%02u", number < 0 ? "-" : "", size / 100, (unsigned)(size % 100));
+}
+
 static bool is_unseen(uint32_t code) {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
            (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||

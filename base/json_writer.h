@@ -51,6 +51,9 @@ void json_null(struct json_writer *json, const char *name);
 /* part / whole, rounded half up to six decimals; 0 where the whole is 0. Exact for every pair of 64-bit figures. */
 void json_share(struct json_writer *json, const char *name, uint64_t part, uint64_t whole);
 
+/* number / 100, with two decimals. */
+void json_hundredths(struct json_writer *json, const char *name, int64_t number);
+
 /* A string of any bytes. Wrong UTF-8 and NUL become U+FFFD. What a terminal or an editor would act on instead of showing
  * it (controls of C0 and C1, line separators, marks that turn the direction of text) is written as \uNNNN. */
 void json_string(struct json_writer *json, const char *name, const void *bytes, size_t nbytes);

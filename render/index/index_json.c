@@ -1,0 +1,400 @@
+/* What an index finds, as JSON: summary.json, and the same with curves, steps and notes for the page. */
+#include "render/index/index_internal.h"
+
+#include "base/base64.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* null where it is unknown. */
+static void add_number(struct json_writer *json, const char *name, int64_t number) {
+    if (number == INDEX_UNKNOWN)
+        json_null(json, name);
+    else
+        json_i64(json, name, number);
+}
+
+static void add_text_or_null(struct json_writer *json, const char *name, const char *text) {
+    json_text(json, name, text != NULL && text[0] != '\0' ? text : NULL);
+}
+
+static void add_odd(struct json_writer *json, unsigned odd) {
+    static const char *const names[] = {"peak",      "end",    "events", "oom",
+                                        "truncated", "growth", "line",   "steps"};
+    json_array(json, "odd", JSON_COMPACT);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (odd & 1u << i)
+            json_text(json, NULL, names[i]);
+    json_end(json);
+}
+
+static void add_file(struct json_writer *json, const char *name, const char *stem, const char *ending) {
+    json_string_begin(json, name);
+    json_string_add(json, stem, strlen(stem));
+    json_string_add(json, ending, strlen(ending));
+    json_string_end(json);
+}
+
+static void add_outputs(struct json_writer *json, const char *stem, bool has_png) {
+    add_file(json, "page", stem, ".html");
+    add_file(json, "sidecar", stem, ".strata.json");
+    if (has_png)
+        add_file(json, "png", stem, ".png");
+    else
+        json_null(json, "png");
+}
+
+static void add_differences(struct json_writer *json, const struct index_row *row) {
+    json_array(json, "differences", JSON_COMPACT);
+    for (uint32_t i = 0; i < row->n_differences; i++) {
+        const struct index_difference *difference = &row->differences[i];
+        json_object(json, NULL, JSON_COMPACT);
+        json_u64(json, "bytes", difference->bytes);
+        json_u64(json, "median_bytes", difference->median_bytes);
+        json_text(json, "site", difference->site);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void add_oom(struct json_writer *json, const struct index_row *row) {
+    json_u64(json, "oom", row->n_ooms);
+    if (row->n_ooms == 0)
+        return;
+    json_u64(json, "oom_requested_bytes", row->oom_requested_bytes);
+    json_u64(json, "oom_free_bytes", row->oom_free_bytes);
+}
+
+/* Whether the recording was dumped before its last step had ended. */
+static bool row_ends_in_step(const struct index_row *row) {
+    uint32_t n = row->profile.n_steps;
+    return n != 0 && !row->profile.step[n - 1].complete;
+}
+
+/* The members that summary.json and the page share. */
+static void add_row_members(struct json_writer *json, const struct index_row *row) {
+    json_text(json, "input", row->input);
+    json_text(json, "kind", row->is_log ? "log" : row->is_snapshot ? "snapshot" : "profile");
+    add_number(json, "rank", row->rank);
+    add_number(json, "step", row->step);
+    json_i64(json, "device", row->device);
+    json_u64(json, "devices", row->n_devices);
+    json_u64(json, "input_bytes", row->input_nbytes);
+    json_u64(json, "events", row->n_events);
+    json_u64(json, "peak_bytes", row->peak_bytes);
+    json_i64(json, "peak_event", row->peak_event);
+    json_u64(json, "end_bytes", row->end_bytes);
+    json_u64(json, "reserved_peak_bytes", row->reserved_peak_bytes);
+    json_u64(json, "reserved_end_bytes", row->reserved_end_bytes);
+    if (row->capacity_bytes != 0)
+        json_u64(json, "capacity_bytes", row->capacity_bytes);
+    else
+        json_null(json, "capacity_bytes");
+    add_oom(json, row);
+    json_text(json, "truncation", row->truncation);
+    json_hundredths(json, "peak_score", llround(row->score * 100));
+    add_odd(json, row->odd);
+    add_text_or_null(json, "host", row->host);
+    add_number(json, "local_rank", row->local_rank);
+    add_text_or_null(json, "group", row->group);
+    json_u64(json, "cohort", row->cohort);
+    json_u64(json, "steps", row->n_steps);
+    json_bool(json, "mid_step", row_ends_in_step(row));
+    json_i64(json, "growth_bytes", row->growth_bytes);
+    json_text(json, "copy_of", row->copy_of);
+    add_outputs(json, row->name, row->has_png);
+    json_text(json, "diff", row->diff);
+    json_text(json, "finding", row->finding);
+    add_differences(json, row);
+}
+
+static void add_refusals(struct json_writer *json, const char *name, const struct index_refusal *refusals,
+                         uint32_t count) {
+    json_array(json, name, JSON_LINES);
+    for (uint32_t i = 0; i < count; i++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "input", refusals[i].input);
+        json_text(json, "reason", refusals[i].reason);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+static void add_notes(struct json_writer *json, const struct index *index) {
+    json_array(json, "notes", JSON_LINES);
+    for (uint32_t i = 0; i < index->n_notes; i++)
+        json_text(json, NULL, index->notes[i]);
+    json_end(json);
+}
+
+/* The ranks of a finding's rows, each once, and the rows. */
+static void add_whom(struct json_writer *json, const struct index *index,
+                     const struct index_finding *finding) {
+    json_array(json, "ranks", JSON_COMPACT);
+    for (uint32_t i = 0; i < finding->n_rows; i++) {
+        int64_t rank = index->rows[finding->rows[i]].rank;
+        bool again = i != 0 && index->rows[finding->rows[i - 1]].rank == rank;
+        if (rank != INDEX_UNKNOWN && !again)
+            json_i64(json, NULL, rank);
+    }
+    json_end(json);
+    json_array(json, "rows", JSON_COMPACT);
+    for (uint32_t i = 0; i < finding->n_rows; i++)
+        json_u64(json, NULL, finding->rows[i]);
+    json_end(json);
+}
+
+static void add_finding(struct json_writer *json, const struct index *index,
+                        const struct index_finding *finding) {
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "kind", finding->kind);
+    json_text(json, "severity", finding->severity);
+    json_text(json, "confidence", finding->confidence);
+    json_text(json, "title", finding->title);
+    json_text(json, "detail", finding->detail);
+    json_text(json, "site", finding->site);
+    json_u64(json, "bytes", finding->bytes);
+    json_u64(json, "count", finding->n_rows);
+    add_whom(json, index, finding);
+    json_text(json, "view", finding->view);
+    add_number(json, "against", finding->against == INDEX_NOBODY ? INDEX_UNKNOWN : (int64_t)finding->against);
+    json_text(json, "diff", finding->diff);
+    add_number(json, "series", finding->series != NULL ? finding->series - index->series : INDEX_UNKNOWN);
+    json_end(json);
+}
+
+static void add_findings(struct json_writer *json, const struct index *index) {
+    json_array(json, "findings", JSON_LINES);
+    for (uint32_t i = 0; i < index->n_findings; i++)
+        add_finding(json, index, &index->findings[i]);
+    json_end(json);
+}
+
+static int count_compare(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+struct totals {
+    uint64_t n_events, input_nbytes, n_ooms, peak_least, peak_median, peak_most;
+};
+
+static bool totals_of(const struct index *index, struct totals *totals) {
+    *totals = (struct totals){0};
+    uint64_t *peaks = malloc(((size_t)index->n_rows + 1) * sizeof *peaks);
+    if (peaks == NULL)
+        return false;
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        const struct index_row *row = &index->rows[i];
+        totals->n_events += row->n_events;
+        totals->input_nbytes += row->input_nbytes;
+        totals->n_ooms += row->n_ooms != 0;
+        peaks[i] = row->peak_bytes;
+    }
+    if (index->n_rows != 0) {
+        qsort(peaks, index->n_rows, sizeof *peaks, count_compare);
+        uint64_t low = peaks[(index->n_rows - 1) / 2], high = peaks[index->n_rows / 2];
+        totals->peak_least = peaks[0];
+        totals->peak_median = low + (high - low) / 2;
+        totals->peak_most = peaks[index->n_rows - 1];
+    }
+    free(peaks);
+    return true;
+}
+
+static void add_totals(struct json_writer *json, const struct index *index, const struct totals *totals) {
+    uint32_t n_odd = 0;
+    for (uint32_t i = 0; i < index->n_rows; i++)
+        n_odd += index->rows[i].finding != NULL;
+    json_object(json, "totals", JSON_COMPACT);
+    json_u64(json, "files", index->n_rows + index->n_failed + index->n_skipped);
+    json_u64(json, "done", index->n_rows);
+    json_u64(json, "failed", index->n_failed);
+    json_u64(json, "skipped", index->n_skipped);
+    json_u64(json, "out_of_memory", totals->n_ooms);
+    json_u64(json, "odd", n_odd);
+    json_u64(json, "copies", index->n_copies);
+    json_u64(json, "cohorts", index->n_cohorts);
+    json_u64(json, "events", totals->n_events);
+    json_u64(json, "input_bytes", totals->input_nbytes);
+    json_u64(json, "lowest_peak_bytes", totals->peak_least);
+    json_u64(json, "median_peak_bytes", totals->peak_median);
+    json_u64(json, "highest_peak_bytes", totals->peak_most);
+    json_end(json);
+}
+
+/* ---- what the page has beside summary.json ---- */
+
+enum { CELLS_MOST = 1 << 19, PAGE_NOTES = 6, SHARE_MOST = 65535 };
+
+/* What the page draws is in 16-bit shares, so that ten thousand curves stay small and are on one scale by construction. */
+struct page_scale {
+    uint64_t peak_most;         /* share SHARE_MOST of bytes */
+    uint64_t first_us, last_us; /* shares 0 and SHARE_MOST of times */
+    uint32_t step_stride; /* of the steps that are shown; thinned where there are more than CELLS_MOST */
+};
+
+static unsigned share_of(uint64_t part, uint64_t whole) {
+    return whole != 0 ? (unsigned)lround((double)part / (double)whole * SHARE_MOST) : 0;
+}
+
+static struct page_scale page_scale_of(const struct index *index, const struct totals *totals) {
+    struct page_scale scale = {.peak_most = totals->peak_most, .first_us = UINT64_MAX, .step_stride = 1};
+    uint64_t cells = 0;
+    for (uint32_t i = 0; i < index->n_rows; i++) {
+        const struct index_row *row = &index->rows[i];
+        cells += row->profile.n_steps;
+        if (row->sample_us == NULL || row->n_samples == 0)
+            continue;
+        if (row->sample_us[0] < scale.first_us)
+            scale.first_us = row->sample_us[0];
+        if (row->sample_us[row->n_samples - 1] > scale.last_us)
+            scale.last_us = row->sample_us[row->n_samples - 1];
+    }
+    if (scale.last_us == 0)
+        scale.first_us = 0;
+    while (cells / scale.step_stride > CELLS_MOST)
+        scale.step_stride *= 2;
+    return scale;
+}
+
+/* 16-bit shares of a whole, little endian, as the page's typed arrays are on every machine that has a browser. */
+static void add_shares(struct json_writer *json, const char *name, const uint64_t *values, uint32_t count,
+                       uint64_t from, uint64_t whole) {
+    uint8_t bytes[INDEX_SAMPLES * 2], text[(INDEX_SAMPLES * 2 + 2) / 3 * 4];
+    for (uint32_t i = 0; i < count; i++) {
+        unsigned share = share_of(values[i] - from, whole);
+        bytes[2 * i] = (uint8_t)share;
+        bytes[2 * i + 1] = (uint8_t)(share >> 8);
+    }
+    base64_encode(text, bytes, (size_t)count * 2);
+    json_string(json, name, text, base64_nbytes((size_t)count * 2));
+}
+
+static void add_samples(struct json_writer *json, const struct index_row *row,
+                        const struct page_scale *scale) {
+    add_shares(json, "samples", row->samples, row->n_samples, 0, scale->peak_most);
+    if (row->sample_us != NULL)
+        add_shares(json, "times", row->sample_us, row->n_samples, scale->first_us,
+                   scale->last_us - scale->first_us);
+}
+
+/* Number, whether it is complete, begin and end as shares of the run, peak and end as shares of the highest peak. */
+static void add_steps(struct json_writer *json, const struct index_row *row, const struct page_scale *scale) {
+    json_array(json, "steps_at", JSON_COMPACT);
+    for (uint32_t i = 0; i < row->profile.n_steps; i++) {
+        const struct rank_step *step = &row->profile.step[i];
+        uint64_t n_moments = row->n_events + 1;
+        if (step->number % scale->step_stride != 0 || step->to_moment > n_moments ||
+            step->peak_bytes > scale->peak_most || step->end_bytes > scale->peak_most)
+            continue;
+        json_array(json, NULL, JSON_COMPACT);
+        json_i64(json, NULL, step->number);
+        json_u64(json, NULL, step->complete);
+        json_u64(json, NULL, share_of(step->from_moment, n_moments));
+        json_u64(json, NULL, share_of(step->to_moment, n_moments));
+        json_u64(json, NULL, share_of(step->peak_bytes, scale->peak_most));
+        json_u64(json, NULL, share_of(step->end_bytes, scale->peak_most));
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* What a recording's own report concludes, the first few, with the views that show them. */
+static void add_own_notes(struct json_writer *json, const struct index_note *notes, uint32_t count) {
+    json_array(json, "notes", JSON_COMPACT);
+    for (uint32_t i = 0; i < count && i < PAGE_NOTES; i++) {
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "kind", notes[i].kind);
+        json_text(json, "severity", notes[i].severity);
+        json_text(json, "title", notes[i].title);
+        json_text(json, "view", notes[i].view);
+        json_end(json);
+    }
+    json_end(json);
+}
+
+/* A dump and what changed since the one before it; of the first nothing is known. */
+static void add_dump(struct json_writer *json, const struct index_dump *dump, bool first) {
+    const uint64_t changes[] = {dump->stayed_bytes, dump->new_bytes, dump->gone_bytes};
+    static const char *const names[] = {"stayed_bytes", "new_bytes", "gone_bytes"};
+    json_object(json, NULL, JSON_COMPACT);
+    json_u64(json, "row", dump->row);
+    json_u64(json, "live_bytes", dump->live_bytes);
+    for (unsigned i = 0; i < 3; i++) {
+        if (first)
+            json_null(json, names[i]);
+        else
+            json_u64(json, names[i], changes[i]);
+    }
+    json_bool(json, "events_missing_behind", dump->gap);
+    json_end(json);
+}
+
+static void add_one_series(struct json_writer *json, const struct index_series *series) {
+    json_object(json, NULL, JSON_COMPACT);
+    json_text(json, "title", series->what);
+    add_number(json, "rank", series->rank);
+    add_outputs(json, series->name, series->has_png);
+    json_u64(json, "events", series->n_events);
+    json_u64(json, "peak_bytes", series->peak_bytes);
+    json_array(json, "dumps", JSON_COMPACT);
+    for (uint32_t i = 0; i < series->n_dumps; i++)
+        add_dump(json, &series->dump[i], i == 0);
+    json_end(json);
+    add_own_notes(json, series->notes, series->n_notes);
+    json_end(json);
+}
+
+static void add_series(struct json_writer *json, const struct index *index) {
+    json_array(json, "series", JSON_LINES);
+    for (uint32_t i = 0; i < index->n_series; i++)
+        add_one_series(json, &index->series[i]);
+    json_end(json);
+}
+
+/* `scale` NULL: for summary.json. */
+static void add_row(struct json_writer *json, const struct index_row *row, const struct page_scale *scale) {
+    json_object(json, NULL, JSON_COMPACT);
+    add_row_members(json, row);
+    if (scale != NULL) {
+        add_samples(json, row, scale);
+        add_steps(json, row, scale);
+        add_own_notes(json, row->notes, row->n_notes);
+    }
+    json_end(json);
+}
+
+bool index_write(struct json_writer *json, const struct index *index) {
+    struct totals totals;
+    if (!totals_of(index, &totals))
+        return false;
+    json_object(json, NULL, JSON_LINES);
+    json_u64(json, "schema", 1);
+    json_text(json, "kind", "batch");
+    json_text(json, "version", index->version);
+    add_totals(json, index, &totals);
+    add_notes(json, index);
+    add_findings(json, index);
+    add_series(json, index);
+    add_refusals(json, "failed", index->failed, index->n_failed);
+    add_refusals(json, "skipped", index->skipped, index->n_skipped);
+    struct page_scale scale = page_scale_of(index, &totals);
+    if (json->for_page) {
+        json_u64(json, "span_us", scale.last_us - scale.first_us);
+        json_u64(json, "step_stride", scale.step_stride);
+    }
+    json_array(json, "rows", JSON_LINES);
+    for (uint32_t i = 0; i < index->n_rows; i++)
+        add_row(json, &index->rows[i], json->for_page ? &scale : NULL);
+    json_end(json);
+    json_end(json);
+    buffer_add_text(json->out, "\n");
+    return !json->out->failed;
+}
+
+bool index_json(struct buffer *out, const struct index *index) {
+    struct json_writer json = json_writer_of(out);
+    return index_write(&json, index);
+}
