@@ -420,6 +420,7 @@ static void rest_redact(struct redaction *redaction) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
         keep(redaction, &trace->diagnostics[i].code);
         keep(redaction, &trace->diagnostics[i].message);
+        keep(redaction, &trace->diagnostics[i].key);
     }
     settings_redact(redaction, &trace->settings);
     drop(&trace->meta); /* whoever writes a page makes it anew */

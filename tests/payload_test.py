@@ -103,6 +103,7 @@ TABLES = {
     10: (0, {"n_events": plain, "preexisting": plain, "first_us": zigzagged, "ordinal": zigzagged, "name": plain,
              "capacity": plain}),
     11: (1, {"owner": plain}),
+    12: (0, {"sentence": plain, "first": plain, "second": plain, "third": plain}),
     32: (0, {"handle": step}),
     33: (0, {"first": plain, "second": plain}),
     34: (0, {"stack": step}),

@@ -57,6 +57,14 @@ const struct table payload_diagnostic_table = {SECTION_DIAGNOSTICS,
                                                 FIELD(diagnostic, message, AS_IT_IS, OF_STRINGS, 0),
                                                 FIELD(diagnostic, device, AS_SIGNED, OF_SIGNED, 0)}};
 
+const struct table payload_diagnostic_number_table = {
+    SECTION_DIAGNOSTIC_NUMBERS,
+    sizeof(struct diagnostic),
+    0,
+    4,
+    {FIELD(diagnostic, key, AS_IT_IS, OF_STRINGS, 0), FIELD(diagnostic, number[0], AS_IT_IS, OF_ANY, 0),
+     FIELD(diagnostic, number[1], AS_IT_IS, OF_ANY, 0), FIELD(diagnostic, number[2], AS_IT_IS, OF_ANY, 0)}};
+
 const struct table payload_device_table = {
     SECTION_DEVICES,
     sizeof(struct device_row),

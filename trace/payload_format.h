@@ -40,6 +40,8 @@ enum section_type {
     SECTION_DIAGNOSTICS = 9,
     SECTION_DEVICES = 10,
     SECTION_FRAME_OWNERS = 11,
+    SECTION_DIAGNOSTIC_NUMBERS = 12,
+    SECTION_FILE_LAST = SECTION_DIAGNOSTIC_NUMBERS,
     /* One of each per device: */
     SECTION_STREAMS = 32,
     SECTION_POOLS = 33,
@@ -153,9 +155,9 @@ struct device_row {
 
 extern const struct table payload_file_table, payload_fx_table, payload_frame_table,
     payload_frame_owner_table, payload_context_table, payload_annotation_table, payload_diagnostic_table,
-    payload_device_table, payload_stream_table, payload_pool_table, payload_life_stack_table,
-    payload_life_size_table, payload_segment_event_table, payload_oom_table, payload_snapshot_table,
-    payload_note_table, payload_segment_table, payload_block_table;
+    payload_diagnostic_number_table, payload_device_table, payload_stream_table, payload_pool_table,
+    payload_life_stack_table, payload_life_size_table, payload_segment_event_table, payload_oom_table,
+    payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
 
 /* Limits that do not depend on the trace; the others are 0. `limit[N_DOMAINS]`. */
 void payload_limits_init(uint64_t *limit);

@@ -12,7 +12,7 @@ static uint64_t load_le(const uint8_t *from, uint32_t nbytes) {
 }
 
 static bool section_known(uint32_t type) {
-    return (type >= SECTION_FILE && type <= SECTION_FRAME_OWNERS) ||
+    return (type >= SECTION_FILE && type <= SECTION_FILE_LAST) ||
            (type >= SECTION_STREAMS && type < SECTION_END);
 }
 

@@ -255,6 +255,7 @@ static void packer_renumber(struct packer *packer) {
                &packer->ids[OF_CONTEXTS]);
     table_mark(packer, &payload_annotation_table, trace->annotations, trace->n_annotations, NULL);
     table_mark(packer, &payload_diagnostic_table, trace->diagnostics, trace->n_diagnostics, NULL);
+    table_mark(packer, &payload_diagnostic_number_table, trace->diagnostics, trace->n_diagnostics, NULL);
     table_mark(packer, &payload_file_table, &file, 1, NULL);
     for (enum domain domain = OF_STRINGS; domain <= OF_CONTEXTS; domain++)
         renumbering_finish(packer, domain);
@@ -507,6 +508,9 @@ static void file_pack(struct packer *packer) {
     if (trace->frames.owner != NULL)
         flagged_table_pack(packer, &payload_frame_owner_table, SECTION_OPTIONAL, 0, trace->frames.owner,
                            trace->frames.count, &packer->ids[OF_FRAMES]);
+    if (trace->n_diagnostics != 0)
+        flagged_table_pack(packer, &payload_diagnostic_number_table, SECTION_OPTIONAL, 0, trace->diagnostics,
+                           trace->n_diagnostics, NULL);
 }
 
 enum payload_error payload_pack(struct payload *payload, const struct trace *trace, struct arena *arena) {

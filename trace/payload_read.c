@@ -284,6 +284,22 @@ static void interned_read(struct reader *reader) {
     trace->contexts.context = rows;
 }
 
+/* Optional: without it the messages are all that is known. */
+static void diagnostic_numbers_read(struct reader *reader) {
+    const struct trace *trace = reader->trace;
+    void *rows;
+    if (section_find(reader->payload, SECTION_DIAGNOSTIC_NUMBERS, 0) == NULL)
+        return;
+    uint32_t count = rows_read(reader, &payload_diagnostic_number_table, 0, &rows);
+    const struct diagnostic *told = rows;
+    if (reader->error == PAYLOAD_OK && count != trace->n_diagnostics)
+        reader_fail(reader, PAYLOAD_BAD_SECTION);
+    for (uint32_t i = 0; reader->error == PAYLOAD_OK && i < count; i++) {
+        trace->diagnostics[i].key = told[i].key;
+        bytes_copy(trace->diagnostics[i].number, told[i].number, sizeof told[i].number);
+    }
+}
+
 static void file_read(struct reader *reader) {
     struct trace *trace = reader->trace;
     void *rows;
@@ -307,6 +323,7 @@ static void file_read(struct reader *reader) {
     trace->n_diagnostics =
         table_read(reader, &payload_diagnostic_table, 0, &rows, &trace->diagnostics_capacity);
     trace->diagnostics = rows;
+    diagnostic_numbers_read(reader);
 }
 
 /* ---- times and the other events of a device ---- */

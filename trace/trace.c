@@ -123,12 +123,17 @@ static size_t code_nbytes(const char *key) {
 }
 
 bool trace_diagnose(struct trace *trace, const char *key, int32_t device, const uint64_t *numbers) {
-    uint32_t code = trace_string_add(trace, key, code_nbytes(key));
-    if (code == 0 || !ARENA_GROW(&trace->arena, trace->diagnostics, trace->diagnostics_capacity,
-                                 (uint64_t)trace->n_diagnostics + 1))
+    size_t n_code = code_nbytes(key), n_key = n_code;
+    while (key[n_key] != '\0')
+        n_key++;
+    uint32_t code = trace_string_add(trace, key, n_code);
+    uint32_t whole = n_key == n_code ? code : trace_string_add(trace, key, n_key);
+    if (code == 0 || whole == 0 ||
+        !ARENA_GROW(&trace->arena, trace->diagnostics, trace->diagnostics_capacity,
+                    (uint64_t)trace->n_diagnostics + 1))
         return false;
     struct diagnostic *diagnostic = &trace->diagnostics[trace->n_diagnostics++];
-    *diagnostic = (struct diagnostic){.code = code, .device = device, .key = key};
+    *diagnostic = (struct diagnostic){.code = code, .device = device, .key = whole};
     for (uint32_t i = 0; numbers != NULL && i < DIAGNOSTIC_NUMBERS; i++)
         diagnostic->number[i] = numbers[i];
     return true;

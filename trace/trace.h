@@ -252,13 +252,13 @@ struct annotation {
 enum { DIAGNOSTIC_NUMBERS = 3 };
 
 /* Something the reader should know before trusting the picture: a code, which never changes its spelling, and numbers.
- * The sentence is made by an output (render/words/diagnostics.h), or was kept in the page that was read. */
+ * The sentence is made by an output (render/words/diagnostics.h), or was kept in a page that tells no numbers. */
 struct diagnostic {
     uint32_t code;    /* string, e.g. "orphan_frees" */
     uint32_t message; /* string, one plain sentence; 0: not said yet */
     int32_t device;   /* ordinal; ORDINAL_NONE: it is about the file */
-    const char
-        *key; /* which of the code's sentences: "truncated/zip", or the code itself; NULL: from a page */
+    uint32_t key; /* string, which of the code's sentences: "truncated/zip", or the code itself; 0: none of
+                         them, as in pages that tell no numbers */
     uint64_t number[DIAGNOSTIC_NUMBERS]; /* what its sentence is made of */
 };
 

@@ -139,9 +139,12 @@ static const struct sentence sentences[] = {
                       "%p0(its|their) address: the curve may be wrong by that much."},
 };
 
-static const char *sentence_of(const char *key) {
-    for (size_t i = 0; key != NULL && i < sizeof sentences / sizeof *sentences; i++)
-        if (strcmp(sentences[i].key, key) == 0)
+/* NULL: the key, a string of the trace, has none. */
+static const char *sentence_of(const struct trace *trace, uint32_t key) {
+    uint32_t nbytes;
+    const uint8_t *text = trace_string(trace, key, &nbytes);
+    for (size_t i = 0; nbytes != 0 && i < sizeof sentences / sizeof *sentences; i++)
+        if (strlen(sentences[i].key) == nbytes && memcmp(sentences[i].key, text, nbytes) == 0)
             return sentences[i].text;
     return NULL;
 }
@@ -209,17 +212,26 @@ static void message_make(struct message *message, const struct diagnostic *diagn
     }
 }
 
+/* The string of a message; the one that is there where that says the same. 0: no memory. */
+static uint32_t message_keep(struct trace *trace, const struct message *message, uint32_t there) {
+    uint32_t nbytes;
+    const uint8_t *text = trace_string(trace, there, &nbytes);
+    if (there != 0 && nbytes == message->nbytes && memcmp(text, message->text, nbytes) == 0)
+        return there;
+    return trace_string_add(trace, message->text, message->nbytes);
+}
+
 bool diagnostics_say(struct trace *trace) {
     for (uint32_t i = 0; i < trace->n_diagnostics; i++) {
         struct diagnostic *diagnostic = &trace->diagnostics[i];
-        const char *sentence = sentence_of(diagnostic->key);
+        const char *sentence = sentence_of(trace, diagnostic->key);
         struct message message = {.nbytes = 0};
-        if (diagnostic->message != 0)
+        if (sentence == NULL) {
+            diagnostic->message = diagnostic->message != 0 ? diagnostic->message : diagnostic->code;
             continue;
-        if (sentence != NULL)
-            message_make(&message, diagnostic, sentence);
-        diagnostic->message =
-            sentence != NULL ? trace_string_add(trace, message.text, message.nbytes) : diagnostic->code;
+        }
+        message_make(&message, diagnostic, sentence);
+        diagnostic->message = message_keep(trace, &message, diagnostic->message);
         if (diagnostic->message == 0)
             return false;
     }

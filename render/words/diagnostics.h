@@ -4,8 +4,8 @@
 
 #include "trace/trace.h"
 
-/* Gives every diagnostic that has none its message (trace/trace.h). One whose key has no sentence says its code. O(what is
- * said). False: no memory; some have their message then. */
+/* Gives every diagnostic its message (trace/trace.h), by its key and numbers. One whose key has no sentence keeps the message
+ * that its page had, or says its code. O(what is said). False: no memory; some have their message then. */
 bool diagnostics_say(struct trace *trace);
 
 #endif

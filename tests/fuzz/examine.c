@@ -79,7 +79,8 @@ static void check_notes(const struct trace *trace) {
               trace->annotations[i].stage <= ANNOTATION_END);
     for (uint32_t i = 0; i < trace->n_diagnostics; i++)
         CHECK(trace->diagnostics[i].code < trace->strings.count &&
-              trace->diagnostics[i].message < trace->strings.count);
+              trace->diagnostics[i].message < trace->strings.count &&
+              trace->diagnostics[i].key < trace->strings.count);
 }
 
 static void check_lives(const struct trace *trace, const struct device_trace *device) {

@@ -259,8 +259,11 @@ static inline void fill_file(struct trace *trace) {
         annotation->name = below(N_STRINGS);
         annotation->device = (int32_t)below(9) - 1;
         annotation->stage = (uint8_t)below(2);
-        trace->diagnostics[i] = (struct diagnostic){
-            .code = below(N_STRINGS), .message = below(N_STRINGS), .device = (int32_t)(uint32_t)number()};
+        trace->diagnostics[i] = (struct diagnostic){.code = below(N_STRINGS),
+                                                    .message = below(N_STRINGS),
+                                                    .device = (int32_t)(uint32_t)number(),
+                                                    .key = below(N_STRINGS),
+                                                    .number = {wide(), wide(), wide()}};
     }
     trace->settings = 3;
     trace->meta = 4;
