@@ -35,16 +35,11 @@ static int report_tell(struct buffer *out, const struct recording *recording, co
     return report_build(out, recording, settings, NULL, scratch) ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
-static const char *report_ending(enum report_format format) {
-    static const char *const endings[] = {
-        [REPORT_TEXT] = ".txt", [REPORT_JSON] = ".report.json", [REPORT_MARKDOWN] = ".md"};
-    return endings[format];
-}
-
 static int report_run(const struct settings *settings) {
     if (!settings->two_formats)
-        return convert_words(settings, report_ending(settings->format), report_tell);
-    terminal_error(NULL, "report: --json and --markdown are two formats; ask for one at a time");
+        return convert_words(settings, report_format_ending(settings->format), report_tell);
+    terminal_error(
+        NULL, "report: --json and --markdown are two formats, as each --format is; ask for one at a time");
     return EXIT_CODE_USAGE;
 }
 

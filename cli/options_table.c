@@ -232,6 +232,17 @@ static bool apply_markdown(struct settings *settings, const char *value) {
     return apply_format(settings, REPORT_MARKDOWN);
 }
 
+#define EXPORT_WORD(NUMBER, name, ending, writer) "|" #name
+static const char export_words[] = STRATA_EXPORTS(EXPORT_WORD);
+#undef EXPORT_WORD
+
+static bool apply_export(struct settings *settings, const char *value) {
+    uint32_t format = 0;
+    while (format < REPORT_FORMATS && strcmp(report_format_name((enum report_format)format), value) != 0)
+        format++;
+    return format < REPORT_FORMATS && apply_format(settings, (enum report_format)format);
+}
+
 static bool apply_top(struct settings *settings, const char *value) {
     return apply_number(&settings->top, value, 0, UINT32_MAX);
 }
@@ -439,6 +450,8 @@ static const struct option options[] = {
      "is then\nPATH=SIZE of a larger one"},
     {0, VERB_WHATIF, "to", "SIZE", apply_to_size, "the size that --extrapolate tells of, a whole number"},
     {0, VERB_WHATIF, "budget", NULL, apply_budget, "find the smallest budget that each scenario fits in"},
+    {0, VERB_REPORT, "format", export_words + 1, apply_export,
+     "--json, --markdown and the default, text, by name"},
     {0, VERB_REPORT | SHAPES, "top", "N", apply_top, "list so many groups at the peak, 0: all (default: 20)"},
     {0, VERB_REPORT | SHAPES, "group", "site|stack", apply_group,
      "sum by call site (default) or by identical stack"},

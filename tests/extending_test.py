@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds an input format, a finding, a verb, a view of the page, a colouring and a diagnostic to a copy of the sources, each with its
+"""Adds an input format, a finding, a verb, an export, a view of the page, a colouring and a diagnostic to a copy of the sources, each with its
 file and exactly the lines that docs/extending.md names, builds the copy and uses what was added."""
 
 import json
@@ -60,6 +60,13 @@ static int toy_run(const struct settings *settings) {
 const struct verb verb_toy = {.name = "toy", .bit = VERB_TOY, .summary = "plays", .about = "Plays.\\n",
                               .examples = "  strata toy x\\n", .run = toy_run};
 """,
+    "render/report/report_toy.c": """#include "render/report/report_parts.h"
+bool report_toy(struct buffer *out, const struct trace *trace, const struct report_options *options, struct arena *scratch) {
+    (void)scratch;
+    buffer_printf(out, "toy of %s: %u device\\n", options->file, trace->n_devices);
+    return !out->failed;
+}
+""",
     "templates/toy_view.js": """import { make } from "./text.js";
 /** @param {HTMLElement} box */
 export function createToy(box) {
@@ -75,6 +82,7 @@ EDITS = [
      'const struct format formats[] = {\n    {"toy", toy_recognises, toy_read, false},\n'),
     ("analysis/finding.h", "    X(OUT_OF_MEMORY, out_of_memory) ", "    X(TOY, toy) \\\n    X(OUT_OF_MEMORY, out_of_memory) "),
     ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
+    ("render/report/report.h", "    X(MARKDOWN, markdown, ", '    X(TOY, toy, ".toy.txt", toy) \\\n    X(MARKDOWN, markdown, '),
     ("templates/side.js", "/** @typedef", 'import { createToy } from "./toy_view.js";\n/** @typedef'),
     ("templates/side.js", 'const REGISTRY = [["why", createWhy],', 'const REGISTRY = [["why", createWhy], ["toy", createToy],'),
     ("templates/page.html", '<div id="panel-why"', '<button id="tab-toy"></button><div id="panel-toy"></div><div id="panel-why"'),
@@ -137,6 +145,10 @@ class Extending(unittest.TestCase):
     def test_a_verb(self):
         self.assertEqual(run(self.strata, "toy", "x"), "toy of x\n")
         self.assertIn("plays", run(self.strata, "--help"))
+
+    def test_an_export(self):
+        self.assertEqual(run(self.strata, "report", "--format", "toy", self.toy), "toy of x.toy: 1 device\n")
+        self.assertIn("text|json|toy|markdown", run(self.strata, "report", "--help"))
 
     def test_a_colouring(self):
         """Two allocations, one on the other: alike by stream, two colours by what was added. And the page's menu has it."""

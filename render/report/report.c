@@ -70,9 +70,27 @@ bool report_each_device(const struct trace *trace, const struct report_options *
     return true;
 }
 
+/* ---- the table of exports ---- */
+
+static const struct {
+    const char *name, *ending;
+    bool (*write)(struct buffer *out, const struct trace *trace, const struct report_options *options,
+                  struct arena *scratch);
+} exports[] = {
+#define STRATA_EXPORT_ROW(NUMBER, name, ending, writer) {#name, ending, report_##writer},
+    STRATA_EXPORTS(STRATA_EXPORT_ROW)
+#undef STRATA_EXPORT_ROW
+};
+
+const char *report_format_name(enum report_format format) {
+    return exports[format].name;
+}
+
+const char *report_format_ending(enum report_format format) {
+    return exports[format].ending;
+}
+
 bool report_render(struct buffer *out, const struct trace *trace, const struct report_options *options,
                    struct arena *scratch) {
-    bool done = options->format == REPORT_JSON ? report_json(out, trace, options, scratch)
-                                               : report_text(out, trace, options, scratch);
-    return done && !out->failed;
+    return exports[options->format].write(out, trace, options, scratch) && !out->failed;
 }

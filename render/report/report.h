@@ -7,7 +7,19 @@
 #include "base/json_writer.h"
 #include "layout/groups.h"
 
-enum report_format { REPORT_TEXT, REPORT_JSON, REPORT_MARKDOWN };
+/* The ways to write a report, each X(NUMBER, name, ending of a file, writer): strata report --format takes the name, and
+ * report_WRITER writes it. Differences and scenarios have the first three. */
+#define STRATA_EXPORTS(X)               \
+    X(TEXT, text, ".txt", text)         \
+    X(JSON, json, ".report.json", json) \
+    X(MARKDOWN, markdown, ".md", text)
+
+enum report_format {
+#define STRATA_EXPORT_NUMBER(NUMBER, name, ending, writer) REPORT_##NUMBER,
+    STRATA_EXPORTS(STRATA_EXPORT_NUMBER)
+#undef STRATA_EXPORT_NUMBER
+        REPORT_FORMATS
+};
 
 enum { REPORT_ALL_DEVICES = ORDINAL_NONE };
 
@@ -29,6 +41,10 @@ struct report_options {
     int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
     const struct report_more *more;    /* JSON only; NULL: none */
 };
+
+/* A format's name, and its ending of files. */
+const char *report_format_name(enum report_format format);
+const char *report_format_ending(enum report_format format);
 
 /* Appends the report to `out`. Builds the timelines it needs in `scratch`, within its limit; a report can be much
  * longer than its input, so `out` should share that limit. False: no memory. */

@@ -105,9 +105,10 @@ uint32_t report_oom_advice(const struct report_device *report, const struct repo
                            struct report_advice advice[REPORT_ADVICE_MAX]);
 
 /* The writers behind report_render. */
-bool report_json(struct buffer *out, const struct trace *trace, const struct report_options *options,
-                 struct arena *scratch);
-bool report_text(struct buffer *out, const struct trace *trace, const struct report_options *options,
-                 struct arena *scratch);
+#define STRATA_EXPORT_WRITER(NUMBER, name, ending, writer)              \
+    bool report_##writer(struct buffer *out, const struct trace *trace, \
+                         const struct report_options *options, struct arena *scratch);
+STRATA_EXPORTS(STRATA_EXPORT_WRITER)
+#undef STRATA_EXPORT_WRITER
 
 #endif
