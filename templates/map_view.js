@@ -50,6 +50,9 @@ export const map = {
 
 let asked = "";
 
+/** The facts of the device that it was laid out for: other ones whenever a device is chosen, the same device too. @type {object | null} */
+let laidFor = null;
+
 /** Devices that were replayed. @type {Set<number>} */
 const replayed = new Set();
 
@@ -82,7 +85,7 @@ export function mapEvent() {
 
 /** The allocation under the pointer on the map; null: none. */
 export function mapLife() {
-    if (!state.mapOpen || map.block < 0 || !map.laid) return null;
+    if (!state.mapOpen || map.block < 0 || !map.laid || laidFor !== view.facts) return null;
     const { allocation } = view.c.map_cell(map.block);
     return allocation < 0 ? null : allocation;
 }
@@ -256,6 +259,7 @@ function showTip() {
 /** Draws what is shown of the map; marks only: what follows the pointer. @param {boolean} [marksOnly] */
 export function drawMap(marksOnly) {
     const refusal = state.mapOpen ? view.sentence("map_refusal") : "";
+    if (laidFor !== view.facts) renewMap();
     map.box.hidden = !state.mapOpen;
     press("map-open", state.mapOpen);
     if (!state.mapOpen) return;
@@ -281,9 +285,11 @@ export function drawMap(marksOnly) {
     if (map.frameMs.length > 60) map.frameMs.shift();
 }
 
-/** The map no longer shows what is there: another device, another size of the screen. */
-export function renewMap() {
+/** The module has forgotten the map: another device was chosen. */
+function renewMap() {
+    laidFor = view.facts;
     asked = "";
+    map.block = -1;
 }
 
 /** @param {PointerEvent} event */

@@ -35,6 +35,16 @@ const textOf = (page, id) => page.locator(`#${id}`).innerText();
 const OOM = { hash: "#device=0&at=3552&map=size" };
 
 describe("the map", { skip }, () => {
+    test("a device that was left and is chosen again", async () => {
+        await withPage(writePage(sample("two_devices")), async (page) => {
+            for (const hash of ["#device=0&map=size", "#device=1", "#device=0&map=size", "#device=1&map=size", "#device=0"]) {
+                await page.evaluate((to) => { location.hash = to; }, hash);
+                await settle(page);
+                if (hash.includes("map")) assert.match(await textOf(page, "map-about"), /segments? . reserved /, hash);
+            }
+        });
+    });
+
     test("blocks are those of the program, at any event", async () => {
         for (const file of [recording, ...["oom", "private_pools", "expandable", "streams"].map(sample)]) {
             await withPage(writePage(file), async (page) => {
