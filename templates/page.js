@@ -22,7 +22,7 @@ import { goToMatch, setOnly, setSearch } from "./search.js";
 import { View } from "./session.js";
 import { drawSide, startSide } from "./side.js";
 import {
-    change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
+    change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, flushInTurns, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
     MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, startState, state, THEMES, TIMELINE, view,
     VIEWINGS,
 } from "./state.js";
@@ -218,7 +218,7 @@ async function start() {
     addEventListener("beforeprint", () => setPrinting(true));
     addEventListener("afterprint", () => setPrinting(false));
     addEventListener("popstate", followAddress);
-    flush();
+    await flushInTurns(nextTurn);
 }
 
 /** @param {unknown} error */

@@ -190,6 +190,17 @@ function drawNow() {
     frame.draw(parts);
 }
 
+/** Draws what is out of date, the browser having a turn behind each part. @param {() => Promise<void>} turn */
+export async function flushInTurns(turn) {
+    const { parts } = frame;
+    frame.parts = 0;
+    for (const part of [HEADER | LEGEND, TIMELINE, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
+        frame.parts |= parts & part;
+        flush();
+        await turn();
+    }
+}
+
 /** Asks for a new drawing of some parts with the next frame. @param {number} parts */
 export function invalidate(parts) {
     frame.parts |= parts;

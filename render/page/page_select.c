@@ -179,7 +179,7 @@ void view_light_off(struct page_view *view) {
 /* ---- a group over the run ---- */
 
 /* More moments than these are taken together, to bound the memory. */
-enum { SPARK_WIDTH_MAX = 4096, SPARK_MOMENTS_MAX = 1 << 22 };
+enum { SPARK_WIDTH_MAX = 4096, SPARK_MOMENTS_MAX = 1 << 20 };
 
 /* What begins and ends at each of `n` steps of the run, summed up; the most of each column. */
 static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64_t *change, uint32_t n,
