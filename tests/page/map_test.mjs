@@ -37,7 +37,7 @@ const OOM = { hash: "#device=0&at=3552&map=size" };
 describe("the map", { skip }, () => {
     test("a device that was left and is chosen again", async () => {
         await withPage(writePage(sample("two_devices")), async (page) => {
-            for (const hash of ["#device=0&map=size", "#device=1", "#device=0&map=size", "#device=1&map=size", "#device=0"]) {
+            for (const hash of ["#device=0&map=size", "#device=1", "#map=size", "#device=1&map=size", "#device=0", "#map=size", "#device=1", "#map=size"]) {
                 await page.evaluate((to) => { location.hash = to; }, hash);
                 await settle(page);
                 if (hash.includes("map")) assert.match(await textOf(page, "map-about"), /segments? . reserved /, hash);
