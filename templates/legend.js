@@ -142,6 +142,13 @@ export function drawAlsoShown() {
     });
     also.replaceChildren(items.length ? "Also in the picture, at its highest:" : "Every colour of the picture is in the list.", ...items);
     also.title = also.innerText;
+    const rest = make("span");
+    also.append(rest);
+    // What does not fit whole is counted; the title has all.
+    for (let left = items.length - 1; left >= 0 && also.scrollWidth > also.clientWidth; left--) {
+        items[left].remove();
+        setText(rest, `${formatCount(items.length - left)} more`);
+    }
 }
 
 export function drawLegend() {

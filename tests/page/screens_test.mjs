@@ -183,6 +183,7 @@ describe("for everybody", { skip }, () => {
             const box = await plotBox(page);
             assert.ok(box.width > 250 && box.height > 100, `${box.width}x${box.height}`);
             assert.ok(colorsOf((await canvasPixels(page)).rgba) > 10);
+            await page.locator("#tools-open").click(); // a menu has the tools
             await page.locator("#filter-open").click();
             assert.ok(await page.locator("#filter-reset").isVisible());
             assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 420, "nothing leaves the page");
