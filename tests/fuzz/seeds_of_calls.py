@@ -5,7 +5,8 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HANDLES = ("session", "view")
-REQUEST = ("axis", "from", "to", "width", "height", "bottom", "top", "flags", "color_by", "capacity")
+API = (ROOT / "render" / "page" / "page_api.def").read_text()
+REQUEST = re.findall(r"FIELD\((\w+)\)", re.search(r"RECORD\(request\)(.*?)RECORD_END", API, re.S)[1])
 FILTERS = ("size:>1KiB", "/forward|step/", "category:activation own:yes", "alive:peak", "phase:forward pool:default stream:0",
            "age:>10", "attention.py", '"layer norm"', "size:")
 
@@ -52,13 +53,13 @@ def number(kind, value):
 
 class Calls:
     def __init__(self, recipe, device=0):
-        self.calls = calls_of((ROOT / "render" / "page" / "page_api.def").read_text())
+        self.calls = calls_of(API)
         self.out = bytearray((0, *divmod(len(recipe), 256))) + recipe
         self.whose = device << 4
 
     def call(self, handle, name, *values):
         types = self.calls[handle, name]
-        assert len(types) == len(values), name
+        values += (0,) * (len(types) - len(values))  # what a call takes besides since then
         self.out += name_hash(handle, name).to_bytes(2, "big") + bytes((self.whose,))
         self.out += b"".join(number(*pair) for pair in zip(types, values))
 
@@ -69,7 +70,7 @@ class Calls:
         self.call("session", name, *values)
 
     def draw(self, **fields):
-        whole_run = {"from": 0, "to": 1024, "width": 200, "height": 120, "top": 1 << 34}
+        whole_run = {"from": 0, "to": 1024, "width": 200, "height": 120, "top_bytes": 1 << 34}
         self.view("request")
         self.out += b"".join(number("f64", {**whole_run, **fields}.get(name, 0)) for name in REQUEST)
         self.view("draw")
@@ -88,7 +89,7 @@ def facts(recipe, device):
     for name, types in [(key[1], value) for key, value in calls.calls.items() if key[0] == "session"]:
         if name not in ("release", "reserve", "open", "unpack"):
             calls.session(name, *([1] * len(types)))
-    calls.draw(capacity=1 << 33)
+    calls.draw(capacity_bytes=1 << 33)
     for (handle, name), types in calls.calls.items():
         if handle == "view" and name not in ("release", "words", "request"):
             for value in (0, 1, 120):
@@ -99,8 +100,8 @@ def facts(recipe, device):
 def drawing(recipe, device):
     calls = Calls(recipe, device)
     for color_by in range(7):
-        calls.draw(color_by=color_by, flags=color_by, axis=color_by & 1, to=64 if color_by & 2 else 1 << 20)
-        calls.view("areas", 3 + color_by % 3)
+        calls.draw(color_by=color_by, areas=(0, 3, 4, 5)[color_by & 3], flags=color_by, axis=color_by & 1, to=64 if color_by & 2 else 1 << 20)
+        calls.view("areas")
         calls.view("pick", 100, 100)
         calls.view("outline", 40)
         calls.view("phase_marks", color_by & 1, 9)

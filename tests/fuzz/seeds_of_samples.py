@@ -121,6 +121,10 @@ def command_lines():
                                  "&& batch --index out -f --group-by=host", ["train", "oom", "oom", "oom", "leak_graph", "log_oom_new"])
     yield "batch_names", program("@worker_0_iter_5.pickle @worker_1_iter_5.pickle @20240101_120000_2.pt @gpu3.pkl @empty.pickle "
                                  "batch dumps -o out -j2 && batch dumps -o out --resume", ["one_event", "one_event", "held_over", "oom", b""])
+    yield "batch_logs", program("@rank0.log @rank1.log @train.log @rank2.pickle batch dumps -o out && batch --index out -f && batch dumps -o b --group-by=all",
+                                ["log_megatron", "log_oom_new", "log_deepspeed", "oom"])
+    yield "batch_series", program("@rank0_step1.pickle @rank0_step2.pickle @rank0_step3.pickle @rank1_step1.pickle @rank1_step2.pickle batch dumps -o out "
+                                  "&& batch --index out -f", [*windows(), "train", "train"])
     yield "batch_shards", program("batch dumps -o out --shard=1/2 && +SLURM_PROCID=1 +SLURM_NTASKS=2 batch dumps -o out --shard=auto && batch --index out",
                                   ["one_event", "streams"])
     yield "batch_patterns", program("batch dumps in -o out --rank-regex=(?P<step>\\d+).*k(?P<rank>[0-9]+) --no-recursive && batch in in -o b --rank-regex=( "
