@@ -429,6 +429,11 @@ enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operation
     return done ? REPLAY_DONE : REPLAY_NO_MEMORY;
 }
 
+void replay_stop(struct replay_work *work) {
+    arena_release(&work->scratch);
+    work->stage = STAGE_OVER;
+}
+
 struct replay_work *replay_begin(struct replay *replay, const struct trace *trace,
                                  const struct device_trace *device, struct arena *arena) {
     struct replay_work *work = arena_alloc(arena, sizeof *work);

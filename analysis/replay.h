@@ -70,6 +70,9 @@ enum replay_progress { REPLAY_GOES_ON, REPLAY_DONE, REPLAY_NO_MEMORY };
  * counts by the time it takes, and is not divided. When it does not go on, the work is over and not to be used again. */
 enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operations);
 
+/* Gives up work that goes on; what it took besides `arena` is free again. */
+void replay_stop(struct replay_work *work);
+
 /* Settings of a recording: what it says, and what its segments and blocks show of the rest. */
 struct allocator_settings replay_settings(const struct trace *trace, const struct device_trace *device,
                                           bool *known);

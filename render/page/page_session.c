@@ -20,6 +20,9 @@ place session_new(void) {
 
 void session_release(struct page_session *session) {
     struct arena_host host = page_heap();
+    for (uint32_t i = 0; session->devices != NULL && i < session->trace.n_devices; i++)
+        if (session->devices[i].replaying != NULL)
+            replay_stop(session->devices[i].replaying);
     arena_release(&session->loading);
     arena_release(&session->arena);
     if (session->stage == SESSION_READY || session->stage == SESSION_UNPACKING)
