@@ -35,12 +35,13 @@ static uint64_t *stacks_hash(const struct trace *trace, struct arena *arena) {
 }
 
 /* What is older has the stack of its free, or that of its block, or none. */
-static struct request_class class_of_life(const struct device_trace *device, uint32_t life,
-                                          const uint64_t *stack) {
-    const struct lives *lives = &device->lives;
-    uint64_t from = life < lives->preexisting ? 1 : stack[lives->stack[life]];
-    return (struct request_class){.place = mix(mix(from, lives->pool[life]), lives->stream[life]),
-                                  .size = lives->size[life]};
+static struct request_class class_of_allocation(const struct device_trace *device, uint32_t allocation,
+                                                const uint64_t *stack) {
+    const struct allocations *allocations = &device->allocations;
+    uint64_t from = allocation < allocations->preexisting ? 1 : stack[allocations->stack[allocation]];
+    return (struct request_class){
+        .place = mix(mix(from, allocations->pool[allocation]), allocations->stream[allocation]),
+        .size = allocations->size[allocation]};
 }
 
 static uint64_t class_key(struct request_class class_) {
@@ -50,8 +51,9 @@ static uint64_t class_key(struct request_class class_) {
 static bool rows_of(struct sort_row *rows, const struct program *program, uint32_t first,
                     struct arena *arena) {
     uint64_t *stack = stacks_hash(program->trace, arena);
-    for (uint32_t i = 0; stack != NULL && i < program->device->lives.count; i++)
-        rows[first + i] = (struct sort_row){class_key(class_of_life(program->device, i, stack)), first + i};
+    for (uint32_t i = 0; stack != NULL && i < program->device->allocations.count; i++)
+        rows[first + i] =
+            (struct sort_row){class_key(class_of_allocation(program->device, i, stack)), first + i};
     bool done = stack != NULL;
     ARENA_DROP(arena, stack);
     return done;
@@ -75,16 +77,16 @@ static uint32_t classes_number(struct alignment *alignment, const struct sort_ro
 static bool classes_fill(struct alignment *alignment, const struct requests *requests, struct arena *arena) {
     const struct device_trace *device = requests->program->device;
     uint64_t *stack = stacks_hash(requests->program->trace, arena);
-    for (uint32_t i = 0; stack != NULL && i < device->lives.count; i++)
-        alignment->class_[requests->class_of[i]] = class_of_life(device, i, stack);
+    for (uint32_t i = 0; stack != NULL && i < device->allocations.count; i++)
+        alignment->class_[requests->class_of[i]] = class_of_allocation(device, i, stack);
     bool done = stack != NULL;
     ARENA_DROP(arena, stack);
     return done;
 }
 
 static bool classes_find(struct alignment *alignment, struct arena *arena) {
-    uint32_t n_small = alignment->small.program->device->lives.count;
-    uint32_t n_large = alignment->large.program->device->lives.count, n_all = n_small + n_large;
+    uint32_t n_small = alignment->small.program->device->allocations.count;
+    uint32_t n_large = alignment->large.program->device->allocations.count, n_all = n_small + n_large;
     struct sort_row *rows = arena_column(arena, (uint64_t)n_all * 2, sizeof *rows);
     alignment->small.class_of = arena_column(arena, n_small, sizeof *alignment->small.class_of);
     alignment->large.class_of = arena_column(arena, n_large, sizeof *alignment->large.class_of);
@@ -141,7 +143,8 @@ static bool requests_list(struct requests *requests, struct arena *arena) {
 bool alignment_init(struct alignment *alignment, const struct program *small, const struct program *large,
                     struct arena *arena) {
     *alignment = (struct alignment){.small = {.program = small}, .large = {.program = large}};
-    if ((uint64_t)small->device->lives.count + large->device->lives.count > UINT32_MAX >> PROGRAM_KIND_BITS)
+    if ((uint64_t)small->device->allocations.count + large->device->allocations.count > UINT32_MAX >>
+        PROGRAM_KIND_BITS)
         return false;
     alignment->most_steps = ((uint64_t)small->n_ops + large->n_ops) * 256 + 10000000;
     return classes_find(alignment, arena) && requests_list(&alignment->small, arena) &&

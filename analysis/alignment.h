@@ -19,7 +19,7 @@ struct requests {
     uint32_t *
         op; /* [count] of the program, without segment events, but with calls of empty_cache (PROGRAM_SEGMENT) */
     uint32_t *token;    /* [count] kind and class, packed as operations are */
-    uint32_t *class_of; /* [lives.count]; 0 is that of calls without an allocation */
+    uint32_t *class_of; /* [allocations.count]; 0 is that of calls without an allocation */
 };
 
 /* What the larger program has and the smaller one has not: requests [at, at + length) of the larger one. */

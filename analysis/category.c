@@ -76,7 +76,7 @@ struct held {
 
 struct judge {
     const struct timeline *timeline;
-    const struct lives *lives;
+    const struct allocations *allocations;
     const struct phase_runs *runs;
     const struct turns *turns;
     uint8_t *category, *reason; /* reason may be NULL */
@@ -92,51 +92,53 @@ struct judge {
 };
 
 static uint32_t birth_of(const struct judge *judge, uint32_t recorded) {
-    return recorded < judge->runs->n_lives ? judge->lives->birth[judge->runs->first_life + recorded]
-                                           : judge->never;
+    return recorded < judge->runs->n_allocations
+               ? judge->allocations->birth[judge->runs->first_allocation + recorded]
+               : judge->never;
 }
 
-static enum category open_as(struct judge *judge, uint32_t life, enum category_reason reason) {
+static enum category open_as(struct judge *judge, uint32_t allocation, enum category_reason reason) {
     if (judge->reason != NULL)
-        judge->reason[life] = (uint8_t)reason;
+        judge->reason[allocation] = (uint8_t)reason;
     return CATEGORY_OTHER;
 }
 
 /* CATEGORY_COUNT: it does not say. */
-static enum category category_of_context(struct judge *judge, uint32_t life) {
+static enum category category_of_context(struct judge *judge, uint32_t allocation) {
     const struct trace *trace = judge->timeline->trace;
-    struct text text = trace_text(trace, trace->contexts.context[judge->lives->context[life]].category);
+    struct text text =
+        trace_text(trace, trace->contexts.context[judge->allocations->context[allocation]].category);
     if (text.nbytes == 0)
         return CATEGORY_COUNT;
     enum category category = category_by_name(text.at, text.nbytes);
     if (category == CATEGORY_COUNT || category == CATEGORY_OTHER)
-        return open_as(judge, life, REASON_OF_FILE);
+        return open_as(judge, allocation, REASON_OF_FILE);
     return category;
 }
 
 /* ---- older than the recording ---- */
 
-static enum category category_of_older(struct judge *judge, uint32_t life) {
-    uint16_t bits = judge->runs->stack_bits[judge->lives->stack[life]];
-    if (judge->lives->flags[life] & LIFE_STACK_OF_FREE)
-        return open_as(judge, life, REASON_OLDER);
+static enum category category_of_older(struct judge *judge, uint32_t allocation) {
+    uint16_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+    if (judge->allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE)
+        return open_as(judge, allocation, REASON_OLDER);
     if (bits & BIT_WORK)
         return CATEGORY_WORKSPACE;
-    if (judge->runs->letter[life] == PHASE_OPTIMIZER)
+    if (judge->runs->letter[allocation] == PHASE_OPTIMIZER)
         return CATEGORY_OPTIMIZER_STATE;
-    if (judge->runs->letter[life] == PHASE_BACKWARD)
+    if (judge->runs->letter[allocation] == PHASE_BACKWARD)
         return CATEGORY_GRADIENT;
     if ((bits & BIT_PARAMETER) || ((bits & BIT_INIT) && !(bits & BIT_FORWARD)))
         return CATEGORY_PARAMETER;
-    return open_as(judge, life, REASON_OLDER);
+    return open_as(judge, allocation, REASON_OLDER);
 }
 
 /* ---- born in the optimizer, born in backward ---- */
 
-static enum category category_of_optimizer(struct judge *judge, uint32_t life, uint32_t run) {
+static enum category category_of_optimizer(struct judge *judge, uint32_t allocation, uint32_t run) {
     bool last = run + 1 == judge->runs->count;
-    uint32_t let_go = judge->lives->request[life];
-    uint16_t bits = judge->runs->stack_bits[judge->lives->stack[life]];
+    uint32_t let_go = judge->allocations->request[allocation];
+    uint16_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
     if (let_go == judge->never)
         return last && !(bits & BIT_STATE) ? CATEGORY_OPEN : CATEGORY_OPTIMIZER_STATE;
     bool outlives = !last && let_go > birth_of(judge, judge->runs->run[run + 1].first);
@@ -145,24 +147,25 @@ static enum category category_of_optimizer(struct judge *judge, uint32_t life, u
 
 /* zero_grad frees before the next allocation of forward and behind the last of backward, so that no allocation tells
  * gradients that die there from what the last operators needed. */
-static enum category category_of_backward(struct judge *judge, uint32_t life, uint32_t run) {
+static enum category category_of_backward(struct judge *judge, uint32_t allocation, uint32_t run) {
     const struct phase_run *own = &judge->runs->run[run];
-    uint32_t let_go = judge->lives->request[life], recorded = life - judge->runs->first_life;
+    uint32_t let_go = judge->allocations->request[allocation],
+             recorded = allocation - judge->runs->first_allocation;
     bool last = run + 1 == judge->runs->count;
     if (!last && let_go > birth_of(judge, own[1].first))
         return CATEGORY_GRADIENT;
     if (let_go < birth_of(judge, own->last))
         return CATEGORY_TEMPORARY;
-    bool stored = (judge->runs->stack_bits[judge->lives->stack[life]] & BIT_ACCUMULATE) != 0;
+    bool stored = (judge->runs->stack_bits[judge->allocations->stack[allocation]] & BIT_ACCUMULATE) != 0;
     return stored || own->last - recorded >= LAST_OF_RUN ? CATEGORY_GRADIENT : CATEGORY_OPEN;
 }
 
 /* ---- born on the forward side ---- */
 
 /* The first out-of-memory error at or behind an event ends what would have lived longer. */
-static bool freed_by_failure(const struct judge *judge, uint32_t life) {
+static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
     const struct device_trace *device = judge->timeline->device;
-    uint32_t birth = judge->lives->birth[life], low = 0, high = device->n_ooms;
+    uint32_t birth = judge->allocations->birth[allocation], low = 0, high = device->n_ooms;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (device->ooms[middle].event + 1 < birth)
@@ -170,15 +173,15 @@ static bool freed_by_failure(const struct judge *judge, uint32_t life) {
         else
             high = middle;
     }
-    return low < device->n_ooms && judge->lives->request[life] > device->ooms[low].event + 1;
+    return low < device->n_ooms && judge->allocations->request[allocation] > device->ooms[low].event + 1;
 }
 
 /* In a run that never goes backward. */
-static enum category category_without_backward(struct judge *judge, uint32_t life, bool forward) {
-    uint32_t recorded = life - judge->runs->first_life, turn = turns_at(judge->turns, recorded);
+static enum category category_without_backward(struct judge *judge, uint32_t allocation, bool forward) {
+    uint32_t recorded = allocation - judge->runs->first_allocation, turn = turns_at(judge->turns, recorded);
     bool in_turn = turn != UINT32_MAX;
     uint32_t end = in_turn ? judge->turns->turn[turn].end_moment : judge->never,
-             let_go = judge->lives->request[life];
+             let_go = judge->allocations->request[allocation];
     const struct held *held = &judge->held[in_turn ? turn : judge->turns->count];
     if (let_go >= end)
         return forward && held->behind_turn > GRAPH_LEAST ? CATEGORY_ACTIVATION : CATEGORY_RESULT;
@@ -187,20 +190,22 @@ static enum category category_without_backward(struct judge *judge, uint32_t lif
 }
 
 /* A run that goes backward, but not again before the recording ends. */
-static enum category category_cut_off(struct judge *judge, uint32_t life, bool forward) {
+static enum category category_cut_off(struct judge *judge, uint32_t allocation, bool forward) {
     (void)forward;
     if (judge->reason != NULL)
-        judge->reason[life] = REASON_CUT_OFF;
+        judge->reason[allocation] = REASON_CUT_OFF;
     return CATEGORY_OPEN;
 }
 
 /* What is made once, before the loop; CATEGORY_COUNT: it is not. */
-static enum category category_of_loading(const struct judge *judge, uint32_t life, uint16_t bits) {
-    uint32_t let_go = judge->lives->request[life], recorded = life - judge->runs->first_life;
+static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint16_t bits) {
+    uint32_t let_go = judge->allocations->request[allocation],
+             recorded = allocation - judge->runs->first_allocation;
     uint32_t first_forward =
         judge->first_forward == UINT32_MAX ? judge->never : birth_of(judge, judge->first_forward);
     uint32_t loop = birth_of(judge, judge->turns->loop_first);
-    bool before = recorded < judge->turns->loop_first && judge->turns->loop_first < judge->runs->n_lives;
+    bool before =
+        recorded < judge->turns->loop_first && judge->turns->loop_first < judge->runs->n_allocations;
     if (bits & BIT_FORWARD)
         return CATEGORY_COUNT;
     if ((bits & BIT_PARAMETER) && (let_go > first_forward || let_go == judge->never))
@@ -212,50 +217,50 @@ static enum category category_of_loading(const struct judge *judge, uint32_t lif
     return bits & BIT_DATA ? CATEGORY_INPUT : CATEGORY_COUNT;
 }
 
-static enum category category_of_forward(struct judge *judge, uint32_t life, uint32_t run) {
+static enum category category_of_forward(struct judge *judge, uint32_t allocation, uint32_t run) {
     const struct phase_runs *runs = judge->runs;
-    uint16_t bits = runs->stack_bits[judge->lives->stack[life]];
-    uint32_t let_go = judge->lives->request[life], next = runs->run[run].next_backward;
-    bool forward = runs->letter[life] == PHASE_FORWARD;
-    enum category loaded = category_of_loading(judge, life, bits);
+    uint16_t bits = runs->stack_bits[judge->allocations->stack[allocation]];
+    uint32_t let_go = judge->allocations->request[allocation], next = runs->run[run].next_backward;
+    bool forward = runs->letter[allocation] == PHASE_FORWARD;
+    enum category loaded = category_of_loading(judge, allocation, bits);
     if (loaded != CATEGORY_COUNT)
         return loaded;
     if (runs->stacks == STACKS_NATIVE && let_go == judge->never)
-        return open_as(judge, life, REASON_NATIVE);
+        return open_as(judge, allocation, REASON_NATIVE);
     if (next != UINT32_MAX) {
         if (let_go <= birth_of(judge, runs->run[next].first))
             return CATEGORY_TEMPORARY;
-        bool in_loop = life - runs->first_life >= judge->turns->loop_first;
+        bool in_loop = allocation - runs->first_allocation >= judge->turns->loop_first;
         return (bits & BIT_HOST) && !forward && in_loop ? CATEGORY_INPUT : CATEGORY_ACTIVATION;
     }
     if (judge->has_backward)
-        return category_cut_off(judge, life, forward);
+        return category_cut_off(judge, allocation, forward);
     if (judge->first_forward == UINT32_MAX && judge->turns->count == 0)
-        return open_as(judge, life, runs->stacks == STACKS_NATIVE ? REASON_NATIVE : REASON_NO_PHASES);
-    return category_without_backward(judge, life, forward);
+        return open_as(judge, allocation, runs->stacks == STACKS_NATIVE ? REASON_NATIVE : REASON_NO_PHASES);
+    return category_without_backward(judge, allocation, forward);
 }
 
 /* ---- all of them ---- */
 
-static enum category category_of(struct judge *judge, uint32_t life, uint32_t run) {
-    enum category own = category_of_context(judge, life);
+static enum category category_of(struct judge *judge, uint32_t allocation, uint32_t run) {
+    enum category own = category_of_context(judge, allocation);
     if (own != CATEGORY_COUNT)
         return own;
-    if (life < judge->runs->first_life)
-        return category_of_older(judge, life);
-    if (judge->lives->stack[life] == 0 && judge->runs->stacks != STACKS_PYTHON)
-        return open_as(judge, life, REASON_NO_STACK);
-    if (judge->runs->stack_bits[judge->lives->stack[life]] & BIT_WORK)
+    if (allocation < judge->runs->first_allocation)
+        return category_of_older(judge, allocation);
+    if (judge->allocations->stack[allocation] == 0 && judge->runs->stacks != STACKS_PYTHON)
+        return open_as(judge, allocation, REASON_NO_STACK);
+    if (judge->runs->stack_bits[judge->allocations->stack[allocation]] & BIT_WORK)
         return CATEGORY_WORKSPACE;
     if (judge->runs->run[run].side == SIDE_OPTIMIZER)
-        return category_of_optimizer(judge, life, run);
-    return judge->runs->run[run].side == SIDE_BACKWARD ? category_of_backward(judge, life, run)
-                                                       : category_of_forward(judge, life, run);
+        return category_of_optimizer(judge, allocation, run);
+    return judge->runs->run[run].side == SIDE_BACKWARD ? category_of_backward(judge, allocation, run)
+                                                       : category_of_forward(judge, allocation, run);
 }
 
 /* Slot of an allocation's stack. */
-static uint32_t slot_of(const struct judge *judge, uint32_t life) {
-    return stack_slot(&judge->runs->slots, judge->lives->stack[life]);
+static uint32_t slot_of(const struct judge *judge, uint32_t allocation) {
+    return stack_slot(&judge->runs->slots, judge->allocations->stack[allocation]);
 }
 
 /* What most allocations of a stack are, by voting: `votes` counts those for `category` less those against it. */
@@ -277,16 +282,16 @@ static void majority_vote(struct majority *majority, enum category category, uin
 
 /* Sizes of the model's parameters: what is older than the recording may be one. False: no memory. */
 static bool weights_find(struct judge *judge, struct arena *arena) {
-    uint32_t count = 0, first = judge->runs->first_life;
-    for (uint32_t i = 0; i < judge->lives->count; i++)
+    uint32_t count = 0, first = judge->runs->first_allocation;
+    for (uint32_t i = 0; i < judge->allocations->count; i++)
         count += i < first || judge->category[i] == CATEGORY_PARAMETER;
     judge->weight = arena_column(arena, count, sizeof *judge->weight);
     struct sort_row *spare = arena_column(arena, count, sizeof *spare);
     if (judge->weight == NULL || spare == NULL)
         return false;
-    for (uint32_t i = 0; i < judge->lives->count; i++)
+    for (uint32_t i = 0; i < judge->allocations->count; i++)
         if (i < first || judge->category[i] == CATEGORY_PARAMETER)
-            judge->weight[judge->n_weights++] = (struct sort_row){judge->lives->size[i], i};
+            judge->weight[judge->n_weights++] = (struct sort_row){judge->allocations->size[i], i};
     sort_rows(judge->weight, spare, count);
     ARENA_DROP(arena, spare);
     return true;
@@ -307,12 +312,13 @@ static bool is_weight_size(const struct judge *judge, uint64_t nbytes) {
 /* An operator makes the gradient of its input and those of its parameters with one stack; sizes tell them apart.
  * CATEGORY_OPEN: no other allocation of the run has stack and size. */
 static enum category category_of_equals(const struct judge *judge, const struct phase_run *run,
-                                        uint32_t life) {
-    const struct lives *lives = judge->lives;
+                                        uint32_t allocation) {
+    const struct allocations *allocations = judge->allocations;
     uint32_t gradients = 0, temporaries = 0;
     for (uint32_t k = run->first; k <= run->last; k++) {
-        uint32_t other = judge->runs->first_life + k;
-        if (lives->stack[other] != lives->stack[life] || lives->size[other] != lives->size[life])
+        uint32_t other = judge->runs->first_allocation + k;
+        if (allocations->stack[other] != allocations->stack[allocation] ||
+            allocations->size[other] != allocations->size[allocation])
             continue;
         gradients += judge->category[other] == CATEGORY_GRADIENT;
         temporaries += judge->category[other] == CATEGORY_TEMPORARY;
@@ -327,90 +333,94 @@ static uint32_t last_of_run(const struct phase_run *run) {
     return run->last - run->first < LAST_OF_RUN ? run->first : run->last - LAST_OF_RUN + 1;
 }
 
-static bool is_equal(const struct lives *lives, uint32_t a, uint32_t b) {
-    return lives->stack[a] == lives->stack[b] && lives->size[a] == lives->size[b];
+static bool is_equal(const struct allocations *allocations, uint32_t a, uint32_t b) {
+    return allocations->stack[a] == allocations->stack[b] && allocations->size[a] == allocations->size[b];
 }
 
 /* The gradient of the embedding is the last that backward makes, the only one of its stack, and as large as a
  * parameter; nothing beside it has that size but a gradient. Where one of the same kind is there already, this one is
  * added to it and goes. */
-static bool is_last_gradient(const struct judge *judge, const struct phase_run *run, uint32_t life) {
-    const struct lives *lives = judge->lives;
+static bool is_last_gradient(const struct judge *judge, const struct phase_run *run, uint32_t allocation) {
+    const struct allocations *allocations = judge->allocations;
     for (uint32_t i = 0; i < judge->n_kept && i < KEPT_LAST; i++)
-        if (is_equal(lives, judge->kept[i], life) && lives->request[judge->kept[i]] > lives->birth[life])
+        if (is_equal(allocations, judge->kept[i], allocation) &&
+            allocations->request[judge->kept[i]] > allocations->birth[allocation])
             return false;
     for (uint32_t k = last_of_run(run); k <= run->last; k++) {
-        uint32_t other = judge->runs->first_life + k;
-        if (other != life && lives->size[other] == lives->size[life] &&
+        uint32_t other = judge->runs->first_allocation + k;
+        if (other != allocation && allocations->size[other] == allocations->size[allocation] &&
             judge->category[other] != CATEGORY_GRADIENT)
             return false;
     }
-    return is_weight_size(judge, lives->size[life]);
+    return is_weight_size(judge, allocations->size[allocation]);
 }
 
-static void keep_gradient(struct judge *judge, uint32_t life) {
+static void keep_gradient(struct judge *judge, uint32_t allocation) {
     uint32_t at = 0;
-    while (at < judge->n_kept && at < KEPT_LAST && !is_equal(judge->lives, judge->kept[at], life))
+    while (at < judge->n_kept && at < KEPT_LAST && !is_equal(judge->allocations, judge->kept[at], allocation))
         at++;
     if (at == judge->n_kept || at == KEPT_LAST)
         at = judge->n_kept++ % KEPT_LAST;
-    judge->kept[at] = life;
+    judge->kept[at] = allocation;
 }
 
-static enum category category_of_last(const struct judge *judge, const struct phase_run *run, uint32_t life,
-                                      const struct majority *majority) {
-    const struct majority *own = &majority[slot_of(judge, life)];
-    enum category equals = category_of_equals(judge, run, life);
+static enum category category_of_last(const struct judge *judge, const struct phase_run *run,
+                                      uint32_t allocation, const struct majority *majority) {
+    const struct majority *own = &majority[slot_of(judge, allocation)];
+    enum category equals = category_of_equals(judge, run, allocation);
     if (equals != CATEGORY_OPEN)
         return equals;
-    if (judge->lives->request[life] == judge->never)
+    if (judge->allocations->request[allocation] == judge->never)
         return CATEGORY_GRADIENT;
-    if (judge->lives->stack[life] == 0 || own->run == 0) /* without a stack, or alone with it */
-        return is_last_gradient(judge, run, life) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
+    if (judge->allocations->stack[allocation] == 0 || own->run == 0) /* without a stack, or alone with it */
+        return is_last_gradient(judge, run, allocation) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
     return own->votes > 0 ? (enum category)own->category : CATEGORY_TEMPORARY;
 }
 
 /* At the end of a backward: as most of the same stack in the same run. The run's own allocations are judged already. */
 static void backward_settle(struct judge *judge, const struct phase_run *run, uint32_t nth,
                             struct majority *majority) {
-    uint32_t first_life = judge->runs->first_life;
+    uint32_t first_allocation = judge->runs->first_allocation;
     for (uint32_t k = run->first; k <= run->last; k++) {
-        uint32_t life = first_life + k;
-        struct majority *own = &majority[slot_of(judge, life)];
-        if (judge->category[life] != CATEGORY_OPEN)
-            majority_vote(own, judge->category[life], nth + 1);
+        uint32_t allocation = first_allocation + k;
+        struct majority *own = &majority[slot_of(judge, allocation)];
+        if (judge->category[allocation] != CATEGORY_OPEN)
+            majority_vote(own, judge->category[allocation], nth + 1);
         else if (own->run != nth + 1)
             *own = (struct majority){0};
     }
     for (uint32_t k = last_of_run(run); k <= run->last; k++)
-        if (judge->category[first_life + k] == CATEGORY_OPEN)
-            judge->category[first_life + k] = (uint8_t)category_of_last(judge, run, first_life + k, majority);
+        if (judge->category[first_allocation + k] == CATEGORY_OPEN)
+            judge->category[first_allocation + k] =
+                (uint8_t)category_of_last(judge, run, first_allocation + k, majority);
     for (uint32_t k = last_of_run(run); k <= run->last; k++)
-        if (judge->category[first_life + k] == CATEGORY_GRADIENT)
-            keep_gradient(judge, first_life + k);
+        if (judge->category[first_allocation + k] == CATEGORY_GRADIENT)
+            keep_gradient(judge, first_allocation + k);
 }
 
-static enum category category_of_open(struct judge *judge, uint32_t life, const struct majority *majority) {
-    bool forward = judge->runs->letter[life] == PHASE_FORWARD;
-    if (side_of_letter(judge->runs->letter[life]) == SIDE_OPTIMIZER)
+static enum category category_of_open(struct judge *judge, uint32_t allocation,
+                                      const struct majority *majority) {
+    bool forward = judge->runs->letter[allocation] == PHASE_FORWARD;
+    if (side_of_letter(judge->runs->letter[allocation]) == SIDE_OPTIMIZER)
         return majority->votes > 0 && majority->category == CATEGORY_TEMPORARY ? CATEGORY_TEMPORARY
                                                                                : CATEGORY_OPTIMIZER_STATE;
     if (majority->votes > 0)
         return (enum category)majority->category;
-    bool freed = judge->lives->request[life] != judge->never && !freed_by_failure(judge, life);
+    bool freed =
+        judge->allocations->request[allocation] != judge->never && !freed_by_failure(judge, allocation);
     return freed ? CATEGORY_TEMPORARY : forward ? CATEGORY_ACTIVATION : CATEGORY_OTHER;
 }
 
 /* What the recording's end leaves open is what most of the same stack were. */
 static void open_settle(struct judge *judge, struct majority *majority) {
-    const struct lives *lives = judge->lives;
-    for (uint32_t i = judge->runs->first_life; i < lives->count; i++)
+    const struct allocations *allocations = judge->allocations;
+    for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
         if (judge->category[i] != CATEGORY_OPEN && judge->category[i] != CATEGORY_OTHER)
             majority_vote(&majority[slot_of(judge, i)], judge->category[i], 0);
-    for (uint32_t i = judge->runs->first_life; i < lives->count; i++)
+    for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
         if (judge->category[i] == CATEGORY_OPEN)
             judge->category[i] = (uint8_t)category_of_open(judge, i, &majority[slot_of(judge, i)]);
-    for (uint32_t i = 0; judge->reason != NULL && i < lives->count; i++)
+    for (uint32_t i = 0; judge->reason != NULL && i < allocations->count; i++)
         if (judge->category[i] != CATEGORY_OTHER)
             judge->reason[i] = REASON_NONE;
 }
@@ -421,15 +431,16 @@ static void held_measure(struct judge *judge) {
     struct held *whole = &judge->held[judge->turns->count];
     bytes_zero(judge->held, ((size_t)judge->turns->count + 1) * sizeof *judge->held);
     for (uint32_t pass = 0; pass < 2; pass++)
-        for (uint32_t i = runs->first_life; i < judge->lives->count; i++) {
+        for (uint32_t i = runs->first_allocation; i < judge->allocations->count; i++) {
             if (runs->letter[i] != PHASE_FORWARD)
                 continue;
-            uint32_t turn = turns_at(judge->turns, i - runs->first_life), let_go = judge->lives->request[i];
+            uint32_t turn = turns_at(judge->turns, i - runs->first_allocation),
+                     let_go = judge->allocations->request[i];
             bool in_turn = turn != UINT32_MAX;
             struct held *own = in_turn ? &judge->held[turn] : whole;
             uint32_t end = in_turn ? judge->turns->turn[turn].end_moment : judge->never;
             if (pass == 0)
-                own->last_forward = judge->lives->birth[i];
+                own->last_forward = judge->allocations->birth[i];
             else if (let_go >= end)
                 own->behind_turn++;
             else
@@ -444,7 +455,7 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
     if (judge == NULL)
         return NULL;
     *judge = (struct judge){.timeline = timeline,
-                            .lives = &timeline->device->lives,
+                            .allocations = &timeline->device->allocations,
                             .runs = runs,
                             .turns = turns,
                             .category = category,
@@ -455,19 +466,20 @@ struct judge *categories_begin(const struct timeline *timeline, const struct pha
     if (judge->held == NULL)
         return NULL;
     if (reason != NULL)
-        bytes_zero(reason, judge->lives->count);
+        bytes_zero(reason, judge->allocations->count);
     for (uint32_t i = 0; i < runs->count; i++)
         judge->has_backward |= runs->run[i].side == SIDE_BACKWARD;
-    for (uint32_t k = runs->n_lives; k-- > 0;)
-        if (runs->letter[runs->first_life + k] == PHASE_FORWARD)
+    for (uint32_t k = runs->n_allocations; k-- > 0;)
+        if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
             judge->first_forward = k;
     if (!judge->has_backward)
         held_measure(judge);
-    for (uint32_t i = 0; i < runs->first_life; i++)
+    for (uint32_t i = 0; i < runs->first_allocation; i++)
         judge->category[i] = (uint8_t)category_of(judge, i, 0);
     for (uint32_t r = 0; r < runs->count; r++)
         for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
-            judge->category[runs->first_life + k] = (uint8_t)category_of(judge, runs->first_life + k, r);
+            judge->category[runs->first_allocation + k] =
+                (uint8_t)category_of(judge, runs->first_allocation + k, r);
     return judge;
 }
 

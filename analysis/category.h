@@ -50,9 +50,9 @@ const char *category_reason_name(enum category_reason reason);
 /* "older than the recording": for people. */
 const char *category_reason_title(enum category_reason reason);
 
-/* Category and reason of every life of the timeline's device into `category[lives.count]` and `reason[lives.count]`
+/* Category and reason of every allocation of the timeline's device into `category[allocations.count]` and `reason[allocations.count]`
  * (NULL: not wanted), in two steps: each allocation for itself, then those that others like it tell of. The first returns
- * what the second needs; everything given must live until then. O(lives log runs). NULL, false: no memory. */
+ * what the second needs; everything given must live until then. O(allocations log runs). NULL, false: no memory. */
 struct judge;
 struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
                                const struct turns *turns, uint8_t *category, uint8_t *reason,

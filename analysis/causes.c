@@ -303,12 +303,13 @@ static const struct span *phase_at(const struct spans *phases, uint32_t moment) 
     return low != 0 && moment <= phases->span[low - 1].to_moment ? &phases->span[low - 1] : NULL;
 }
 
-static enum cause_death death_of(const struct compare_side *side, const struct spans *phases, uint32_t life) {
-    const struct lives *lives = &side->timeline->device->lives;
-    const struct span *birth = phase_at(phases, lives->birth[life]), *death;
-    if (lives->death[life] >= side->timeline->n_moments)
+static enum cause_death death_of(const struct compare_side *side, const struct spans *phases,
+                                 uint32_t allocation) {
+    const struct allocations *allocations = &side->timeline->device->allocations;
+    const struct span *birth = phase_at(phases, allocations->birth[allocation]), *death;
+    if (allocations->death[allocation] >= side->timeline->n_moments)
         return DIES_NEVER;
-    death = phase_at(phases, lives->death[life]);
+    death = phase_at(phases, allocations->death[allocation]);
     if (birth == NULL || death == NULL)
         return DIES_UNKNOWN;
     if (birth->step != death->step)
@@ -321,11 +322,11 @@ static enum cause_death death_of(const struct compare_side *side, const struct s
 
 static enum cause_death deaths_of(const struct compare_side *side, const struct spans *phases,
                                   const uint32_t *same, uint32_t site) {
-    const struct lives *lives = &side->timeline->device->lives;
+    const struct allocations *allocations = &side->timeline->device->allocations;
     uint64_t count[DEATH_PLACES] = {0};
     uint32_t most = DIES_UNKNOWN;
-    for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        if (filter_keeps(side->keep, i) && same[side->timeline->site[lives->stack[i]]] == site)
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        if (filter_keeps(side->keep, i) && same[side->timeline->site[allocations->stack[i]]] == site)
             count[death_of(side, phases, i)]++;
     for (uint32_t i = 1; i < DEATH_PLACES; i++)
         most = count[i] > count[most] ? i : most;

@@ -58,7 +58,7 @@ bool causes_find(struct causes *causes, const struct comparison *comparison, str
                  struct arena *arena);
 
 /* Finds where the allocations of the first causes of kind KEPT end (`dies_a`, `dies_b`), by the phases of each side.
- * O(16 * (lives + frames)). False: no memory. */
+ * O(16 * (allocations + frames)). False: no memory. */
 bool causes_find_deaths(struct causes *causes, const struct comparison *comparison,
                         const struct compare_side *a, const struct spans *phases_a,
                         const struct compare_side *b, const struct spans *phases_b, struct arena *arena);

@@ -30,24 +30,26 @@ static uint32_t log2_q8(uint32_t number) {
     return whole << 8 | ((number << (31 - whole)) >> 23 & 0xff);
 }
 
-static void profile_add(struct site_profile *profile, const struct compare_side *side, uint32_t life) {
-    const struct lives *lives = &side->timeline->device->lives;
-    uint64_t size = lives->size[life], n = life_allocations(lives, life);
-    bool alive = lives->birth[life] <= side->moment && side->moment < lives->death[life];
-    if (life < lives->preexisting) {
+static void profile_add(struct site_profile *profile, const struct compare_side *side, uint32_t allocation) {
+    const struct allocations *allocations = &side->timeline->device->allocations;
+    uint64_t size = allocations->size[allocation], n = allocation_stands_for(allocations, allocation);
+    bool alive =
+        allocations->birth[allocation] <= side->moment && side->moment < allocations->death[allocation];
+    if (allocation < allocations->preexisting) {
         profile->older += n;
     } else {
         profile->made += n;
         profile->made_bytes += size;
-        profile->lifetime_bits += n * log2_q8(lives->death[life] - lives->birth[life]);
+        profile->lifetime_bits +=
+            n * log2_q8(allocations->death[allocation] - allocations->birth[allocation]);
     }
     profile->least_bytes = size < profile->least_bytes ? size : profile->least_bytes;
     profile->most_bytes = size > profile->most_bytes ? size : profile->most_bytes;
-    profile->at_end += lives->death[life] >= side->timeline->n_moments ? n : 0;
+    profile->at_end += allocations->death[allocation] >= side->timeline->n_moments ? n : 0;
     if (!alive)
         return;
     if (profile->count == 0)
-        profile->stack = lives->stack[life];
+        profile->stack = allocations->stack[allocation];
     profile->bytes += size;
     profile->count += n;
 }
@@ -55,23 +57,23 @@ static void profile_add(struct site_profile *profile, const struct compare_side 
 /* Where a site's profile is, + 1, by frame; profiles in the order of their first allocation. */
 static bool profiles_find(struct profiles *profiles, const struct compare_side *side, struct arena *arena) {
     const struct timeline *timeline = side->timeline;
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_frames = timeline->trace->frames.count, capacity = 0;
     uint32_t *same = arena_column(arena, n_frames, sizeof *same),
              *of = arena_column(arena, n_frames, sizeof *of);
     bool done = same != NULL && of != NULL && frames_same(timeline->trace, same, arena);
     if (done)
         bytes_zero(of, (size_t)n_frames * sizeof *of);
-    for (uint32_t i = 0; done && i < lives->count; i++) {
+    for (uint32_t i = 0; done && i < allocations->count; i++) {
         if (!filter_keeps(side->keep, i))
             continue;
-        uint32_t site = same[timeline->site[lives->stack[i]]];
+        uint32_t site = same[timeline->site[allocations->stack[i]]];
         if (of[site] == 0) {
             done = ARENA_GROW(arena, profiles->profile, capacity, (uint64_t)profiles->count + 1);
             if (!done)
                 break;
-            profiles->profile[profiles->count] =
-                (struct site_profile){.site = site, .stack = lives->stack[i], .least_bytes = UINT64_MAX};
+            profiles->profile[profiles->count] = (struct site_profile){
+                .site = site, .stack = allocations->stack[i], .least_bytes = UINT64_MAX};
             of[site] = ++profiles->count;
         }
         profile_add(&profiles->profile[of[site] - 1], side, i);

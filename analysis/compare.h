@@ -1,7 +1,7 @@
 /*
  * What differs between two states of memory: of one recording or of two.
  *
- *     extent --lives--> groups by site, stack, file, category, stream, pool          compare_groups
+ *     extent --allocations--> groups by site, stack, file, category, stream, pool          compare_groups
  *     A, B (any two timelines) --sites matched--> rows that sum up to the difference   compare_sites
  *
  * Every allocation is in exactly one row, so the rows' differences sum up to the difference of the totals to the byte,
@@ -32,9 +32,9 @@ struct compare_group {
     uint32_t stack; /* the one with the most bytes in the group */
 };
 
-/* Of `lives[n_lives]`, each once, by falling bytes, then rising key. `category[lives.count]` is read for
- * COMPARE_BY_CATEGORY only. `*groups` is in `arena`. O(frames + stacks + lives). False: no memory. */
-bool compare_groups(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
+/* Of `allocations[n_allocations]`, each once, by falling bytes, then rising key. `category[allocations.count]` is read for
+ * COMPARE_BY_CATEGORY only. `*groups` is in `arena`. O(frames + stacks + allocations). False: no memory. */
+bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                     enum compare_by by, const uint8_t *category, struct arena *arena,
                     struct compare_group **groups, uint32_t *n_groups);
 
@@ -104,7 +104,7 @@ static inline bool profile_exists(const struct site_profile *profile) {
     return profile->site != COMPARE_NONE;
 }
 
-/* Memory from `arena`. The sides may be of one recording (then sites are themselves) or of two. O((lives + stacks +
+/* Memory from `arena`. The sides may be of one recording (then sites are themselves) or of two. O((allocations + stacks +
  * frames) log). False: no memory. */
 bool compare_sites(struct comparison *comparison, const struct compare_side *a, const struct compare_side *b,
                    struct arena *arena);

@@ -42,17 +42,17 @@ static bool keys_init(struct keys *keys, struct arena *arena) {
     return true;
 }
 
-static uint32_t key_of(const struct keys *keys, uint32_t life) {
-    const struct lives *lives = &keys->timeline->device->lives;
+static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
+    const struct allocations *allocations = &keys->timeline->device->allocations;
     switch (keys->by) {
     case COMPARE_BY_SITE:
-    case COMPARE_BY_FILE: return keys->of_stack[lives->stack[life]];
-    case COMPARE_BY_STACK: return lives->stack[life];
-    case COMPARE_BY_CATEGORY: return keys->category[life];
-    case COMPARE_BY_STREAM: return lives->stream[life];
+    case COMPARE_BY_FILE: return keys->of_stack[allocations->stack[allocation]];
+    case COMPARE_BY_STACK: return allocations->stack[allocation];
+    case COMPARE_BY_CATEGORY: return keys->category[allocation];
+    case COMPARE_BY_STREAM: return allocations->stream[allocation];
     case COMPARE_BY_POOL: break;
     }
-    return lives->pool[life];
+    return allocations->pool[allocation];
 }
 
 /* ---- sums ---- */
@@ -80,35 +80,35 @@ static bool groups_sort(struct compare_group *groups, uint32_t count, struct are
     return done;
 }
 
-bool compare_groups(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
+bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
                     enum compare_by by, const uint8_t *category, struct arena *arena,
                     struct compare_group **groups, uint32_t *n_groups) {
-    const struct lives *all = &timeline->device->lives;
+    const struct allocations *all = &timeline->device->allocations;
     struct keys keys = {.timeline = timeline, .by = by, .category = category};
     *groups = NULL;
     *n_groups = 0;
     if (!keys_init(&keys, arena))
         return false;
     uint32_t *group_of = arena_column(arena, keys.count, sizeof *group_of);
-    uint32_t most = n_lives < keys.count ? n_lives : keys.count;
+    uint32_t most = n_allocations < keys.count ? n_allocations : keys.count;
     uint64_t *largest = arena_column(arena, most, sizeof *largest);
     *groups = arena_column(arena, most, sizeof **groups);
     bool done = group_of != NULL && largest != NULL && *groups != NULL;
     if (done)
         bytes_zero(group_of, (size_t)keys.count * sizeof *group_of);
-    for (uint32_t i = 0; done && i < n_lives; i++) {
-        uint32_t key = key_of(&keys, lives[i]);
+    for (uint32_t i = 0; done && i < n_allocations; i++) {
+        uint32_t key = key_of(&keys, allocations[i]);
         if (group_of[key] == 0) {
-            (*groups)[*n_groups] = (struct compare_group){.key = key, .stack = all->stack[lives[i]]};
+            (*groups)[*n_groups] = (struct compare_group){.key = key, .stack = all->stack[allocations[i]]};
             largest[*n_groups] = 0;
             group_of[key] = ++*n_groups;
         }
         struct compare_group *group = &(*groups)[group_of[key] - 1];
-        group->bytes += all->size[lives[i]];
-        group->count += life_allocations(all, lives[i]);
-        if (all->size[lives[i]] > largest[group_of[key] - 1]) {
-            largest[group_of[key] - 1] = all->size[lives[i]];
-            group->stack = all->stack[lives[i]];
+        group->bytes += all->size[allocations[i]];
+        group->count += allocation_stands_for(all, allocations[i]);
+        if (all->size[allocations[i]] > largest[group_of[key] - 1]) {
+            largest[group_of[key] - 1] = all->size[allocations[i]];
+            group->stack = all->stack[allocations[i]];
         }
     }
     done = done && groups_sort(*groups, *n_groups, arena);

@@ -4,7 +4,7 @@ __extension__ typedef unsigned __int128 wide;
 
 struct pairing {
     const struct program *a, *b;
-    uint32_t *partner; /* life of b, by life of a; LIFE_NONE: none yet */
+    uint32_t *partner; /* allocation of b, by allocation of a; ALLOCATION_NONE: none yet */
     const char *refused;
 };
 
@@ -35,29 +35,29 @@ static bool same_place(const struct program *a, uint32_t stack_a, const struct p
     return true;
 }
 
-static bool pair_allocations(struct pairing *pairing, uint32_t life, uint32_t other) {
-    const struct lives *x = &pairing->a->device->lives, *y = &pairing->b->device->lives;
-    if (!same_place(pairing->a, x->stack[life], pairing->b, y->stack[other]))
+static bool pair_allocations(struct pairing *pairing, uint32_t allocation, uint32_t other) {
+    const struct allocations *x = &pairing->a->device->allocations, *y = &pairing->b->device->allocations;
+    if (!same_place(pairing->a, x->stack[allocation], pairing->b, y->stack[other]))
         return false;
-    pairing->partner[life] = other;
+    pairing->partner[allocation] = other;
     return true;
 }
 
 /* What is freed must be what was paired; older allocations are paired here. */
-static bool pair_frees(struct pairing *pairing, uint32_t life, uint32_t other) {
-    bool older =
-        life < pairing->a->device->lives.preexisting && other < pairing->b->device->lives.preexisting;
-    if (older && pairing->partner[life] == LIFE_NONE)
-        pairing->partner[life] = other;
-    return pairing->partner[life] == other;
+static bool pair_frees(struct pairing *pairing, uint32_t allocation, uint32_t other) {
+    bool older = allocation < pairing->a->device->allocations.preexisting &&
+                 other < pairing->b->device->allocations.preexisting;
+    if (older && pairing->partner[allocation] == ALLOCATION_NONE)
+        pairing->partner[allocation] = other;
+    return pairing->partner[allocation] == other;
 }
 
 static bool pair_op(struct pairing *pairing, uint32_t op, uint32_t other) {
-    uint32_t life = program_index(op), partner = program_index(other);
+    uint32_t allocation = program_index(op), partner = program_index(other);
     if (program_kind(op) != program_kind(other) || program_kind(op) == PROGRAM_OOM)
         return false;
-    return program_kind(op) == PROGRAM_ALLOCATE ? pair_allocations(pairing, life, partner)
-                                                : pair_frees(pairing, life, partner);
+    return program_kind(op) == PROGRAM_ALLOCATE ? pair_allocations(pairing, allocation, partner)
+                                                : pair_frees(pairing, allocation, partner);
 }
 
 static bool pair_requests(struct pairing *pairing) {
@@ -71,18 +71,18 @@ static bool pair_requests(struct pairing *pairing) {
 
 /* What is older than both recordings and stays is in the order of the final blocks. */
 static bool pair_older(struct pairing *pairing) {
-    const struct lives *x = &pairing->a->device->lives, *y = &pairing->b->device->lives;
+    const struct allocations *x = &pairing->a->device->allocations, *y = &pairing->b->device->allocations;
     if (x->preexisting != y->preexisting)
         return false;
     uint32_t end_a = pairing->a->device->n_events + 1, end_b = pairing->b->device->n_events + 1, other = 0;
-    for (uint32_t life = 0; life < x->preexisting; life++) {
-        if (x->death[life] != end_a)
+    for (uint32_t allocation = 0; allocation < x->preexisting; allocation++) {
+        if (x->death[allocation] != end_a)
             continue;
         while (other < y->preexisting && y->death[other] != end_b)
             other++;
         if (other == y->preexisting)
             return false;
-        pairing->partner[life] = other++;
+        pairing->partner[allocation] = other++;
     }
     return true;
 }
@@ -142,14 +142,15 @@ static const char *refusal(const struct program *a, const struct program *b) {
 
 static bool sizes_fill(struct extrapolation *extrapolation, const struct pairing *pairing,
                        const uint64_t x[3], struct arena *arena) {
-    const struct lives *lives = &pairing->a->device->lives, *others = &pairing->b->device->lives;
-    uint64_t *size = arena_column(arena, lives->count, sizeof *size);
+    const struct allocations *allocations = &pairing->a->device->allocations,
+                             *others = &pairing->b->device->allocations;
+    uint64_t *size = arena_column(arena, allocations->count, sizeof *size);
     if (size == NULL)
         return false;
-    for (uint32_t i = 0; i < lives->count; i++)
-        size[i] = size_at(extrapolation, lives->size[i], others->size[pairing->partner[i]], x);
+    for (uint32_t i = 0; i < allocations->count; i++)
+        size[i] = size_at(extrapolation, allocations->size[i], others->size[pairing->partner[i]], x);
     extrapolation->device = *pairing->a->device;
-    extrapolation->device.lives.size = size;
+    extrapolation->device.allocations.size = size;
     extrapolation->program = *pairing->a;
     extrapolation->program.device = &extrapolation->device;
     return true;
@@ -158,8 +159,8 @@ static bool sizes_fill(struct extrapolation *extrapolation, const struct pairing
 static const char *pair_all(struct pairing *pairing) {
     if (!pair_older(pairing) || !pair_requests(pairing))
         return "the recordings part: their requests are not the same in the same order";
-    for (uint32_t i = 0; i < pairing->a->device->lives.count; i++)
-        if (pairing->partner[i] == LIFE_NONE)
+    for (uint32_t i = 0; i < pairing->a->device->allocations.count; i++)
+        if (pairing->partner[i] == ALLOCATION_NONE)
             return "what is older than the recordings cannot be told apart";
     return NULL;
 }
@@ -168,12 +169,12 @@ static bool extrapolate_sizes(struct extrapolation *extrapolation, const struct 
                               const struct program *b, uint64_t x1, uint64_t x, struct arena *arena) {
     struct pairing pairing = {.a = a, .b = b};
     const uint64_t sizes[3] = {x0, x1, x};
-    uint32_t count = a->device->lives.count;
+    uint32_t count = a->device->allocations.count;
     pairing.partner = arena_column(arena, count, sizeof *pairing.partner);
     if (pairing.partner == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        pairing.partner[i] = LIFE_NONE;
+        pairing.partner[i] = ALLOCATION_NONE;
     extrapolation->refused = pair_all(&pairing);
     bool done = extrapolation->refused != NULL || sizes_fill(extrapolation, &pairing, sizes, arena);
     ARENA_DROP(arena, pairing.partner);

@@ -19,15 +19,16 @@ struct queue {
 
 struct queues {
     struct queue *of_class;
-    uint32_t *older, *newer; /* by life, of the same class */
+    uint32_t *older, *newer; /* by allocation, of the same class */
     uint64_t steps, most_steps;
 };
 
-static bool queues_init(struct queues *queues, uint32_t n_classes, uint32_t n_lives, struct arena *arena) {
+static bool queues_init(struct queues *queues, uint32_t n_classes, uint32_t n_allocations,
+                        struct arena *arena) {
     *queues = (struct queues){.of_class = arena_column(arena, n_classes, sizeof *queues->of_class),
-                              .older = arena_column(arena, n_lives, sizeof *queues->older),
-                              .newer = arena_column(arena, n_lives, sizeof *queues->newer),
-                              .most_steps = (uint64_t)n_lives * 256 + 10000000};
+                              .older = arena_column(arena, n_allocations, sizeof *queues->older),
+                              .newer = arena_column(arena, n_allocations, sizeof *queues->newer),
+                              .most_steps = (uint64_t)n_allocations * 256 + 10000000};
     if (queues->of_class == NULL || queues->older == NULL || queues->newer == NULL)
         return false;
     for (uint32_t i = 0; i < n_classes; i++)
@@ -41,18 +42,18 @@ static void queues_drop(struct queues *queues, struct arena *arena) {
     ARENA_DROP(arena, queues->newer);
 }
 
-static void queue_push(struct queues *queues, uint32_t class_, uint32_t life) {
+static void queue_push(struct queues *queues, uint32_t class_, uint32_t allocation) {
     struct queue *queue = &queues->of_class[class_];
-    queues->older[life] = queue->newest;
-    queues->newer[life] = NOBODY;
-    *(queue->newest == NOBODY ? &queue->oldest : &queues->newer[queue->newest]) = life;
-    queue->newest = life;
+    queues->older[allocation] = queue->newest;
+    queues->newer[allocation] = NOBODY;
+    *(queue->newest == NOBODY ? &queue->oldest : &queues->newer[queue->newest]) = allocation;
+    queue->newest = allocation;
     queue->count++;
 }
 
-static void queue_remove(struct queues *queues, uint32_t class_, uint32_t life) {
+static void queue_remove(struct queues *queues, uint32_t class_, uint32_t allocation) {
     struct queue *queue = &queues->of_class[class_];
-    uint32_t older = queues->older[life], newer = queues->newer[life];
+    uint32_t older = queues->older[allocation], newer = queues->newer[allocation];
     *(older == NOBODY ? &queue->oldest : &queues->newer[older]) = newer;
     *(newer == NOBODY ? &queue->newest : &queues->older[newer]) = older;
     queue->count--;
@@ -63,16 +64,17 @@ struct rank {
     uint32_t newer, older;
 };
 
-static struct rank queue_rank(struct queues *queues, uint32_t class_, uint32_t life) {
+static struct rank queue_rank(struct queues *queues, uint32_t class_, uint32_t allocation) {
     struct queue *queue = &queues->of_class[class_];
     uint32_t back = queue->newest, front = queue->oldest, n = 0;
-    while (back != life && front != life && n < queue->count) {
+    while (back != allocation && front != allocation && n < queue->count) {
         back = queues->older[back];
         front = queues->newer[front];
         n++;
     }
     queues->steps += n + 1;
-    return back == life ? (struct rank){n, queue->count - 1 - n} : (struct rank){queue->count - 1 - n, n};
+    return back == allocation ? (struct rank){n, queue->count - 1 - n}
+                              : (struct rank){queue->count - 1 - n, n};
 }
 
 /* ---- which of its class a free means ---- */
@@ -91,8 +93,8 @@ struct building {
     struct choice *choice; /* by request of the larger one; of frees */
     struct arena *arena;   /* of the result */
     struct arena *scratch;
-    struct queues queues; /* of the program that is made */
-    uint32_t n_lives;     /* made so far */
+    struct queues queues;   /* of the program that is made */
+    uint32_t n_allocations; /* made so far */
     uint32_t n_groups;
 };
 
@@ -100,32 +102,32 @@ static bool is_free(uint32_t op) {
     return program_kind(op) == PROGRAM_FREE || program_kind(op) == PROGRAM_WAIT;
 }
 
-static bool is_older(const struct requests *requests, uint32_t life) {
-    return life < requests->program->device->lives.preexisting;
+static bool is_older(const struct requests *requests, uint32_t allocation) {
+    return allocation < requests->program->device->allocations.preexisting;
 }
 
 /* What is older than the recording is known by its size only, so one is as good as another. */
 static void rank_note(struct rank *rank, struct queues *queues, const struct requests *requests, uint32_t i) {
-    uint32_t life = program_index(requests->op[i]), class_ = requests->class_of[life];
-    rank[i] = is_older(requests, life) ? (struct rank){0, 0} : queue_rank(queues, class_, life);
+    uint32_t allocation = program_index(requests->op[i]), class_ = requests->class_of[allocation];
+    rank[i] = is_older(requests, allocation) ? (struct rank){0, 0} : queue_rank(queues, class_, allocation);
     if (program_kind(requests->op[i]) == PROGRAM_FREE)
-        queue_remove(queues, class_, life);
+        queue_remove(queues, class_, allocation);
 }
 
 /* False: no memory. `*endless`: it took too long. */
 static bool ranks_find(struct rank **rank, const struct requests *requests, uint32_t n_classes, bool *endless,
                        struct arena *arena) {
     struct queues queues;
-    const struct lives *lives = &requests->program->device->lives;
+    const struct allocations *allocations = &requests->program->device->allocations;
     *rank = arena_column(arena, requests->count, sizeof **rank);
-    if (*rank == NULL || !queues_init(&queues, n_classes, lives->count, arena))
+    if (*rank == NULL || !queues_init(&queues, n_classes, allocations->count, arena))
         return false;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
         queue_push(&queues, requests->class_of[i], i);
     for (uint32_t i = 0; i < requests->count && queues.steps < queues.most_steps; i++) {
-        uint32_t life = program_index(requests->op[i]);
+        uint32_t allocation = program_index(requests->op[i]);
         if (program_kind(requests->op[i]) == PROGRAM_ALLOCATE)
-            queue_push(&queues, requests->class_of[life], life);
+            queue_push(&queues, requests->class_of[allocation], allocation);
         else if (is_free(requests->op[i]))
             rank_note(*rank, &queues, requests, i);
     }
@@ -211,9 +213,9 @@ static bool older_count(struct building *building, struct older *older) {
     const struct alignment *alignment = &building->alignment;
     const struct requests *small = &alignment->small, *large = &alignment->large;
     bytes_zero(older, alignment->n_classes * sizeof *older);
-    for (uint32_t i = 0; i < small->program->device->lives.preexisting; i++)
+    for (uint32_t i = 0; i < small->program->device->allocations.preexisting; i++)
         older[small->class_of[i]].small++;
-    for (uint32_t i = 0; i < large->program->device->lives.preexisting; i++)
+    for (uint32_t i = 0; i < large->program->device->allocations.preexisting; i++)
         older[large->class_of[i]].large++;
     for (uint32_t i = 0; i < alignment->n_classes; i++) {
         older[i].wanted = older_wanted(building, older[i].small, older[i].large);
@@ -230,33 +232,35 @@ static uint64_t older_total(const struct building *building, const struct older 
     return total;
 }
 
-/* A life like one of the larger recording, from `moment` on. */
-static uint32_t life_make(struct building *building, uint32_t like, uint32_t moment) {
-    const struct lives *from = &building->alignment.large.program->device->lives;
-    struct lives *lives = &building->extrapolation->device.lives;
-    uint32_t life = building->n_lives++;
-    lives->birth[life] = moment;
-    lives->death[life] = lives->request[life] = building->extrapolation->device.n_events + 1;
-    lives->size[life] = from->size[like];
-    lives->address[life] = life == 0 ? 0 : lives->address[life - 1] + lives->size[life - 1];
-    lives->stack[life] = from->stack[like];
-    lives->context[life] = from->context[like];
-    lives->stream[life] = from->stream[like];
-    lives->pool[life] = from->pool[like];
-    lives->flags[life] = 0;
-    queue_push(&building->queues, building->alignment.large.class_of[like], life);
-    return life;
+/* An allocation like one of the larger recording, from `moment` on. */
+static uint32_t allocation_make(struct building *building, uint32_t like, uint32_t moment) {
+    const struct allocations *from = &building->alignment.large.program->device->allocations;
+    struct allocations *allocations = &building->extrapolation->device.allocations;
+    uint32_t allocation = building->n_allocations++;
+    allocations->birth[allocation] = moment;
+    allocations->death[allocation] = allocations->request[allocation] =
+        building->extrapolation->device.n_events + 1;
+    allocations->size[allocation] = from->size[like];
+    allocations->address[allocation] =
+        allocation == 0 ? 0 : allocations->address[allocation - 1] + allocations->size[allocation - 1];
+    allocations->stack[allocation] = from->stack[like];
+    allocations->context[allocation] = from->context[like];
+    allocations->stream[allocation] = from->stream[like];
+    allocations->pool[allocation] = from->pool[like];
+    allocations->flags[allocation] = 0;
+    queue_push(&building->queues, building->alignment.large.class_of[like], allocation);
+    return allocation;
 }
 
 /* Spreads them among those of the larger recording, in the order of these. */
 static void older_make(struct building *building, struct older *older) {
     const struct requests *large = &building->alignment.large;
-    for (uint32_t i = 0; i < large->program->device->lives.preexisting; i++) {
+    for (uint32_t i = 0; i < large->program->device->allocations.preexisting; i++) {
         struct older *class_ = &older[large->class_of[i]];
         uint64_t before = class_->passed * class_->wanted / class_->large;
         uint64_t behind = ++class_->passed * class_->wanted / class_->large;
         for (; before < behind; before++)
-            (void)life_make(building, i, 0);
+            (void)allocation_make(building, i, 0);
     }
 }
 
@@ -268,29 +272,30 @@ static void op_put(struct building *building, enum program_kind kind, uint32_t i
 /* The one that a free means; NOBODY: there are not so many. */
 static uint32_t chosen(struct building *building, uint32_t class_, struct choice choice) {
     const struct queue *queue = &building->queues.of_class[class_];
-    uint32_t life = choice.newest ? queue->newest : queue->oldest;
+    uint32_t allocation = choice.newest ? queue->newest : queue->oldest;
     if (choice.nth >= queue->count)
         return NOBODY;
     for (uint32_t i = 0; i < choice.nth; i++)
-        life = choice.newest ? building->queues.older[life] : building->queues.newer[life];
+        allocation = choice.newest ? building->queues.older[allocation] : building->queues.newer[allocation];
     building->queues.steps += choice.nth + 1;
-    return life;
+    return allocation;
 }
 
 static bool free_make(struct building *building, uint32_t at, uint32_t moment) {
     const struct requests *large = &building->alignment.large;
-    struct lives *lives = &building->extrapolation->device.lives;
-    uint32_t class_ = program_index(large->token[at]), life = chosen(building, class_, building->choice[at]);
+    struct allocations *allocations = &building->extrapolation->device.allocations;
+    uint32_t class_ = program_index(large->token[at]),
+             allocation = chosen(building, class_, building->choice[at]);
     bool completed = program_kind(large->op[at]) == PROGRAM_FREE;
-    if (life == NOBODY)
+    if (allocation == NOBODY)
         return false;
-    op_put(building, completed ? PROGRAM_FREE : PROGRAM_WAIT, life);
+    op_put(building, completed ? PROGRAM_FREE : PROGRAM_WAIT, allocation);
     if (completed) {
-        queue_remove(&building->queues, class_, life);
-        lives->death[life] = moment;
+        queue_remove(&building->queues, class_, allocation);
+        allocations->death[allocation] = moment;
     }
-    if (!completed || lives->request[life] > moment)
-        lives->request[life] = moment;
+    if (!completed || allocations->request[allocation] > moment)
+        allocations->request[allocation] = moment;
     return true;
 }
 
@@ -309,7 +314,7 @@ static bool request_make(struct building *building, uint32_t at) {
     uint32_t moment = building->extrapolation->program.n_ops + 1, op = building->alignment.large.op[at];
     switch (program_kind(op)) {
     case PROGRAM_ALLOCATE:
-        op_put(building, PROGRAM_ALLOCATE, life_make(building, program_index(op), moment));
+        op_put(building, PROGRAM_ALLOCATE, allocation_make(building, program_index(op), moment));
         return true;
     case PROGRAM_FREE:
     case PROGRAM_WAIT: return free_make(building, at, moment);
@@ -323,15 +328,15 @@ static bool request_make(struct building *building, uint32_t at) {
 static bool common_make(struct building *building, uint32_t small, uint32_t large) {
     const struct requests *a = &building->alignment.small, *b = &building->alignment.large;
     struct extrapolation *extrapolation = building->extrapolation;
-    uint32_t life = building->n_lives;
+    uint32_t allocation = building->n_allocations;
     if (!request_make(building, large))
         return false;
     if (program_kind(b->op[large]) != PROGRAM_ALLOCATE)
         return true;
-    uint64_t s0 = a->program->device->lives.size[program_index(a->op[small])];
-    uint64_t s1 = b->program->device->lives.size[program_index(b->op[large])];
+    uint64_t s0 = a->program->device->allocations.size[program_index(a->op[small])];
+    uint64_t s1 = b->program->device->allocations.size[program_index(b->op[large])];
     *(s0 == s1 ? &extrapolation->n_constant : &extrapolation->n_linear) += 1;
-    extrapolation->device.lives.size[life] =
+    extrapolation->device.allocations.size[allocation] =
         extrapolate_linear(s0, s1, building->x[0], building->x[1], building->x[2]);
     return true;
 }
@@ -371,12 +376,12 @@ static bool requests_make(struct building *building) {
 enum { MOST_MADE = 100000000 };
 
 struct extent_of_made {
-    uint64_t n_ops, n_lives, n_groups;
+    uint64_t n_ops, n_allocations, n_groups;
 };
 
 static void extent_add(struct extent_of_made *extent, uint32_t op, uint64_t times) {
     extent->n_ops += times;
-    extent->n_lives += program_kind(op) == PROGRAM_ALLOCATE ? times : 0;
+    extent->n_allocations += program_kind(op) == PROGRAM_ALLOCATE ? times : 0;
     extent->n_groups += program_kind(op) == PROGRAM_SEGMENT ? times : 0;
 }
 
@@ -397,20 +402,21 @@ static struct extent_of_made extent_find(struct building *building) {
     return extent;
 }
 
-static bool lives_room(struct lives *lives, uint64_t count, struct arena *arena) {
-    lives->birth = arena_column(arena, count, sizeof *lives->birth);
-    lives->death = arena_column(arena, count, sizeof *lives->death);
-    lives->request = arena_column(arena, count, sizeof *lives->request);
-    lives->size = arena_column(arena, count, sizeof *lives->size);
-    lives->address = arena_column(arena, count, sizeof *lives->address);
-    lives->stack = arena_column(arena, count, sizeof *lives->stack);
-    lives->context = arena_column(arena, count, sizeof *lives->context);
-    lives->stream = arena_column(arena, count, sizeof *lives->stream);
-    lives->pool = arena_column(arena, count, sizeof *lives->pool);
-    lives->flags = arena_column(arena, count, sizeof *lives->flags);
-    return lives->birth != NULL && lives->death != NULL && lives->request != NULL && lives->size != NULL &&
-           lives->address != NULL && lives->stack != NULL && lives->context != NULL &&
-           lives->stream != NULL && lives->pool != NULL && lives->flags != NULL;
+static bool allocations_room(struct allocations *allocations, uint64_t count, struct arena *arena) {
+    allocations->birth = arena_column(arena, count, sizeof *allocations->birth);
+    allocations->death = arena_column(arena, count, sizeof *allocations->death);
+    allocations->request = arena_column(arena, count, sizeof *allocations->request);
+    allocations->size = arena_column(arena, count, sizeof *allocations->size);
+    allocations->address = arena_column(arena, count, sizeof *allocations->address);
+    allocations->stack = arena_column(arena, count, sizeof *allocations->stack);
+    allocations->context = arena_column(arena, count, sizeof *allocations->context);
+    allocations->stream = arena_column(arena, count, sizeof *allocations->stream);
+    allocations->pool = arena_column(arena, count, sizeof *allocations->pool);
+    allocations->flags = arena_column(arena, count, sizeof *allocations->flags);
+    return allocations->birth != NULL && allocations->death != NULL && allocations->request != NULL &&
+           allocations->size != NULL && allocations->address != NULL && allocations->stack != NULL &&
+           allocations->context != NULL && allocations->stream != NULL && allocations->pool != NULL &&
+           allocations->flags != NULL;
 }
 
 /* A device without segments or blocks: nothing was ever reserved for it. */
@@ -423,20 +429,20 @@ static void device_set(struct building *building, const struct extent_of_made *e
         .name = from->name,
         .capacity_bytes = from->capacity_bytes,
         .n_events = (uint32_t)extent->n_ops,
-        .lives = {.count = (uint32_t)extent->n_lives + older, .preexisting = older},
+        .allocations = {.count = (uint32_t)extent->n_allocations + older, .preexisting = older},
         .n_streams = from->n_streams,
         .n_pools = from->n_pools,
         .streams = from->streams,
         .pools = from->pools,
     };
     extrapolation->program = (struct program){
-        .trace = large->trace, .device = &extrapolation->device, .n_allocations = extent->n_lives};
+        .trace = large->trace, .device = &extrapolation->device, .n_allocations = extent->n_allocations};
 }
 
 static bool room_make(struct building *building, const struct extent_of_made *extent) {
     struct extrapolation *extrapolation = building->extrapolation;
     struct arena *arena = building->arena;
-    uint32_t n_lives = extrapolation->device.lives.count, n_groups = (uint32_t)extent->n_groups;
+    uint32_t n_allocations = extrapolation->device.allocations.count, n_groups = (uint32_t)extent->n_groups;
     struct releases *releases = &extrapolation->program.releases;
     extrapolation->program.op = arena_column(arena, extent->n_ops, sizeof *extrapolation->program.op);
     extrapolation->device.segment_events =
@@ -444,8 +450,9 @@ static bool room_make(struct building *building, const struct extent_of_made *ex
     releases->group = arena_column(arena, n_groups, sizeof *releases->group);
     releases->count = releases->n_of_cause[RELEASE_EXPLICIT] = n_groups;
     return extrapolation->program.op != NULL && extrapolation->device.segment_events != NULL &&
-           releases->group != NULL && lives_room(&extrapolation->device.lives, n_lives, arena) &&
-           queues_init(&building->queues, building->alignment.n_classes, n_lives, building->scratch);
+           releases->group != NULL &&
+           allocations_room(&extrapolation->device.allocations, n_allocations, arena) &&
+           queues_init(&building->queues, building->alignment.n_classes, n_allocations, building->scratch);
 }
 
 /* False: no memory. Where it is refused, the reason is set. */

@@ -15,13 +15,13 @@ enum {
 struct finder {
     const struct verdicts *verdicts;
     const struct timeline *timeline;
-    const struct lives *lives;
+    const struct allocations *allocations;
     struct arena *arena;
     const struct stack_slots *slots; /* of the verdicts' runs */
     uint32_t *key;                   /* [slots.count] inner keys (inner_keys.h), numbered from 0 on */
     uint32_t n_keys;
     uint32_t *start;                     /* [n_keys + 1] into `order`, by key */
-    uint32_t *order;                     /* recorded lives by key, then rising */
+    uint32_t *order;                     /* recorded allocations by key, then rising */
     struct removed {                     /* from the curve, between asking what that saves */
         struct sort_row *change, *spare; /* [most] moments, and which of `bytes` changes there */
         uint64_t *bytes;                 /* [most] differences, of either sign */
@@ -49,12 +49,14 @@ void finder_add(struct finder *finder, const struct finding *finding);
 void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes);
 uint64_t finder_saves(struct finder *finder);
 
-/* Counts a life where it is alive at the finding's at_moment. */
-static inline void finding_count(struct finding *finding, const struct lives *lives, uint32_t life) {
-    if (lives->birth[life] > finding->at_moment || lives->death[life] <= finding->at_moment)
+/* Counts an allocation where it is alive at the finding's at_moment. */
+static inline void finding_count(struct finding *finding, const struct allocations *allocations,
+                                 uint32_t allocation) {
+    if (allocations->birth[allocation] > finding->at_moment ||
+        allocations->death[allocation] <= finding->at_moment)
         return;
-    finding->bytes += lives->size[life];
-    finding->count += life_allocations(lives, life);
+    finding->bytes += allocations->size[allocation];
+    finding->count += allocation_stands_for(allocations, allocation);
 }
 
 /* Is part at least so many hundredths of whole? No product is too large. */
@@ -68,14 +70,14 @@ enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak);
 /* By turns that show it: 2 possible, 3 likely, more certain. */
 enum finding_confidence confidence_of_turns(uint32_t turns);
 
-/* Turn of a recorded life; UINT32_MAX: none. O(log turns). */
-uint32_t finder_turn(const struct finder *finder, uint32_t life);
+/* Turn of a recorded allocation; UINT32_MAX: none. O(log turns). */
+uint32_t finder_turn(const struct finder *finder, uint32_t allocation);
 
 /* First allocation of a turn that forward() makes, else the first of the forward side; turn->end: none. O(turn). */
 uint32_t finder_forward(const struct finder *finder, const struct turn *turn);
 
-static inline uint32_t finder_site(const struct finder *finder, uint32_t life) {
-    return finder->timeline->site[finder->lives->stack[life]];
+static inline uint32_t finder_site(const struct finder *finder, uint32_t allocation) {
+    return finder->timeline->site[finder->allocations->stack[allocation]];
 }
 
 /* Inner key of the stack of an allocation. */

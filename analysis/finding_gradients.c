@@ -24,13 +24,13 @@ enum {
 };
 
 struct gradients {
-    uint32_t *alive; /* lives of gradients that are not yet gone */
+    uint32_t *alive; /* allocations of gradients that are not yet gone */
     uint16_t *
-        nth; /* [lives.count - preexisting] place among those of stack and size in its own turn, or NTH_MANY */
+        nth; /* [allocations.count - preexisting] place among those of stack and size in its own turn, or NTH_MANY */
     uint32_t n_alive;
     struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
     uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
-    uint64_t *counted; /* bitmap of lives.count - preexisting: is in a forward's sum */
+    uint64_t *counted; /* bitmap of allocations.count - preexisting: is in a forward's sum */
     uint64_t *kept_bytes,
         *kept_count;          /* [turns + 1] differences: what is alive when the turn's forward begins */
     uint32_t *forward_moment; /* [turns] when it begins; where a turn has none, when the next one does */
@@ -40,34 +40,35 @@ struct gradients {
 
 /* Moment of the first allocation of backward behind the forward in its turn; the turn's end where there is none. */
 static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
-    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     for (uint32_t k = forward; k < turn->end; k++)
         if (letter[k] == PHASE_BACKWARD)
-            return finder->lives->birth[finder->lives->preexisting + k];
+            return finder->allocations->birth[finder->allocations->preexisting + k];
     return turn->end_moment;
 }
 
-/* By stack, then size, then life. */
-static void rows_sort(const struct lives *lives, struct sort_row *rows, struct sort_row *spare,
+/* By stack, then size, then allocation. */
+static void rows_sort(const struct allocations *allocations, struct sort_row *rows, struct sort_row *spare,
                       uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
-        rows[i].key = lives->size[rows[i].value];
+        rows[i].key = allocations->size[rows[i].value];
     sort_rows(rows, spare, count);
     for (uint32_t i = 0; i < count; i++)
-        rows[i].key = lives->stack[rows[i].value];
+        rows[i].key = allocations->stack[rows[i].value];
     sort_rows(rows, spare, count);
 }
 
-static int rows_compare(const struct lives *lives, const struct sort_row *a, const struct sort_row *b) {
+static int rows_compare(const struct allocations *allocations, const struct sort_row *a,
+                        const struct sort_row *b) {
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
-    uint64_t x = lives->size[a->value], y = lives->size[b->value];
+    uint64_t x = allocations->size[a->value], y = allocations->size[b->value];
     return x < y ? -1 : x > y;
 }
 
-/* What a turn's backward makes, by stack, size and life, into own->new; returns how many. Without memory for them, none. */
+/* What a turn's backward makes, by stack, size and allocation, into own->new; returns how many. Without memory for them, none. */
 static uint32_t turn_rows(struct finder *finder, struct gradients *own, const struct turn *turn) {
-    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     uint32_t n = 0, count = 0;
     for (uint32_t k = turn->first; k < turn->end; k++)
         count += letter[k] == PHASE_BACKWARD;
@@ -78,16 +79,17 @@ static uint32_t turn_rows(struct finder *finder, struct gradients *own, const st
     }
     for (uint32_t k = turn->first; k < turn->end; k++)
         if (letter[k] == PHASE_BACKWARD)
-            own->new[n++].value = finder->lives->preexisting + k;
-    rows_sort(finder->lives, own->new, own->spare, n);
+            own->new[n++].value = finder->allocations->preexisting + k;
+    rows_sort(finder->allocations, own->new, own->spare, n);
     return n;
 }
 
 /* Takes the kept gradients out from the forward until what takes their place goes. */
 static void turn_remove(struct finder *finder, struct gradients *own, const struct turn *turn,
                         uint32_t forward) {
-    const struct lives *lives = finder->lives;
-    uint32_t from = lives->birth[lives->preexisting + forward], backward = backward_of(finder, turn, forward);
+    const struct allocations *allocations = finder->allocations;
+    uint32_t from = allocations->birth[allocations->preexisting + forward],
+             backward = backward_of(finder, turn, forward);
     uint32_t n_old = 0, n_new = 0, group = 0;
     if (!ARENA_GROW(finder->arena, own->old, own->old_capacity, own->n_alive) ||
         !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, own->n_alive)) {
@@ -97,29 +99,30 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
     for (uint32_t i = 0; i < own->n_alive; i++)
         own->old[n_old++].value = own->alive[i];
     n_new = turn_rows(finder, own, turn);
-    rows_sort(lives, own->old, own->spare, n_old);
+    rows_sort(allocations, own->old, own->spare, n_old);
     for (uint32_t i = 0; i < n_old; i++) {
-        uint32_t life = own->old[i].value, to = lives->death[life];
-        while (group < n_new && rows_compare(lives, &own->new[group], &own->old[i]) < 0)
+        uint32_t allocation = own->old[i].value, to = allocations->death[allocation];
+        while (group < n_new && rows_compare(allocations, &own->new[group], &own->old[i]) < 0)
             group++;
-        uint32_t nth = own->nth[life - lives->preexisting], at = group + nth;
-        bool replaced = nth < NTH_MANY && at < n_new && rows_compare(lives, &own->new[at], &own->old[i]) == 0;
+        uint32_t nth = own->nth[allocation - allocations->preexisting], at = group + nth;
+        bool replaced =
+            nth < NTH_MANY && at < n_new && rows_compare(allocations, &own->new[at], &own->old[i]) == 0;
         if (to > backward && replaced) {
-            uint32_t place = lives->death[own->new[at].value];
+            uint32_t place = allocations->death[own->new[at].value];
             to = place < to ? place : to;
         } else if (to > backward) {
             to = backward;
             own->at_least = true;
         }
-        finder_remove(finder, from, to, lives->size[life]);
+        finder_remove(finder, from, to, allocations->size[allocation]);
     }
 }
 
 /* Those that are still alive; walked only as long as gradients are followed one by one. */
-static void alive_compact(struct gradients *own, const struct lives *lives, uint32_t moment) {
+static void alive_compact(struct gradients *own, const struct allocations *allocations, uint32_t moment) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < own->n_alive; i++)
-        if (lives->death[own->alive[i]] > moment)
+        if (allocations->death[own->alive[i]] > moment)
             own->alive[n++] = own->alive[i];
     own->n_alive = n;
 }
@@ -127,7 +130,7 @@ static void alive_compact(struct gradients *own, const struct lives *lives, uint
 /* What is alive when a turn's forward begins. */
 static void turn_measure(struct finder *finder, struct gradients *own, uint32_t index, uint32_t forward,
                          struct finding *finding) {
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     const struct turn *turn = &finder->verdicts->turns.turn[index];
     uint32_t birth = own->forward_moment[index];
     uint64_t bytes = own->kept_bytes[index], count = own->kept_count[index];
@@ -142,13 +145,13 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
     own->n_pairs += own->n_alive + (turn->end - turn->first);
     bool followed = own->n_pairs <= PAIRS_MOST;
     if (followed)
-        alive_compact(own, lives, birth);
+        alive_compact(own, allocations, birth);
     if (bytes > finding->figure[0]) {
         finding->figure[0] = bytes;
         finding->figure[1] = count;
-        if (own->n_alive != 0 && lives->death[own->alive[0]] > birth) {
+        if (own->n_alive != 0 && allocations->death[own->alive[0]] > birth) {
             finding->site = finder_site(finder, own->alive[0]);
-            finding->stack = lives->stack[own->alive[0]];
+            finding->stack = allocations->stack[own->alive[0]];
         }
     }
     if (followed)
@@ -170,23 +173,23 @@ static uint32_t turn_behind(const struct gradients *own, uint32_t from, uint32_t
     return low;
 }
 
-/* Every gradient is alive at the forwards of the turns behind its own until it goes. O(lives log turns). */
+/* Every gradient is alive at the forwards of the turns behind its own until it goes. O(allocations log turns). */
 static void kept_sum(struct finder *finder, struct gradients *own) {
     const struct turns *turns = &finder->verdicts->turns;
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     for (uint32_t t = 0; t < turns->count; t++)
         for (uint32_t k = turns->turn[t].first; k < turns->turn[t].end; k++) {
-            uint32_t life = lives->preexisting + k;
-            if (finder->verdicts->runs.letter[life] != PHASE_BACKWARD ||
-                finder->verdicts->category[life] != CATEGORY_GRADIENT)
+            uint32_t allocation = allocations->preexisting + k;
+            if (finder->verdicts->runs.letter[allocation] != PHASE_BACKWARD ||
+                finder->verdicts->category[allocation] != CATEGORY_GRADIENT)
                 continue;
-            uint32_t end = turn_behind(own, t + 1, turns->count, lives->death[life]);
+            uint32_t end = turn_behind(own, t + 1, turns->count, allocations->death[allocation]);
             if (end <= t + 1)
                 continue;
-            own->kept_bytes[t + 1] += lives->size[life];
-            own->kept_bytes[end] -= lives->size[life];
-            own->kept_count[t + 1] += life_allocations(lives, life);
-            own->kept_count[end] -= life_allocations(lives, life);
+            own->kept_bytes[t + 1] += allocations->size[allocation];
+            own->kept_bytes[end] -= allocations->size[allocation];
+            own->kept_count[t + 1] += allocation_stands_for(allocations, allocation);
+            own->kept_count[end] -= allocation_stands_for(allocations, allocation);
             own->counted[k / 64] |= UINT64_C(1) << k % 64;
         }
     for (uint32_t t = 1; t < turns->count; t++) {
@@ -202,16 +205,17 @@ static void gradients_add(struct finder *finder, struct gradients *own, const st
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t life = own->new[i].value;
-        nth = i > 0 && rows_compare(finder->lives, &own->new[i - 1], &own->new[i]) == 0 ? nth + 1 : 0;
-        own->nth[life - finder->lives->preexisting] = nth < NTH_MANY ? (uint16_t)nth : NTH_MANY;
-        if (finder->verdicts->category[life] == CATEGORY_GRADIENT)
-            own->alive[own->n_alive++] = life;
+        uint32_t allocation = own->new[i].value;
+        nth = i > 0 && rows_compare(finder->allocations, &own->new[i - 1], &own->new[i]) == 0 ? nth + 1 : 0;
+        own->nth[allocation - finder->allocations->preexisting] = nth < NTH_MANY ? (uint16_t)nth : NTH_MANY;
+        if (finder->verdicts->category[allocation] == CATEGORY_GRADIENT)
+            own->alive[own->n_alive++] = allocation;
     }
 }
 
 static bool gradients_init(struct gradients *own, struct finder *finder) {
-    uint32_t n = finder->lives->count - finder->lives->preexisting, turns = finder->verdicts->turns.count;
+    uint32_t n = finder->allocations->count - finder->allocations->preexisting,
+             turns = finder->verdicts->turns.count;
     size_t n_sums = (size_t)turns + 1;
     struct arena *arena = finder->arena;
     *own = (struct gradients){.nth = arena_column(arena, n, sizeof *own->nth),
@@ -229,7 +233,7 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
     for (uint32_t t = turns; t-- > 0;) {
         uint32_t forward = finder_forward(finder, &finder->verdicts->turns.turn[t]);
         if (forward < finder->verdicts->turns.turn[t].end)
-            next = finder->lives->birth[finder->lives->preexisting + forward];
+            next = finder->allocations->birth[finder->allocations->preexisting + forward];
         own->forward_moment[t] = next;
     }
     kept_sum(finder, own);
@@ -251,14 +255,14 @@ static void gradients_drop(struct gradients *own, struct finder *finder) {
 /* Where no optimizer is seen, gradients that are freed now and then, or few forwards, look like accumulation. */
 static void gradients_weigh(struct finder *finder, const struct gradients *own, struct finding *finding) {
     const struct turns *turns = &finder->verdicts->turns;
-    uint32_t freed = 0, n = finder->lives->count - finder->lives->preexisting;
+    uint32_t freed = 0, n = finder->allocations->count - finder->allocations->preexisting;
     finding->severity = (uint8_t)severity_of_saving(finding->saves, finder->timeline->peak_bytes);
     finding->confidence = CONFIDENCE_CERTAIN;
     if (finder->has_optimizer && turns->source != TURNS_BACKWARD)
         return;
     for (uint32_t i = 0; i < n; i++)
         freed += filter_keeps(own->counted, i) &&
-                 finder->lives->request[finder->lives->preexisting + i] <= finder->made;
+                 finder->allocations->request[finder->allocations->preexisting + i] <= finder->made;
     bool unsure = freed > 0 || finding->figure[2] + 1 < 3;
     finding->confidence = unsure ? CONFIDENCE_POSSIBLE : CONFIDENCE_LIKELY;
     finding->variant = 1;
@@ -269,13 +273,13 @@ static void gradients_weigh(struct finder *finder, const struct gradients *own, 
 }
 
 static void gradients_report(struct finder *finder, struct gradients *own, struct finding *finding) {
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     finding->saves = finder_saves(finder);
     if (finding->figure[2] == 0 || finding->figure[0] < finder->timeline->peak_bytes / 1000)
         return;
-    for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        if (filter_keeps(own->counted, i - lives->preexisting))
-            finding_count(finding, lives, i);
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        if (filter_keeps(own->counted, i - allocations->preexisting))
+            finding_count(finding, allocations, i);
     finding->saves_known = true;
     finding->figure[3] = own->at_least;
     finding->per_n = (uint32_t)finding->figure[2];

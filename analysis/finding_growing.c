@@ -19,22 +19,23 @@ enum {
     LINKS_EVEN = 4 /* up to so many, lengths that rise by chance look the same */
 };
 
-/* A life that takes the place of another, or has its place taken. By rising life. */
+/* An allocation that takes the place of another, or has its place taken. By rising allocation. */
 struct link {
-    uint32_t life, next; /* next: index of the link that takes its place; UINT32_MAX: none */
-    uint32_t before;     /* index; UINT32_MAX: none */
-    uint32_t length;     /* links up to here */
+    uint32_t allocation, next; /* next: index of the link that takes its place; UINT32_MAX: none */
+    uint32_t before;           /* index; UINT32_MAX: none */
+    uint32_t length;           /* links up to here */
 };
 
-/* First life that is born at or after a life's death: mostly soon behind it. */
-static uint32_t first_after(const struct lives *lives, uint32_t life) {
-    uint32_t low = life + 1, step = 1;
-    for (; low + step < lives->count && lives->birth[low + step] < lives->death[life]; step *= 2)
+/* First allocation that is born at or after an allocation's death: mostly soon behind it. */
+static uint32_t first_after(const struct allocations *allocations, uint32_t allocation) {
+    uint32_t low = allocation + 1, step = 1;
+    for (; low + step < allocations->count && allocations->birth[low + step] < allocations->death[allocation];
+         step *= 2)
         low += step;
-    uint32_t high = low + step < lives->count ? low + step : lives->count;
+    uint32_t high = low + step < allocations->count ? low + step : allocations->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (lives->birth[middle] < lives->death[life])
+        if (allocations->birth[middle] < allocations->death[allocation])
             low = middle + 1;
         else
             high = middle;
@@ -42,27 +43,28 @@ static uint32_t first_after(const struct lives *lives, uint32_t life) {
     return low;
 }
 
-/* The life of the same stack that takes this one's place; UINT32_MAX: none does. */
-static uint32_t successor_of(const struct finder *finder, uint32_t life) {
-    const struct lives *lives = finder->lives;
-    if (lives->death[life] >= finder->timeline->n_moments)
+/* The allocation of the same stack that takes this one's place; UINT32_MAX: none does. */
+static uint32_t successor_of(const struct finder *finder, uint32_t allocation) {
+    const struct allocations *allocations = finder->allocations;
+    if (allocations->death[allocation] >= finder->timeline->n_moments)
         return UINT32_MAX;
-    uint32_t end = first_after(lives, life);
-    uint32_t from = end > life + SOON ? end - SOON : life + 1;
+    uint32_t end = first_after(allocations, allocation);
+    uint32_t from = end > allocation + SOON ? end - SOON : allocation + 1;
     for (uint32_t i = end; i-- > from;)
-        if (lives->stack[i] == lives->stack[life] && lives->size[i] > lives->size[life] && i - life >= APART)
+        if (allocations->stack[i] == allocations->stack[allocation] &&
+            allocations->size[i] > allocations->size[allocation] && i - allocation >= APART)
             return i;
     return UINT32_MAX;
 }
 
-/* Pairs (life, successor) of the finder's part of the lives, by life. */
+/* Pairs (allocation, successor) of the finder's part of the allocations, by allocation. */
 static void pairs_find(struct finder *finder, uint64_t least) {
-    const struct lives *lives = finder->lives;
-    uint64_t n = lives->count - lives->preexisting;
-    uint32_t end = lives->preexisting + (uint32_t)(n * (finder->part + 1) / FINDING_PARTS);
-    for (uint32_t i = lives->preexisting + (uint32_t)(n * finder->part / FINDING_PARTS); i < end; i++) {
-        uint32_t next =
-            lives->stack[i] != 0 && lives->size[i] >= least ? successor_of(finder, i) : UINT32_MAX;
+    const struct allocations *allocations = finder->allocations;
+    uint64_t n = allocations->count - allocations->preexisting;
+    uint32_t end = allocations->preexisting + (uint32_t)(n * (finder->part + 1) / FINDING_PARTS);
+    for (uint32_t i = allocations->preexisting + (uint32_t)(n * finder->part / FINDING_PARTS); i < end; i++) {
+        uint32_t next = allocations->stack[i] != 0 && allocations->size[i] >= least ? successor_of(finder, i)
+                                                                                    : UINT32_MAX;
         if (next == UINT32_MAX)
             continue;
         if (!ARENA_GROW(finder->arena, finder->pairs.row, finder->pairs.capacity,
@@ -74,11 +76,11 @@ static void pairs_find(struct finder *finder, uint64_t least) {
     }
 }
 
-static uint32_t link_at(const struct link *links, uint32_t count, uint32_t life) {
+static uint32_t link_at(const struct link *links, uint32_t count, uint32_t allocation) {
     uint32_t low = 0, high = count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (links[middle].life < life)
+        if (links[middle].allocation < allocation)
             low = middle + 1;
         else
             high = middle;
@@ -86,9 +88,9 @@ static uint32_t link_at(const struct link *links, uint32_t count, uint32_t life)
     return low;
 }
 
-/* Links of all lives in pairs, by life: a bit for each life takes less room than a list to be sorted. NULL: no memory. */
+/* Links of all allocations in pairs, by allocation: a bit for each allocation takes less room than a list to be sorted. NULL: no memory. */
 static struct link *links_of_pairs(struct finder *finder, uint32_t *count) {
-    size_t n_words = finder->lives->count / 64 + 1;
+    size_t n_words = finder->allocations->count / 64 + 1;
     uint64_t *bits = arena_column(finder->arena, n_words, sizeof *bits);
     struct link *links = NULL;
     uint32_t n = 0;
@@ -134,24 +136,24 @@ static struct link *links_make(struct finder *finder, uint32_t *count) {
 
 /* A chain that ends at a link grows: by enough, and few links by steps that are alike. */
 static bool chain_grows(const struct finder *finder, const struct link *links, uint32_t last) {
-    const uint64_t *size = finder->lives->size;
-    uint64_t least = UINT64_MAX, most = 0, end = size[links[last].life];
+    const uint64_t *size = finder->allocations->size;
+    uint64_t least = UINT64_MAX, most = 0, end = size[links[last].allocation];
     uint32_t at = last;
     if (links[last].next != UINT32_MAX || links[last].length < LINKS_LEAST)
         return false;
     for (; links[at].before != UINT32_MAX; at = links[at].before) {
-        uint64_t step = size[links[at].life] - size[links[links[at].before].life];
+        uint64_t step = size[links[at].allocation] - size[links[links[at].before].allocation];
         least = step < least ? step : least;
         most = step > most ? step : most;
     }
     bool even = most / 2 <= least;
-    return end / 3 >= size[links[at].life] / 2 && (even || links[last].length > LINKS_EVEN);
+    return end / 3 >= size[links[at].allocation] / 2 && (even || links[last].length > LINKS_EVEN);
 }
 
 /* The chains of one stack: rows [from, to) are their last links. */
 static void stack_judge(struct finder *finder, const struct link *links, const struct sort_row *rows,
                         uint32_t from, uint32_t to) {
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     uint32_t key = finder_key(finder, (uint32_t)rows[from].key), n_links = 0, last_of_stack = 0,
              n_of_stack = 0, longest = from;
     struct finding finding = {.kind = FINDING_GROWING_BUFFER,
@@ -165,15 +167,15 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
     uint64_t last_bytes = 0, peak = finder->timeline->peak_bytes;
     bool ends_last = false;
     for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++)
-        if (lives->stack[finder->order[at]] == finding.stack) {
+        if (allocations->stack[finder->order[at]] == finding.stack) {
             last_of_stack = finder->order[at];
             n_of_stack++;
         }
     for (uint32_t i = from; i < to; i++) {
         const struct link *last = &links[rows[i].value];
         n_links += last->length;
-        last_bytes += lives->size[last->life];
-        ends_last |= last->life == last_of_stack;
+        last_bytes += allocations->size[last->allocation];
+        ends_last |= last->allocation == last_of_stack;
         longest = last->length > links[rows[longest].value].length ? i : longest;
     }
     if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || last_bytes < (1u << 20) ||
@@ -181,17 +183,20 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
         return;
     for (uint32_t i = from; i < to; i++)
         for (uint32_t at = rows[i].value; at != UINT32_MAX; at = links[at].before) {
-            uint32_t life = links[at].life;
-            finding_count(&finding, lives, life);
-            finder_remove(finder, lives->birth[life], lives->death[life], lives->size[life]);
-            finding.from_moment =
-                lives->birth[life] < finding.from_moment ? lives->birth[life] : finding.from_moment;
-            finding.to_moment =
-                lives->birth[life] > finding.to_moment ? lives->birth[life] : finding.to_moment;
-            finding.figure[1] = i == longest ? lives->size[life] : finding.figure[1];
+            uint32_t allocation = links[at].allocation;
+            finding_count(&finding, allocations, allocation);
+            finder_remove(finder, allocations->birth[allocation], allocations->death[allocation],
+                          allocations->size[allocation]);
+            finding.from_moment = allocations->birth[allocation] < finding.from_moment
+                                      ? allocations->birth[allocation]
+                                      : finding.from_moment;
+            finding.to_moment = allocations->birth[allocation] > finding.to_moment
+                                    ? allocations->birth[allocation]
+                                    : finding.to_moment;
+            finding.figure[1] = i == longest ? allocations->size[allocation] : finding.figure[1];
         }
     finding.figure[0] = links[rows[longest].value].length;
-    finding.figure[2] = lives->size[links[rows[longest].value].life];
+    finding.figure[2] = allocations->size[links[rows[longest].value].allocation];
     finding.saves = finder_saves(finder);
     bool few = finding.figure[0] <= LINKS_LEAST;
     finding.severity = is_percent(last_bytes, peak, 10)  ? (few ? SEVERITY_MEDIUM : SEVERITY_HIGH)
@@ -217,7 +222,7 @@ void finding_growing_buffer_find(struct finder *finder) {
     finder->failed |= rows == NULL || spare == NULL;
     for (uint32_t i = 0; !finder->failed && i < n_links; i++)
         if (chain_grows(finder, links, i))
-            rows[n_rows++] = (struct sort_row){finder->lives->stack[links[i].life], i};
+            rows[n_rows++] = (struct sort_row){finder->allocations->stack[links[i].allocation], i};
     if (!finder->failed && n_rows > 0)
         sort_rows(rows, spare, n_rows);
     for (uint32_t from = 0, to; !finder->failed && from < n_rows && n_judged < FINDINGS_OF_KIND;

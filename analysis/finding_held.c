@@ -18,9 +18,9 @@ struct held {
     uint64_t bytes;    /* in all pairs */
     uint32_t n_pairs;  /* that show it */
     uint32_t n_turns;  /* that make it */
-    uint32_t n_beyond; /* lives that outlive the next turn too */
-    uint32_t n_lives;
-    uint32_t last_life;
+    uint32_t n_beyond; /* allocations that outlive the next turn too */
+    uint32_t n_allocations;
+    uint32_t last_allocation;
 };
 
 /* Moment before which turn `turn` has made nothing; UINT32_MAX: there is no such turn. */
@@ -28,20 +28,20 @@ static uint32_t begin_of(const struct finder *finder, uint32_t turn) {
     const struct turns *turns = &finder->verdicts->turns;
     if (turn >= turns->count || turns->turn[turn].first >= turns->turn[turn].end)
         return UINT32_MAX;
-    return finder->lives->birth[finder->lives->preexisting + turns->turn[turn].first];
+    return finder->allocations->birth[finder->allocations->preexisting + turns->turn[turn].first];
 }
 
-static bool is_candidate(const struct finder *finder, uint32_t life) {
-    uint8_t category = finder->verdicts->category[life];
-    return side_of_letter(finder->verdicts->runs.letter[life]) == SIDE_FORWARD &&
+static bool is_candidate(const struct finder *finder, uint32_t allocation) {
+    uint8_t category = finder->verdicts->category[allocation];
+    return side_of_letter(finder->verdicts->runs.letter[allocation]) == SIDE_FORWARD &&
            category != CATEGORY_PARAMETER && category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE &&
-           !finder->blamed[finder_site(finder, life)];
+           !finder->blamed[finder_site(finder, allocation)];
 }
 
-/* Is the life alive when the turn behind its own begins? `*beyond`: when the one behind that does, too. */
-static bool is_held(const struct finder *finder, uint32_t life, uint32_t turn, bool *beyond) {
+/* Is the allocation alive when the turn behind its own begins? `*beyond`: when the one behind that does, too. */
+static bool is_held(const struct finder *finder, uint32_t allocation, uint32_t turn, bool *beyond) {
     const struct turns *turns = &finder->verdicts->turns;
-    uint32_t begin = begin_of(finder, turn + 1), let_go = finder->lives->request[life];
+    uint32_t begin = begin_of(finder, turn + 1), let_go = finder->allocations->request[allocation];
     if (begin == UINT32_MAX || let_go <= begin)
         return false;
     *beyond = let_go > turns->turn[turn + 1].end_moment ||
@@ -49,33 +49,34 @@ static bool is_held(const struct finder *finder, uint32_t life, uint32_t turn, b
     return true;
 }
 
-/* All lives of a key that are held, into the sums and, with `remove`, out of the curve. */
+/* All allocations of a key that are held, into the sums and, with `remove`, out of the curve. */
 static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyond, bool remove,
                             struct finding *finding) {
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     struct held held = {0};
     uint32_t last_turn = UINT32_MAX, last_pair = UINT32_MAX;
     for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
-        uint32_t life = finder->order[at], turn = finder_turn(finder, life);
+        uint32_t allocation = finder->order[at], turn = finder_turn(finder, allocation);
         bool beyond = false;
-        if (turn == UINT32_MAX || !is_candidate(finder, life))
+        if (turn == UINT32_MAX || !is_candidate(finder, allocation))
             continue;
         held.n_turns += turn != last_turn;
         last_turn = turn;
-        if (!is_held(finder, life, turn, &beyond))
+        if (!is_held(finder, allocation, turn, &beyond))
             continue;
-        held.n_lives++;
+        held.n_allocations++;
         held.n_beyond += beyond;
         if (beyond && !with_beyond)
             continue;
         held.n_pairs += turn != last_pair;
         last_pair = turn;
-        held.bytes += lives->size[life];
-        held.last_life = life;
+        held.bytes += allocations->size[allocation];
+        held.last_allocation = allocation;
         if (finding != NULL)
-            finding_count(finding, lives, life);
+            finding_count(finding, allocations, allocation);
         if (remove)
-            finder_remove(finder, begin_of(finder, turn + 1), lives->death[life], lives->size[life]);
+            finder_remove(finder, begin_of(finder, turn + 1), allocations->death[allocation],
+                          allocations->size[allocation]);
     }
     return held;
 }
@@ -85,8 +86,8 @@ static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyon
 static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, bool *with_beyond) {
     uint32_t n_turns = finder->verdicts->turns.count;
     *held = key_walk(finder, key, true, false, NULL);
-    *with_beyond = n_turns == 2 || held->n_beyond * 2 < held->n_lives;
-    if (held->n_lives == 0)
+    *with_beyond = n_turns == 2 || held->n_beyond * 2 < held->n_allocations;
+    if (held->n_allocations == 0)
         return false;
     if (!*with_beyond)
         *held = key_walk(finder, key, false, false, NULL);
@@ -96,21 +97,21 @@ static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, 
 
 /* What was there before the recording and goes in the first turn is the turn's before, where it is about as much. */
 static void older_add(struct finder *finder, struct finding *finding, uint64_t per_turn) {
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     const struct turn *first = &finder->verdicts->turns.turn[0];
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        if (lives->death[i] > first->begin_moment && lives->death[i] <= first->end_moment &&
-            lives->death[i] < finder->timeline->n_moments)
-            bytes += lives->size[i];
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (allocations->death[i] > first->begin_moment && allocations->death[i] <= first->end_moment &&
+            allocations->death[i] < finder->timeline->n_moments)
+            bytes += allocations->size[i];
     if (bytes < per_turn / 2 || bytes > per_turn + per_turn / 10)
         return;
     finding->figure[2] = bytes;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        if (lives->death[i] > first->begin_moment && lives->death[i] <= first->end_moment &&
-            lives->death[i] < finder->timeline->n_moments) {
-            finding_count(finding, lives, i);
-            finder_remove(finder, first->begin_moment, lives->death[i], lives->size[i]);
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (allocations->death[i] > first->begin_moment && allocations->death[i] <= first->end_moment &&
+            allocations->death[i] < finder->timeline->n_moments) {
+            finding_count(finding, allocations, i);
+            finder_remove(finder, first->begin_moment, allocations->death[i], allocations->size[i]);
         }
 }
 
@@ -155,7 +156,8 @@ static void sites_sum(struct finder *finder, const struct sort_row *rows, uint32
             continue;
         largest = bytes;
         finding->site = (uint32_t)sites[from].key;
-        finding->stack = finder->lives->stack[finder->order[finder->start[rows[sites[from].value].value]]];
+        finding->stack =
+            finder->allocations->stack[finder->order[finder->start[rows[sites[from].value].value]]];
     }
     ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, sites);

@@ -34,7 +34,7 @@ static bool passes_at(const struct finder *finder, uint32_t run, struct passes *
     uint32_t behind = run + 2;
     while (behind < runs->count && runs->run[behind].side != SIDE_FORWARD)
         behind++;
-    const uint32_t *birth = finder->lives->birth + finder->lives->preexisting;
+    const uint32_t *birth = finder->allocations->birth + finder->allocations->preexisting;
     *passes = (struct passes){.forward = run,
                               .backward = run + 1,
                               .begins = birth[runs->run[run + 1].first],
@@ -43,15 +43,16 @@ static bool passes_at(const struct finder *finder, uint32_t run, struct passes *
     return true;
 }
 
-/* Does the life belong to the forward's graph, as far as can be told: alive when backward begins, and no parameter? */
-static bool is_of_graph(const struct finder *finder, uint32_t life, const struct passes *passes) {
-    uint8_t category = finder->verdicts->category[life];
-    return finder->lives->request[life] > passes->begins && category != CATEGORY_PARAMETER &&
-           category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE && finder->lives->stack[life] != 0;
+/* Does the allocation belong to the forward's graph, as far as can be told: alive when backward begins, and no parameter? */
+static bool is_of_graph(const struct finder *finder, uint32_t allocation, const struct passes *passes) {
+    uint8_t category = finder->verdicts->category[allocation];
+    return finder->allocations->request[allocation] > passes->begins && category != CATEGORY_PARAMETER &&
+           category != CATEGORY_INPUT && category != CATEGORY_WORKSPACE &&
+           finder->allocations->stack[allocation] != 0;
 }
 
-static bool is_kept(const struct finder *finder, uint32_t life, const struct passes *passes) {
-    return finder->lives->request[life] > passes->ends;
+static bool is_kept(const struct finder *finder, uint32_t allocation, const struct passes *passes) {
+    return finder->allocations->request[allocation] > passes->ends;
 }
 
 static bool stack_keeps(const struct layer_stack *stack) {
@@ -62,17 +63,17 @@ static bool stack_keeps(const struct layer_stack *stack) {
 static void forward_count(struct finder *finder, const struct passes *passes, struct layer_stack *stacks,
                           uint32_t number) {
     const struct phase_run *run = &finder->verdicts->runs.run[passes->forward];
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     for (uint32_t k = run->first; k <= run->last; k++) {
-        uint32_t life = lives->preexisting + k;
-        struct layer_stack *own = &stacks[stack_slot(finder->slots, lives->stack[life])];
-        if (!is_of_graph(finder, life, passes))
+        uint32_t allocation = allocations->preexisting + k;
+        struct layer_stack *own = &stacks[stack_slot(finder->slots, allocations->stack[allocation])];
+        if (!is_of_graph(finder, allocation, passes))
             continue;
         if (own->run != number + 1)
             own->n = own->k = 0;
         own->run = number + 1;
         own->n++;
-        own->k += is_kept(finder, life, passes);
+        own->k += is_kept(finder, allocation, passes);
     }
 }
 
@@ -80,7 +81,7 @@ static void forward_count(struct finder *finder, const struct passes *passes, st
 static void forward_settle(struct finder *finder, const struct passes *passes, struct layer_stack *stacks,
                            uint32_t number) {
     const struct phase_run *run = &finder->verdicts->runs.run[passes->forward];
-    const uint32_t *stack = finder->lives->stack + finder->lives->preexisting;
+    const uint32_t *stack = finder->allocations->stack + finder->allocations->preexisting;
     uint32_t n_kept = 0, n_used = 0;
     for (uint32_t pass = 0; pass < 2; pass++)
         for (uint32_t k = run->first; k <= run->last; k++) {
@@ -113,32 +114,36 @@ static bool stack_is_found(const struct layer_search *search, const struct layer
     return stack->n_forwards * 2 >= search->n_forwards;
 }
 
-static void lives_add(struct finder *finder, const struct layer_search *search, const struct passes *passes,
-                      struct finding *findings, const uint32_t *of_site, bool remove) {
+static void allocations_add(struct finder *finder, const struct layer_search *search,
+                            const struct passes *passes, struct finding *findings, const uint32_t *of_site,
+                            bool remove) {
     const struct phase_run *run = &finder->verdicts->runs.run[passes->forward];
-    const struct lives *lives = finder->lives;
-    uint32_t last = lives->birth[lives->preexisting + finder->verdicts->runs.run[passes->backward].last];
+    const struct allocations *allocations = finder->allocations;
+    uint32_t last =
+        allocations->birth[allocations->preexisting + finder->verdicts->runs.run[passes->backward].last];
     for (uint32_t k = run->first; k <= run->last; k++) {
-        uint32_t life = lives->preexisting + k, nth = of_site[finder_site(finder, life)];
+        uint32_t allocation = allocations->preexisting + k, nth = of_site[finder_site(finder, allocation)];
         if (nth == 0 ||
-            !stack_is_found(search, &search->stacks[stack_slot(finder->slots, lives->stack[life])]) ||
-            !is_of_graph(finder, life, passes))
+            !stack_is_found(search,
+                            &search->stacks[stack_slot(finder->slots, allocations->stack[allocation])]) ||
+            !is_of_graph(finder, allocation, passes))
             continue;
         struct finding *own = &findings[nth - 1];
-        bool kept = is_kept(finder, life, passes);
+        bool kept = is_kept(finder, allocation, passes);
         if (remove && kept)
-            finder_remove(finder, last, lives->death[life], lives->size[life]);
+            finder_remove(finder, last, allocations->death[allocation], allocations->size[allocation]);
         if (remove)
             continue;
         own->figure[2]++;
         if (!kept)
             continue;
-        own->figure[0] += lives->size[life];
+        own->figure[0] += allocations->size[allocation];
         own->figure[1]++;
-        own->stack = lives->stack[life];
-        own->from_moment = lives->birth[life] < own->from_moment ? lives->birth[life] : own->from_moment;
+        own->stack = allocations->stack[allocation];
+        own->from_moment = allocations->birth[allocation] < own->from_moment ? allocations->birth[allocation]
+                                                                             : own->from_moment;
         own->to_moment = passes->ends > own->to_moment ? passes->ends : own->to_moment;
-        finding_count(own, lives, life);
+        finding_count(own, allocations, allocation);
     }
 }
 
@@ -179,7 +184,7 @@ static void forwards_walk(struct finder *finder, struct layer_search *search, st
         if (!passes_at(finder, r, &passes))
             continue;
         if (of_site != NULL) {
-            lives_add(finder, search, &passes, findings, of_site, remove);
+            allocations_add(finder, search, &passes, findings, of_site, remove);
             continue;
         }
         forward_count(finder, &passes, search->stacks, r * 4);

@@ -17,12 +17,12 @@ enum {
 /* What of a key's allocations stays. */
 struct kept {
     uint32_t first_turn, last_turn, n_turns; /* that keep one */
-    uint32_t first_life, last_life;
+    uint32_t first_allocation, last_allocation;
     uint64_t bytes;
 };
 
-static bool is_kept(const struct finder *finder, uint32_t life) {
-    return finder->lives->request[life] > finder->made;
+static bool is_kept(const struct finder *finder, uint32_t allocation) {
+    return finder->allocations->request[allocation] > finder->made;
 }
 
 /* Turns whose end was seen: what is alive in an open one says nothing. */
@@ -45,17 +45,17 @@ static bool turn_walk_next(struct turn_walk *walk) {
     walk->n_kept = 0;
     walk->kept_bytes = 0;
     for (; walk->at < walk->end; walk->at++) {
-        uint32_t life = finder->order[walk->at], own = finder_turn(finder, life);
+        uint32_t allocation = finder->order[walk->at], own = finder_turn(finder, allocation);
         if (own >= n_turns)
             continue;
         if (turn == UINT32_MAX)
             turn = own;
         if (own != turn)
             break;
-        if (is_kept(finder, life)) {
+        if (is_kept(finder, allocation)) {
             walk->n_kept++;
-            walk->kept_bytes += finder->lives->size[life];
-            walk->last_kept = life;
+            walk->kept_bytes += finder->allocations->size[allocation];
+            walk->last_kept = allocation;
         }
     }
     walk->turn = turn;
@@ -76,18 +76,18 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
         }
         if (kept->n_turns == 0) {
             kept->first_turn = walk.turn;
-            kept->first_life = walk.last_kept;
+            kept->first_allocation = walk.last_kept;
         } else if (walk.turn - kept->last_turn > longest)
             longest = walk.turn - kept->last_turn;
         kept->last_turn = walk.turn;
-        kept->last_life = walk.last_kept;
+        kept->last_allocation = walk.last_kept;
         kept->bytes += walk.kept_bytes;
         kept->n_turns++;
         n_made++;
     }
     /* Of two, the first is freed behind the last allocation and the second is not: it is held over. */
-    const uint32_t *let_go = finder->lives->request;
-    if (kept->n_turns == 2 && let_go[kept->first_life] < let_go[kept->last_life])
+    const uint32_t *let_go = finder->allocations->request;
+    if (kept->n_turns == 2 && let_go[kept->first_allocation] < let_go[kept->last_allocation])
         return false;
     if (kept->n_turns < 2 || freed_before || (uint64_t)kept->n_turns * 10 < (uint64_t)n_made * 8)
         return false;
@@ -96,12 +96,12 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
         return false;
     const struct turns *turns = &finder->verdicts->turns;
     uint64_t begin = turns->turn[0].begin_moment, end = turns->turn[turns->count - 1].end_moment;
-    return (uint64_t)finder->lives->birth[kept->last_life] * 2 >= begin + end;
+    return (uint64_t)finder->allocations->birth[kept->last_allocation] * 2 >= begin + end;
 }
 
 /* CUDA graphs keep what they captured, each in a pool of its own, until they go. */
 static bool is_captured(const struct finder *finder, uint32_t key) {
-    const uint16_t *pool = finder->lives->pool;
+    const uint16_t *pool = finder->allocations->pool;
     uint16_t first = pool[finder->order[finder->start[key]]],
              last = pool[finder->order[finder->start[key + 1] - 1]];
     return first != last && first > POOL_DEFAULT && last > POOL_DEFAULT;
@@ -129,7 +129,7 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
             finder->failed = true;
             return NULL;
         }
-        rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_life), key};
+        rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_allocation), key};
     }
     struct sort_row *spare = arena_column(finder->arena, *count, sizeof *spare);
     finder->failed |= spare == NULL;
@@ -139,38 +139,38 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     return rows;
 }
 
-/* When a program that does not keep a life would let it go: at the end of its turn. Where turns end with the optimizer
+/* When a program that does not keep an allocation would let it go: at the end of its turn. Where turns end with the optimizer
  * or with backward, what comes behind it is the next turn's, but belongs to the one before as long as it is no batch. */
-static uint32_t end_of_use(const struct finder *finder, uint32_t life) {
+static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
     const struct turns *turns = &finder->verdicts->turns;
-    const struct turn *turn = &turns->turn[finder_turn(finder, life)];
+    const struct turn *turn = &turns->turn[finder_turn(finder, allocation)];
     bool ends_early = turns->source != TURNS_PROFILER_STEP && turns->source != TURNS_REPETITION;
-    if (!ends_early || finder->verdicts->runs.letter[life] != PHASE_HOST ||
-        finder->verdicts->category[life] == CATEGORY_INPUT)
+    if (!ends_early || finder->verdicts->runs.letter[allocation] != PHASE_HOST ||
+        finder->verdicts->category[allocation] == CATEGORY_INPUT)
         return turn->end_moment;
-    uint32_t recorded = life - finder->lives->preexisting;
+    uint32_t recorded = allocation - finder->allocations->preexisting;
     if (recorded - turn->first > BEGIN_MOST)
         return turn->end_moment;
     for (uint32_t k = turn->first; k < recorded; k++)
-        if (finder->verdicts->runs.letter[finder->lives->preexisting + k] != PHASE_HOST)
+        if (finder->verdicts->runs.letter[finder->allocations->preexisting + k] != PHASE_HOST)
             return turn->end_moment;
-    return finder->lives->birth[life] + 1;
+    return finder->allocations->birth[allocation] + 1;
 }
 
-/* Every kept life of some keys goes when its use ends. */
+/* Every kept allocation of some keys goes when its use ends. */
 static void kept_remove(struct finder *finder, const struct sort_row *rows, uint32_t count) {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
-            uint32_t life = finder->order[at];
-            if (finder_turn(finder, life) < turns_judged(finder) && is_kept(finder, life))
-                finder_remove(finder, end_of_use(finder, life), finder->lives->death[life],
-                              finder->lives->size[life]);
+            uint32_t allocation = finder->order[at];
+            if (finder_turn(finder, allocation) < turns_judged(finder) && is_kept(finder, allocation))
+                finder_remove(finder, end_of_use(finder, allocation), finder->allocations->death[allocation],
+                              finder->allocations->size[allocation]);
         }
 }
 
 static void kept_measure(struct finder *finder, const struct sort_row *rows, uint32_t count,
                          struct finding *finding) {
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     uint64_t largest = 0;
     uint32_t first = UINT32_MAX, last = 0, turns = 2; /* fewer are no leak */
     struct kept kept;
@@ -181,15 +181,15 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
         turns = kept.n_turns > turns ? kept.n_turns : turns;
         if (kept.bytes >= largest) {
             largest = kept.bytes;
-            finding->stack = lives->stack[kept.last_life];
+            finding->stack = allocations->stack[kept.last_allocation];
         }
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
-            uint32_t life = finder->order[at];
-            if (finder_turn(finder, life) >= turns_judged(finder) || !is_kept(finder, life))
+            uint32_t allocation = finder->order[at];
+            if (finder_turn(finder, allocation) >= turns_judged(finder) || !is_kept(finder, allocation))
                 continue;
-            finding->figure[0] += lives->size[life];
-            finding->figure[1] += life_allocations(lives, life);
-            finding_count(finding, lives, life);
+            finding->figure[0] += allocations->size[allocation];
+            finding->figure[1] += allocation_stands_for(allocations, allocation);
+            finding_count(finding, allocations, allocation);
         }
     }
     finding->per_n = turns;
@@ -226,11 +226,11 @@ static bool keeps_everything(const struct finder *finder, const struct sort_row 
     uint64_t all = 0, kept = 0;
     if (finder->verdicts->turns.source != TURNS_REPETITION || count < GRAPH_KEYS)
         return false;
-    for (uint32_t i = finder->lives->preexisting; i < finder->lives->count; i++)
-        all += finder->lives->size[i];
+    for (uint32_t i = finder->allocations->preexisting; i < finder->allocations->count; i++)
+        all += finder->allocations->size[i];
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++)
-            kept += is_kept(finder, finder->order[at]) ? finder->lives->size[finder->order[at]] : 0;
+            kept += is_kept(finder, finder->order[at]) ? finder->allocations->size[finder->order[at]] : 0;
     return kept > all / 2;
 }
 

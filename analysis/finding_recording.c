@@ -137,8 +137,9 @@ void finding_stops_at_peak_detail(struct telling *telling) {
 
 /* ---- starts_late: figure [0] bytes older than the recording in the peak, [1] those of them whose origin no stack tells ---- */
 
-static bool origin_is_known(const struct lives *lives, uint32_t life) {
-    return lives->stack[life] != 0 && (lives->flags[life] & LIFE_STACK_OF_FREE) == 0;
+static bool origin_is_known(const struct allocations *allocations, uint32_t allocation) {
+    return allocations->stack[allocation] != 0 &&
+           (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) == 0;
 }
 
 void finding_starts_late_find(struct finder *finder) {
@@ -148,10 +149,10 @@ void finding_starts_late_find(struct finder *finder) {
                               .confidence = CONFIDENCE_CERTAIN,
                               .at_moment = timeline->peak_moment,
                               .to_moment = timeline->n_moments - 1};
-    for (uint32_t i = 0; i < finder->lives->preexisting; i++) {
+    for (uint32_t i = 0; i < finder->allocations->preexisting; i++) {
         uint64_t before = finding.bytes;
-        finding_count(&finding, finder->lives, i);
-        if (!origin_is_known(finder->lives, i))
+        finding_count(&finding, finder->allocations, i);
+        if (!origin_is_known(finder->allocations, i))
             finding.figure[1] += finding.bytes - before;
     }
     finding.figure[0] = finding.bytes;

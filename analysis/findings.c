@@ -44,12 +44,12 @@ enum finding_confidence confidence_of_turns(uint32_t turns) {
     return turns >= 4 ? CONFIDENCE_CERTAIN : turns == 3 ? CONFIDENCE_LIKELY : CONFIDENCE_POSSIBLE;
 }
 
-uint32_t finder_turn(const struct finder *finder, uint32_t life) {
-    return turns_at(&finder->verdicts->turns, life - finder->lives->preexisting);
+uint32_t finder_turn(const struct finder *finder, uint32_t allocation) {
+    return turns_at(&finder->verdicts->turns, allocation - finder->allocations->preexisting);
 }
 
 uint32_t finder_forward(const struct finder *finder, const struct turn *turn) {
-    const uint8_t *letter = finder->verdicts->runs.letter + finder->lives->preexisting;
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     uint32_t side = turn->end;
     for (uint32_t k = turn->first; k < turn->end; k++) {
         if (letter[k] == PHASE_FORWARD)
@@ -174,15 +174,15 @@ uint64_t finder_saves(struct finder *finder) {
 /* ---- what is found in ---- */
 
 static void order_fill(struct finder *finder) {
-    const struct lives *lives = finder->lives;
+    const struct allocations *allocations = finder->allocations;
     uint32_t *start = finder->start;
     bytes_zero(start, ((size_t)finder->n_keys + 2) * sizeof *start);
-    for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        start[finder_key(finder, lives->stack[i]) + 2]++;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        start[finder_key(finder, allocations->stack[i]) + 2]++;
     for (uint32_t k = 0; k < finder->n_keys; k++)
         start[k + 2] += start[k + 1];
-    for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        finder->order[start[finder_key(finder, lives->stack[i]) + 1]++] = i;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        finder->order[start[finder_key(finder, allocations->stack[i]) + 1]++] = i;
 }
 
 /* The keys of what allocations have, by slot and numbered without gaps. False: no memory. */
@@ -215,18 +215,18 @@ static bool optimizer_is_seen(const struct verdicts *verdicts) {
 
 static bool finder_init(struct finder *finder, const struct verdicts *verdicts, struct arena *arena) {
     const struct timeline *timeline = verdicts->timeline;
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     const struct trace *trace = timeline->trace;
-    uint32_t n_recorded = lives->count - lives->preexisting;
+    uint32_t n_recorded = allocations->count - allocations->preexisting;
     *finder = (struct finder){.verdicts = verdicts,
                               .timeline = timeline,
-                              .lives = lives,
+                              .allocations = allocations,
                               .arena = arena,
                               .slots = &verdicts->runs.slots,
                               .key = arena_column(arena, verdicts->runs.slots.count, sizeof(uint32_t)),
                               .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
                               .blamed = arena_column(arena, trace->frames.count, 1),
-                              .made = n_recorded > 0 ? lives->birth[lives->count - 1] : 0,
+                              .made = n_recorded > 0 ? allocations->birth[allocations->count - 1] : 0,
                               .has_optimizer = optimizer_is_seen(verdicts)};
     if (finder->key == NULL || finder->order == NULL || finder->blamed == NULL ||
         !removed_init(&finder->removed, timeline->n_moments, arena) || !keys_fill(finder))

@@ -42,7 +42,7 @@ static void cause_add(struct fragmentation *found, enum gap_cause cause, uint64_
 /* A block in use: its request, what rounding adds, and what was not split off. */
 static void block_count(struct finding *finding, const struct held_block *block) {
     struct fragmentation *found = finding->found;
-    uint64_t requested = finding->device->lives.size[block->life];
+    uint64_t requested = finding->device->allocations.size[block->allocation];
     uint64_t rounded = allocator_round(finding->settings, requested);
     uint64_t kept = rounded < block->size ? rounded : block->size;
     if (requested <= kept)
@@ -91,7 +91,7 @@ static void segment_count(struct finding *finding, const struct held_segment *se
     uint64_t largest = 0;
     for (uint32_t i = 0; i < segment->n_blocks; i++) {
         const struct held_block *block = &finding->held->block[segment->first_block + i];
-        if (block->life == LIFE_NONE) {
+        if (block->allocation == ALLOCATION_NONE) {
             cause_add(found, cause_of_hole(finding, segment, i), block->size);
             pinned.free_bytes += block->size;
             if (block->size > found->largest_hole_bytes)
@@ -102,7 +102,7 @@ static void segment_count(struct finding *finding, const struct held_segment *se
         pinned.n_blocks++;
         if (block->size > largest) {
             largest = block->size;
-            pinned.life = block->life;
+            pinned.allocation = block->allocation;
         }
     }
     if (pinned.n_blocks != 0 && pinned.free_bytes > segment->size - segment->size / 4)

@@ -28,8 +28,8 @@ extern const char *const gap_cause_name[GAP_CAUSES];
 /* A segment of which less than a quarter is in use, and what keeps it. */
 struct pinned_segment {
     uint64_t address, size, free_bytes;
-    uint32_t n_blocks; /* in use or waiting */
-    uint32_t life;     /* of its largest block in use */
+    uint32_t n_blocks;   /* in use or waiting */
+    uint32_t allocation; /* of its largest block in use */
     uint16_t stream, pool;
     uint8_t flags; /* enum segment_flag */
 };

@@ -29,11 +29,11 @@ static bool steps_measure(struct growth *growth, const struct timeline *timeline
     return true;
 }
 
-/* ---- lives that are carried over ---- */
+/* ---- allocations that are carried over ---- */
 
 /* Born in step `born` - 1 (0: before the loop), alive at the boundaries [born, last]. */
 struct carried {
-    uint32_t life, born, last;
+    uint32_t allocation, born, last;
 };
 
 /* First boundary whose moment is at or after `moment`. */
@@ -49,15 +49,15 @@ static uint32_t boundary_from(const struct steps *steps, uint32_t moment) {
     return low;
 }
 
-/* Most lives come and go within a step, so that is found out first. `born` is that of the life before: births never
+/* Most allocations come and go within a step, so that is found out first. `born` is that of the allocation before: births never
  * fall. False: alive at no boundary. */
-static bool carried_of(const struct steps *steps, const struct lives *lives, uint32_t life, uint32_t *born,
-                       struct carried *carried) {
-    while (*born <= steps->count && boundary_moment(steps, *born) < lives->birth[life])
+static bool carried_of(const struct steps *steps, const struct allocations *allocations, uint32_t allocation,
+                       uint32_t *born, struct carried *carried) {
+    while (*born <= steps->count && boundary_moment(steps, *born) < allocations->birth[allocation])
         ++*born;
-    if (*born > steps->count || lives->death[life] <= boundary_moment(steps, *born))
+    if (*born > steps->count || allocations->death[allocation] <= boundary_moment(steps, *born))
         return false;
-    *carried = (struct carried){life, *born, boundary_from(steps, lives->death[life]) - 1};
+    *carried = (struct carried){allocation, *born, boundary_from(steps, allocations->death[allocation]) - 1};
     return true;
 }
 
@@ -70,21 +70,21 @@ struct carried_list {
 
 static bool carried_find(struct carried_list *list, const struct steps *steps,
                          const struct timeline *timeline, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     struct carried carried;
     uint32_t n = 0, born = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        n += carried_of(steps, lives, i, &born, &carried);
+    for (uint32_t i = 0; i < allocations->count; i++)
+        n += carried_of(steps, allocations, i, &born, &carried);
     struct sort_row *spare = arena_column(arena, n, sizeof *spare);
     *list = (struct carried_list){arena_column(arena, n, sizeof *list->row),
                                   arena_column(arena, n, sizeof *list->order), 0};
     if (spare == NULL || list->row == NULL || list->order == NULL)
         return false;
     born = 0;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (!carried_of(steps, lives, i, &born, &carried))
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (!carried_of(steps, allocations, i, &born, &carried))
             continue;
-        list->order[list->count] = (struct sort_row){timeline->site[lives->stack[i]], list->count};
+        list->order[list->count] = (struct sort_row){timeline->site[allocations->stack[i]], list->count};
         list->row[list->count++] = carried;
     }
     sort_rows(list->order, spare, list->count);
@@ -125,11 +125,11 @@ static void curve_add(struct curve *curve, const struct carried *own, uint64_t s
 }
 
 static void curve_fill(struct curve *curve, const struct carried_list *list, uint32_t from, uint32_t to,
-                       const struct lives *lives, uint32_t n_steps) {
+                       const struct allocations *allocations, uint32_t n_steps) {
     curve_clear(curve, n_steps);
     for (uint32_t i = from; i < to; i++) {
         const struct carried *own = &list->row[list->order[i].value];
-        curve_add(curve, own, lives->size[own->life], n_steps);
+        curve_add(curve, own, allocations->size[own->allocation], n_steps);
     }
     for (uint32_t k = 1; k <= n_steps; k++) {
         curve->carried[k] += curve->carried[k - 1];
@@ -185,16 +185,17 @@ static bool curve_is_replaced(const struct curve *curve, uint32_t n_steps, uint3
 
 /* Of what is there at the end, where anything is. */
 static uint32_t stack_of_most(const struct carried_list *list, uint32_t from, uint32_t to,
-                              const struct lives *lives, uint32_t n_steps) {
+                              const struct allocations *allocations, uint32_t n_steps) {
     const struct carried *best = &list->row[list->order[from].value];
     for (uint32_t i = from + 1; i < to; i++) {
         const struct carried *own = &list->row[list->order[i].value];
         bool later = own->last == n_steps && best->last != n_steps;
-        bool larger = own->last == n_steps && lives->size[own->life] > lives->size[best->life];
+        bool larger =
+            own->last == n_steps && allocations->size[own->allocation] > allocations->size[best->allocation];
         if (later || larger)
             best = own;
     }
-    return lives->stack[best->life];
+    return allocations->stack[best->allocation];
 }
 
 static uint64_t count_at_end(const struct carried_list *list, uint32_t from, uint32_t to, uint32_t n_steps) {
@@ -317,22 +318,23 @@ static uint32_t sites_count(const struct carried_list *list) {
 
 /* A loop without annotations may be one over layers or parameters. One turn that goes forward and backward is a step of
  * training. */
-static bool turn_is_training(const struct steps *steps, const struct lives *lives, const uint16_t *bits) {
+static bool turn_is_training(const struct steps *steps, const struct allocations *allocations,
+                             const uint16_t *bits) {
     uint32_t from = steps->begin[steps->count / 2], to = steps->begin[steps->count / 2 + 1];
     bool forward = false, backward = false;
-    for (uint32_t i = lives->preexisting; i < lives->count && lives->birth[i] < to; i++) {
-        if (lives->birth[i] < from)
+    for (uint32_t i = allocations->preexisting; i < allocations->count && allocations->birth[i] < to; i++) {
+        if (allocations->birth[i] < from)
             continue;
-        bool back = (bits[lives->stack[i]] & BIT_BACKWARD) != 0;
+        bool back = (bits[allocations->stack[i]] & BIT_BACKWARD) != 0;
         backward |= back;
-        forward |= !back && (bits[lives->stack[i]] & BIT_OPTIMIZER) == 0;
+        forward |= !back && (bits[allocations->stack[i]] & BIT_OPTIMIZER) == 0;
     }
     return forward && backward;
 }
 
 static bool sites_judge(struct growth *growth, const struct timeline *timeline,
                         const struct carried_list *list, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_steps = growth->steps.count;
     struct curve curve;
     uint16_t *frames = arena_column(arena, timeline->trace->frames.count, sizeof *frames),
@@ -346,8 +348,8 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline,
         for (to = from; to < list->count && list->order[to].key == list->order[from].key; to++)
             continue;
         struct growth_site site = {.site = (uint32_t)list->order[from].key,
-                                   .stack = stack_of_most(list, from, to, lives, n_steps)};
-        curve_fill(&curve, list, from, to, lives, n_steps);
+                                   .stack = stack_of_most(list, from, to, allocations, n_steps)};
+        curve_fill(&curve, list, from, to, allocations, n_steps);
         if (!site_judge(&site, &curve, n_steps))
             continue;
         if (site.replaced)
@@ -356,8 +358,8 @@ static bool sites_judge(struct growth *growth, const struct timeline *timeline,
         growth->n_rising += site.kind == GROWTH_RISES;
         growth->sites[growth->n_sites++] = site;
     }
-    growth->judged = n_steps > GROWTH_MIN_STEPS &&
-                     (growth->steps.source != STEPS_PERIOD || turn_is_training(&growth->steps, lives, bits));
+    growth->judged = n_steps > GROWTH_MIN_STEPS && (growth->steps.source != STEPS_PERIOD ||
+                                                    turn_is_training(&growth->steps, allocations, bits));
     ARENA_DROP(arena, bits);
     warm_up_mark(growth, curve.once);
     return sites_sort(growth, arena);

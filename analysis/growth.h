@@ -60,7 +60,7 @@ struct growth {
     struct growth_site *sites; /* by kind, then by falling risen_bytes */
 };
 
-/* O(lives log lives + annotations). False: no memory. */
+/* O(allocations log allocations + annotations). False: no memory. */
 bool growth_find(struct growth *growth, const struct timeline *timeline, struct arena *arena);
 
 #endif

@@ -10,12 +10,13 @@ static uint8_t *stacks_through(const struct trace *trace, uint32_t frame, struct
     return through;
 }
 
-static uint32_t key_of(const struct lives *lives, const uint8_t *category, uint32_t by, uint32_t life) {
+static uint32_t key_of(const struct allocations *allocations, const uint8_t *category, uint32_t by,
+                       uint32_t allocation) {
     switch (by) {
-    case COMPARE_BY_STACK: return lives->stack[life];
-    case COMPARE_BY_CATEGORY: return category[life];
-    case COMPARE_BY_STREAM: return lives->stream[life];
-    default: return lives->pool[life];
+    case COMPARE_BY_STACK: return allocations->stack[allocation];
+    case COMPARE_BY_CATEGORY: return category[allocation];
+    case COMPARE_BY_STREAM: return allocations->stream[allocation];
+    default: return allocations->pool[allocation];
     }
 }
 
@@ -43,17 +44,17 @@ bool highlight_is_valid(const struct trace *trace, struct highlight highlight) {
 
 bool highlight_bits(const struct timeline *timeline, struct highlight highlight, const uint8_t *category,
                     uint64_t *bits, struct arena *scratch) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     bool named = is_named(highlight.by), framed = highlight.by == HIGHLIGHT_BY_FRAME;
     const uint8_t *like = framed  ? stacks_through(timeline->trace, highlight.key, scratch)
                           : named ? frames_like(timeline->trace, highlight, scratch)
                                   : NULL;
     if (like == NULL && (named || framed))
         return false;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        bool lit = framed  ? like[lives->stack[i]] != 0
-                   : named ? like[timeline->site[lives->stack[i]]] != 0
-                           : key_of(lives, category, highlight.by, i) == highlight.key;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        bool lit = framed  ? like[allocations->stack[i]] != 0
+                   : named ? like[timeline->site[allocations->stack[i]]] != 0
+                           : key_of(allocations, category, highlight.by, i) == highlight.key;
         if (lit)
             bits[i / 64] |= UINT64_C(1) << i % 64;
     }

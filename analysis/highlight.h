@@ -17,8 +17,8 @@ struct highlight {
 /* Is there such a kind of thing, and such a frame? */
 bool highlight_is_valid(const struct trace *trace, struct highlight highlight);
 
-/* Sets in `bits` (a zeroed bitmap [lives.count / 64 + 1]) the allocations that a valid highlight means. `category` is
- * [lives.count], read for COMPARE_BY_CATEGORY only. O(lives + frames + stacks). False: no memory in `scratch`. */
+/* Sets in `bits` (a zeroed bitmap [allocations.count / 64 + 1]) the allocations that a valid highlight means. `category` is
+ * [allocations.count], read for COMPARE_BY_CATEGORY only. O(allocations + frames + stacks). False: no memory in `scratch`. */
 bool highlight_bits(const struct timeline *timeline, struct highlight highlight, const uint8_t *category,
                     uint64_t *bits, struct arena *scratch);
 

@@ -118,16 +118,16 @@ bool holes_find(struct holes_summary *summary, const struct device_trace *device
 
 enum { GRAIN = 512 }; /* the allocator rounds requests up to this */
 
-static bool alive_at(const struct lives *lives, uint32_t life, uint32_t moment) {
-    return lives->birth[life] <= moment && moment < lives->death[life];
+static bool alive_at(const struct allocations *allocations, uint32_t allocation, uint32_t moment) {
+    return allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
 }
 
 /* What came and went in between changes nothing: its block is joined with its neighbours again. */
 static bool changed_since(const struct device_trace *device, uint32_t moment) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint32_t n = device->n_segment_events;
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (alive_at(lives, i, moment) != (lives->death[i] > device->n_events))
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (alive_at(allocations, i, moment) != (allocations->death[i] > device->n_events))
             return true;
     return n != 0 && device->segment_events[n - 1].event >= moment;
 }
@@ -295,20 +295,20 @@ static bool extent_join(struct extent *extent, const struct extent *next) {
     return true;
 }
 
-/* Lives that are alive at the moment, by address. NULL: no memory. */
+/* Allocations that are alive at the moment, by address. NULL: no memory. */
 static struct sort_row *alive_sorted(const struct device_trace *device, uint32_t moment, struct arena *arena,
                                      uint32_t *count) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        n += alive_at(lives, i, moment);
+    for (uint32_t i = 0; i < allocations->count; i++)
+        n += alive_at(allocations, i, moment);
     struct sort_row *rows = arena_alloc(arena, ((size_t)n + 1) * 2 * sizeof *rows);
     *count = 0;
     if (rows == NULL)
         return NULL;
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (alive_at(lives, i, moment))
-            rows[(*count)++] = (struct sort_row){lives->address[i], i};
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (alive_at(allocations, i, moment))
+            rows[(*count)++] = (struct sort_row){allocations->address[i], i};
     sort_rows(rows, rows + n, n);
     return rows;
 }
@@ -316,7 +316,7 @@ static struct sort_row *alive_sorted(const struct device_trace *device, uint32_t
 /* What the sweep over the addresses carries along. */
 struct sweep {
     struct holes_summary *summary;
-    const struct lives *lives;
+    const struct allocations *allocations;
     const struct sort_row *alive;
     uint32_t n_alive, next, moment;
 };
@@ -334,19 +334,19 @@ static void gap_add(struct holes_summary *summary, struct holes *holes, uint64_t
 
 /* The extent alone. */
 static struct holes holes_of_extent(struct sweep *sweep, const struct extent *extent) {
-    const struct lives *lives = sweep->lives;
+    const struct allocations *allocations = sweep->allocations;
     const struct sort_row *alive = sweep->alive;
     uint64_t at = extent->range.from, end = extent->range.to, reserved = end - at;
     struct holes holes = {.n_segments = 1, .reserved_bytes = reserved};
     while (sweep->next < sweep->n_alive && alive[sweep->next].key < at)
         sweep->next++;
     for (; sweep->next < sweep->n_alive && alive[sweep->next].key < end; sweep->next++) {
-        uint64_t begin = alive[sweep->next].key, size = lives->size[alive[sweep->next].value];
+        uint64_t begin = alive[sweep->next].key, size = allocations->size[alive[sweep->next].value];
         uint64_t room = end - begin, rounded = size < room ? (size + GRAIN - 1) / GRAIN * GRAIN : room;
         gap_add(sweep->summary, &holes, begin > at ? begin - at : 0);
         at = begin + rounded > at ? begin + rounded : at;
         holes.requested_bytes += size;
-        bool pending = lives->request[alive[sweep->next].value] <= sweep->moment;
+        bool pending = allocations->request[alive[sweep->next].value] <= sweep->moment;
         *(pending ? &holes.pending_bytes : &holes.used_bytes) += rounded;
     }
     gap_add(sweep->summary, &holes, end > at ? end - at : 0);
@@ -409,7 +409,7 @@ static void pieces_sweep(struct sweep *sweep, const struct pieces *pieces,
 static bool gaps_find(struct holes_summary *summary, const struct device_trace *device, uint32_t moment,
                       struct arena *arena) {
     struct pieces pieces;
-    struct sweep sweep = {.summary = summary, .lives = &device->lives, .moment = moment};
+    struct sweep sweep = {.summary = summary, .allocations = &device->allocations, .moment = moment};
     *summary = (struct holes_summary){0};
     sweep.alive = alive_sorted(device, moment, arena, &sweep.n_alive);
     if (sweep.alive == NULL || !pieces_find(&pieces, device, moment, arena))

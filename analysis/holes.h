@@ -57,7 +57,7 @@ bool holes_find(struct holes_summary *summary, const struct device_trace *device
  *
  * A block may be larger than its request rounded up to 512 bytes (its rest was not worth splitting off), so a gap is at
  * least its hole: sums, counts and the largest of each group are upper bounds. The pool of a segment that was given
- * back since is not known (POOL_UNKNOWN). O(lives log lives + segments + segment events). False: no memory.
+ * back since is not known (POOL_UNKNOWN). O(allocations log allocations + segments + segment events). False: no memory.
  */
 bool holes_at(struct holes_summary *summary, bool *exact, const struct device_trace *device, uint32_t moment,
               struct arena *arena);

@@ -24,7 +24,7 @@ struct oom_state {
 /* All but the holes. O(log n). */
 void oom_state_of(struct oom_state *state, const struct timeline *timeline, const struct oom_event *event);
 
-/* The holes of it, in the arena: O(lives log lives + blocks). False: no memory, and they are not known. */
+/* The holes of it, in the arena: O(allocations log allocations + blocks). False: no memory, and they are not known. */
 bool oom_holes_of(struct oom_state *state, const struct device_trace *device, struct arena *arena);
 
 #endif

@@ -24,15 +24,15 @@ static uint8_t letter_of_bits(uint16_t bits) {
     return bits == 0 ? PHASE_UNKNOWN : PHASE_HOST;
 }
 
-static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struct lives *lives) {
+static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struct allocations *allocations) {
     uint64_t n_stacks = 0, n_python = 0, n_native = 0;
-    for (uint32_t i = runs->first_life; i < lives->count; i++) {
-        uint16_t bits = runs->stack_bits[lives->stack[i]];
-        n_stacks += lives->stack[i] != 0;
+    for (uint32_t i = runs->first_allocation; i < allocations->count; i++) {
+        uint16_t bits = runs->stack_bits[allocations->stack[i]];
+        n_stacks += allocations->stack[i] != 0;
         n_python += (bits & BIT_PYTHON) != 0;
         n_native += (bits & BIT_NATIVE) != 0;
     }
-    if (n_stacks * 10 < runs->n_lives || n_stacks == 0)
+    if (n_stacks * 10 < runs->n_allocations || n_stacks == 0)
         return STACKS_NONE;
     if (n_native * 20 < n_stacks)
         return STACKS_PYTHON;
@@ -40,14 +40,14 @@ static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struc
 }
 
 /* Autograd's own thread has no Python: where only Python was recorded, what has no stack is its. */
-static void letters_by_stack(struct phase_runs *runs, const struct lives *lives) {
+static void letters_by_stack(struct phase_runs *runs, const struct allocations *allocations) {
     uint8_t before = PHASE_HOST;
-    for (uint32_t i = 0; i < runs->first_life; i++)
-        runs->letter[i] = lives->flags[i] & LIFE_STACK_OF_FREE
+    for (uint32_t i = 0; i < runs->first_allocation; i++)
+        runs->letter[i] = allocations->flags[i] & ALLOCATION_STACK_OF_FREE
                               ? (uint8_t)PHASE_UNKNOWN
-                              : letter_of_bits(runs->stack_bits[lives->stack[i]]);
-    for (uint32_t i = runs->first_life; i < lives->count; i++) {
-        uint8_t letter = letter_of_bits(runs->stack_bits[lives->stack[i]]);
+                              : letter_of_bits(runs->stack_bits[allocations->stack[i]]);
+    for (uint32_t i = runs->first_allocation; i < allocations->count; i++) {
+        uint8_t letter = letter_of_bits(runs->stack_bits[allocations->stack[i]]);
         if (runs->stacks == STACKS_NONE)
             letter = PHASE_HOST;
         else if (letter == PHASE_UNKNOWN)
@@ -60,17 +60,18 @@ static void letters_by_stack(struct phase_runs *runs, const struct lives *lives)
 
 /* What is born inside of Optimizer.step and is no backward is the optimizer's. */
 static void letters_by_annotations(struct phase_runs *runs, const struct timeline *timeline) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     struct mark_walk walk = {.word = "Optimizer.step#"};
-    uint32_t life = runs->first_life, depth = 0;
+    uint32_t allocation = runs->first_allocation, depth = 0;
     if (runs->stacks == STACKS_NONE)
         return;
     while (marks_next(&walk, timeline)) {
-        for (; life < lives->count && lives->birth[life] < walk.moment; life++) {
-            bool host = runs->letter[life] == PHASE_HOST ||
-                        (runs->stacks == STACKS_NATIVE && runs->letter[life] != PHASE_BACKWARD);
+        for (; allocation < allocations->count && allocations->birth[allocation] < walk.moment;
+             allocation++) {
+            bool host = runs->letter[allocation] == PHASE_HOST ||
+                        (runs->stacks == STACKS_NATIVE && runs->letter[allocation] != PHASE_BACKWARD);
             if (depth > 0 && host)
-                runs->letter[life] = PHASE_OPTIMIZER;
+                runs->letter[allocation] = PHASE_OPTIMIZER;
         }
         if (walk.stage == ANNOTATION_START)
             depth++;
@@ -117,24 +118,25 @@ static uint32_t runs_fold(struct letter_run *run, uint32_t count, enum stack_kin
 }
 
 static uint32_t letter_runs_count(const struct phase_runs *runs) {
-    const uint8_t *letter = runs->letter + runs->first_life;
+    const uint8_t *letter = runs->letter + runs->first_allocation;
     uint32_t n = 0;
-    for (uint32_t k = 0; k < runs->n_lives; k++)
+    for (uint32_t k = 0; k < runs->n_allocations; k++)
         n += k == 0 || letter[k] != letter[k - 1];
     return n;
 }
 
 /* Makes runs of equal letters, and gives those that are swallowed the letter of what swallows them. False: no memory. */
-static bool letters_smooth(struct phase_runs *runs, const struct lives *lives, struct arena *arena) {
-    uint8_t *letter = runs->letter + runs->first_life;
+static bool letters_smooth(struct phase_runs *runs, const struct allocations *allocations,
+                           struct arena *arena) {
+    uint8_t *letter = runs->letter + runs->first_allocation;
     struct letter_run *run = arena_column(arena, letter_runs_count(runs), sizeof *run);
     uint32_t count = 0;
     if (run == NULL)
         return false;
-    for (uint32_t k = 0, end; k < runs->n_lives; k = end) {
-        for (end = k; end < runs->n_lives && letter[end] == letter[k]; end++)
+    for (uint32_t k = 0, end; k < runs->n_allocations; k = end) {
+        for (end = k; end < runs->n_allocations && letter[end] == letter[k]; end++)
             continue;
-        uint16_t bits = runs->stack_bits[lives->stack[runs->first_life + k]];
+        uint16_t bits = runs->stack_bits[allocations->stack[runs->first_allocation + k]];
         run[count++] = (struct letter_run){k, end - k, letter[k], (bits & BIT_PYTHON) != 0};
         count = runs_fold(run, count, runs->stacks);
     }
@@ -149,14 +151,14 @@ static bool letters_smooth(struct phase_runs *runs, const struct lives *lives, s
 /* ---- runs of a side ---- */
 
 static bool sides_build(struct phase_runs *runs, struct arena *arena) {
-    const uint8_t *letter = runs->letter + runs->first_life;
+    const uint8_t *letter = runs->letter + runs->first_allocation;
     uint32_t n = 0;
-    for (uint32_t k = 0; k < runs->n_lives; k++)
+    for (uint32_t k = 0; k < runs->n_allocations; k++)
         n += k == 0 || side_of_letter(letter[k]) != side_of_letter(letter[k - 1]);
     runs->run = arena_column(arena, n, sizeof *runs->run);
     if (runs->run == NULL)
         return false;
-    for (uint32_t k = 0; k < runs->n_lives; k++) {
+    for (uint32_t k = 0; k < runs->n_allocations; k++) {
         if (k == 0 || side_of_letter(letter[k]) != side_of_letter(letter[k - 1]))
             runs->run[runs->count++] =
                 (struct phase_run){.first = k, .side = (uint8_t)side_of_letter(letter[k])};
@@ -174,26 +176,26 @@ static bool sides_build(struct phase_runs *runs, struct arena *arena) {
 }
 
 bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
-    *runs =
-        (struct phase_runs){.first_life = lives->preexisting, .n_lives = lives->count - lives->preexisting};
+    const struct allocations *allocations = &timeline->device->allocations;
+    *runs = (struct phase_runs){.first_allocation = allocations->preexisting,
+                                .n_allocations = allocations->count - allocations->preexisting};
     runs->frame_bits = arena_column(arena, timeline->trace->frames.count, sizeof *runs->frame_bits);
     runs->stack_bits = arena_column(arena, timeline->trace->stacks.count, sizeof *runs->stack_bits);
-    runs->letter = arena_column(arena, lives->count, sizeof *runs->letter);
+    runs->letter = arena_column(arena, allocations->count, sizeof *runs->letter);
     if (runs->frame_bits == NULL || runs->stack_bits == NULL || runs->letter == NULL ||
         !frames_bits(timeline->trace, runs->frame_bits, arena))
         return false;
     stacks_bits(timeline->trace, runs->frame_bits, runs->stack_bits);
-    runs->stacks = kind_of_stacks(runs, lives);
-    letters_by_stack(runs, lives);
+    runs->stacks = kind_of_stacks(runs, allocations);
+    letters_by_stack(runs, allocations);
     letters_by_annotations(runs, timeline);
     return true;
 }
 
 bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
-    return stack_slots_init(&runs->slots, timeline->trace, lives->stack, lives->count, arena) &&
-           letters_smooth(runs, lives, arena) && sides_build(runs, arena);
+    const struct allocations *allocations = &timeline->device->allocations;
+    return stack_slots_init(&runs->slots, timeline->trace, allocations->stack, allocations->count, arena) &&
+           letters_smooth(runs, allocations, arena) && sides_build(runs, arena);
 }
 
 bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {

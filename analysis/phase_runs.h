@@ -44,13 +44,14 @@ struct phase_runs {
     uint16_t *frame_bits;     /* [frames.count] enum frame_bit */
     uint16_t *stack_bits;     /* [stacks.count] enum frame_bit; of verdicts until findings are looked for */
     struct stack_slots slots; /* of the allocations' stacks */
-    uint8_t *letter; /* [lives.count] enum phase_letter; of what is older: by its own stack, or unknown */
-    uint32_t n_lives, first_life; /* recorded allocations, and the first one's life */
+    uint8_t
+        *letter; /* [allocations.count] enum phase_letter; of what is older: by its own stack, or unknown */
+    uint32_t n_allocations, first_allocation; /* recorded allocations, and the first one's allocation */
     uint32_t count;
     struct phase_run *run; /* [count] by rising allocations, sides alternate; none where stacks are missing */
 };
 
-/* Memory from `arena`. O(lives + stacks + annotations + length of all names). False: no memory. */
+/* Memory from `arena`. O(allocations + stacks + annotations + length of all names). False: no memory. */
 bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena);
 
 /* The same in two steps: what each allocation's own stack says, then what its neighbours say. */

@@ -11,11 +11,11 @@ static void segment_count(struct pool_use *use, const struct device_trace *devic
     use->reserved_bytes += segment->size;
     for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++) {
         const struct held_block *block = &held->block[i];
-        if (block->life == LIFE_NONE) {
+        if (block->allocation == ALLOCATION_NONE) {
             use->free_bytes += block->size;
             continue;
         }
-        use->live_bytes += device->lives.size[block->life];
+        use->live_bytes += device->allocations.size[block->allocation];
         use->n_allocations++;
     }
 }

@@ -5,7 +5,7 @@
 
 static const uint32_t MOST_ROWS = UINT32_MAX >> PROGRAM_KIND_BITS;
 
-/* The lives by a moment of theirs: those of moment m are id[start[m]] to id[start[m + 1]]. */
+/* The allocations by a moment of theirs: those of moment m are id[start[m]] to id[start[m + 1]]. */
 struct by_moment {
     uint32_t *start, *id;
 };
@@ -22,12 +22,12 @@ static bool by_moment_init(struct by_moment *by, uint64_t n_moments, uint32_t co
 
 /* A counting sort: start[m + 1] is at first the number of moment m, then where the next of moment m goes. */
 static bool deaths_sort(struct by_moment *by, const struct device_trace *device, struct arena *arena) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint64_t n_moments = (uint64_t)device->n_events + 2;
-    if (!by_moment_init(by, n_moments, lives->count, arena))
+    if (!by_moment_init(by, n_moments, allocations->count, arena))
         return false;
-    for (uint32_t i = 0; i < lives->count; i++)
-        by->start[lives->death[i]]++;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        by->start[allocations->death[i]]++;
     uint32_t sum = 0;
     for (uint64_t m = 0; m < n_moments; m++) {
         uint32_t count = by->start[m];
@@ -35,28 +35,28 @@ static bool deaths_sort(struct by_moment *by, const struct device_trace *device,
         sum += count;
     }
     by->start[n_moments] = sum;
-    for (uint32_t i = 0; i < lives->count; i++)
-        by->id[by->start[lives->death[i]]++] = i;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        by->id[by->start[allocations->death[i]]++] = i;
     bytes_move(by->start + 1, by->start, (size_t)n_moments * sizeof *by->start); /* back to the beginnings */
     by->start[0] = 0;
     return true;
 }
 
-/* Lives whose request to free lies apart from its completion, by that. They are few. */
+/* Allocations whose request to free lies apart from its completion, by that. They are few. */
 static bool waits_sort(struct sort_row **rows, uint32_t *count, const struct device_trace *device,
                        struct arena *arena) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint32_t n = 0, capacity = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        n += lives->request[i] < lives->death[i] && lives->request[i] != 0;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        n += allocations->request[i] < allocations->death[i] && allocations->request[i] != 0;
     *rows = NULL;
     *count = n;
     if (!ARENA_GROW(arena, *rows, capacity, (uint64_t)n * 2 + 1))
         return false;
     n = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->request[i] < lives->death[i] && lives->request[i] != 0)
-            (*rows)[n++] = (struct sort_row){lives->request[i], i};
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->request[i] < allocations->death[i] && allocations->request[i] != 0)
+            (*rows)[n++] = (struct sort_row){allocations->request[i], i};
     sort_rows(*rows, *rows + n, n);
     return true;
 }
@@ -65,7 +65,7 @@ struct making {
     struct program *program;
     struct by_moment deaths;
     struct sort_row *waits;
-    uint32_t n_waits, wait, life, segment, oom;
+    uint32_t n_waits, wait, allocation, segment, oom;
 };
 
 static void op_put(struct program *program, enum program_kind kind, uint32_t index) {
@@ -76,7 +76,7 @@ static void op_put(struct program *program, enum program_kind kind, uint32_t ind
 static void moment_put(struct making *making, uint32_t moment) {
     struct program *program = making->program;
     const struct device_trace *device = program->device;
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     for (uint32_t i = making->deaths.start[moment]; i < making->deaths.start[moment + 1]; i++)
         op_put(program, PROGRAM_FREE, making->deaths.id[i]);
     for (;
@@ -85,8 +85,9 @@ static void moment_put(struct making *making, uint32_t moment) {
         op_put(program, PROGRAM_SEGMENT, making->segment);
     for (; making->oom < device->n_ooms && device->ooms[making->oom].event < moment; making->oom++)
         op_put(program, PROGRAM_OOM, making->oom);
-    for (; making->life < lives->count && lives->birth[making->life] == moment; making->life++) {
-        op_put(program, PROGRAM_ALLOCATE, making->life);
+    for (; making->allocation < allocations->count && allocations->birth[making->allocation] == moment;
+         making->allocation++) {
+        op_put(program, PROGRAM_ALLOCATE, making->allocation);
         program->n_allocations++;
     }
     for (; making->wait < making->n_waits && making->waits[making->wait].key == moment; making->wait++)
@@ -96,11 +97,11 @@ static void moment_put(struct making *making, uint32_t moment) {
 static bool ops_make(struct program *program, struct making *making, struct arena *arena) {
     const struct device_trace *device = program->device;
     uint64_t n =
-        (uint64_t)device->lives.count * 2 + making->n_waits + device->n_segment_events + device->n_ooms;
+        (uint64_t)device->allocations.count * 2 + making->n_waits + device->n_segment_events + device->n_ooms;
     uint32_t capacity = 0;
     if (!ARENA_GROW(arena, program->op, capacity, n + 1))
         return false;
-    making->life = device->lives.preexisting;
+    making->allocation = device->allocations.preexisting;
     for (uint32_t moment = 1; moment <= device->n_events; moment++)
         moment_put(making, moment);
     ARENA_TRIM(arena, program->op, capacity, program->n_ops + 1);
@@ -111,7 +112,8 @@ bool program_init(struct program *program, const struct trace *trace, const stru
                   struct arena *arena) {
     struct making making = {.program = program};
     *program = (struct program){.trace = trace, .device = device};
-    if (device->lives.count > MOST_ROWS || device->n_segment_events > MOST_ROWS || device->n_ooms > MOST_ROWS)
+    if (device->allocations.count > MOST_ROWS || device->n_segment_events > MOST_ROWS ||
+        device->n_ooms > MOST_ROWS)
         return false;
     bool done = deaths_sort(&making.deaths, device, arena) &&
                 waits_sort(&making.waits, &making.n_waits, device, arena) &&

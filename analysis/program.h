@@ -9,7 +9,7 @@
 #include "analysis/releases.h"
 
 enum program_kind {
-    PROGRAM_ALLOCATE, /* of a life */
+    PROGRAM_ALLOCATE, /* of an allocation */
     PROGRAM_FREE,     /* its completion */
     PROGRAM_WAIT,     /* a request to free that is completed later */
     PROGRAM_SEGMENT,  /* a segment event, by its index: not the program's own, but in its order */
@@ -39,8 +39,8 @@ static inline uint32_t program_index(uint32_t op) {
 static inline uint32_t program_moment(const struct program *program, uint32_t op) {
     uint32_t index = program_index(op);
     switch (program_kind(op)) {
-    case PROGRAM_ALLOCATE: return program->device->lives.birth[index];
-    case PROGRAM_FREE: return program->device->lives.death[index];
+    case PROGRAM_ALLOCATE: return program->device->allocations.birth[index];
+    case PROGRAM_FREE: return program->device->allocations.death[index];
     case PROGRAM_SEGMENT: return program->device->segment_events[index].event + 1;
     case PROGRAM_OOM: return program->device->ooms[index].event + 1;
     case PROGRAM_WAIT: break;
@@ -48,7 +48,7 @@ static inline uint32_t program_moment(const struct program *program, uint32_t op
     return UINT32_MAX;
 }
 
-/* O(events + lives). False: no memory, or more than 2^29 lives. */
+/* O(events + allocations). False: no memory, or more than 2^29 allocations. */
 bool program_init(struct program *program, const struct trace *trace, const struct device_trace *device,
                   struct arena *arena);
 

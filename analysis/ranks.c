@@ -122,20 +122,20 @@ static int32_t phase_of_letter(uint8_t letter) {
     return letter == PHASE_FORWARD ? 0 : letter == PHASE_BACKWARD ? 1 : letter == PHASE_OPTIMIZER ? 2 : -1;
 }
 
-static uint32_t life_frame(const struct timeline *timeline, uint32_t life) {
-    return timeline->site[timeline->device->lives.stack[life]];
+static uint32_t allocation_frame(const struct timeline *timeline, uint32_t allocation) {
+    return timeline->site[timeline->device->allocations.stack[allocation]];
 }
 
-/* Every life as (site's hash, frame and phase), sorted by hash. */
+/* Every allocation as (site's hash, frame and phase), sorted by hash. */
 static struct sort_row *calls_collect(struct maker *maker, uint32_t *count) {
     const struct timeline *timeline = maker->verdicts->timeline;
-    uint32_t n = timeline->device->lives.count;
+    uint32_t n = timeline->device->allocations.count;
     struct sort_row *rows = arena_column(maker->arena, n, sizeof *rows);
     struct sort_row *spare = arena_column(maker->arena, n, sizeof *spare);
     if (rows == NULL || spare == NULL)
         return NULL;
     for (uint32_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){frame_hash_of(maker, life_frame(timeline, i)), i};
+        rows[i] = (struct sort_row){frame_hash_of(maker, allocation_frame(timeline, i)), i};
     sort_rows(rows, spare, n);
     ARENA_DROP(maker->arena, spare);
     *count = n;
@@ -147,15 +147,15 @@ static uint32_t complete_steps(const struct verdicts *verdicts) {
     return count != 0 && !verdicts->turns.closed ? count - 1 : count;
 }
 
-/* Counts a life that was made in a complete step but the first, where everything is made that stays. */
-static void call_count(const struct maker *maker, uint32_t life, struct rank_call *call) {
+/* Counts an allocation that was made in a complete step but the first, where everything is made that stays. */
+static void call_count(const struct maker *maker, uint32_t allocation, struct rank_call *call) {
     const struct phase_runs *runs = &maker->verdicts->runs;
     const struct turns *turns = &maker->verdicts->turns;
     uint32_t whole = complete_steps(maker->verdicts), from = whole > 1 ? 1 : 0;
-    int32_t phase = runs->letter != NULL ? phase_of_letter(runs->letter[life]) : -1;
-    if (phase < 0 || whole == 0 || life < runs->first_life)
+    int32_t phase = runs->letter != NULL ? phase_of_letter(runs->letter[allocation]) : -1;
+    if (phase < 0 || whole == 0 || allocation < runs->first_allocation)
         return;
-    uint32_t recorded = life - runs->first_life;
+    uint32_t recorded = allocation - runs->first_allocation;
     if (recorded >= turns->turn[from].first && recorded < turns->turn[whole - 1].end)
         call->made[phase]++;
 }
@@ -175,7 +175,7 @@ static bool calls_make(struct maker *maker) {
         return false;
     for (uint32_t from = 0, to; from < n; from = to) {
         struct rank_call call = {.site = (uint32_t)rows[from].key,
-                                 .name = life_frame(maker->verdicts->timeline, rows[from].value)};
+                                 .name = allocation_frame(maker->verdicts->timeline, rows[from].value)};
         for (to = from; to < n && rows[to].key == rows[from].key; to++)
             call_count(maker, rows[to].value, &call);
         call_finish(maker, &call);

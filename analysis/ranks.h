@@ -69,7 +69,7 @@ struct rank_profile {
 /* Hash of a call site's text, the same on every machine. */
 uint32_t rank_site_hash(const char *text, uint32_t nbytes);
 
-/* From a recording. Everything is in `arena`. O(lives log lives + steps * alive). False: no memory. */
+/* From a recording. Everything is in `arena`. O(allocations log allocations + steps * alive). False: no memory. */
 bool rank_profile_make(struct rank_profile *profile, const struct verdicts *verdicts, struct arena *arena);
 
 /* The table of a moment; NULL: it is not there. O(tables). */

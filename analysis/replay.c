@@ -55,44 +55,46 @@ static void pending_clear(struct replayer *replayer) {
     replayer->allocator.n_calls = 0;
 }
 
-static uint32_t life_extra(const struct replayer *replayer, uint32_t life, uint32_t block) {
-    uint64_t extra =
-        replayer->allocator.block[block].size - segments_round(replayer->device->lives.size[life]);
+static uint32_t allocation_extra(const struct replayer *replayer, uint32_t allocation, uint32_t block) {
+    uint64_t extra = replayer->allocator.block[block].size -
+                     segments_round(replayer->device->allocations.size[allocation]);
     return extra < UINT32_MAX ? (uint32_t)extra : UINT32_MAX;
 }
 
-static void allocate(struct replayer *replayer, uint32_t life) {
-    const struct lives *lives = &replayer->device->lives;
+static void allocate(struct replayer *replayer, uint32_t allocation) {
+    const struct allocations *allocations = &replayer->device->allocations;
     struct replay *replay = replayer->replay;
     /* What a retry completes is not searched again, and was recorded before this allocation. */
     replayer->allocator.no_search = replayer->retried && replayer->n_pending != 0;
-    uint32_t block =
-        allocator_allocate(&replayer->allocator, lives->size[life], lives->pool[life], lives->stream[life]);
+    uint32_t block = allocator_allocate(&replayer->allocator, allocations->size[allocation],
+                                        allocations->pool[allocation], allocations->stream[allocation]);
     replayer->retried = replayer->allocator.no_search = false;
     if (block == 0)
         return;
     uint32_t same = calls_compare(replayer);
     bool exact = same == replayer->n_pending && same == replayer->allocator.n_calls;
     replay->driver_events_exact += same;
-    replay->allocations_exact += exact && replayer->allocator.block[block].address == lives->address[life];
-    replayer->block_of[life] = block;
-    replayer->extra[life] = life_extra(replayer, life, block);
+    replay->allocations_exact +=
+        exact && replayer->allocator.block[block].address == allocations->address[allocation];
+    replayer->block_of[allocation] = block;
+    replayer->extra[allocation] = allocation_extra(replayer, allocation, block);
     pending_clear(replayer);
     reserved_compare(replayer);
 }
 
-static void life_free(struct replayer *replayer, uint32_t life, bool completed) {
-    const struct lives *lives = &replayer->device->lives;
-    uint32_t block = replayer->block_of[life];
+static void allocation_free(struct replayer *replayer, uint32_t allocation, bool completed) {
+    const struct allocations *allocations = &replayer->device->allocations;
+    uint32_t block = replayer->block_of[allocation];
     if (block == 0)
         return; /* its allocation found no place */
     if (!completed) {
         allocator_wait(&replayer->allocator, block);
-        replayer->allocator.block[block].owner = life;
+        replayer->allocator.block[block].owner = allocation;
         return;
     }
-    replayer->block_of[life] = 0;
-    if (lives->request[life] < lives->death[life] && !allocator_waits(&replayer->allocator, block, life))
+    replayer->block_of[allocation] = 0;
+    if (allocations->request[allocation] < allocations->death[allocation] &&
+        !allocator_waits(&replayer->allocator, block, allocation))
         return; /* a release has completed it, and it may serve another already */
     allocator_free(&replayer->allocator, block);
 }
@@ -114,11 +116,12 @@ static void failing_attempt(struct replayer *replayer, uint64_t nbytes, uint16_t
 
 static void next_request_fails(struct replayer *replayer, uint32_t op) {
     const struct program *program = replayer->program;
-    const struct lives *lives = &replayer->device->lives;
+    const struct allocations *allocations = &replayer->device->allocations;
     for (uint32_t end = op + 4096; replayer->n_pending != 0 && op < program->n_ops && op < end; op++) {
         uint32_t index = program_index(program->op[op]);
         if (program_kind(program->op[op]) == PROGRAM_ALLOCATE)
-            failing_attempt(replayer, lives->size[index], lives->pool[index], lives->stream[index]);
+            failing_attempt(replayer, allocations->size[index], allocations->pool[index],
+                            allocations->stream[index]);
         else if (program_kind(program->op[op]) == PROGRAM_OOM)
             failing_attempt(replayer, replayer->device->ooms[index].size, POOL_UNKNOWN,
                             replayer->device->segment_events[replayer->pending].stream);
@@ -249,8 +252,8 @@ static void step_run(struct replayer *replayer, uint32_t i) {
     uint32_t index = program_index(program->op[i]);
     switch (program_kind(program->op[i])) {
     case PROGRAM_ALLOCATE: allocate(replayer, index); break;
-    case PROGRAM_FREE: life_free(replayer, index, true); break;
-    case PROGRAM_WAIT: life_free(replayer, index, false); break;
+    case PROGRAM_FREE: allocation_free(replayer, index, true); break;
+    case PROGRAM_WAIT: allocation_free(replayer, index, false); break;
     case PROGRAM_OOM: next_request_fails(replayer, i); break;
     case PROGRAM_SEGMENT:
         if (!is_release(&replayer->device->segment_events[index]))
@@ -284,13 +287,13 @@ static bool steps_run(struct replayer *replayer, uint32_t n_steps) {
 /* NULL: it can be. */
 static const char *refusal(const struct trace *trace, const struct device_trace *device) {
     const char *reason = segments_refusal(trace, device);
-    if (reason == NULL && device->lives.count == device->lives.preexisting)
+    if (reason == NULL && device->allocations.count == device->allocations.preexisting)
         return "no allocation was recorded, so there is nothing to replay";
     return reason;
 }
 
 static bool columns_init(struct replayer *replayer) {
-    uint32_t count = replayer->device->lives.count, capacity = 0;
+    uint32_t count = replayer->device->allocations.count, capacity = 0;
     if (!ARENA_GROW(replayer->arena, replayer->block_of, capacity, (uint64_t)count + 1))
         return false;
     capacity = 0;
@@ -307,16 +310,16 @@ static bool replayer_init(struct replayer *replayer) {
     const struct device_trace *device = replayer->device;
     settings.collect_ppm = settings.fraction_ppm = 0; /* what was released is recorded */
     replayer->invented = UINT64_C(1) << 60;
-    replayer->most_steps = ((uint64_t)device->lives.count + device->n_segment_events) * 256 + 10000000;
+    replayer->most_steps = ((uint64_t)device->allocations.count + device->n_segment_events) * 256 + 10000000;
     return columns_init(replayer) &&
            allocator_init(&replayer->allocator, &settings, driver, replayer->arena) &&
            replayer_start(replayer);
 }
 
 static void extra_of_the_start(struct replayer *replayer) {
-    for (uint32_t i = 0; i < replayer->device->lives.preexisting; i++)
+    for (uint32_t i = 0; i < replayer->device->allocations.preexisting; i++)
         if (replayer->block_of[i] != 0)
-            replayer->extra[i] = life_extra(replayer, i, replayer->block_of[i]);
+            replayer->extra[i] = allocation_extra(replayer, i, replayer->block_of[i]);
 }
 
 /* ---- one stretch after the other ---- */
@@ -339,7 +342,7 @@ static void work_init(struct replay_work *work, struct replay *replay, const str
     arena_init(&work->scratch, arena_share(arena), SIZE_MAX);
     *replay = (struct replay){.grade = REPLAY_REFUSED, .reason = refusal(trace, device)};
     replay->settings = replay_settings(trace, device, &replay->settings_known);
-    replay->allocations = device->lives.count - device->lives.preexisting;
+    replay->allocations = device->allocations.count - device->allocations.preexisting;
     if (replay->reason != NULL)
         work->stage = STAGE_OVER;
 }
@@ -369,7 +372,7 @@ static bool steps_make(struct replay_work *work, uint32_t n_steps) {
 
 static bool extra_keep(struct replay_work *work) {
     struct replay *replay = work->replayer.replay;
-    uint32_t capacity = 0, count = work->replayer.device->lives.count;
+    uint32_t capacity = 0, count = work->replayer.device->allocations.count;
     if (!ARENA_GROW(work->arena, replay->extra, capacity, (uint64_t)count + 1))
         return false;
     bytes_copy(replay->extra, work->replayer.extra, count * sizeof *replay->extra);
@@ -392,8 +395,8 @@ static uint64_t stage_cost(const struct replay_work *work, uint32_t n_operations
     const struct device_trace *device = work->replayer.device;
     switch (work->stage) {
     case STAGE_LIST: return device->n_events / 8;
-    case STAGE_START: return device->lives.count / 8 + device->n_segment_events;
-    case STAGE_END: return device->lives.count / 8 + device->n_blocks;
+    case STAGE_START: return device->allocations.count / 8 + device->n_segment_events;
+    case STAGE_END: return device->allocations.count / 8 + device->n_blocks;
     case STAGE_STEPS:
     case STAGE_OVER: break;
     }

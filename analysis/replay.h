@@ -39,7 +39,7 @@ struct replay {
     struct allocator_settings settings; /* of the recording, as it says or as its segments show */
     bool settings_known;                /* the recording says them */
     uint32_t *
-        extra; /* per life: what its block has beyond its request rounded up to 512 bytes; a column of the arena.
+        extra; /* per allocation: what its block has beyond its request rounded up to 512 bytes; a column of the arena.
                         NULL unless the grade is exact */
     struct replay_hole *hole; /* [n_holes] by moment, where asked for and exact; a column of the arena */
     uint32_t n_holes, hole_capacity;
@@ -57,7 +57,7 @@ bool replay_run(struct replay *replay, const struct trace *trace, const struct d
 
 /*
  * The same a stretch at a time, so that who runs it can do something else in between; it follows the largest hole, too, for
- * devices of REPLAY_LISTS pools and streams at most. The work lives in `arena`. NULL: no memory.
+ * devices of REPLAY_LISTS pools and streams at most. The work allocations in `arena`. NULL: no memory.
  */
 enum { REPLAY_LISTS = 64 };
 struct replay_work;

@@ -49,16 +49,18 @@ static bool both_kinds_were_made(const struct device_trace *device) {
     return plain && expandable;
 }
 
-static uint32_t lives_outside(const struct replayer *replayer) {
+static uint32_t allocations_outside(const struct replayer *replayer) {
     uint32_t count = 0;
-    const struct lives *lives = &replayer->device->lives;
+    const struct allocations *allocations = &replayer->device->allocations;
     const struct segments *segments = &replayer->segments;
-    uint32_t checked = lives->count - lives->preexisting < 1000 ? lives->count - lives->preexisting : 1000;
+    uint32_t checked = allocations->count - allocations->preexisting < 1000
+                           ? allocations->count - allocations->preexisting
+                           : 1000;
     for (uint32_t i = 0; i < checked; i++) {
-        uint32_t life = lives->preexisting + i, at = 0;
+        uint32_t allocation = allocations->preexisting + i, at = 0;
         while (at < segments->count &&
-               (lives->address[life] < segments->piece[at].address ||
-                lives->address[life] - segments->piece[at].address >= segments->piece[at].size))
+               (allocations->address[allocation] < segments->piece[at].address ||
+                allocations->address[allocation] - segments->piece[at].address >= segments->piece[at].size))
             at++;
         count += at == segments->count;
     }
@@ -68,7 +70,7 @@ static uint32_t lives_outside(const struct replayer *replayer) {
 static const char *reason_of(const struct replayer *replayer) {
     if (replayer->trouble != NULL)
         return replayer->trouble;
-    if (replayer->segments.count < 100000 && lives_outside(replayer) != 0)
+    if (replayer->segments.count < 100000 && allocations_outside(replayer) != 0)
         return "allocations lie at addresses outside of the recording's segments";
     if (both_kinds_were_made(replayer->device))
         return "plain and expandable segments were both made: the settings changed in the recording";

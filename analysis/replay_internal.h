@@ -18,7 +18,7 @@ struct replayer {
     struct arena *holes; /* of the curve of the largest hole; NULL: not asked for */
     struct allocator allocator;
     struct segments segments;
-    uint32_t *block_of; /* per life; 0: none */
+    uint32_t *block_of; /* per allocation; 0: none */
     uint32_t *extra;
     uint32_t pending, n_pending; /* segment events that the next allocation explains */
     uint32_t used;               /* of those: placed by the model */

@@ -75,15 +75,16 @@ static bool is_ascend(const struct trace *trace, const struct device_trace *devi
 
 /* A request of 1 to 10 MiB that got a plain segment shows large_segment_size_mb, which no version writes down. */
 static void large_segments_infer(struct allocator_settings *settings, const struct device_trace *device) {
-    const struct lives *lives = &device->lives;
-    uint32_t life = lives->preexisting;
+    const struct allocations *allocations = &device->allocations;
+    uint32_t allocation = allocations->preexisting;
     for (uint32_t i = 0; i < device->n_segment_events; i++) {
         const struct segment_event *event = &device->segment_events[i];
-        while (life < lives->count && lives->birth[life] <= event->event)
-            life++;
-        if (event->change != SEGMENT_ALLOC || life == lives->count || lives->birth[life] != event->event + 2)
+        while (allocation < allocations->count && allocations->birth[allocation] <= event->event)
+            allocation++;
+        if (event->change != SEGMENT_ALLOC || allocation == allocations->count ||
+            allocations->birth[allocation] != event->event + 2)
             continue;
-        uint64_t rounded = allocator_round(settings, lives->size[life]);
+        uint64_t rounded = allocator_round(settings, allocations->size[allocation]);
         if (rounded <= MIB || rounded >= 10 * MIB)
             continue;
         if (event->size >= 20 * MIB && event->size % MIB == 0 && event->size <= 4096 * MIB)

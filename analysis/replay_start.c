@@ -14,7 +14,7 @@ struct rest {
 
 /* A free block is always handed out from its beginning. */
 static bool rests_find(const struct replayer *replayer, struct held *held) {
-    const struct lives *lives = &replayer->device->lives;
+    const struct allocations *allocations = &replayer->device->allocations;
     struct sort_row *rows = NULL;
     uint32_t capacity = 0, count = 0;
     if (!ARENA_GROW(replayer->arena, rows, capacity, (uint64_t)held->n_blocks + 1))
@@ -22,23 +22,25 @@ static bool rests_find(const struct replayer *replayer, struct held *held) {
     for (uint32_t i = 0; i < held->n_blocks; i++)
         if (held->block[i].guessed)
             rows[count++] = (struct sort_row){held->block[i].address + held->block[i].size, i};
-    for (uint32_t life = lives->preexisting; count != 0 && life < lives->count; life++) {
-        uint32_t at = sort_rows_seek(rows, count, lives->address[life]);
-        if (at == UINT32_MAX || lives->address[life] - rows[at].key > MIB)
+    for (uint32_t allocation = allocations->preexisting; count != 0 && allocation < allocations->count;
+         allocation++) {
+        uint32_t at = sort_rows_seek(rows, count, allocations->address[allocation]);
+        if (at == UINT32_MAX || allocations->address[allocation] - rows[at].key > MIB)
             continue;
         struct held_block *block = &held->block[rows[at].value], *gap = block + 1;
-        if (!block->guessed || lives->birth[life] >= lives->death[block->life] ||
-            lives->address[life] >= gap->address + gap->size)
+        if (!block->guessed || allocations->birth[allocation] >= allocations->death[block->allocation] ||
+            allocations->address[allocation] >= gap->address + gap->size)
             continue;
-        uint64_t more = lives->address[life] - gap->address;
+        uint64_t more = allocations->address[allocation] - gap->address;
         block->size += more;
         gap->address += more;
         gap->size -= more;
         block->guessed = false;
     }
     for (uint32_t i = 0; i < held->n_blocks; i++)
-        if (held->block[i].guessed && lives->death[held->block[i].life] > replayer->replay->guessed_until)
-            replayer->replay->guessed_until = lives->death[held->block[i].life];
+        if (held->block[i].guessed &&
+            allocations->death[held->block[i].allocation] > replayer->replay->guessed_until)
+            replayer->replay->guessed_until = allocations->death[held->block[i].allocation];
     ARENA_DROP(replayer->arena, rows);
     return true;
 }
@@ -50,14 +52,14 @@ static bool held_put(struct replayer *replayer, const struct held *held, const s
     for (uint32_t i = 0; i < segment->n_blocks; i++) {
         const struct held_block *block = &held->block[segment->first_block + i];
         enum allocator_use use =
-            (enum allocator_use)uses[block->life == LIFE_NONE ? BLOCK_INACTIVE : block->state];
+            (enum allocator_use)uses[block->allocation == ALLOCATION_NONE ? BLOCK_INACTIVE : block->state];
         uint32_t index = allocator_block_add(&replayer->allocator, block->size, use, true);
         if (index == 0)
             return false;
-        if (block->life == LIFE_NONE)
+        if (block->allocation == ALLOCATION_NONE)
             continue;
-        replayer->block_of[block->life] = index;
-        replayer->allocator.block[index].owner = block->life;
+        replayer->block_of[block->allocation] = index;
+        replayer->allocator.block[index].owner = block->allocation;
     }
     return true;
 }
@@ -133,26 +135,26 @@ static bool start_put(struct replayer *replayer, const struct held *held) {
 /* What the settings tell of blocks that are older than the recording. */
 static struct block_sizes start_sizes(struct replayer *replayer) {
     const struct allocator_settings *settings = &replayer->replay->settings;
-    const struct lives *lives = &replayer->device->lives;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        replayer->extra[i] =
-            (uint32_t)(allocator_round(settings, lives->size[i]) - segments_round(lives->size[i]));
+    const struct allocations *allocations = &replayer->device->allocations;
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        replayer->extra[i] = (uint32_t)(allocator_round(settings, allocations->size[i]) -
+                                        segments_round(allocations->size[i]));
     bool splits_all = settings->max_split_bytes == ALLOCATOR_UNLIMITED || settings->expandable;
     return (struct block_sizes){.least = replayer->extra,
                                 .whole_from_bytes = splits_all ? 0 : settings->max_split_bytes};
 }
 
 bool replayer_start(struct replayer *replayer) {
-    const struct lives *lives = &replayer->device->lives;
+    const struct allocations *allocations = &replayer->device->allocations;
     struct held held;
     uint32_t *older = NULL, capacity = 0;
-    if (!ARENA_GROW(replayer->arena, older, capacity, (uint64_t)lives->preexisting + 1))
+    if (!ARENA_GROW(replayer->arena, older, capacity, (uint64_t)allocations->preexisting + 1))
         return false;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
         older[i] = i;
     bool done = segments_init(&replayer->segments, replayer->device, replayer->arena) &&
-                segments_at(&held, &replayer->segments, 0, older, lives->preexisting, start_sizes(replayer),
-                            replayer->arena);
+                segments_at(&held, &replayer->segments, 0, older, allocations->preexisting,
+                            start_sizes(replayer), replayer->arena);
     ARENA_DROP(replayer->arena, older);
     if (!done)
         return false;

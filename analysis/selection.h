@@ -22,7 +22,7 @@ struct selection {
     uint64_t allocations;     /* kept, all of the run */
 };
 
-/* Memory from `arena`, which the selection lives as long as; `whole` and `query` must outlive it. O(words * (lives +
+/* Memory from `arena`, which the selection lives as long as; `whole` and `query` must outlive it. O(words * (allocations +
  * frames + stacks) + categories, phases and steps where a word asks for them). False: no memory. */
 bool selection_make(struct selection *selection, const struct timeline *whole,
                     const struct filter_query *query, struct arena *arena);

@@ -2,15 +2,16 @@
 
 #include "base/sort.h"
 
-enum group_part site_part_of_life(const struct verdicts *verdicts, uint32_t life) {
+enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_t allocation) {
     const struct trace *trace = verdicts->timeline->trace;
-    if (verdicts->timeline->device->lives.flags[life] & LIFE_STACK_OF_FREE)
+    if (verdicts->timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE)
         return GROUP_OF_FREE;
     if (trace->kind == TRACE_MEMORY_TIMELINE) /* its sites are the categories themselves */
         return GROUP_WHOLE;
-    if (verdicts->category[life] == CATEGORY_OPTIMIZER_STATE)
+    if (verdicts->category[allocation] == CATEGORY_OPTIMIZER_STATE)
         return GROUP_OPTIMIZER_STATE;
-    return verdicts->category[life] == CATEGORY_TEMPORARY && verdicts->runs.letter[life] == PHASE_OPTIMIZER
+    return verdicts->category[allocation] == CATEGORY_TEMPORARY &&
+                   verdicts->runs.letter[allocation] == PHASE_OPTIMIZER
                ? GROUP_OPTIMIZER_TEMPORARY
                : GROUP_WHOLE;
 }
@@ -32,18 +33,18 @@ const char *group_part_mark(const struct group *group) {
     return marks[group->of_free ? GROUP_OF_FREE : group->part];
 }
 
-/* Lives by part: a counting sort. */
-static void parts_split(struct site_parts *parts, const struct verdicts *verdicts, const uint32_t *lives,
-                        uint32_t n_lives) {
+/* Allocations by part: a counting sort. */
+static void parts_split(struct site_parts *parts, const struct verdicts *verdicts,
+                        const uint32_t *allocations, uint32_t n_allocations) {
     uint32_t next[GROUP_PARTS];
-    for (uint32_t i = 0; i < n_lives; i++)
-        parts->start[site_part_of_life(verdicts, lives[i]) + 1]++;
+    for (uint32_t i = 0; i < n_allocations; i++)
+        parts->start[site_part_of_allocation(verdicts, allocations[i]) + 1]++;
     for (uint32_t part = 0; part < GROUP_PARTS; part++) {
         parts->start[part + 1] += parts->start[part];
         next[part] = parts->start[part];
     }
-    for (uint32_t i = 0; i < n_lives; i++)
-        parts->lives[next[site_part_of_life(verdicts, lives[i])]++] = lives[i];
+    for (uint32_t i = 0; i < n_allocations; i++)
+        parts->allocations[next[site_part_of_allocation(verdicts, allocations[i])]++] = allocations[i];
 }
 
 /* Puts the groups of one part behind the others. False: no memory. */
@@ -51,8 +52,8 @@ static bool part_add(struct site_parts *parts, const struct timeline *timeline, 
                      uint32_t *capacity, struct arena *arena) {
     struct group *own;
     uint32_t n_own;
-    if (!groups_of(timeline, parts->lives + parts->start[part], parts->start[part + 1] - parts->start[part],
-                   GROUP_BY_SITE, arena, &own, &n_own) ||
+    if (!groups_of(timeline, parts->allocations + parts->start[part],
+                   parts->start[part + 1] - parts->start[part], GROUP_BY_SITE, arena, &own, &n_own) ||
         !ARENA_GROW(arena, parts->groups, *capacity, (uint64_t)parts->n_groups + n_own + 1))
         return false;
     for (uint32_t i = 0; i < n_own; i++) {
@@ -83,12 +84,13 @@ static bool parts_sort(struct site_parts *parts, struct arena *arena) {
 }
 
 bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
-                   const uint32_t *lives, uint32_t n_lives, struct arena *arena) {
+                   const uint32_t *allocations, uint32_t n_allocations, struct arena *arena) {
     uint32_t capacity = 0;
-    *parts = (struct site_parts){.lives = arena_column(arena, n_lives, sizeof *parts->lives)};
-    if (parts->lives == NULL)
+    *parts =
+        (struct site_parts){.allocations = arena_column(arena, n_allocations, sizeof *parts->allocations)};
+    if (parts->allocations == NULL)
         return false;
-    parts_split(parts, verdicts, lives, n_lives);
+    parts_split(parts, verdicts, allocations, n_allocations);
     for (uint32_t part = 0; part < GROUP_PARTS; part++)
         if (!part_add(parts, timeline, part, &capacity, arena))
             return false;

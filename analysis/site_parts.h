@@ -11,18 +11,18 @@
 struct site_parts {
     struct group *groups; /* by falling bytes, then by rising site and part */
     uint32_t n_groups;
-    uint32_t *lives; /* those of part p: [start[p], start[p + 1]) */
+    uint32_t *allocations; /* those of part p: [start[p], start[p + 1]) */
     uint32_t start[GROUP_PARTS + 1];
 };
 
-enum group_part site_part_of_life(const struct verdicts *verdicts, uint32_t life);
+enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_t allocation);
 
 /*
- * Of any lives of the verdicts' device: `lives[n_lives]`, each once. `timeline` may be a part of it, by a filter. Memory
- * from `arena`. O(lives + groups log groups). False: no memory.
+ * Of any allocations of the verdicts' device: `allocations[n_allocations]`, each once. `timeline` may be a part of it, by a filter. Memory
+ * from `arena`. O(allocations + groups log groups). False: no memory.
  */
 bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
-                   const uint32_t *lives, uint32_t n_lives, struct arena *arena);
+                   const uint32_t *allocations, uint32_t n_allocations, struct arena *arena);
 
 /* The same of what is alive at a moment. */
 bool site_parts_at(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,

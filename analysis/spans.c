@@ -80,13 +80,13 @@ static uint32_t next_cut(struct cutter *cutter, uint32_t from, uint32_t end) {
 }
 
 static uint32_t birth_at(const struct cutter *cutter, uint32_t recorded, uint32_t n_moments) {
-    return recorded < cutter->runs->n_lives ? cutter->birth[recorded] : n_moments;
+    return recorded < cutter->runs->n_allocations ? cutter->birth[recorded] : n_moments;
 }
 
 /* A piece of the forward side: what comes before its first forward, and that with all behind it. */
 static void forward_add(struct span_list *list, const struct cutter *cutter, uint32_t from, uint32_t end,
                         uint32_t step) {
-    const uint8_t *letter = cutter->runs->letter + cutter->runs->first_life;
+    const uint8_t *letter = cutter->runs->letter + cutter->runs->first_allocation;
     uint32_t forward = from, n = list->timeline->n_moments;
     while (forward < end && letter[forward] != PHASE_FORWARD)
         forward++;
@@ -140,7 +140,7 @@ bool spans_of_phases(struct spans *spans, const struct phase_runs *runs, const s
     struct span_list list = {.spans = spans, .timeline = timeline, .arena = arena};
     struct cutter cutter = {.runs = runs, .turns = turns};
     if (runs->count != 0) /* a device without allocations has no column */
-        cutter.birth = timeline->device->lives.birth + runs->first_life;
+        cutter.birth = timeline->device->allocations.birth + runs->first_allocation;
     *spans = (struct spans){0};
     for (uint32_t i = 0; i < runs->count && runs->stacks != STACKS_NONE; i++)
         run_add(&list, &cutter, &runs->run[i]);

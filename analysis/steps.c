@@ -131,9 +131,9 @@ static void steps_of_optimizer(struct steps *steps, const struct timeline *timel
 
 /* ---- period ---- */
 
-/* The recorded allocations in order of birth are lives [preexisting, count). */
+/* The recorded allocations in order of birth are allocations [preexisting, count). */
 struct sequence {
-    const struct lives *lives;
+    const struct allocations *allocations;
     uint32_t first, count;
     uint32_t n_stacks;
     uint32_t *start; /* [n_stacks + 1] into `at` */
@@ -141,10 +141,10 @@ struct sequence {
 };
 
 static bool sequence_build(struct sequence *sequence, const struct timeline *timeline, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
-    *sequence = (struct sequence){.lives = lives,
-                                  .first = lives->preexisting,
-                                  .count = lives->count - lives->preexisting,
+    const struct allocations *allocations = &timeline->device->allocations;
+    *sequence = (struct sequence){.allocations = allocations,
+                                  .first = allocations->preexisting,
+                                  .count = allocations->count - allocations->preexisting,
                                   .n_stacks = timeline->trace->stacks.count};
     sequence->start = arena_column(arena, (uint64_t)sequence->n_stacks + 2, sizeof *sequence->start);
     sequence->at = arena_column(arena, sequence->count, sizeof *sequence->at);
@@ -153,11 +153,11 @@ static bool sequence_build(struct sequence *sequence, const struct timeline *tim
     uint32_t *start = sequence->start;
     bytes_zero(start, ((size_t)sequence->n_stacks + 2) * sizeof *start);
     for (uint32_t i = 0; i < sequence->count; i++)
-        start[lives->stack[sequence->first + i] + 2]++;
+        start[allocations->stack[sequence->first + i] + 2]++;
     for (uint32_t s = 0; s < sequence->n_stacks; s++)
         start[s + 2] += start[s + 1];
     for (uint32_t i = 0; i < sequence->count; i++)
-        sequence->at[start[lives->stack[sequence->first + i] + 1]++] = i;
+        sequence->at[start[allocations->stack[sequence->first + i] + 1]++] = i;
     return true;
 }
 
@@ -226,7 +226,7 @@ static bool steps_of_period(struct steps *steps, const struct timeline *timeline
     const uint32_t *at = turns != 0 ? turns_anchor(&sequence, turns) : NULL;
     marks->count = 0;
     for (uint32_t i = 0; at != NULL && i < turns; i++)
-        marks_add(marks, timeline, sequence.lives->birth[sequence.first + at[i]]);
+        marks_add(marks, timeline, sequence.allocations->birth[sequence.first + at[i]]);
     if (at != NULL && last_turn_is_whole(at, turns, sequence.count))
         marks_add(marks, timeline, timeline->n_moments);
     marks_settle(steps, marks, STEPS_PERIOD);
@@ -261,22 +261,23 @@ static void median_insert(uint32_t *sorted, uint32_t count, uint32_t value) {
 /* Median over the steps but the first, at most 1,000 of them. */
 static bool similar_measure(struct steps *steps, const struct timeline *timeline, struct arena *arena) {
     enum { STEPS_MEASURED = 1000 };
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     struct stack_slots slots;
-    if (!stack_slots_init(&slots, timeline->trace, lives->stack, lives->count, arena))
+    if (!stack_slots_init(&slots, timeline->trace, allocations->stack, allocations->count, arena))
         return false;
     struct tally *tally = arena_column(arena, slots.count, sizeof *tally);
     uint32_t *similar = arena_column(arena, STEPS_MEASURED, sizeof *similar), n_similar = 0;
     if (tally == NULL || similar == NULL)
         return false;
     bytes_zero(tally, slots.count * sizeof *tally);
-    uint32_t life = lives->preexisting;
-    while (life < lives->count && lives->birth[life] < steps->begin[0])
-        life++;
+    uint32_t allocation = allocations->preexisting;
+    while (allocation < allocations->count && allocations->birth[allocation] < steps->begin[0])
+        allocation++;
     for (uint32_t step = 0; step < steps->count && n_similar < STEPS_MEASURED; step++) {
         uint32_t matched = 0, all = 0;
-        for (; life < lives->count && lives->birth[life] < steps->begin[step + 1]; life++, all++) {
-            struct tally *own = &tally[stack_slot(&slots, lives->stack[life])];
+        for (; allocation < allocations->count && allocations->birth[allocation] < steps->begin[step + 1];
+             allocation++, all++) {
+            struct tally *own = &tally[stack_slot(&slots, allocations->stack[allocation])];
             tally_turn(own, step);
             matched += own->now++ < own->before;
         }
@@ -294,7 +295,7 @@ static bool similar_measure(struct steps *steps, const struct timeline *timeline
 
 bool steps_find(struct steps *steps, const struct timeline *timeline, struct arena *arena) {
     *steps = (struct steps){0};
-    uint64_t most = (uint64_t)timeline->trace->n_annotations + timeline->device->lives.count + 2;
+    uint64_t most = (uint64_t)timeline->trace->n_annotations + timeline->device->allocations.count + 2;
     struct marks marks = {.moment = arena_column(arena, most, sizeof *marks.moment)};
     if (marks.moment == NULL)
         return false;

@@ -27,7 +27,7 @@ struct steps {
                                 in the step before; the median of all steps */
 };
 
-/* Memory from `arena`. O(lives log + annotations). False: no memory. */
+/* Memory from `arena`. O(allocations log + annotations). False: no memory. */
 bool steps_find(struct steps *steps, const struct timeline *timeline, struct arena *arena);
 
 /* The step of a moment; UINT32_MAX: before the first or after the last. O(log count). */

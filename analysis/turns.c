@@ -6,16 +6,17 @@
 /* ---- helpers ---- */
 
 static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *timeline, uint32_t recorded) {
-    return recorded < runs->n_lives ? timeline->device->lives.birth[runs->first_life + recorded]
-                                    : timeline->n_moments;
+    return recorded < runs->n_allocations
+               ? timeline->device->allocations.birth[runs->first_allocation + recorded]
+               : timeline->n_moments;
 }
 
 uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
-    const uint32_t *birth = timeline->device->lives.birth; /* NULL where nothing was allocated */
-    uint32_t low = 0, high = runs->n_lives;
+    const uint32_t *birth = timeline->device->allocations.birth; /* NULL where nothing was allocated */
+    uint32_t low = 0, high = runs->n_allocations;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (birth[runs->first_life + middle] < moment)
+        if (birth[runs->first_allocation + middle] < moment)
             low = middle + 1;
         else
             high = middle;
@@ -181,14 +182,14 @@ static bool optimizer_is_regular(const struct phase_runs *runs) {
  * later turn: the batch. UINT32_MAX: no memory. */
 static uint32_t first_begin(const struct phase_runs *runs, const struct timeline *timeline,
                             uint32_t first_end, struct arena *arena) {
-    const uint32_t *stack = timeline->device->lives.stack + runs->first_life;
-    const uint8_t *letter = runs->letter + runs->first_life;
+    const uint32_t *stack = timeline->device->allocations.stack + runs->first_allocation;
+    const uint8_t *letter = runs->letter + runs->first_allocation;
     uint32_t n_stacks = timeline->trace->stacks.count, begin = 0;
     uint8_t *again = arena_column(arena, n_stacks, sizeof *again);
     if (again == NULL)
         return UINT32_MAX;
     bytes_zero(again, n_stacks);
-    for (uint32_t k = first_end; k < runs->n_lives; k++)
+    for (uint32_t k = first_end; k < runs->n_allocations; k++)
         again[stack[k]] = 1;
     while (begin < first_end && letter[begin] == PHASE_HOST)
         begin++;
@@ -199,8 +200,8 @@ static uint32_t first_begin(const struct phase_runs *runs, const struct timeline
 }
 
 bool has_forward_from(const struct phase_runs *runs, uint32_t from) {
-    const uint8_t *letter = runs->letter + runs->first_life;
-    for (uint32_t k = from; k < runs->n_lives; k++)
+    const uint8_t *letter = runs->letter + runs->first_allocation;
+    for (uint32_t k = from; k < runs->n_allocations; k++)
         if (letter[k] == PHASE_FORWARD)
             return true;
     return false;
@@ -208,13 +209,13 @@ bool has_forward_from(const struct phase_runs *runs, uint32_t from) {
 
 bool begins_move(const struct phase_runs *runs, const struct timeline *timeline, uint32_t *begin,
                  uint32_t count, uint32_t last, struct arena *arena) {
-    const uint32_t *stack = timeline->device->lives.stack + runs->first_life;
-    const uint8_t *letter = runs->letter + runs->first_life;
+    const uint32_t *stack = timeline->device->allocations.stack + runs->first_allocation;
+    const uint8_t *letter = runs->letter + runs->first_allocation;
     uint8_t *behind = arena_column(arena, timeline->trace->stacks.count, sizeof *behind);
     if (behind == NULL)
         return false;
     bytes_zero(behind, timeline->trace->stacks.count);
-    for (uint32_t k = last; k < runs->n_lives; k++)
+    for (uint32_t k = last; k < runs->n_allocations; k++)
         behind[stack[k]] = 1;
     for (uint32_t i = 1; i < count; i++)
         while (begin[i] + 1 < begin[i + 1] && letter[begin[i]] == PHASE_HOST && behind[stack[begin[i]]])
@@ -233,7 +234,7 @@ static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, co
     uint32_t *begin = arena_column(arena, (uint64_t)n + 1, sizeof *begin);
     if (begin == NULL || first == UINT32_MAX)
         return false;
-    uint32_t mean = (last - first) / n, rest = runs->n_lives - last;
+    uint32_t mean = (last - first) / n, rest = runs->n_allocations - last;
     begin[0] = first;
     for (uint32_t i = 0; i < n; i++)
         begin[i + 1] = ends->end[i];
@@ -241,7 +242,7 @@ static bool turns_of_ends(struct turns *turns, const struct phase_runs *runs, co
     turns->closed = rest == 0 || ((uint64_t)rest * 10 < mean && !has_forward_from(runs, last));
     if (turns->closed && rest > 0 && !begins_move(runs, timeline, begin, n, last, arena))
         return false;
-    return turns_settle(turns, runs, timeline, begin, turns->closed ? n : n + 1, runs->n_lives, arena);
+    return turns_settle(turns, runs, timeline, begin, turns->closed ? n : n + 1, runs->n_allocations, arena);
 }
 
 static bool turns_of_runs(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
@@ -269,8 +270,8 @@ static bool turns_of_runs(struct turns *turns, const struct phase_runs *runs, co
 }
 
 static uint32_t loop_first(const struct turns *turns, const struct phase_runs *runs) {
-    const uint8_t *letter = runs->letter + runs->first_life;
-    uint32_t first = turns->count > 0 ? turns->turn[0].first : runs->n_lives;
+    const uint8_t *letter = runs->letter + runs->first_allocation;
+    uint32_t first = turns->count > 0 ? turns->turn[0].first : runs->n_allocations;
     for (uint32_t k = 0; k < first; k++)
         if (letter[k] == PHASE_FORWARD || letter[k] == PHASE_BACKWARD)
             return k;

@@ -34,7 +34,8 @@ struct turns {
     bool closed;          /* the last one reached its end */
     int64_t first_number; /* N of the first ProfilerStep#N; else 0 */
     int64_t *number;      /* [count] rising, of TURNS_LINES; else NULL */
-    uint32_t loop_first;  /* first allocation of forward, backward or a turn; n_lives: there is no loop */
+    uint32_t
+        loop_first; /* first allocation of forward, backward or a turn; n_allocations: there is no loop */
 };
 
 /* O(n) for the runs, O(n log n) for repetition; memory from `arena`. False: no memory. */
@@ -44,7 +45,7 @@ bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct
 /* Turn of a recorded allocation; UINT32_MAX: it lies before the first or behind the last. O(log count). */
 uint32_t turns_at(const struct turns *turns, uint32_t recorded);
 
-/* First recorded allocation that is born at or after a moment; n_lives: none is. O(log n). */
+/* First recorded allocation that is born at or after a moment; n_allocations: none is. O(log n). */
 uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment);
 
 /* The number that people give to a turn. */

@@ -18,17 +18,17 @@ struct sequence {
     const struct timeline *timeline;
     uint32_t *key;   /* [n_stacks] */
     uint32_t *start; /* [n_stacks + 1] into `at`, by key */
-    uint32_t *at;    /* [n_lives] allocations, by key and then rising */
+    uint32_t *at;    /* [n_allocations] allocations, by key and then rising */
     uint32_t n_stacks, first_forward;
 };
 
 static uint32_t key_at(const struct sequence *sequence, uint32_t recorded) {
-    const struct lives *lives = &sequence->timeline->device->lives;
-    return sequence->key[lives->stack[sequence->runs->first_life + recorded]];
+    const struct allocations *allocations = &sequence->timeline->device->allocations;
+    return sequence->key[allocations->stack[sequence->runs->first_allocation + recorded]];
 }
 
 static void sequence_fill(struct sequence *sequence) {
-    uint32_t *start = sequence->start, n = sequence->runs->n_lives;
+    uint32_t *start = sequence->start, n = sequence->runs->n_allocations;
     bytes_zero(start, ((size_t)sequence->n_stacks + 2) * sizeof *start);
     for (uint32_t k = 0; k < n; k++)
         start[key_at(sequence, k) + 2]++;
@@ -40,19 +40,19 @@ static void sequence_fill(struct sequence *sequence) {
 
 static bool sequence_build(struct sequence *sequence, struct arena *arena) {
     const struct trace *trace = sequence->timeline->trace;
-    const uint8_t *letter = sequence->runs->letter + sequence->runs->first_life;
+    const uint8_t *letter = sequence->runs->letter + sequence->runs->first_allocation;
     sequence->n_stacks = trace->stacks.count;
     sequence->key = arena_column(arena, sequence->n_stacks, sizeof *sequence->key);
     sequence->start = arena_column(arena, (uint64_t)sequence->n_stacks + 2, sizeof *sequence->start);
-    sequence->at = arena_column(arena, sequence->runs->n_lives, sizeof *sequence->at);
+    sequence->at = arena_column(arena, sequence->runs->n_allocations, sizeof *sequence->at);
     if (sequence->key == NULL || sequence->start == NULL || sequence->at == NULL ||
         !inner_keys_find(trace, sequence->runs->frame_bits, sequence->key, arena))
         return false;
     sequence_fill(sequence);
-    while (sequence->first_forward < sequence->runs->n_lives &&
+    while (sequence->first_forward < sequence->runs->n_allocations &&
            letter[sequence->first_forward] != PHASE_FORWARD)
         sequence->first_forward++;
-    if (sequence->first_forward == sequence->runs->n_lives)
+    if (sequence->first_forward == sequence->runs->n_allocations)
         sequence->first_forward = 0;
     return true;
 }
@@ -95,7 +95,7 @@ static bool key_is_regular(const struct sequence *sequence, uint32_t key) {
     if (count < 2)
         return false;
     uint64_t span = at[count - 1] - at[0], mean = mean_distance(sequence, key), covered = 0;
-    if ((span + mean) * 2 < sequence->runs->n_lives - sequence->first_forward)
+    if ((span + mean) * 2 < sequence->runs->n_allocations - sequence->first_forward)
         return false;
     for (uint32_t i = 1; i < count; i++) {
         uint64_t distance = at[i] - at[i - 1];
@@ -139,7 +139,7 @@ static uint32_t rare_below(uint32_t turns) {
 static bool turns_fit(const struct sequence *sequence, uint32_t anchor, uint32_t turns) {
     uint32_t first = sequence->at[sequence->start[anchor]], mean = mean_distance(sequence, anchor);
     uint32_t from = first > mean ? first - mean : 0;
-    uint64_t n_keys = 0, n_rare_keys = 0, n_rare = 0, n_fitting = 0, n = sequence->runs->n_lives - from;
+    uint64_t n_keys = 0, n_rare_keys = 0, n_rare = 0, n_fitting = 0, n = sequence->runs->n_allocations - from;
     for (uint32_t key = 0; key < sequence->n_stacks; key++) {
         uint32_t count = key_count(sequence, key) == 0 ? 0 : key_count_from(sequence, key, from);
         if (count == 0)
@@ -174,7 +174,7 @@ static bool key_comes_again(const struct sequence *sequence, uint32_t key, uint3
     if (count < rare_below(turns))
         return false;
     uint64_t span = sequence->at[sequence->start[key + 1] - 1] - sequence->at[sequence->start[key]];
-    uint64_t run = sequence->runs->n_lives - sequence->first_forward;
+    uint64_t run = sequence->runs->n_allocations - sequence->first_forward;
     return span * 2 * turns >= run * (turns - 1);
 }
 
@@ -308,7 +308,7 @@ static bool anchor_find(const struct sequence *sequence, struct anchor *anchor, 
 
 static uint64_t live_before(const struct sequence *sequence, uint32_t recorded) {
     const struct timeline *timeline = sequence->timeline;
-    uint32_t birth = timeline->device->lives.birth[sequence->runs->first_life + recorded];
+    uint32_t birth = timeline->device->allocations.birth[sequence->runs->first_allocation + recorded];
     return timeline->live[birth > 0 ? birth - 1 : 0];
 }
 
@@ -334,7 +334,7 @@ static uint32_t begins_find(const struct sequence *sequence, const struct anchor
     uint32_t boundary = turn_begin(sequence, at), key = key_at(sequence, boundary), count = 0;
     uint32_t nth = key_count_in(sequence, key, at[0], boundary);
     for (uint32_t i = 0; i < anchor->turns; i++) {
-        uint32_t end = i + 1 < anchor->turns ? at[i + 1] : sequence->runs->n_lives;
+        uint32_t end = i + 1 < anchor->turns ? at[i + 1] : sequence->runs->n_allocations;
         uint32_t behind = key_count_from(sequence, key, at[i]);
         if (behind < nth)
             continue;
@@ -347,7 +347,7 @@ static uint32_t begins_find(const struct sequence *sequence, const struct anchor
 
 /* What lies before the first boundary and behind the first forward is a turn, or the beginning of the first one. */
 static uint32_t begins_complete(const struct sequence *sequence, uint32_t *begin, uint32_t count) {
-    uint32_t from = sequence->first_forward, n = sequence->runs->n_lives;
+    uint32_t from = sequence->first_forward, n = sequence->runs->n_allocations;
     if (count < 2 || begin[0] <= from)
         return count;
     uint32_t mean = (begin[count - 1] - begin[0]) / (count - 1), before = begin[0] - from;
@@ -368,7 +368,7 @@ static uint32_t begins_complete(const struct sequence *sequence, uint32_t *begin
 
 /* Is the last turn something else that follows the loop? Most of it never came before. */
 static bool rest_is_other(const struct sequence *sequence, uint32_t begin) {
-    uint32_t n = sequence->runs->n_lives, n_new = 0;
+    uint32_t n = sequence->runs->n_allocations, n_new = 0;
     for (uint32_t k = begin; k < n; k++)
         n_new += sequence->at[sequence->start[key_at(sequence, k)]] >= begin;
     return (uint64_t)n_new * 2 > n - begin;
@@ -382,8 +382,8 @@ static bool turns_of_anchor(struct turns *turns, const struct sequence *sequence
     if (begin == NULL)
         return false;
     uint32_t count = begins_complete(sequence, begin, begins_find(sequence, anchor, begin)),
-             end = runs->n_lives;
-    const uint32_t *birth = timeline->device->lives.birth + runs->first_life;
+             end = runs->n_allocations;
+    const uint32_t *birth = timeline->device->allocations.birth + runs->first_allocation;
     if (count < 2 || timeline->peak_moment < birth[begin[0]])
         return true;
     uint64_t mean = (begin[count - 1] - begin[0]) / (count - 1), last = end - begin[count - 1];
@@ -408,13 +408,13 @@ static bool turns_of_anchor(struct turns *turns, const struct sequence *sequence
 bool turns_repeat(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                   struct arena *arena) {
     struct sequence sequence = {.runs = runs, .timeline = timeline};
-    const uint8_t *letter = runs->letter + runs->first_life;
+    const uint8_t *letter = runs->letter + runs->first_allocation;
     struct anchor anchor = {0};
     uint32_t n_forward = 0;
-    for (uint32_t k = 0; k < runs->n_lives; k++)
+    for (uint32_t k = 0; k < runs->n_allocations; k++)
         n_forward += side_of_letter(letter[k]) == SIDE_FORWARD;
-    if (runs->stacks == STACKS_NONE || runs->n_lives < REPEAT_LEAST ||
-        (uint64_t)n_forward * 2 < runs->n_lives)
+    if (runs->stacks == STACKS_NONE || runs->n_allocations < REPEAT_LEAST ||
+        (uint64_t)n_forward * 2 < runs->n_allocations)
         return true;
     bool done = sequence_build(&sequence, arena) && anchor_find(&sequence, &anchor, arena);
     if (done && anchor.turns != 0)

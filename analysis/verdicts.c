@@ -51,7 +51,7 @@ static struct judged judged_of(const struct verdicts *verdicts) {
 }
 
 static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
-    uint32_t n = timeline->device->lives.count;
+    uint32_t n = timeline->device->allocations.count;
     bool with_reasons = verdicts->with_reasons;
     *verdicts = (struct verdicts){.timeline = timeline,
                                   .with_reasons = with_reasons,
@@ -72,9 +72,9 @@ static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *
         return levels_turns(&verdicts->turns, device, arena);
     }
     if (step < LEVELS_LAST) {
-        bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->lives.count);
+        bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->allocations.count);
         if (verdicts->with_reasons)
-            bytes_fill(verdicts->reason, REASON_NONE, device->lives.count);
+            bytes_fill(verdicts->reason, REASON_NONE, device->allocations.count);
     } else {
         verdicts->judged = (struct judged){
             .steps = verdicts->turns.count, .steps_from = verdicts->turns.source, .growth = GROWTH_NO_STACKS};

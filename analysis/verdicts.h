@@ -28,8 +28,8 @@ struct verdicts {
     const struct timeline *timeline;
     struct phase_runs runs;
     struct turns turns;
-    uint8_t *category; /* [lives.count] enum category */
-    uint8_t *reason;   /* [lives.count] enum category_reason; NULL: not `with_reasons` */
+    uint8_t *category; /* [allocations.count] enum category */
+    uint8_t *reason;   /* [allocations.count] enum category_reason; NULL: not `with_reasons` */
     bool with_reasons; /* the caller's to say before step 0 */
     struct spans steps, phases;
     struct judged judged;
@@ -38,7 +38,7 @@ struct verdicts {
     struct finder *finder; /* while findings are looked for */
 };
 
-/* With reasons. O(lives log lives + stacks + annotations + length of all names). False: no memory. */
+/* With reasons. O(allocations log allocations + stacks + annotations + length of all names). False: no memory. */
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins

@@ -33,18 +33,18 @@ static void sums_raise(struct sums *peak, const struct sums *now) {
 /* The highest sums of what is live, the failed request included. */
 static struct sums sums_peak(const struct program *program) {
     const struct device_trace *device = program->device;
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     struct sums now = {0}, peak;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        sums_add(&now, lives->size[i], 1);
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        sums_add(&now, allocations->size[i], 1);
     peak = now;
     for (uint32_t i = 0; i < program->n_ops; i++) {
         uint32_t index = program_index(program->op[i]);
         enum program_kind kind = program_kind(program->op[i]);
         if (kind == PROGRAM_FREE)
-            sums_add(&now, lives->size[index], UINT64_MAX); /* times -1 */
+            sums_add(&now, allocations->size[index], UINT64_MAX); /* times -1 */
         if (kind == PROGRAM_ALLOCATE)
-            sums_add(&now, lives->size[index], 1);
+            sums_add(&now, allocations->size[index], 1);
         if (kind == PROGRAM_OOM)
             sums_add(&now, device->ooms[index].size, 1);
         sums_raise(&peak, &now);
@@ -113,14 +113,14 @@ static uint64_t packing_key(const struct packed *item, enum packing_order order)
 /* All above 1 MiB; those of the failed request's moment too. */
 static uint32_t packed_collect(const struct program *program, struct packed *items) {
     const struct device_trace *device = program->device;
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint32_t count = 0, last = last_moment(device);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint64_t size = segments_round(lives->size[i]);
-        if (size <= MIB || lives->birth[i] > last || lives->birth[i] >= lives->death[i])
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        uint64_t size = segments_round(allocations->size[i]);
+        if (size <= MIB || allocations->birth[i] > last || allocations->birth[i] >= allocations->death[i])
             continue;
         if (items != NULL && count < WHATIF_PACKED_MAX)
-            items[count] = (struct packed){size, 0, lives->birth[i], lives->death[i]};
+            items[count] = (struct packed){size, 0, allocations->birth[i], allocations->death[i]};
         count++;
     }
     if (device->n_ooms != 0 && device->ooms[0].size > MIB) {

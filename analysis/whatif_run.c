@@ -12,7 +12,7 @@ struct runner {
     struct whatif_result *result;
     struct allocator allocator;
     struct arena *arena;
-    uint32_t *block_of; /* per life; 0: none */
+    uint32_t *block_of; /* per allocation; 0: none */
     uint64_t next_low, next_high, most_steps;
     int64_t request;
     uint32_t at; /* column of the curve */
@@ -41,27 +41,27 @@ static void out_of_memory(struct runner *runner, uint64_t requested) {
                                               .active_bytes = allocator->active_bytes};
 }
 
-static void run_allocate(struct runner *runner, uint32_t life) {
-    const struct lives *lives = &runner->program->device->lives;
-    uint32_t block =
-        allocator_allocate(&runner->allocator, lives->size[life], lives->pool[life], lives->stream[life]);
-    runner->block_of[life] = block;
+static void run_allocate(struct runner *runner, uint32_t allocation) {
+    const struct allocations *allocations = &runner->program->device->allocations;
+    uint32_t block = allocator_allocate(&runner->allocator, allocations->size[allocation],
+                                        allocations->pool[allocation], allocations->stream[allocation]);
+    runner->block_of[allocation] = block;
     if (block == 0)
-        out_of_memory(runner, lives->size[life]);
+        out_of_memory(runner, allocations->size[allocation]);
 }
 
-static void run_free(struct runner *runner, uint32_t life, bool completed) {
-    const struct lives *lives = &runner->program->device->lives;
-    uint32_t block = runner->block_of[life];
-    bool waits = lives->request[life] < lives->death[life];
+static void run_free(struct runner *runner, uint32_t allocation, bool completed) {
+    const struct allocations *allocations = &runner->program->device->allocations;
+    uint32_t block = runner->block_of[allocation];
+    bool waits = allocations->request[allocation] < allocations->death[allocation];
     if (block == 0)
-        return; /* a page that says a life ends before it begins */
+        return; /* a page that says an allocation ends before it begins */
     if (!completed) {
         allocator_wait(&runner->allocator, block);
-        runner->allocator.block[block].owner = life;
+        runner->allocator.block[block].owner = allocation;
         return;
     }
-    if (waits && !allocator_waits(&runner->allocator, block, life))
+    if (waits && !allocator_waits(&runner->allocator, block, allocation))
         return; /* a retry has completed it, and it may serve another already */
     allocator_free(&runner->allocator, block);
 }
@@ -76,25 +76,25 @@ static void run_oom(struct runner *runner, uint32_t index, uint16_t stream) {
         runner->result->past_recorded_oom = runner->stopped = true;
 }
 
-static bool is_older_wait(const struct lives *lives, uint32_t life) {
-    return lives->request[life] == 0 && lives->death[life] != 0;
+static bool is_older_wait(const struct allocations *allocations, uint32_t allocation) {
+    return allocations->request[allocation] == 0 && allocations->death[allocation] != 0;
 }
 
 static bool run_start(struct runner *runner) {
-    const struct lives *lives = &runner->program->device->lives;
-    uint32_t count = lives->preexisting;
+    const struct allocations *allocations = &runner->program->device->allocations;
+    uint32_t count = allocations->preexisting;
     struct sort_row *rows = arena_column(runner->arena, (uint64_t)count * 2, sizeof *rows);
     if (rows == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        rows[i] = (struct sort_row){lives->address[i], i};
+        rows[i] = (struct sort_row){allocations->address[i], i};
     sort_rows(rows, rows + count, count);
     runner->request = -1;
     for (uint32_t i = 0; i < count && !runner->stopped; i++) {
-        uint32_t life = rows[i].value;
-        run_allocate(runner, life);
-        if (!runner->stopped && is_older_wait(lives, life))
-            run_free(runner, life, false);
+        uint32_t allocation = rows[i].value;
+        run_allocate(runner, allocation);
+        if (!runner->stopped && is_older_wait(allocations, allocation))
+            run_free(runner, allocation, false);
     }
     ARENA_DROP(runner->arena, rows);
     return true;
@@ -124,7 +124,7 @@ static void run_steps(struct runner *runner) {
         switch (program_kind(program->op[i])) {
         case PROGRAM_ALLOCATE:
             runner->request++;
-            stream = program->device->lives.stream[index];
+            stream = program->device->allocations.stream[index];
             run_allocate(runner, index);
             break;
         case PROGRAM_FREE: run_free(runner, index, true); break;
@@ -152,12 +152,12 @@ static bool runner_run(struct runner *runner) {
     struct allocator_driver driver = {invented_place, runner};
     runner->next_low = UINT64_C(1) << 45;
     runner->next_high = UINT64_C(1) << 62;
-    runner->most_steps = ((uint64_t)device->lives.count + device->n_segment_events) * 256 + 10000000;
-    runner->block_of = arena_column(runner->arena, device->lives.count, sizeof *runner->block_of);
+    runner->most_steps = ((uint64_t)device->allocations.count + device->n_segment_events) * 256 + 10000000;
+    runner->block_of = arena_column(runner->arena, device->allocations.count, sizeof *runner->block_of);
     if (runner->block_of == NULL ||
         !allocator_init(&runner->allocator, &runner->what->settings, driver, runner->arena))
         return false;
-    bytes_zero(runner->block_of, device->lives.count * sizeof *runner->block_of);
+    bytes_zero(runner->block_of, device->allocations.count * sizeof *runner->block_of);
     runner->allocator.budget_bytes = runner->what->budget_bytes;
     runner->allocator.device_bytes = runner->what->device_bytes;
     if (!run_start(runner))

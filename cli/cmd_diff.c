@@ -309,7 +309,7 @@ static void note_merged(const struct side *side, const struct html_outcome *outc
             side->recording.input.shown,
             "in the page %s of %s allocations are merged into %s bands and %s are not drawn, to keep it "
             "small (see --max-html-size)",
-            format_count(outcome->n_merged).text, format_count(outcome->n_lives).text,
+            format_count(outcome->n_merged).text, format_count(outcome->n_allocations).text,
             format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
 }
 

@@ -28,7 +28,7 @@ static void note_merged(const struct recording *recording, const struct html_out
             recording->input.shown,
             "%s of %s allocations are merged into %s bands and %s are not drawn, to keep the page small (see "
             "--max-html-size)",
-            format_count(outcome->n_merged).text, format_count(outcome->n_lives).text,
+            format_count(outcome->n_merged).text, format_count(outcome->n_allocations).text,
             format_count(outcome->n_bands).text, format_count(outcome->n_hidden).text);
 }
 

@@ -52,7 +52,7 @@ static bool view_held(const struct picture_view *view, const struct timeline *ti
 static struct raster_marks view_marks(const struct picture_view *view, const struct timeline *timeline) {
     struct raster_marks marks = {.pinned = UINT32_MAX, .held = MOMENT_NONE};
     int64_t held;
-    if (view->has_selected && view->selected < timeline->device->lives.count)
+    if (view->has_selected && view->selected < timeline->device->allocations.count)
         marks.pinned = view->selected;
     if (view_held(view, timeline, &held))
         marks.held = moment_of(timeline, held);

@@ -54,7 +54,7 @@ static void note_device(const struct trace *trace, const struct device_trace *de
         terminal_note(path, "device %" PRId32 " is a %.*s, %s", device->ordinal, (int)nbytes,
                       (const char *)name, format_bytes(device->capacity_bytes).text);
     terminal_note(path, "device %" PRId32 ": %s events, %s allocations", device->ordinal,
-                  format_count(device->n_events).text, format_count(device->lives.count).text);
+                  format_count(device->n_events).text, format_count(device->allocations.count).text);
 }
 
 static void note_details(const struct recording *recording) {

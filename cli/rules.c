@@ -261,15 +261,17 @@ static uint32_t context_noting(struct verdict *verdict, struct trace *trace, uin
     return *noted;
 }
 
-static bool lives_note(struct verdict *verdict, const struct rule_list *list, struct trace *trace,
-                       const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint32_t own = verdict->of_stack[lives->stack[i]], noted = verdict->of_context[lives->context[i]];
+static bool allocations_note(struct verdict *verdict, const struct rule_list *list, struct trace *trace,
+                             const struct allocations *allocations) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        uint32_t own = verdict->of_stack[allocations->stack[i]],
+                 noted = verdict->of_context[allocations->context[i]];
         uint32_t first = own < noted ? own : noted;
         if (first == UINT32_MAX)
             continue;
-        lives->context[i] = context_noting(verdict, trace, lives->context[i], list->rule[first].category);
-        if (lives->context[i] == 0)
+        allocations->context[i] =
+            context_noting(verdict, trace, allocations->context[i], list->rule[first].category);
+        if (allocations->context[i] == 0)
             return false;
     }
     return true;
@@ -279,7 +281,7 @@ static bool rules_note(struct rule_list *list, struct trace *trace) {
     struct verdict verdict = {0};
     bool done = text_alloc(list, trace) && verdict_find(&verdict, list, trace) && !list->failed;
     for (uint32_t i = 0; done && i < trace->n_devices; i++)
-        done = lives_note(&verdict, list, trace, &trace->devices[i].lives);
+        done = allocations_note(&verdict, list, trace, &trace->devices[i].allocations);
     verdict_release(&verdict);
     if (!done)
         terminal_error(list->path, "no memory");

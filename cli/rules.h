@@ -16,7 +16,7 @@
 
 /* Reads a file of rules and notes the category in the context of every allocation that one meets, as a profiler would
  * have done: so picture, report and page show it, and a page keeps it. False: printed. O(rules * (frames + contexts) +
- * stacks + lives). */
+ * stacks + allocations). */
 bool rules_apply(const char *path, struct trace *trace);
 
 /* The fingerprint of a file of rules; "" for the path NULL. False: printed. */

@@ -16,9 +16,9 @@ struct also_shown {
 };
 
 /*
- * The largest sites of the moments [first, end) among the lives of the bitmap `keep` (NULL: all), largest first: those that
+ * The largest sites of the moments [first, end) among the allocations of the bitmap `keep` (NULL: all), largest first: those that
  * take a hundredth of the picture's area or more, and have less than a thousandth of what is alive at `moment`. Writes
- * them into `also`, their number into `count`. O(lives log lives). False: no memory.
+ * them into `also`, their number into `count`. O(allocations log allocations). False: no memory.
  */
 bool also_shown_find(const struct timeline *timeline, const uint64_t *keep, uint32_t first, uint32_t end,
                      uint32_t moment, struct arena *arena, struct also_shown also[ALSO_SHOWN_MAX],

@@ -19,9 +19,9 @@ uint32_t extent_moment(const struct timeline *timeline, struct extent extent) {
 }
 
 /* Moment 0 is the state before the first event: nothing is made there. */
-static bool is_meant(const struct timeline *timeline, uint32_t life, struct extent extent) {
-    const struct lives *lives = &timeline->device->lives;
-    uint32_t birth = lives->birth[life], death = lives->death[life];
+static bool is_meant(const struct timeline *timeline, uint32_t allocation, struct extent extent) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint32_t birth = allocations->birth[allocation], death = allocations->death[allocation];
     bool made = birth != 0 && birth >= extent.first && birth < extent.end;
     switch (extent.what) {
     case EXTENT_ALLOCATED: return made;
@@ -35,40 +35,41 @@ static bool is_meant(const struct timeline *timeline, uint32_t life, struct exte
     return false;
 }
 
-static uint32_t kept(uint32_t *lives, uint32_t count, const uint64_t *keep) {
+static uint32_t kept(uint32_t *allocations, uint32_t count, const uint64_t *keep) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (filter_keeps(keep, lives[i]))
-            lives[n++] = lives[i];
+        if (filter_keeps(keep, allocations[i]))
+            allocations[n++] = allocations[i];
     return n;
 }
 
-static bool moment_lives(const struct timeline *timeline, uint32_t moment, const uint64_t *keep,
-                         struct arena *arena, uint32_t **lives, uint32_t *n_lives) {
+static bool moment_allocations(const struct timeline *timeline, uint32_t moment, const uint64_t *keep,
+                               struct arena *arena, uint32_t **allocations, uint32_t *n_allocations) {
     uint32_t count = timeline_alive_at(timeline, moment, NULL, 0);
-    *lives = arena_column(arena, count, sizeof **lives);
-    if (*lives == NULL)
+    *allocations = arena_column(arena, count, sizeof **allocations);
+    if (*allocations == NULL)
         return false;
-    timeline_alive_at(timeline, moment, *lives, count);
-    *n_lives = kept(*lives, count, keep);
+    timeline_alive_at(timeline, moment, *allocations, count);
+    *n_allocations = kept(*allocations, count, keep);
     return true;
 }
 
-bool extent_lives(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
-                  struct arena *arena, uint32_t **lives, uint32_t *n_lives) {
-    const struct lives *all = &timeline->device->lives;
-    *n_lives = 0;
+bool extent_allocations(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
+                        struct arena *arena, uint32_t **allocations, uint32_t *n_allocations) {
+    const struct allocations *all = &timeline->device->allocations;
+    *n_allocations = 0;
     if (extent.what == EXTENT_AT || extent.what == EXTENT_PEAK)
-        return moment_lives(timeline, extent_moment(timeline, extent), keep, arena, lives, n_lives);
+        return moment_allocations(timeline, extent_moment(timeline, extent), keep, arena, allocations,
+                                  n_allocations);
     extent = clamped(timeline, extent);
     uint32_t count = 0;
     for (uint32_t i = 0; i < all->count; i++)
         count += is_meant(timeline, i, extent) && filter_keeps(keep, i);
-    *lives = arena_column(arena, count, sizeof **lives);
-    if (*lives == NULL)
+    *allocations = arena_column(arena, count, sizeof **allocations);
+    if (*allocations == NULL)
         return false;
     for (uint32_t i = 0; i < all->count; i++)
         if (is_meant(timeline, i, extent) && filter_keeps(keep, i))
-            (*lives)[(*n_lives)++] = i;
+            (*allocations)[(*n_allocations)++] = i;
     return true;
 }

@@ -34,9 +34,9 @@ struct extent {
 /* The moment whose memory an extent is about: of EXTENT_PEAK the highest, else the last of the range. */
 uint32_t extent_moment(const struct timeline *timeline, struct extent extent);
 
-/* Ids of the allocations, rising, into `*lives` (ARENA_DROP frees it early); `keep` as filter_keep makes it, NULL: all.
- * O(lives), of a moment O(alive). False: no memory. */
-bool extent_lives(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
-                  struct arena *arena, uint32_t **lives, uint32_t *n_lives);
+/* Ids of the allocations, rising, into `*allocations` (ARENA_DROP frees it early); `keep` as filter_keep makes it, NULL: all.
+ * O(allocations), of a moment O(alive). False: no memory. */
+bool extent_allocations(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
+                        struct arena *arena, uint32_t **allocations, uint32_t *n_allocations);
 
 #endif

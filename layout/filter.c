@@ -269,20 +269,21 @@ struct keeping {
 };
 
 /* Microseconds of an allocation; what outlasts the recording ends with it. */
-static uint64_t life_us(const struct timeline *timeline, uint32_t life) {
-    const struct lives *lives = &timeline->device->lives;
-    int64_t end = lives->death[life] < timeline->n_moments ? timeline_start_us(timeline, lives->death[life])
-                                                           : timeline->end_us;
-    return (uint64_t)(end - timeline_start_us(timeline, lives->birth[life]));
+static uint64_t allocation_us(const struct timeline *timeline, uint32_t allocation) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    int64_t end = allocations->death[allocation] < timeline->n_moments
+                      ? timeline_start_us(timeline, allocations->death[allocation])
+                      : timeline->end_us;
+    return (uint64_t)(end - timeline_start_us(timeline, allocations->birth[allocation]));
 }
 
 static bool within(const struct filter_word *word, uint64_t value) {
     return value >= word->low && value <= word->high;
 }
 
-static bool holds_address(const struct lives *lives, uint32_t life, uint64_t address) {
-    uint64_t from = lives->address[life];
-    return address == from || (address > from && address - from < lives->size[life]);
+static bool holds_address(const struct allocations *allocations, uint32_t allocation, uint64_t address) {
+    uint64_t from = allocations->address[allocation];
+    return address == from || (address > from && address - from < allocations->size[allocation]);
 }
 
 /* The digits that a person would read of an address, from the first one on. */
@@ -292,17 +293,19 @@ static bool begins_with(uint64_t address, uint64_t digits, uint32_t n_digits) {
 }
 
 /* A plain text: who made it, what was noted, what it is for, when it was made, where it lies. */
-static bool text_meets(const struct keeping *keeping, uint32_t life) {
-    const struct lives *lives = &keeping->timeline->device->lives;
+static bool text_meets(const struct keeping *keeping, uint32_t allocation) {
+    const struct allocations *allocations = &keeping->timeline->device->allocations;
     const struct filter_facts *facts = keeping->facts;
-    if ((keeping->masks.stacks[lives->stack[life]] | keeping->masks.contexts[lives->context[life]]) != 0)
+    if ((keeping->masks.stacks[allocations->stack[allocation]] |
+         keeping->masks.contexts[allocations->context[allocation]]) != 0)
         return true;
-    if (keeping->categories != 0 && (keeping->categories >> facts->category[life] & 1) != 0)
+    if (keeping->categories != 0 && (keeping->categories >> facts->category[allocation] & 1) != 0)
         return true;
-    if (keeping->ranges.count != 0 && life >= lives->preexisting &&
-        ranges_hold(&keeping->ranges, lives->birth[life]))
+    if (keeping->ranges.count != 0 && allocation >= allocations->preexisting &&
+        ranges_hold(&keeping->ranges, allocations->birth[allocation]))
         return true;
-    return keeping->n_digits != 0 && begins_with(lives->address[life], keeping->address, keeping->n_digits);
+    return keeping->n_digits != 0 &&
+           begins_with(allocations->address[allocation], keeping->address, keeping->n_digits);
 }
 
 static bool pool_meets(const struct device_trace *device, const struct filter_word *word, uint32_t pool) {
@@ -314,35 +317,41 @@ static bool pool_meets(const struct device_trace *device, const struct filter_wo
            device->pools[pool].second == word->high;
 }
 
-static bool life_meets(const struct keeping *keeping, uint32_t life) {
+static bool allocation_meets(const struct keeping *keeping, uint32_t allocation) {
     const struct timeline *timeline = keeping->timeline;
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     const struct filter_word *word = keeping->word;
     switch (word->kind) {
-    case FILTER_TEXT: return text_meets(keeping, life);
+    case FILTER_TEXT: return text_meets(keeping, allocation);
     case FILTER_REGEX:
     case FILTER_FILE:
-        return (keeping->masks.stacks[lives->stack[life]] | keeping->masks.contexts[lives->context[life]]) !=
-               0;
-    case FILTER_SIZE: return within(word, lives->size[life]);
-    case FILTER_AGE_EVENTS: return within(word, lives->death[life] - lives->birth[life]);
-    case FILTER_AGE_US: return timeline_timed(timeline) && within(word, life_us(timeline, life));
+        return (keeping->masks.stacks[allocations->stack[allocation]] |
+                keeping->masks.contexts[allocations->context[allocation]]) != 0;
+    case FILTER_SIZE: return within(word, allocations->size[allocation]);
+    case FILTER_AGE_EVENTS:
+        return within(word, allocations->death[allocation] - allocations->birth[allocation]);
+    case FILTER_AGE_US: return timeline_timed(timeline) && within(word, allocation_us(timeline, allocation));
     case FILTER_STREAM:
-    case FILTER_STREAM_HANDLE: return keeping->stream_known && lives->stream[life] == keeping->stream;
+    case FILTER_STREAM_HANDLE:
+        return keeping->stream_known && allocations->stream[allocation] == keeping->stream;
     case FILTER_POOL:
     case FILTER_POOL_ID:
-    case FILTER_POOL_PRIVATE: return pool_meets(timeline->device, word, lives->pool[life]);
+    case FILTER_POOL_PRIVATE: return pool_meets(timeline->device, word, allocations->pool[allocation]);
     case FILTER_CATEGORY:
-        return keeping->categories != 0 && (keeping->categories >> keeping->facts->category[life] & 1) != 0;
+        return keeping->categories != 0 &&
+               (keeping->categories >> keeping->facts->category[allocation] & 1) != 0;
     case FILTER_PHASE:
-    case FILTER_STEP: return life >= lives->preexisting && ranges_hold(&keeping->ranges, lives->birth[life]);
+    case FILTER_STEP:
+        return allocation >= allocations->preexisting &&
+               ranges_hold(&keeping->ranges, allocations->birth[allocation]);
     case FILTER_ALIVE_PEAK:
-        return lives->birth[life] <= keeping->facts->peak_moment &&
-               keeping->facts->peak_moment < lives->death[life];
-    case FILTER_ALIVE_END: return lives->death[life] >= timeline->n_moments;
+        return allocations->birth[allocation] <= keeping->facts->peak_moment &&
+               keeping->facts->peak_moment < allocations->death[allocation];
+    case FILTER_ALIVE_END: return allocations->death[allocation] >= timeline->n_moments;
     case FILTER_OWN:
-        return timeline_frame_is_user(timeline, timeline->site[lives->stack[life]]) == (word->low != 0);
-    case FILTER_ADDRESS: return holds_address(lives, life, word->low);
+        return timeline_frame_is_user(timeline, timeline->site[allocations->stack[allocation]]) ==
+               (word->low != 0);
+    case FILTER_ADDRESS: return holds_address(allocations, allocation, word->low);
     }
     return false;
 }
@@ -426,8 +435,8 @@ static bool word_keep(const struct filter_word *word, const struct timeline *tim
                       const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
     struct keeping keeping = {.timeline = timeline, .facts = facts, .word = word};
     bool done = keeping_prepare(&keeping, arena);
-    for (uint32_t i = 0; done && i < timeline->device->lives.count; i++)
-        if (bit(keep, i) && !life_meets(&keeping, i))
+    for (uint32_t i = 0; done && i < timeline->device->allocations.count; i++)
+        if (bit(keep, i) && !allocation_meets(&keeping, i))
             keep[i / 64] &= ~(UINT64_C(1) << i % 64);
     ARENA_DROP(arena, keeping.ranges.row);
     masks_drop(&keeping.masks, arena);
@@ -436,7 +445,7 @@ static bool word_keep(const struct filter_word *word, const struct timeline *tim
 
 bool filter_keep(const struct filter *filter, const struct timeline *timeline,
                  const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
-    uint32_t n_words = filter_bitmap_words(timeline), count = timeline->device->lives.count;
+    uint32_t n_words = filter_bitmap_words(timeline), count = timeline->device->allocations.count;
     for (uint32_t i = 0; i < n_words; i++)
         keep[i] = ~UINT64_C(0);
     keep[n_words - 1] = (UINT64_C(1) << count % 64) - 1;
@@ -447,10 +456,10 @@ bool filter_keep(const struct filter *filter, const struct timeline *timeline,
 }
 
 uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint64_t count = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
+    for (uint32_t i = 0; i < allocations->count; i++)
         if (filter_keeps(keep, i))
-            count += life_allocations(lives, i);
+            count += allocation_stands_for(allocations, i);
     return count;
 }

@@ -97,7 +97,7 @@ struct filter_regex {
 
 /* What the words look at besides the timeline; what is NULL or 0 is not known, and no allocation meets a word of it. */
 struct filter_facts {
-    const uint8_t *category;           /* [lives.count] enum category */
+    const uint8_t *category;           /* [allocations.count] enum category */
     const char *const *category_names; /* [n_categories] as files spell them */
     uint32_t n_categories;
     const struct filter_span *phases, *steps; /* in any order; may overlap */
@@ -111,15 +111,15 @@ struct filter_facts {
 uint32_t filter_frame_text(const struct trace *trace, uint32_t id, char *text, uint32_t capacity);
 
 static inline uint32_t filter_bitmap_words(const struct timeline *timeline) {
-    return timeline->device->lives.count / 64 + 1;
+    return timeline->device->allocations.count / 64 + 1;
 }
 
-static inline bool filter_keeps(const uint64_t *keep, uint32_t life) {
-    return keep == NULL || (keep[life / 64] >> life % 64 & 1) != 0;
+static inline bool filter_keeps(const uint64_t *keep, uint32_t allocation) {
+    return keep == NULL || (keep[allocation / 64] >> allocation % 64 & 1) != 0;
 }
 
 /* Marks in `keep[filter_bitmap_words]` the allocations that meet every word. Scratch comes from `arena` and is given
- * back. O(words * (lives + stacks + frames + length of all texts)). False: no memory, and the bitmap is not defined. */
+ * back. O(words * (allocations + stacks + frames + length of all texts)). False: no memory, and the bitmap is not defined. */
 bool filter_keep(const struct filter *filter, const struct timeline *timeline,
                  const struct filter_facts *facts, struct arena *arena, uint64_t *keep);
 

@@ -8,19 +8,19 @@
 /* Sums by stack: `group_of[slot]` is a group's index + 1. Returns the number of groups. */
 static uint32_t stacks_sum(const struct timeline *timeline, const uint32_t *alive, uint32_t n_alive,
                            const struct stack_slots *slots, uint32_t *group_of, struct group *groups) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_groups = 0;
     for (uint32_t i = 0; i < n_alive; i++) {
-        uint32_t stack = lives->stack[alive[i]], *group = &group_of[stack_slot(slots, stack)];
+        uint32_t stack = allocations->stack[alive[i]], *group = &group_of[stack_slot(slots, stack)];
         if (*group == 0) {
             groups[n_groups++] =
                 (struct group){.site = timeline->site[stack],
                                .stack = stack,
-                               .of_free = (lives->flags[alive[i]] & LIFE_STACK_OF_FREE) != 0};
+                               .of_free = (allocations->flags[alive[i]] & ALLOCATION_STACK_OF_FREE) != 0};
             *group = n_groups;
         }
-        groups[*group - 1].bytes += lives->size[alive[i]];
-        groups[*group - 1].count += life_allocations(lives, alive[i]);
+        groups[*group - 1].bytes += allocations->size[alive[i]];
+        groups[*group - 1].count += allocation_stands_for(allocations, alive[i]);
     }
     return n_groups;
 }
@@ -74,23 +74,23 @@ static bool groups_sort(struct group *groups, uint32_t n_groups, struct arena *a
 }
 
 /* Slots of the stacks of some allocations. False: no memory. */
-static bool slots_find(struct stack_slots *slots, const struct timeline *timeline, const uint32_t *lives,
-                       uint32_t n_lives, struct arena *arena) {
-    uint32_t *stack = arena_column(arena, n_lives, sizeof *stack);
-    for (uint32_t i = 0; stack != NULL && i < n_lives; i++)
-        stack[i] = timeline->device->lives.stack[lives[i]];
-    bool done = stack != NULL && stack_slots_init(slots, timeline->trace, stack, n_lives, arena);
+static bool slots_find(struct stack_slots *slots, const struct timeline *timeline,
+                       const uint32_t *allocations, uint32_t n_allocations, struct arena *arena) {
+    uint32_t *stack = arena_column(arena, n_allocations, sizeof *stack);
+    for (uint32_t i = 0; stack != NULL && i < n_allocations; i++)
+        stack[i] = timeline->device->allocations.stack[allocations[i]];
+    bool done = stack != NULL && stack_slots_init(slots, timeline->trace, stack, n_allocations, arena);
     ARENA_DROP(arena, stack);
     return done;
 }
 
-bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives, enum group_by by,
-               struct arena *arena, struct group **groups, uint32_t *n_groups) {
+bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
+               enum group_by by, struct arena *arena, struct group **groups, uint32_t *n_groups) {
     const struct trace *trace = timeline->trace;
     struct stack_slots slots;
     *n_groups = 0;
     *groups = NULL;
-    if (!slots_find(&slots, timeline, lives, n_lives, arena))
+    if (!slots_find(&slots, timeline, allocations, n_allocations, arena))
         return false;
     uint32_t n_ids = slots.count > trace->frames.count ? slots.count : trace->frames.count;
     uint32_t most = slots.count;
@@ -100,7 +100,7 @@ bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t 
     bool done = group_of != NULL && best != NULL && *groups != NULL;
     if (done) {
         bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
-        *n_groups = stacks_sum(timeline, lives, n_lives, &slots, group_of, *groups);
+        *n_groups = stacks_sum(timeline, allocations, n_allocations, &slots, group_of, *groups);
         if (by == GROUP_BY_SITE) {
             bytes_zero(group_of, (size_t)n_ids * sizeof *group_of);
             *n_groups = sites_fold(*groups, *n_groups, group_of, best);

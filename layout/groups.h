@@ -25,8 +25,8 @@ struct group {
 bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
                struct group **groups, uint32_t *n_groups);
 
-/* The same of any lives: `lives[n_lives]` are ids, each once. */
-bool groups_of(const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives, enum group_by by,
-               struct arena *arena, struct group **groups, uint32_t *n_groups);
+/* The same of any allocations: `allocations[n_allocations]` are ids, each once. */
+bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
+               enum group_by by, struct arena *arena, struct group **groups, uint32_t *n_groups);
 
 #endif

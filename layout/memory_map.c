@@ -17,7 +17,7 @@ static uint64_t share_of(uint64_t part, uint64_t whole, uint64_t width) {
 static uint64_t hole_bytes(const struct held *held, const struct held_segment *segment, uint32_t *n_holes) {
     uint64_t bytes = 0;
     for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++)
-        if (held->block[i].life == LIFE_NONE) {
+        if (held->block[i].allocation == ALLOCATION_NONE) {
             bytes += held->block[i].size;
             *n_holes += 1;
         }
@@ -227,7 +227,7 @@ uint32_t held_segment_at(const struct held *held, uint64_t address) {
         else
             high = middle;
     }
-    return low < held->n_segments && held->segment[low].address <= address ? low : LIFE_NONE;
+    return low < held->n_segments && held->segment[low].address <= address ? low : ALLOCATION_NONE;
 }
 
 uint32_t map_part_q8(const struct map_part *part, uint64_t at) {

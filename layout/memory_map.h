@@ -78,7 +78,7 @@ uint32_t map_part_q8(const struct map_part *part, uint64_t at);
 /* The first block of a segment that ends behind `address`. */
 uint32_t held_block_from(const struct held *held, const struct held_segment *segment, uint64_t address);
 
-/* The segment that an address lies in, LIFE_NONE: in none. O(log segments). */
+/* The segment that an address lies in, ALLOCATION_NONE: in none. O(log segments). */
 uint32_t held_segment_at(const struct held *held, uint64_t address);
 
 #endif

@@ -14,17 +14,18 @@ struct merging {
     const struct device_trace *device;
     unsigned large; /* areas from this level on are large */
     uint32_t n_slices;
-    uint32_t *moment;   /* [n_events + 2] the kept moment at or after; at first, nonzero where one is kept */
-    struct lives lives; /* what becomes of them */
-    uint32_t *slot;     /* hash table of bands: row + 1; 0: empty */
+    uint32_t *moment; /* [n_events + 2] the kept moment at or after; at first, nonzero where one is kept */
+    struct allocations allocations; /* what becomes of them */
+    uint32_t *slot;                 /* hash table of bands: row + 1; 0: empty */
     uint32_t mask;
 };
 
 /* ---- which moments are kept ---- */
 
 /* The logarithm of bytes times moments, in steps of 1/32; 0 for nothing. Below AREA_LEVELS: 2^63 is the most. */
-static unsigned area_level(const struct lives *lives, uint32_t life) {
-    uint64_t lifetime = lives->death[life] - lives->birth[life], size = lives->size[life];
+static unsigned area_level(const struct allocations *allocations, uint32_t allocation) {
+    uint64_t lifetime = allocations->death[allocation] - allocations->birth[allocation],
+             size = allocations->size[allocation];
     if (lifetime == 0 || size == 0)
         return 0;
     uint64_t area = size > (UINT64_MAX >> 1) / lifetime ? UINT64_MAX >> 1 : size * lifetime;
@@ -34,8 +35,8 @@ static unsigned area_level(const struct lives *lives, uint32_t life) {
     return (exponent << AREA_FRACTION_BITS) + (unsigned)(fraction & ((1u << AREA_FRACTION_BITS) - 1)) + 1;
 }
 
-static bool is_large(const struct merging *merging, uint32_t life) {
-    return area_level(&merging->device->lives, life) >= merging->large;
+static bool is_large(const struct merging *merging, uint32_t allocation) {
+    return area_level(&merging->device->allocations, allocation) >= merging->large;
 }
 
 static void keep(struct merging *merging, uint32_t moment) {
@@ -55,12 +56,12 @@ static void keep_what_happened(struct merging *merging) {
         keep(merging, device->snapshots[i].event + 1);
     for (uint32_t i = 0; i < device->n_notes; i++)
         keep(merging, device->notes[i].event + 1);
-    for (uint32_t i = 0; i < device->lives.count; i++) {
+    for (uint32_t i = 0; i < device->allocations.count; i++) {
         if (!is_large(merging, i))
             continue;
-        keep(merging, device->lives.birth[i]);
-        keep(merging, device->lives.request[i]);
-        keep(merging, device->lives.death[i]);
+        keep(merging, device->allocations.birth[i]);
+        keep(merging, device->allocations.request[i]);
+        keep(merging, device->allocations.death[i]);
     }
 }
 
@@ -70,9 +71,9 @@ static uint64_t *curve_of(struct merge *merge, const struct device_trace *device
     if (live == NULL)
         return NULL;
     bytes_zero(live, ((size_t)device->n_events + 2) * sizeof *live);
-    for (uint32_t i = 0; i < device->lives.count; i++) {
-        live[device->lives.birth[i]] += device->lives.size[i];
-        live[device->lives.death[i]] -= device->lives.size[i];
+    for (uint32_t i = 0; i < device->allocations.count; i++) {
+        live[device->allocations.birth[i]] += device->allocations.size[i];
+        live[device->allocations.death[i]] -= device->allocations.size[i];
     }
     for (uint32_t m = 1; m <= device->n_events; m++)
         live[m] += live[m - 1];
@@ -119,72 +120,75 @@ static bool moments_choose(struct merging *merging) {
     return true;
 }
 
-/* ---- lives ---- */
+/* ---- allocations ---- */
 
-static bool lives_alloc(struct merge *merge, struct lives *lives, uint32_t count) {
-    *lives = (struct lives){
-        .birth = arena_column(&merge->arena, count, sizeof *lives->birth),
-        .death = arena_column(&merge->arena, count, sizeof *lives->death),
-        .request = arena_column(&merge->arena, count, sizeof *lives->request),
-        .size = arena_column(&merge->arena, count, sizeof *lives->size),
-        .address = arena_column(&merge->arena, count, sizeof *lives->address),
-        .stack = arena_column(&merge->arena, count, sizeof *lives->stack),
-        .context = arena_column(&merge->arena, count, sizeof *lives->context),
-        .stream = arena_column(&merge->arena, count, sizeof *lives->stream),
-        .pool = arena_column(&merge->arena, count, sizeof *lives->pool),
-        .flags = arena_column(&merge->arena, count, sizeof *lives->flags),
-        .merged = arena_column(&merge->arena, count, sizeof *lives->merged),
+static bool allocations_alloc(struct merge *merge, struct allocations *allocations, uint32_t count) {
+    *allocations = (struct allocations){
+        .birth = arena_column(&merge->arena, count, sizeof *allocations->birth),
+        .death = arena_column(&merge->arena, count, sizeof *allocations->death),
+        .request = arena_column(&merge->arena, count, sizeof *allocations->request),
+        .size = arena_column(&merge->arena, count, sizeof *allocations->size),
+        .address = arena_column(&merge->arena, count, sizeof *allocations->address),
+        .stack = arena_column(&merge->arena, count, sizeof *allocations->stack),
+        .context = arena_column(&merge->arena, count, sizeof *allocations->context),
+        .stream = arena_column(&merge->arena, count, sizeof *allocations->stream),
+        .pool = arena_column(&merge->arena, count, sizeof *allocations->pool),
+        .flags = arena_column(&merge->arena, count, sizeof *allocations->flags),
+        .merged = arena_column(&merge->arena, count, sizeof *allocations->merged),
     };
-    return lives->birth != NULL && lives->death != NULL && lives->request != NULL && lives->size != NULL &&
-           lives->address != NULL && lives->stack != NULL && lives->context != NULL &&
-           lives->stream != NULL && lives->pool != NULL && lives->flags != NULL && lives->merged != NULL;
+    return allocations->birth != NULL && allocations->death != NULL && allocations->request != NULL &&
+           allocations->size != NULL && allocations->address != NULL && allocations->stack != NULL &&
+           allocations->context != NULL && allocations->stream != NULL && allocations->pool != NULL &&
+           allocations->flags != NULL && allocations->merged != NULL;
 }
 
-/* Row `to` of the new lives becomes life `from`, at kept moments. */
-static void life_copy(struct merging *merging, uint32_t to, uint32_t from) {
-    const struct lives *old = &merging->device->lives;
-    struct lives *lives = &merging->lives;
-    lives->birth[to] = merging->moment[old->birth[from]];
-    lives->death[to] = merging->moment[old->death[from]];
-    lives->request[to] = merging->moment[old->request[from]];
-    lives->size[to] = old->size[from];
-    lives->address[to] = old->address[from];
-    lives->stack[to] = old->stack[from];
-    lives->context[to] = old->context[from];
-    lives->stream[to] = old->stream[from];
-    lives->pool[to] = old->pool[from];
-    lives->flags[to] = old->flags[from];
-    lives->merged[to] = 1;
+/* Row `to` of the new allocations becomes allocation `from`, at kept moments. */
+static void allocation_copy(struct merging *merging, uint32_t to, uint32_t from) {
+    const struct allocations *old = &merging->device->allocations;
+    struct allocations *allocations = &merging->allocations;
+    allocations->birth[to] = merging->moment[old->birth[from]];
+    allocations->death[to] = merging->moment[old->death[from]];
+    allocations->request[to] = merging->moment[old->request[from]];
+    allocations->size[to] = old->size[from];
+    allocations->address[to] = old->address[from];
+    allocations->stack[to] = old->stack[from];
+    allocations->context[to] = old->context[from];
+    allocations->stream[to] = old->stream[from];
+    allocations->pool[to] = old->pool[from];
+    allocations->flags[to] = old->flags[from];
+    allocations->merged[to] = 1;
 }
 
 /* Everything but size and address: what allocations in one band have in common. */
-static bool band_equal(const struct lives *lives, uint32_t a, uint32_t b) {
-    return lives->stack[a] == lives->stack[b] && lives->birth[a] == lives->birth[b] &&
-           lives->death[a] == lives->death[b] && lives->request[a] == lives->request[b] &&
-           lives->context[a] == lives->context[b] && lives->stream[a] == lives->stream[b] &&
-           lives->pool[a] == lives->pool[b] && lives->flags[a] == lives->flags[b];
+static bool band_equal(const struct allocations *allocations, uint32_t a, uint32_t b) {
+    return allocations->stack[a] == allocations->stack[b] && allocations->birth[a] == allocations->birth[b] &&
+           allocations->death[a] == allocations->death[b] &&
+           allocations->request[a] == allocations->request[b] &&
+           allocations->context[a] == allocations->context[b] &&
+           allocations->stream[a] == allocations->stream[b] && allocations->pool[a] == allocations->pool[b] &&
+           allocations->flags[a] == allocations->flags[b];
 }
 
-static uint32_t band_hash(const struct lives *lives, uint32_t life) {
-    uint64_t hash = (uint64_t)lives->stack[life] << 32 | lives->birth[life];
+static uint32_t band_hash(const struct allocations *allocations, uint32_t allocation) {
+    uint64_t hash = (uint64_t)allocations->stack[allocation] << 32 | allocations->birth[allocation];
     hash = (hash ^ hash >> 29) * 0x9E3779B97F4A7C15u;
-    hash ^= (uint64_t)lives->death[life] << 32 | lives->request[life];
+    hash ^= (uint64_t)allocations->death[allocation] << 32 | allocations->request[allocation];
     hash = (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9u;
     return (uint32_t)(hash >> 32);
 }
 
 /* The last row, of a small allocation, joins the band that there is for it, or becomes one. */
 static void band_join(struct merging *merging) {
-    struct lives *lives = &merging->lives;
-    uint32_t last = lives->count - 1, at = band_hash(lives, last) & merging->mask;
+    struct allocations *allocations = &merging->allocations;
+    uint32_t last = allocations->count - 1, at = band_hash(allocations, last) & merging->mask;
     for (; merging->slot[at] != 0; at = (at + 1) & merging->mask) {
         uint32_t band = merging->slot[at] - 1;
-        if (!band_equal(lives, band, last))
+        if (!band_equal(allocations, band, last))
             continue;
-        lives->size[band] += lives->size[last];
-        lives->address[band] = 0;
-        lives->merged[band]++;
-        lives->count--;
+        allocations->size[band] += allocations->size[last];
+        allocations->address[band] = 0;
+        allocations->merged[band]++;
+        allocations->count--;
         return;
     }
     merging->slot[at] = last + 1;
@@ -203,25 +207,25 @@ static bool slots_alloc(struct merging *merging, uint32_t count) {
 }
 
 /* Moving to a later kept moment keeps the order of the rows: by falling death, then by rising birth. */
-static bool lives_merge(struct merging *merging) {
-    const struct lives *old = &merging->device->lives;
-    struct lives *lives = &merging->lives;
-    if (!lives_alloc(merging->merge, lives, old->count) || !slots_alloc(merging, old->count))
+static bool allocations_merge(struct merging *merging) {
+    const struct allocations *old = &merging->device->allocations;
+    struct allocations *allocations = &merging->allocations;
+    if (!allocations_alloc(merging->merge, allocations, old->count) || !slots_alloc(merging, old->count))
         return false;
     for (uint32_t i = 0; i < old->count; i++) {
         if (merging->moment[old->birth[i]] == merging->moment[old->death[i]]) {
             merging->merge->n_hidden++;
             continue;
         }
-        life_copy(merging, lives->count++, i);
+        allocation_copy(merging, allocations->count++, i);
         if (!is_large(merging, i))
             band_join(merging);
         if (i < old->preexisting)
-            lives->preexisting = lives->count;
+            allocations->preexisting = allocations->count;
     }
-    for (uint32_t i = 0; i < lives->count; i++) {
-        merging->merge->n_bands += lives->merged[i] > 1;
-        merging->merge->n_merged += lives->merged[i] > 1 ? lives->merged[i] : 0;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        merging->merge->n_bands += allocations->merged[i] > 1;
+        merging->merge->n_merged += allocations->merged[i] > 1 ? allocations->merged[i] : 0;
     }
     ARENA_DROP(&merging->merge->arena, merging->slot);
     return true;
@@ -258,9 +262,9 @@ static bool device_merge(struct merge *merge, const struct device_trace *device,
     struct merging merging = {
         .merge = merge, .device = device, .large = level, .n_slices = (uint32_t)SLICES >> coarser};
     *to = *device;
-    if (!moments_choose(&merging) || !lives_merge(&merging) || !times_spread(&merging, to))
+    if (!moments_choose(&merging) || !allocations_merge(&merging) || !times_spread(&merging, to))
         return false;
-    to->lives = merging.lives;
+    to->allocations = merging.allocations;
     ARENA_DROP(&merge->arena, merging.moment);
     return true;
 }
@@ -272,7 +276,7 @@ bool merge_init(struct merge *merge, struct trace *trace, unsigned level) {
     if (merge->trace.devices == NULL)
         return false;
     for (uint32_t i = 0; i < trace->n_devices; i++) {
-        merge->n_lives += trace->devices[i].lives.count;
+        merge->n_allocations += trace->devices[i].allocations.count;
         if (!device_merge(merge, &trace->devices[i], level, &merge->trace.devices[i]))
             return false;
     }

@@ -5,9 +5,9 @@
  * at every kept moment the picture is exact, bytes and allocations alike, and until the next one it stands still:
  *
  *     moments      0   1   2   3   4   5   6   7        kept: 0, 3, 7
- *     life a           |-----------|                     3 .. 7
- *     life b               |---|                         3 .. 7     same stack as a: one band, 2 allocations
- *     life c                           |---|             never alive at a kept moment: hidden, only counted
+ *     allocation a           |-----------|                     3 .. 7
+ *     allocation b               |---|                         3 .. 7     same stack as a: one band, 2 allocations
+ *     allocation c                           |---|             never alive at a kept moment: hidden, only counted
  *
  * Kept are the beginning, the end and the peak, every moment at which something of note happens (segments, out of memory,
  * snapshots), the highest and the lowest moment of each time slice, and the moments of all allocations that are large
@@ -23,18 +23,18 @@ enum { MERGE_LEVELS = 2048 + 10 }; /* level 0 merges nothing; each one merges mo
 
 struct merge {
     struct trace
-        trace;         /* the smaller recording; tables, strings and most columns are those of the original */
-    uint64_t n_lives;  /* of the original, all devices */
-    uint64_t n_merged; /* allocations that share a band with others */
-    uint64_t n_bands;  /* what they are merged into */
-    uint64_t n_hidden; /* allocations that are alive at no kept moment */
-    uint64_t n_kept;   /* moments */
-    struct arena arena; /* what is new in `trace` */
+        trace; /* the smaller recording; tables, strings and most columns are those of the original */
+    uint64_t n_allocations; /* of the original, all devices */
+    uint64_t n_merged;      /* allocations that share a band with others */
+    uint64_t n_bands;       /* what they are merged into */
+    uint64_t n_hidden;      /* allocations that are alive at no kept moment */
+    uint64_t n_kept;        /* moments */
+    struct arena arena;     /* what is new in `trace` */
 };
 
 /*
  * Makes `merge->trace` of `trace` (which must outlive it), in memory that counts as the arena's of `trace`. To be
- * released in any case. False: no memory. O(events + lives).
+ * released in any case. False: no memory. O(events + allocations).
  */
 bool merge_init(struct merge *merge, struct trace *trace, unsigned level);
 void merge_release(struct merge *merge);

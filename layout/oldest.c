@@ -2,31 +2,31 @@
 
 #include "base/sort.h"
 
-/* Of a call site's lives that are older than the recording. */
+/* Of a call site's allocations that are older than the recording. */
 struct old_site {
     uint64_t bytes;
     uint32_t first; /* the first of them; UINT32_MAX: there is none */
 };
 
-static uint32_t site_of(const struct timeline *timeline, uint32_t life) {
-    return timeline->site[timeline->device->lives.stack[life]];
+static uint32_t site_of(const struct timeline *timeline, uint32_t allocation) {
+    return timeline->site[timeline->device->allocations.stack[allocation]];
 }
 
 static void sites_sum(const struct timeline *timeline, struct old_site *site) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     for (uint32_t i = 0; i < timeline->trace->frames.count; i++)
         site[i] = (struct old_site){.first = UINT32_MAX};
-    for (uint32_t i = 0; i < lives->preexisting; i++) {
+    for (uint32_t i = 0; i < allocations->preexisting; i++) {
         struct old_site *own = &site[site_of(timeline, i)];
-        own->bytes += lives->size[i];
+        own->bytes += allocations->size[i];
         own->first = own->first == UINT32_MAX ? i : own->first;
     }
 }
 
-/* First all lives of a site behind each other, in their own order, then the sites by falling bytes. */
+/* First all allocations of a site behind each other, in their own order, then the sites by falling bytes. */
 static void order_fill(struct timeline *timeline, const struct old_site *site, struct sort_row *row,
                        struct sort_row *spare) {
-    uint32_t count = timeline->device->lives.preexisting;
+    uint32_t count = timeline->device->allocations.preexisting;
     for (uint32_t i = 0; i < count; i++)
         row[i] = (struct sort_row){site[site_of(timeline, i)].first, i};
     sort_rows(row, spare, count);
@@ -40,7 +40,7 @@ static void order_fill(struct timeline *timeline, const struct old_site *site, s
 }
 
 bool oldest_order(struct timeline *timeline, struct arena *arena) {
-    uint32_t count = timeline->device->lives.preexisting;
+    uint32_t count = timeline->device->allocations.preexisting;
     if (count == 0)
         return true;
     timeline->oldest = arena_column(arena, count, sizeof *timeline->oldest);

@@ -4,7 +4,7 @@
 
 #include "layout/timeline.h"
 
-/* Fills `oldest` and `oldest_place` of a timeline whose call sites are known. O(older lives + frames). False: no memory. */
+/* Fills `oldest` and `oldest_place` of a timeline whose call sites are known. O(older allocations + frames). False: no memory. */
 bool oldest_order(struct timeline *timeline, struct arena *arena);
 
 #endif

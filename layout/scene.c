@@ -9,7 +9,7 @@ enum {
     Q16 = 65536
 };
 
-static const uint32_t NO_LIFE = UINT32_MAX;
+static const uint32_t NO_ALLOCATION = UINT32_MAX;
 
 void scene_init(struct scene *scene, const struct timeline *timeline, struct arena_host host) {
     *scene = (struct scene){.timeline = timeline};
@@ -191,7 +191,7 @@ static bool columns_build(struct scene *scene) {
     return true;
 }
 
-/* ---- visible lives ---- */
+/* ---- visible allocations ---- */
 
 /* First column that shows `moment` or a later one; the width if none does. */
 static uint32_t column_of(const struct scene *scene, uint32_t moment) {
@@ -212,15 +212,16 @@ static uint32_t column_of(const struct scene *scene, uint32_t moment) {
     return low;
 }
 
-/* Lives that die from here on are seen in a column: earlier ones are gone, and have shrunk away. */
+/* Allocations that die from here on are seen in a column: earlier ones are gone, and have shrunk away. */
 static uint32_t column_least_death(const struct scene *scene, uint32_t column) {
     return scene->moment[column] + (scene->remains[column] == 0);
 }
 
-/* Completes the band of a life that is seen in column `start`, its first. */
+/* Completes the band of an allocation that is seen in column `start`, its first. */
 static void band_complete(const struct scene *scene, uint32_t start, struct band *band) {
-    const struct lives *lives = &scene->timeline->device->lives;
-    uint32_t death = lives->death[band->life], request = lives->request[band->life], end = start + 1;
+    const struct allocations *allocations = &scene->timeline->device->allocations;
+    uint32_t death = allocations->death[band->allocation], request = allocations->request[band->allocation],
+             end = start + 1;
     if (end == scene->view.width || scene->moment[start] >= death || scene->moment[end] < death)
         end = column_of(scene, death);
     uint32_t tail = end, pending = end;
@@ -236,8 +237,8 @@ static void band_complete(const struct scene *scene, uint32_t start, struct band
     band->tail = (uint16_t)tail;
 }
 
-static bool life_is_kept(const struct scene *scene, uint32_t life) {
-    return scene->keep == NULL || (scene->keep[life / 64] >> life % 64 & 1) != 0;
+static bool allocation_is_kept(const struct scene *scene, uint32_t allocation) {
+    return scene->keep == NULL || (scene->keep[allocation / 64] >> allocation % 64 & 1) != 0;
 }
 
 /*
@@ -246,18 +247,18 @@ static bool life_is_kept(const struct scene *scene, uint32_t life) {
  */
 static void first_column_mark(struct scene *scene) {
     const struct timeline *timeline = scene->timeline;
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint32_t moment = scene->moment[0], least = column_least_death(scene, 0);
     for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
         uint64_t reach = (UINT64_C(2) << bucket) - 1;
         uint32_t end = timeline->bucket_start[bucket + 1];
         for (uint32_t at =
                  timeline_bucket_seek(timeline, bucket, moment > reach ? (uint32_t)(moment - reach) : 0);
-             at < end && lives->birth[timeline->by_lifetime[at]] <= moment; at++) {
-            uint32_t life = timeline->by_lifetime[at];
+             at < end && allocations->birth[timeline->by_lifetime[at]] <= moment; at++) {
+            uint32_t allocation = timeline->by_lifetime[at];
             scene->rows_visited++;
-            if (lives->death[life] >= least && life_is_kept(scene, life)) {
-                uint32_t place = timeline_place_of(timeline, life);
+            if (allocations->death[allocation] >= least && allocation_is_kept(scene, allocation)) {
+                uint32_t place = timeline_place_of(timeline, allocation);
                 scene->bitmap[place / 64] |= UINT64_C(1) << place % 64;
                 scene->n_bands++;
             }
@@ -271,7 +272,8 @@ static void first_column_bands(struct scene *scene) {
     for (uint32_t word = 0; n < scene->n_bands; word++) {
         for (uint64_t bits = scene->bitmap[word]; bits != 0; bits &= bits - 1) {
             struct band *band = &scene->bands[n++];
-            band->life = timeline_life_at(scene->timeline, word * 64 + (uint32_t)__builtin_ctzll(bits));
+            band->allocation =
+                timeline_allocation_at(scene->timeline, word * 64 + (uint32_t)__builtin_ctzll(bits));
             band_complete(scene, 0, band);
         }
         scene->bitmap[word] = 0;
@@ -284,7 +286,7 @@ static bool bands_reserve(struct scene *scene, uint64_t more) {
 }
 
 static bool first_column_build(struct scene *scene) {
-    uint32_t n_words = scene->timeline->device->lives.count / 64 + 1, had = scene->bitmap_capacity;
+    uint32_t n_words = scene->timeline->device->allocations.count / 64 + 1, had = scene->bitmap_capacity;
     if (!ARENA_GROW(&scene->arena, scene->bitmap, scene->bitmap_capacity, n_words))
         return false;
     bytes_zero(scene->bitmap + had, (size_t)(scene->bitmap_capacity - had) * sizeof *scene->bitmap);
@@ -300,11 +302,11 @@ static bool first_column_build(struct scene *scene) {
     return true;
 }
 
-/* First life at or after `at` that is born after `moment`. Gallops: it is mostly near. */
-static uint32_t birth_seek(const struct lives *lives, uint32_t at, uint32_t moment) {
-    uint32_t high = lives->count;
+/* First allocation at or after `at` that is born after `moment`. Gallops: it is mostly near. */
+static uint32_t birth_seek(const struct allocations *allocations, uint32_t at, uint32_t moment) {
+    uint32_t high = allocations->count;
     for (uint32_t step = 1; step < high - at; step *= 2) {
-        if (lives->birth[at + step - 1] > moment) {
+        if (allocations->birth[at + step - 1] > moment) {
             high = at + step - 1;
             break;
         }
@@ -312,7 +314,7 @@ static uint32_t birth_seek(const struct lives *lives, uint32_t at, uint32_t mome
     }
     while (at < high) {
         uint32_t middle = at + (high - at) / 2;
-        if (lives->birth[middle] <= moment)
+        if (allocations->birth[middle] <= moment)
             at = middle + 1;
         else
             high = middle;
@@ -321,24 +323,24 @@ static uint32_t birth_seek(const struct lives *lives, uint32_t at, uint32_t mome
 }
 
 /*
- * Adds the lives [from, to), which are seen first in `column` if at all. Most die before: which of them do not is
+ * Adds the allocations [from, to), which are seen first in `column` if at all. Most die before: which of them do not is
  * found without a branch that would be guessed wrong every other time.
  */
 static bool later_column_build(struct scene *scene, uint32_t column, uint32_t from, uint32_t to) {
-    const uint32_t *death = scene->timeline->device->lives.death;
+    const uint32_t *death = scene->timeline->device->allocations.death;
     uint32_t least = column_least_death(scene, column), first = scene->n_bands, last = first;
     if (!bands_reserve(scene, to - from))
         return false;
     struct band *bands = scene->bands;
-    for (uint32_t life = from; life < to; life++) {
-        bands[last].life = life;
-        last += death[life] >= least;
+    for (uint32_t allocation = from; allocation < to; allocation++) {
+        bands[last].allocation = allocation;
+        last += death[allocation] >= least;
     }
     uint32_t kept = first;
     for (uint32_t i = first; i < last; i++) {
-        if (!life_is_kept(scene, bands[i].life))
+        if (!allocation_is_kept(scene, bands[i].allocation))
             continue;
-        bands[kept].life = bands[i].life;
+        bands[kept].allocation = bands[i].allocation;
         band_complete(scene, column, &bands[kept++]);
     }
     scene->n_bands = kept;
@@ -348,12 +350,12 @@ static bool later_column_build(struct scene *scene, uint32_t column, uint32_t fr
 
 /* What is born inside of the window stands in the order of the stack already. */
 static bool later_columns_build(struct scene *scene) {
-    const struct lives *lives = &scene->timeline->device->lives;
-    uint32_t at = birth_seek(lives, 0, scene->moment[0]);
-    for (uint32_t column = 1; column < scene->view.width && at < lives->count; column++) {
+    const struct allocations *allocations = &scene->timeline->device->allocations;
+    uint32_t at = birth_seek(allocations, 0, scene->moment[0]);
+    for (uint32_t column = 1; column < scene->view.width && at < allocations->count; column++) {
         if (scene->moment[column] == scene->moment[column - 1])
             continue;
-        uint32_t to = birth_seek(lives, at, scene->moment[column]);
+        uint32_t to = birth_seek(allocations, at, scene->moment[column]);
         if (!later_column_build(scene, column, at, to))
             return false;
         at = to;
@@ -372,8 +374,8 @@ bool scene_build(struct scene *scene, const struct view *view) {
     return false;
 }
 
-/* Lives [from, to) that are shown. */
-static uint32_t lives_kept(const struct scene *scene, uint32_t from, uint32_t to) {
+/* Allocations [from, to) that are shown. */
+static uint32_t allocations_kept(const struct scene *scene, uint32_t from, uint32_t to) {
     uint32_t count = 0;
     if (scene->keep == NULL)
         return to - from;
@@ -387,20 +389,20 @@ static uint32_t lives_kept(const struct scene *scene, uint32_t from, uint32_t to
 }
 
 uint32_t scene_between(const struct scene *scene) {
-    const struct lives *lives = &scene->timeline->device->lives;
+    const struct allocations *allocations = &scene->timeline->device->allocations;
     uint32_t low = 0, high = scene->n_bands;
     if (scene->view.width == 0)
         return 0;
-    uint32_t from = birth_seek(lives, 0, scene->moment[0]);
-    uint32_t to = birth_seek(lives, from, scene->moment[scene->view.width - 1]);
+    uint32_t from = birth_seek(allocations, 0, scene->moment[0]);
+    uint32_t to = birth_seek(allocations, from, scene->moment[scene->view.width - 1]);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (scene->bands[middle].life < from)
+        if (scene->bands[middle].allocation < from)
             low = middle + 1;
         else
             high = middle;
     }
-    return lives_kept(scene, from, to) - (scene->n_bands - low);
+    return allocations_kept(scene, from, to) - (scene->n_bands - low);
 }
 
 /* ---- heights ---- */
@@ -420,26 +422,26 @@ struct y_scale y_scale_of(const struct view *view) {
 }
 
 uint64_t scene_band_bytes(const struct scene *scene, const struct band *band, uint32_t column) {
-    uint64_t size = scene->timeline->device->lives.size[band->life];
+    uint64_t size = scene->timeline->device->allocations.size[band->allocation];
     if (column < band->end)
         return size;
     uint32_t remains = scene->remains[column];
     return (size >> 8) * remains + ((size & 255) * remains >> 8);
 }
 
-const struct band *scene_band(const struct scene *scene, uint32_t life) {
+const struct band *scene_band(const struct scene *scene, uint32_t allocation) {
     uint32_t low = 0, high = scene->n_bands;
-    if (life >= scene->timeline->device->lives.count)
+    if (allocation >= scene->timeline->device->allocations.count)
         return NULL;
-    uint32_t place = timeline_place_of(scene->timeline, life);
+    uint32_t place = timeline_place_of(scene->timeline, allocation);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (timeline_place_of(scene->timeline, scene->bands[middle].life) < place)
+        if (timeline_place_of(scene->timeline, scene->bands[middle].allocation) < place)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < scene->n_bands && scene->bands[low].life == life ? &scene->bands[low] : NULL;
+    return low < scene->n_bands && scene->bands[low].allocation == allocation ? &scene->bands[low] : NULL;
 }
 
 /* Changes at columns first, then their running sum; what shrinks away is added column by column. */
@@ -447,7 +449,7 @@ void scene_below(const struct scene *scene, const struct band *band, uint64_t *b
     uint32_t from = band->start, count = (uint32_t)band->tail - band->start;
     bytes_zero(below, count * sizeof *below);
     for (const struct band *other = scene->bands; other != band; other++) {
-        uint64_t size = scene->timeline->device->lives.size[other->life];
+        uint64_t size = scene->timeline->device->allocations.size[other->allocation];
         if (other->end > from && other->start < band->tail && other->start < other->end) {
             below[other->start > from ? other->start - from : 0] += size;
             if (other->end < band->tail)
@@ -468,19 +470,19 @@ void scene_below(const struct scene *scene, const struct band *band, uint64_t *b
 bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick) {
     if (x >= scene->view.width || y >= scene->view.height)
         return false;
-    const uint64_t *sizes = scene->timeline->device->lives.size;
+    const uint64_t *sizes = scene->timeline->device->allocations.size;
     struct y_scale scale = y_scale_of(&scene->view);
     uint32_t target = (scene->view.height - 1 - y) * 256 + 128;
     uint64_t below = 0, drawn = 0; /* bytes below; `drawn` counts what shrinks away as well */
-    *pick = (struct pick){.moment = scene->moment[x], .life = NO_LIFE};
+    *pick = (struct pick){.moment = scene->moment[x], .allocation = NO_ALLOCATION};
     for (uint32_t i = 0; i < scene->n_bands && scene->bands[i].start <= x; i++) {
         const struct band *band = &scene->bands[i];
         if (x >= band->tail)
             continue;
-        uint64_t size = sizes[band->life];
+        uint64_t size = sizes[band->allocation];
         drawn += scene_band_bytes(scene, band, x);
         if (target < y_scale_q8(&scale, drawn)) {
-            pick->life = band->life;
+            pick->allocation = band->allocation;
             pick->offset = below;
             return true;
         }

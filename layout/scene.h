@@ -2,7 +2,7 @@
  * A window of a timeline on a grid of pixel columns: which allocations are visible, in which columns, in
  * which state. The raster draws a scene and pick answers from the same scene, so they cannot disagree.
  *
- *      bytes ^        a life:  start   pending   end  tail
+ *      bytes ^        an allocation:  start   pending   end  tail
  *            |                   |#########|/////|\
  *            |                   |#########|/////| \___   (tail: the bend, see below)
  *            +---------------------------------------------> columns
@@ -36,7 +36,7 @@ struct view {
 };
 
 struct band {
-    uint32_t life;
+    uint32_t allocation;
     uint16_t start;   /* first column */
     uint16_t pending; /* first column where it waits for another stream; == end: in none */
     uint16_t end;     /* first column where it is gone */
@@ -46,12 +46,12 @@ struct band {
 struct scene {
     const struct timeline *timeline;
     struct view view;
-    const uint64_t
-        *keep;        /* bitmap [lives.count / 64 + 1] of the lives that are shown, the caller's; NULL: all */
-    uint32_t *moment; /* [width] moment shown by each column; never falls */
+    const uint64_t *
+        keep; /* bitmap [allocations.count / 64 + 1] of the allocations that are shown, the caller's; NULL: all */
+    uint32_t *moment;  /* [width] moment shown by each column; never falls */
     uint16_t *remains; /* [width] 0: no bend in this column; else 1..256, the share (in 1/256) that is left of
                           what died at this column's moment */
-    uint32_t n_bands;  /* visible lives, in stack order; their first columns rise */
+    uint32_t n_bands;  /* visible allocations, in stack order; their first columns rise */
     struct band *bands;
 
     struct arena arena; /* memory of the arrays, kept from one build to the next */
@@ -59,7 +59,7 @@ struct scene {
     uint16_t *cells;    /* first column at or after every 2^cell_shift moments from moment[0] on */
     uint32_t cell_shift;
     uint32_t moment_capacity, remains_capacity, bands_capacity, bitmap_capacity, cells_capacity;
-    uint64_t rows_visited; /* work done by the last build: lives looked at */
+    uint64_t rows_visited; /* work done by the last build: allocations looked at */
 };
 
 /* An empty scene of a timeline; memory comes from `host`. */
@@ -85,8 +85,8 @@ uint64_t timeline_headroom(const struct timeline *timeline);
 /* The moment that each of `width` columns shows, into `moment`. O(width * log). */
 void view_moments(const struct view *view, const struct timeline *timeline, uint32_t *moment);
 
-/* Fills the scene for a window, without the lives that `keep` leaves out: what lies above them moves down. The
- * columns' moments are those of all lives. O(width * 33 * log + visible lives). False: no memory, and the scene
+/* Fills the scene for a window, without the allocations that `keep` leaves out: what lies above them moves down. The
+ * columns' moments are those of all allocations. O(width * 33 * log + visible allocations). False: no memory, and the scene
  * is empty. */
 bool scene_build(struct scene *scene, const struct view *view);
 
@@ -98,19 +98,19 @@ int32_t view_x_q8(const struct view *view, const struct timeline *timeline, uint
 /* The moment shown at a column, and the position under a point: */
 struct pick {
     uint32_t moment;
-    uint32_t life;   /* UINT32_MAX: nothing there */
-    uint64_t offset; /* bytes below the life at that moment (bends ignored) */
+    uint32_t allocation; /* UINT32_MAX: nothing there */
+    uint64_t offset;     /* bytes below the allocation at that moment (bends ignored) */
 };
 
-/* What is under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible lives that begin
+/* What is under the centre of pixel (x, y), y from the top. False: outside of the view. O(visible allocations that begin
  * left of it). */
 bool scene_pick(const struct scene *scene, uint32_t x, uint32_t y, struct pick *pick);
 
-/* The band of a life, NULL: it is not visible. O(log bands). */
-const struct band *scene_band(const struct scene *scene, uint32_t life);
+/* The band of an allocation, NULL: it is not visible. O(log bands). */
+const struct band *scene_band(const struct scene *scene, uint32_t allocation);
 
-/* How many lives that `keep` leaves begin and end between the moments of two neighbouring columns, so that no column shows
- * them. Exact for a scene that is built. O(log lives + lives in the window / 64). */
+/* How many allocations that `keep` leaves begin and end between the moments of two neighbouring columns, so that no column shows
+ * them. Exact for a scene that is built. O(log allocations + allocations in the window / 64). */
 uint32_t scene_between(const struct scene *scene);
 
 /* Bytes drawn below a band in each of its columns [start, tail), into `below`. O(bands below + columns). */

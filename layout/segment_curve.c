@@ -108,7 +108,7 @@ uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment)
 
 /* ---- as bands ---- */
 
-/* In the order that lives have: older ones by falling death, then by birth. */
+/* In the order that allocations have: older ones by falling death, then by birth. */
 static struct sort_row *pieces_sorted(const struct segments *segments, struct arena *arena) {
     struct sort_row *rows = arena_column(arena, (uint64_t)segments->count * 2 + 2, sizeof *rows);
     for (uint32_t i = 0; rows != NULL && i < segments->count; i++) {
@@ -121,49 +121,49 @@ static struct sort_row *pieces_sorted(const struct segments *segments, struct ar
     return rows;
 }
 
-static bool lives_take(struct lives *lives, uint32_t count, struct arena *arena) {
+static bool allocations_take(struct allocations *allocations, uint32_t count, struct arena *arena) {
     uint64_t n = (uint64_t)count + 1;
-    lives->birth = arena_column(arena, n, sizeof *lives->birth);
-    lives->death = arena_column(arena, n, sizeof *lives->death);
-    lives->size = arena_column(arena, n, sizeof *lives->size);
-    lives->address = arena_column(arena, n, sizeof *lives->address);
-    lives->stack = arena_column(arena, n, sizeof *lives->stack);
-    lives->context = arena_column(arena, n, sizeof *lives->context);
-    lives->stream = arena_column(arena, n, sizeof *lives->stream);
-    lives->pool = arena_column(arena, n, sizeof *lives->pool);
-    lives->flags = arena_column(arena, n, sizeof *lives->flags);
-    lives->request = lives->death; /* a segment does not wait for a stream */
-    return lives->birth != NULL && lives->death != NULL && lives->size != NULL && lives->address != NULL &&
-           lives->stack != NULL && lives->context != NULL && lives->stream != NULL && lives->pool != NULL &&
-           lives->flags != NULL;
+    allocations->birth = arena_column(arena, n, sizeof *allocations->birth);
+    allocations->death = arena_column(arena, n, sizeof *allocations->death);
+    allocations->size = arena_column(arena, n, sizeof *allocations->size);
+    allocations->address = arena_column(arena, n, sizeof *allocations->address);
+    allocations->stack = arena_column(arena, n, sizeof *allocations->stack);
+    allocations->context = arena_column(arena, n, sizeof *allocations->context);
+    allocations->stream = arena_column(arena, n, sizeof *allocations->stream);
+    allocations->pool = arena_column(arena, n, sizeof *allocations->pool);
+    allocations->flags = arena_column(arena, n, sizeof *allocations->flags);
+    allocations->request = allocations->death; /* a segment does not wait for a stream */
+    return allocations->birth != NULL && allocations->death != NULL && allocations->size != NULL &&
+           allocations->address != NULL && allocations->stack != NULL && allocations->context != NULL &&
+           allocations->stream != NULL && allocations->pool != NULL && allocations->flags != NULL;
 }
 
-static void life_fill(struct lives *lives, const struct segment_piece *piece) {
-    uint32_t i = lives->count++;
-    lives->birth[i] = piece->birth;
-    lives->death[i] = piece->death;
-    lives->size[i] = piece->size;
-    lives->address[i] = piece->address;
-    lives->stack[i] = piece->stack;
-    lives->context[i] = 0;
-    lives->stream[i] = piece->stream;
-    lives->pool[i] = piece->pool;
-    lives->flags[i] = 0;
-    lives->preexisting += piece->birth == 0;
+static void allocation_fill(struct allocations *allocations, const struct segment_piece *piece) {
+    uint32_t i = allocations->count++;
+    allocations->birth[i] = piece->birth;
+    allocations->death[i] = piece->death;
+    allocations->size[i] = piece->size;
+    allocations->address[i] = piece->address;
+    allocations->stack[i] = piece->stack;
+    allocations->context[i] = 0;
+    allocations->stream[i] = piece->stream;
+    allocations->pool[i] = piece->pool;
+    allocations->flags[i] = 0;
+    allocations->preexisting += piece->birth == 0;
 }
 
-bool segments_as_lives(struct device_trace *device, uint32_t **piece, const struct segments *segments,
-                       struct arena *arena) {
+bool segments_as_allocations(struct device_trace *device, uint32_t **piece, const struct segments *segments,
+                             struct arena *arena) {
     *device = *segments->device;
-    device->lives = (struct lives){0};
+    device->allocations = (struct allocations){0};
     struct sort_row *rows = pieces_sorted(segments, arena);
     *piece = arena_column(arena, (uint64_t)segments->count + 1, sizeof **piece);
-    if (rows == NULL || *piece == NULL || !lives_take(&device->lives, segments->count, arena))
+    if (rows == NULL || *piece == NULL || !allocations_take(&device->allocations, segments->count, arena))
         return false;
     for (uint32_t i = 0; i < segments->count; i++) {
-        (*piece)[device->lives.count] = rows[i].value;
+        (*piece)[device->allocations.count] = rows[i].value;
         if (segments->piece[rows[i].value].birth < segments->piece[rows[i].value].death)
-            life_fill(&device->lives, &segments->piece[rows[i].value]);
+            allocation_fill(&device->allocations, &segments->piece[rows[i].value]);
     }
     ARENA_DROP(arena, rows);
     return true;

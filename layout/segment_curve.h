@@ -21,10 +21,10 @@ uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment)
 
 /*
  * A device whose allocations are the pieces of `segments`, with the stacks of who asked for them; its events, times and
- * reserved bytes are those of the segments' device, whose columns it shares. `piece[life]` tells which one a life is.
+ * reserved bytes are those of the segments' device, whose columns it shares. `piece[allocation]` tells which one an allocation is.
  * O(pieces log pieces). False: no memory.
  */
-bool segments_as_lives(struct device_trace *device, uint32_t **piece, const struct segments *segments,
-                       struct arena *arena);
+bool segments_as_allocations(struct device_trace *device, uint32_t **piece, const struct segments *segments,
+                             struct arena *arena);
 
 #endif

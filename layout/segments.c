@@ -7,9 +7,9 @@
 
 /* ---- recordings that tell nothing ---- */
 
-static bool has_addresses(const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->address[i] != 0)
+static bool has_addresses(const struct allocations *allocations) {
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->address[i] != 0)
             return true;
     return false;
 }
@@ -19,11 +19,11 @@ const char *segments_refusal(const struct trace *trace, const struct device_trac
         return "a series of dumps tells segments of its last dump only";
     if (trace->kind != TRACE_SNAPSHOT)
         return "a profiler's recording tells neither segments nor where allocations lie";
-    if (device->lives.merged != NULL)
+    if (device->allocations.merged != NULL)
         return "the allocations of this page were merged to keep it small, and their addresses are gone";
     if (device->n_segments == 0 && device->n_segment_events == 0)
         return "the recording holds no segments";
-    if (device->lives.count != 0 && !has_addresses(&device->lives))
+    if (device->allocations.count != 0 && !has_addresses(&device->allocations))
         return "the recording holds no addresses";
     return NULL;
 }
@@ -35,9 +35,9 @@ struct walk {
     const struct device_trace *device;
     struct arena *arena;
     struct ordered_store store;
-    struct ordered there; /* by address: index of a piece that is there */
-    uint32_t next_life;   /* lives that were born later have been looked at */
-    bool lives_tell;      /* of pools and size classes, which events do not name */
+    struct ordered there;     /* by address: index of a piece that is there */
+    uint32_t next_allocation; /* allocations that were born later have been looked at */
+    bool allocations_tell;    /* of pools and size classes, which events do not name */
 };
 
 static uint64_t range_end(uint64_t address, uint64_t size) {
@@ -183,29 +183,30 @@ static bool range_stays(struct walk *walk, const struct segment_event *event) {
 }
 
 /* What lies in a piece tells whom it serves. */
-static void life_tells(struct walk *walk, uint32_t life) {
-    const struct lives *lives = &walk->device->lives;
-    uint32_t index = piece_from(walk, lives->address[life]);
-    if (index == UINT32_MAX || walk->segments->piece[index].address > lives->address[life])
+static void allocation_tells(struct walk *walk, uint32_t allocation) {
+    const struct allocations *allocations = &walk->device->allocations;
+    uint32_t index = piece_from(walk, allocations->address[allocation]);
+    if (index == UINT32_MAX || walk->segments->piece[index].address > allocations->address[allocation])
         return;
     struct segment_piece *piece = &walk->segments->piece[index];
     if (piece->pool == POOL_UNKNOWN)
-        piece->pool = lives->pool[life];
+        piece->pool = allocations->pool[allocation];
     if (piece->unsure) {
         piece->unsure = false;
-        piece->flags |= lives->size[life] <= MIB ? SEGMENT_SMALL : 0;
+        piece->flags |= allocations->size[allocation] <= MIB ? SEGMENT_SMALL : 0;
     }
 }
 
-/* Lives that were born at or after a moment, the latest first. */
-static void lives_tell(struct walk *walk, uint32_t moment) {
-    const struct lives *lives = &walk->device->lives;
-    while (walk->lives_tell && walk->next_life > 0 && lives->birth[walk->next_life - 1] >= moment)
-        life_tells(walk, --walk->next_life);
+/* Allocations that were born at or after a moment, the latest first. */
+static void allocations_tell(struct walk *walk, uint32_t moment) {
+    const struct allocations *allocations = &walk->device->allocations;
+    while (walk->allocations_tell && walk->next_allocation > 0 &&
+           allocations->birth[walk->next_allocation - 1] >= moment)
+        allocation_tells(walk, --walk->next_allocation);
 }
 
 static bool event_undo(struct walk *walk, const struct segment_event *event) {
-    lives_tell(walk, event->event + 1);
+    allocations_tell(walk, event->event + 1);
     if (event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP)
         return range_given_back(walk, event);
     return (walk->device->n_segments != 0 || range_stays(walk, event)) && range_begin(walk, event);
@@ -227,7 +228,7 @@ static bool final_open(struct walk *walk) {
     return true;
 }
 
-static bool lives_are_needed(const struct device_trace *device) {
+static bool allocations_are_needed(const struct device_trace *device) {
     bool unmaps = false;
     for (uint32_t i = 0; i < device->n_segment_events; i++)
         unmaps |= device->segment_events[i].change == SEGMENT_UNMAP ||
@@ -241,13 +242,13 @@ bool segments_init(struct segments *segments, const struct device_trace *device,
                         .device = device,
                         .arena = arena,
                         .store = {.arena = arena},
-                        .next_life = device->lives.count,
-                        .lives_tell = lives_are_needed(device)};
+                        .next_allocation = device->allocations.count,
+                        .allocations_tell = allocations_are_needed(device)};
     bool done = final_open(&walk);
     for (uint32_t i = device->n_segment_events; done && i-- > 0;)
         done = event_undo(&walk, &device->segment_events[i]);
     if (done)
-        lives_tell(&walk, 0);
+        allocations_tell(&walk, 0);
     ordered_release(&walk.there, &walk.store);
     ARENA_DROP(arena, walk.store.leaf);
     return done;
@@ -368,16 +369,17 @@ static uint64_t gap_of_block(const struct laying *laying, const struct held_segm
     return unsplit && (gap <= MIB || whole) ? gap : 0;
 }
 
-/* The block of a life; the next thing in the segment begins at `limit`. */
+/* The block of an allocation; the next thing in the segment begins at `limit`. */
 static struct held_block block_of(const struct laying *laying, const struct held_segment *segment,
-                                  uint32_t life, uint64_t limit) {
-    const struct lives *lives = &laying->segments->device->lives;
-    uint64_t address = lives->address[life], room = limit - address, size = segments_round(lives->size[life]);
-    size += laying->sizes.extra == NULL && laying->sizes.least != NULL ? laying->sizes.least[life] : 0;
-    struct held_block block = {.address = address, .life = life};
-    block.state = lives->request[life] <= laying->moment ? BLOCK_PENDING_FREE : BLOCK_ALLOCATED;
-    bool stays = lives->death[life] > laying->segments->device->n_events;
-    uint64_t known = laying->sizes.extra != NULL ? size + laying->sizes.extra[life]
+                                  uint32_t allocation, uint64_t limit) {
+    const struct allocations *allocations = &laying->segments->device->allocations;
+    uint64_t address = allocations->address[allocation], room = limit - address,
+             size = segments_round(allocations->size[allocation]);
+    size += laying->sizes.extra == NULL && laying->sizes.least != NULL ? laying->sizes.least[allocation] : 0;
+    struct held_block block = {.address = address, .allocation = allocation};
+    block.state = allocations->request[allocation] <= laying->moment ? BLOCK_PENDING_FREE : BLOCK_ALLOCATED;
+    bool stays = allocations->death[allocation] > laying->segments->device->n_events;
+    uint64_t known = laying->sizes.extra != NULL ? size + laying->sizes.extra[allocation]
                      : stays                     ? final_size(&laying->final, address)
                                                  : 0;
     if (known == 0) {
@@ -391,10 +393,11 @@ static struct held_block block_of(const struct laying *laying, const struct held
 
 static void gap_put(struct held *held, uint64_t from, uint64_t to) {
     if (from < to)
-        block_put(held, (struct held_block){.address = from, .size = to - from, .life = LIFE_NONE});
+        block_put(held,
+                  (struct held_block){.address = from, .size = to - from, .allocation = ALLOCATION_NONE});
 }
 
-/* Lays lives `rows[from ...]` into a segment; returns the first that lies behind it. */
+/* Lays allocations `rows[from ...]` into a segment; returns the first that lies behind it. */
 static uint32_t segment_lay(const struct laying *laying, struct held_segment *segment,
                             const struct sort_row *rows, uint32_t at, uint32_t count) {
     uint64_t end = segment->address + segment->size, reached = segment->address;
@@ -402,7 +405,7 @@ static uint32_t segment_lay(const struct laying *laying, struct held_segment *se
     for (; at < count && rows[at].key < end; at++) {
         if (rows[at].key < reached) { /* a file that contradicts itself: two at one place */
             laying->held->n_outside++;
-            laying->held->outside_bytes += laying->segments->device->lives.size[rows[at].value];
+            laying->held->outside_bytes += laying->segments->device->allocations.size[rows[at].value];
             continue;
         }
         uint64_t limit = at + 1 < count && rows[at + 1].key < end ? rows[at + 1].key : end;
@@ -418,15 +421,15 @@ static uint32_t segment_lay(const struct laying *laying, struct held_segment *se
     return at;
 }
 
-static void lives_lay(const struct laying *laying, const struct sort_row *rows, uint32_t count) {
-    const struct lives *lives = &laying->segments->device->lives;
+static void allocations_lay(const struct laying *laying, const struct sort_row *rows, uint32_t count) {
+    const struct allocations *allocations = &laying->segments->device->allocations;
     struct held *held = laying->held;
     uint32_t at = 0;
     for (uint32_t i = 0; i <= held->n_segments; i++) {
         uint64_t from = i < held->n_segments ? held->segment[i].address : UINT64_MAX;
         for (; at < count && rows[at].key < from; at++) {
             held->n_outside++;
-            held->outside_bytes += lives->size[rows[at].value];
+            held->outside_bytes += allocations->size[rows[at].value];
         }
         if (i < held->n_segments)
             at = segment_lay(laying, &held->segment[i], rows, at, count);
@@ -450,9 +453,9 @@ bool segments_at(struct held *held, const struct segments *segments, uint32_t mo
     if (held->block == NULL)
         return false;
     for (uint32_t i = 0; i < n_alive; i++)
-        rows[i] = (struct sort_row){segments->device->lives.address[alive[i]], alive[i]};
+        rows[i] = (struct sort_row){segments->device->allocations.address[alive[i]], alive[i]};
     sort_rows(rows, rows + n_alive, n_alive);
-    lives_lay(&laying, rows, n_alive);
+    allocations_lay(&laying, rows, n_alive);
     ARENA_DROP(arena, rows);
     ARENA_DROP(arena, laying.final.rows);
     return true;

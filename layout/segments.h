@@ -34,10 +34,10 @@ struct segments {
 };
 
 /* Why nothing can be said of what lies where in a device's memory, a sentence without its full stop; NULL: something can.
- * O(lives). */
+ * O(allocations). */
 const char *segments_refusal(const struct trace *trace, const struct device_trace *device);
 
-/* O(n log n) for n segments, segment events and, where private or expandable pools are to be told apart, lives. False:
+/* O(n log n) for n segments, segment events and, where private or expandable pools are to be told apart, allocations. False:
  * no memory. */
 bool segments_init(struct segments *segments, const struct device_trace *device, struct arena *arena);
 
@@ -49,12 +49,12 @@ struct held_segment {
     uint8_t flags;
 };
 
-enum { LIFE_NONE = UINT32_MAX };
+enum { ALLOCATION_NONE = UINT32_MAX };
 
 struct held_block {
     uint64_t address, size;
-    uint32_t life; /* LIFE_NONE: free */
-    uint8_t state; /* enum block_state */
+    uint32_t allocation; /* ALLOCATION_NONE: free */
+    uint8_t state;       /* enum block_state */
     bool
         guessed; /* its size is what its request takes at least: the rest of it may be part of the hole behind */
 };
@@ -68,7 +68,7 @@ struct held {
 };
 
 /*
- * How large blocks are. `extra[life]` is what a block has beyond its request rounded up to 512 bytes, as a replay tells
+ * How large blocks are. `extra[allocation]` is what a block has beyond its request rounded up to 512 bytes, as a replay tells
  * it (analysis/replay.h); NULL: not known. Then the final blocks tell it of what is still there at the end; of others,
  * what is too small to be a hole of its class belongs to the block before it, and the rest is guessed.
  */
@@ -78,7 +78,7 @@ struct block_sizes {
     uint64_t whole_from_bytes; /* blocks of so much are never split (max_split_size); 0: all sizes may be */
 };
 
-/* The segments and blocks at a moment. `alive` are the lives at that moment in any order (timeline_alive_at).
+/* The segments and blocks at a moment. `alive` are the allocations at that moment in any order (timeline_alive_at).
  * O(pieces + alive log alive). False: no memory. */
 bool segments_at(struct held *held, const struct segments *segments, uint32_t moment, const uint32_t *alive,
                  uint32_t n_alive, struct block_sizes sizes, struct arena *arena);

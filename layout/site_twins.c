@@ -10,19 +10,20 @@ struct extent_of_site {
     uint64_t area;    /* KiB times moments, as far as 64 bits hold it */
 };
 
-static uint64_t area_of(const struct lives *lives, uint32_t life) {
-    uint64_t kib = (lives->size[life] >> 10) + 1, moments = lives->death[life] - lives->birth[life];
+static uint64_t area_of(const struct allocations *allocations, uint32_t allocation) {
+    uint64_t kib = (allocations->size[allocation] >> 10) + 1,
+             moments = allocations->death[allocation] - allocations->birth[allocation];
     return moments != 0 && kib > UINT64_MAX / moments ? UINT64_MAX : kib * moments;
 }
 
 static void extents_sum(const struct timeline *timeline, struct extent_of_site *extent) {
-    const struct lives *lives = &timeline->device->lives;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        struct extent_of_site *own = &extent[timeline->site[lives->stack[i]]];
-        uint64_t area = area_of(lives, i), peak = timeline->peak_moment;
+    const struct allocations *allocations = &timeline->device->allocations;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        struct extent_of_site *own = &extent[timeline->site[allocations->stack[i]]];
+        uint64_t area = area_of(allocations, i), peak = timeline->peak_moment;
         own->area = own->area > UINT64_MAX - area ? UINT64_MAX : own->area + area;
-        if (lives->birth[i] <= peak && lives->death[i] > peak)
-            own->at_peak += lives->size[i];
+        if (allocations->birth[i] <= peak && allocations->death[i] > peak)
+            own->at_peak += allocations->size[i];
     }
 }
 

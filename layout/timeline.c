@@ -10,23 +10,23 @@ enum { PEAK_BLOCK = 64 };
 /* Microseconds stay below this (two years), so that positions in 1/65536 us fit 64 bits. */
 static const int64_t MAX_US = INT64_C(1) << 46;
 
-static bool is_kept(const uint64_t *keep, uint32_t life) {
-    return keep == NULL || (keep[life / 64] >> life % 64 & 1) != 0;
+static bool is_kept(const uint64_t *keep, uint32_t allocation) {
+    return keep == NULL || (keep[allocation / 64] >> allocation % 64 & 1) != 0;
 }
 
 /* Changes first, then their running sum, in one array. */
 static bool live_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint64_t *live = arena_column(arena, timeline->n_moments, sizeof *live);
     if (live == NULL)
         return false;
     bytes_zero(live, (size_t)timeline->n_moments * sizeof *live);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] >= timeline->n_moments || !is_kept(keep, i))
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->birth[i] >= timeline->n_moments || !is_kept(keep, i))
             continue;
-        live[lives->birth[i]] += lives->size[i];
-        if (lives->death[i] < timeline->n_moments)
-            live[lives->death[i]] -= lives->size[i];
+        live[allocations->birth[i]] += allocations->size[i];
+        if (allocations->death[i] < timeline->n_moments)
+            live[allocations->death[i]] -= allocations->size[i];
     }
     for (uint32_t m = 1; m < timeline->n_moments; m++)
         live[m] += live[m - 1];
@@ -58,11 +58,11 @@ static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct 
     }
     timeline->peak_moment = timeline_peak_in(timeline, 0, timeline->n_moments);
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
-    const struct lives *lives = &timeline->device->lives;
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->birth[i] <= timeline->peak_moment && timeline->peak_moment < lives->death[i] &&
+    const struct allocations *allocations = &timeline->device->allocations;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->birth[i] <= timeline->peak_moment && timeline->peak_moment < allocations->death[i] &&
             is_kept(keep, i))
-            timeline->live_at_peak += life_allocations(lives, i);
+            timeline->live_at_peak += allocation_stands_for(allocations, i);
     return true;
 }
 
@@ -223,27 +223,27 @@ uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us) {
     return low == 0 ? 0 : low - 1;
 }
 
-static unsigned bucket_of(const struct lives *lives, uint32_t life) {
-    uint32_t lifetime = lives->death[life] - lives->birth[life];
+static unsigned bucket_of(const struct allocations *allocations, uint32_t allocation) {
+    uint32_t lifetime = allocations->death[allocation] - allocations->birth[allocation];
     return lifetime == 0 ? 0 : 31u - (unsigned)__builtin_clz(lifetime);
 }
 
-/* A counting sort; lives are in order of birth already and stay so within a bucket. */
+/* A counting sort; allocations are in order of birth already and stay so within a bucket. */
 static bool buckets_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
-    timeline->by_lifetime = arena_column(arena, lives->count, sizeof *timeline->by_lifetime);
+    const struct allocations *allocations = &timeline->device->allocations;
+    timeline->by_lifetime = arena_column(arena, allocations->count, sizeof *timeline->by_lifetime);
     if (timeline->by_lifetime == NULL)
         return false;
     uint32_t next[LIFETIME_BUCKETS + 1] = {0};
-    for (uint32_t i = 0; i < lives->count; i++)
-        next[bucket_of(lives, i) + 1] += is_kept(keep, i);
+    for (uint32_t i = 0; i < allocations->count; i++)
+        next[bucket_of(allocations, i) + 1] += is_kept(keep, i);
     for (unsigned b = 0; b < LIFETIME_BUCKETS; b++)
         next[b + 1] += next[b];
     for (unsigned b = 0; b <= LIFETIME_BUCKETS; b++)
         timeline->bucket_start[b] = next[b];
-    for (uint32_t i = 0; i < lives->count; i++)
+    for (uint32_t i = 0; i < allocations->count; i++)
         if (is_kept(keep, i))
-            timeline->by_lifetime[next[bucket_of(lives, i)]++] = i;
+            timeline->by_lifetime[next[bucket_of(allocations, i)]++] = i;
     return true;
 }
 
@@ -299,7 +299,7 @@ uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, 
     uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (timeline->device->lives.birth[timeline->by_lifetime[middle]] < birth)
+        if (timeline->device->allocations.birth[timeline->by_lifetime[middle]] < birth)
             low = middle + 1;
         else
             high = middle;
@@ -333,16 +333,16 @@ static void ids_sort(uint32_t *ids, uint32_t count) {
 
 /* What is alive of one bucket, one after the other; births rise in it, and so do the ids of what was recorded. */
 struct alive_run {
-    uint32_t life, at, end;
+    uint32_t allocation, at, end;
 };
 
 static bool alive_next(const struct timeline *timeline, struct alive_run *run, uint32_t moment) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     while (run->at < run->end) {
-        run->life = timeline->by_lifetime[run->at++];
-        if (lives->birth[run->life] > moment)
+        run->allocation = timeline->by_lifetime[run->at++];
+        if (allocations->birth[run->allocation] > moment)
             return false;
-        if (lives->death[run->life] > moment)
+        if (allocations->death[run->allocation] > moment)
             return true;
     }
     return false;
@@ -365,13 +365,13 @@ static uint32_t alive_count(const struct timeline *timeline, uint32_t moment) {
     return count;
 }
 
-/* The run with the least life comes first. */
+/* The run with the least allocation comes first. */
 static void runs_sift(struct alive_run *runs, uint32_t root, uint32_t count) {
     struct alive_run moved = runs[root];
     for (uint32_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && runs[child + 1].life < runs[child].life)
+        if (child + 1 < count && runs[child + 1].allocation < runs[child].allocation)
             child++;
-        if (moved.life <= runs[child].life)
+        if (moved.allocation <= runs[child].allocation)
             break;
         runs[root] = runs[child];
     }
@@ -382,15 +382,15 @@ static void runs_sift(struct alive_run *runs, uint32_t root, uint32_t count) {
 uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
                            uint32_t capacity) {
     struct alive_run runs[LIFETIME_BUCKETS];
-    uint32_t n_runs = 0, count = 0, older = timeline->device->lives.preexisting;
+    uint32_t n_runs = 0, count = 0, older = timeline->device->allocations.preexisting;
     if (capacity == 0)
         return alive_count(timeline, moment);
     for (unsigned bucket = 0; bucket < LIFETIME_BUCKETS; bucket++) {
         runs[n_runs] = alive_run_of(timeline, bucket, moment);
         bool more = alive_next(timeline, &runs[n_runs], moment);
-        for (; more && runs[n_runs].life < older; more = alive_next(timeline, &runs[n_runs], moment)) {
+        for (; more && runs[n_runs].allocation < older; more = alive_next(timeline, &runs[n_runs], moment)) {
             if (count < capacity)
-                alive[count] = timeline_place_of(timeline, runs[n_runs].life);
+                alive[count] = timeline_place_of(timeline, runs[n_runs].allocation);
             count++;
         }
         n_runs += more;
@@ -398,12 +398,12 @@ uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uin
     uint32_t written = count < capacity ? count : capacity;
     ids_sort(alive, written);
     for (uint32_t i = 0; i < written; i++)
-        alive[i] = timeline_life_at(timeline, alive[i]);
+        alive[i] = timeline_allocation_at(timeline, alive[i]);
     for (uint32_t i = n_runs / 2; i-- > 0;)
         runs_sift(runs, i, n_runs);
     for (; n_runs != 0; count++) {
         if (count < capacity)
-            alive[count] = runs[0].life;
+            alive[count] = runs[0].allocation;
         if (!alive_next(timeline, &runs[0], moment))
             runs[0] = runs[--n_runs];
         if (n_runs != 0)

@@ -43,8 +43,8 @@ struct timeline {
     int64_t first_us;     /* time of event 0 since the Unix epoch */
     int64_t end_us;       /* where the last moment is taken to end, since the first event */
 
-    /* Lives by lifetime, in each bucket by birth. */
-    uint32_t *by_lifetime;                       /* [lives.count] life ids */
+    /* Allocations by lifetime, in each bucket by birth. */
+    uint32_t *by_lifetime;                       /* [allocations.count] allocation ids */
     uint32_t bucket_start[LIFETIME_BUCKETS + 1]; /* into by_lifetime */
 
     uint8_t *frame_rank; /* [trace->frames.count] how telling a frame is as a call site (layout/site.h) */
@@ -54,22 +54,23 @@ struct timeline {
      * SITE_TEXTURES for those that wear a texture to be told from it (layout/site_twins.h). */
     uint8_t *twin;
 
-    /* In what order lives older than the recording were made is not known, so in the stack they lie by call site: the
-     * one with the most bytes at the bottom, in it what is freed last. [lives.preexisting] both: the life at a place
-     * of the stack, and the place of a life. All other lives are at the place of their number. */
+    /* In what order allocations older than the recording were made is not known, so in the stack they lie by call site: the
+     * one with the most bytes at the bottom, in it what is freed last. [allocations.preexisting] both: the allocation at a place
+     * of the stack, and the place of an allocation. All other allocations are at the place of their number. */
     uint32_t *oldest, *oldest_place;
 };
 
-/* A life's place in the stack, and which life is at one. */
-static inline uint32_t timeline_place_of(const struct timeline *timeline, uint32_t life) {
-    return life < timeline->device->lives.preexisting ? timeline->oldest_place[life] : life;
+/* An allocation's place in the stack, and which allocation is at one. */
+static inline uint32_t timeline_place_of(const struct timeline *timeline, uint32_t allocation) {
+    return allocation < timeline->device->allocations.preexisting ? timeline->oldest_place[allocation]
+                                                                  : allocation;
 }
 
-static inline uint32_t timeline_life_at(const struct timeline *timeline, uint32_t place) {
-    return place < timeline->device->lives.preexisting ? timeline->oldest[place] : place;
+static inline uint32_t timeline_allocation_at(const struct timeline *timeline, uint32_t place) {
+    return place < timeline->device->allocations.preexisting ? timeline->oldest[place] : place;
 }
 
-/* Builds everything for device `index` (into trace->devices). O(events + lives + stacks). False: no memory.
+/* Builds everything for device `index` (into trace->devices). O(events + allocations + stacks). False: no memory.
  */
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);
 
@@ -80,9 +81,9 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
                         struct arena *arena);
 
 /*
- * The same device as if only some allocations had been recorded, those with a bit in `keep[lives.count / 64 + 1]`: live
+ * The same device as if only some allocations had been recorded, those with a bit in `keep[allocations.count / 64 + 1]`: live
  * bytes, peak and what is alive at a moment are theirs. Reserved bytes, times and call sites are shared with `whole`, which
- * must outlive it. A scene of it needs the bitmap as its `keep` too. O(events + lives). False: no memory.
+ * must outlive it. A scene of it needs the bitmap as its `keep` too. O(events + allocations). False: no memory.
  */
 bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                    struct arena *arena);
@@ -110,11 +111,11 @@ uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
  * n). */
 uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us);
 
-/* First place in by_lifetime, within a bucket, whose life was born at or after `birth`. O(log n). */
+/* First place in by_lifetime, within a bucket, whose allocation was born at or after `birth`. O(log n). */
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth);
 
 /*
- * Lives that are alive at `moment`, in stack order (bottom first). Writes at most `capacity` ids and returns
+ * Allocations that are alive at `moment`, in stack order (bottom first). Writes at most `capacity` ids and returns
  * how many there are. `alive` may be NULL with capacity 0. O(candidates of the lifetime buckets, times 5 at most, + sort of
  * what is older than the recording).
  */

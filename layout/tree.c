@@ -56,8 +56,8 @@ struct walkers {
 };
 
 /* The walker of an allocation's stack. */
-static struct walker *walker_of(struct making *making, const struct walkers *walkers, uint32_t life) {
-    uint32_t stack = making->timeline->device->lives.stack[life];
+static struct walker *walker_of(struct making *making, const struct walkers *walkers, uint32_t allocation) {
+    uint32_t stack = making->timeline->device->allocations.stack[allocation];
     uint32_t *of = &walkers->of[stack_slot(&walkers->slots, stack)];
     if (*of == 0) {
         making->walker[making->n_walkers] = (struct walker){.stack = stack, .cursor = making->up[stack]};
@@ -67,13 +67,13 @@ static struct walker *walker_of(struct making *making, const struct walkers *wal
 }
 
 /* No walker yet, with room for those of all these. False: no memory. */
-static bool walkers_init(struct walkers *walkers, struct making *making, const uint32_t *lives,
-                         uint32_t n_lives, const uint32_t *before, uint32_t n_before) {
-    const uint32_t *stack_of = making->timeline->device->lives.stack;
-    uint64_t n = (uint64_t)n_lives + n_before;
+static bool walkers_init(struct walkers *walkers, struct making *making, const uint32_t *allocations,
+                         uint32_t n_allocations, const uint32_t *before, uint32_t n_before) {
+    const uint32_t *stack_of = making->timeline->device->allocations.stack;
+    uint64_t n = (uint64_t)n_allocations + n_before;
     uint32_t *stack = arena_column(making->arena, n, sizeof *stack);
     for (uint32_t i = 0; stack != NULL && i < n; i++)
-        stack[i] = stack_of[i < n_lives ? lives[i] : before[i - n_lives]];
+        stack[i] = stack_of[i < n_allocations ? allocations[i] : before[i - n_allocations]];
     bool done = stack != NULL &&
                 stack_slots_init(&walkers->slots, making->timeline->trace, stack, (uint32_t)n, making->arena);
     ARENA_DROP(making->arena, stack);
@@ -86,16 +86,16 @@ static bool walkers_init(struct walkers *walkers, struct making *making, const u
 }
 
 /* One walker for each stack that holds something, or did before. */
-static bool walkers_find(struct making *making, const uint32_t *lives, uint32_t n_lives,
+static bool walkers_find(struct making *making, const uint32_t *allocations, uint32_t n_allocations,
                          const uint32_t *before, uint32_t n_before) {
-    const struct lives *all = &making->timeline->device->lives;
+    const struct allocations *all = &making->timeline->device->allocations;
     struct walkers walkers;
-    if (!walkers_init(&walkers, making, lives, n_lives, before, n_before))
+    if (!walkers_init(&walkers, making, allocations, n_allocations, before, n_before))
         return false;
-    for (uint32_t i = 0; i < n_lives; i++) {
-        struct walker *walker = walker_of(making, &walkers, lives[i]);
-        walker->bytes += all->size[lives[i]];
-        walker->count += life_allocations(all, lives[i]);
+    for (uint32_t i = 0; i < n_allocations; i++) {
+        struct walker *walker = walker_of(making, &walkers, allocations[i]);
+        walker->bytes += all->size[allocations[i]];
+        walker->count += allocation_stands_for(all, allocations[i]);
     }
     for (uint32_t i = 0; i < n_before; i++)
         walker_of(making, &walkers, before[i])->before_bytes += all->size[before[i]];
@@ -428,11 +428,12 @@ static bool nodes_make(struct making *making) {
     return callees_make(making) && strangers_add(making);
 }
 
-bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
-                  const uint32_t *before, uint32_t n_before, struct tree_way way, struct arena *arena) {
+bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,
+                  uint32_t n_allocations, const uint32_t *before, uint32_t n_before, struct tree_way way,
+                  struct arena *arena) {
     struct making making = {.tree = tree, .timeline = timeline, .arena = arena, .way = way};
     *tree = (struct tree){0};
-    bool done = fold(&making) && walkers_find(&making, lives, n_lives, before, n_before) &&
+    bool done = fold(&making) && walkers_find(&making, allocations, n_allocations, before, n_before) &&
                 node_add(&making, 0, 0) != NULL;
     if (done && way.through != 0) {
         making.way.through = making.same[way.through];

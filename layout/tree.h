@@ -44,16 +44,18 @@ struct tree {
     bool cut; /* TREE_NODES_MAX was met */
 };
 
-/* Of the allocations `lives[n_lives]`, each once, and against `before[n_before]`: nodes of what only these hold are there
- * too, with no bytes of their own. Memory from `arena`. O(stacks + lives + nodes log nodes). False: no
+/* Of the allocations `allocations[n_allocations]`, each once, and against `before[n_before]`: nodes of what only these hold are there
+ * too, with no bytes of their own. Memory from `arena`. O(stacks + allocations + nodes log nodes). False: no
  * memory. */
-bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *lives, uint32_t n_lives,
-                  const uint32_t *before, uint32_t n_before, struct tree_way way, struct arena *arena);
+bool tree_against(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,
+                  uint32_t n_allocations, const uint32_t *before, uint32_t n_before, struct tree_way way,
+                  struct arena *arena);
 
 /* The same against nothing. */
-static inline bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *lives,
-                             uint32_t n_lives, enum tree_direction direction, struct arena *arena) {
-    return tree_against(tree, timeline, lives, n_lives, NULL, 0, (struct tree_way){direction, 0}, arena);
+static inline bool tree_make(struct tree *tree, const struct timeline *timeline, const uint32_t *allocations,
+                             uint32_t n_allocations, enum tree_direction direction, struct arena *arena) {
+    return tree_against(tree, timeline, allocations, n_allocations, NULL, 0, (struct tree_way){direction, 0},
+                        arena);
 }
 
 #endif

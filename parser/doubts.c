@@ -32,10 +32,10 @@ static uint64_t *live_curve(struct arena *arena, const struct device_trace *devi
     if (live == NULL)
         return NULL;
     bytes_zero(live, (size_t)n_moments * sizeof *live);
-    for (uint32_t i = 0; i < device->lives.count; i++) {
-        live[device->lives.birth[i]] += device->lives.size[i];
-        if (device->lives.death[i] < n_moments)
-            live[device->lives.death[i]] -= device->lives.size[i];
+    for (uint32_t i = 0; i < device->allocations.count; i++) {
+        live[device->allocations.birth[i]] += device->allocations.size[i];
+        if (device->allocations.death[i] < n_moments)
+            live[device->allocations.death[i]] -= device->allocations.size[i];
     }
     for (uint64_t moment = 1; moment < n_moments; moment++)
         live[moment] += live[moment - 1];
@@ -103,11 +103,11 @@ static bool unsegmented_diagnose(struct trace *trace, const struct device_trace 
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {0, 0};
     if (rows == NULL)
         return false;
-    for (uint32_t i = 0; i < device->lives.count; i++) {
-        if (is_in_segment(device, rows, device->lives.address[i]))
+    for (uint32_t i = 0; i < device->allocations.count; i++) {
+        if (is_in_segment(device, rows, device->allocations.address[i]))
             continue;
         numbers[0]++;
-        numbers[1] += device->lives.size[i];
+        numbers[1] += device->allocations.size[i];
     }
     ARENA_DROP(&trace->arena, rows);
     if (numbers[0] == 0 && !is_above)
@@ -117,7 +117,7 @@ static bool unsegmented_diagnose(struct trace *trace, const struct device_trace 
 }
 
 static bool reserved_diagnose(struct trace *trace, const struct device_trace *device) {
-    if (device->n_segments == 0 || device->lives.count == 0)
+    if (device->n_segments == 0 || device->allocations.count == 0)
         return true;
     uint64_t *live = live_curve(&trace->arena, device);
     if (live == NULL)
@@ -149,37 +149,38 @@ static void older_release(struct older *older, struct arena *arena) {
 }
 
 /* Leaves out those that lie in another one; returns how many. */
-static uint32_t older_thin(struct older *older, const struct lives *lives) {
+static uint32_t older_thin(struct older *older, const struct allocations *allocations) {
     uint64_t end = 0;
     uint32_t n_kept = 0, n_out = 0;
     for (uint32_t i = 0; i < older->count; i++) {
         struct sort_row row = older->rows[i];
-        if (lives->size[row.value] == 0)
+        if (allocations->size[row.value] == 0)
             continue;
         if (row.key < end) {
             n_out++;
             continue;
         }
-        end = range_end(row.key, lives->size[row.value]);
+        end = range_end(row.key, allocations->size[row.value]);
         older->rows[n_kept++] = row;
     }
     older->count = n_kept;
     return n_out;
 }
 
-static bool older_init(struct older *older, struct arena *arena, const struct lives *lives, uint32_t *n_out) {
-    uint32_t n = lives->preexisting;
+static bool older_init(struct older *older, struct arena *arena, const struct allocations *allocations,
+                       uint32_t *n_out) {
+    uint32_t n = allocations->preexisting;
     *older = (struct older){.rows = arena_column(arena, (uint64_t)n * 2, sizeof *older->rows),
                             .latest = arena_column(arena, (uint64_t)n * 2, sizeof *older->latest),
                             .count = n};
     if (older->rows == NULL || older->latest == NULL)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        older->rows[i] = (struct sort_row){lives->address[i], i};
+        older->rows[i] = (struct sort_row){allocations->address[i], i};
     sort_rows(older->rows, older->rows + n, n);
-    *n_out = older_thin(older, lives);
+    *n_out = older_thin(older, allocations);
     for (uint32_t i = 0; i < older->count; i++)
-        older->latest[older->count + i] = lives->death[older->rows[i].value];
+        older->latest[older->count + i] = allocations->death[older->rows[i].value];
     for (uint32_t i = older->count; i-- > 1;) {
         uint32_t left = older->latest[2 * i], right = older->latest[2 * i + 1];
         older->latest[i] = left > right ? left : right;
@@ -201,30 +202,33 @@ static uint32_t older_latest(const struct older *older, uint32_t from, uint32_t 
 }
 
 /* Was an older allocation still where this one came to lie? */
-static bool older_is_under(const struct older *older, const struct lives *lives, uint32_t life) {
-    uint64_t address = lives->address[life], end = range_end(address, lives->size[life]);
-    if (lives->size[life] == 0 || end <= address)
+static bool older_is_under(const struct older *older, const struct allocations *allocations,
+                           uint32_t allocation) {
+    uint64_t address = allocations->address[allocation],
+             end = range_end(address, allocations->size[allocation]);
+    if (allocations->size[allocation] == 0 || end <= address)
         return false;
     uint32_t from = sort_rows_seek(older->rows, older->count, address);
     uint32_t last = sort_rows_seek(older->rows, older->count, end - 1);
     if (from == UINT32_MAX)
         from = 0;
-    else if (range_end(older->rows[from].key, lives->size[older->rows[from].value]) <= address)
+    else if (range_end(older->rows[from].key, allocations->size[older->rows[from].value]) <= address)
         from++;
-    return last != UINT32_MAX && from <= last && older_latest(older, from, last + 1) > lives->birth[life];
+    return last != UINT32_MAX && from <= last &&
+           older_latest(older, from, last + 1) > allocations->birth[allocation];
 }
 
 static bool overlaps_diagnose(struct trace *trace, const struct device_trace *device) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     struct older older;
     uint32_t n_out = 0;
-    if (lives->preexisting == 0)
+    if (allocations->preexisting == 0)
         return true;
-    if (!older_init(&older, &trace->arena, lives, &n_out))
+    if (!older_init(&older, &trace->arena, allocations, &n_out))
         return false;
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {n_out, 0};
-    for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        numbers[1] += older_is_under(&older, lives, i);
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        numbers[1] += older_is_under(&older, allocations, i);
     older_release(&older, &trace->arena);
     return numbers[0] + numbers[1] == 0 ||
            trace_diagnose(trace, "overlapping_older", device->ordinal, numbers);

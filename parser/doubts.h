@@ -10,7 +10,7 @@ struct free_counts {
     uint64_t unrequested; /* completions without a request, of allocations made in the recording */
 };
 
-/* Adds the diagnostics of `device`, whose lives are joined. O(n log n) in lives and segments, O(events). False: no
+/* Adds the diagnostics of `device`, whose allocations are joined. O(n log n) in allocations and segments, O(events). False: no
  * memory. */
 bool doubts_diagnose(struct trace *trace, const struct device_trace *device, const struct free_counts *frees);
 

@@ -9,7 +9,7 @@
 
 /* The scan is at the value of a member of the root that kineto_knows (`key`), or, if `is_list`, in front of the first
  * event of a bare list. False: the cursor's error is set. Holds 32 bytes for each event that can enclose others and
- * 64 for each [memory] event until the lives are made. */
+ * 64 for each [memory] event until the allocations are made. */
 bool kineto_read(struct json_scan *scan, struct trace *trace, bool is_list);
 
 /* Whether a key belongs to the root of such a trace, or to one of its events. */

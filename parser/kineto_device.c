@@ -19,7 +19,7 @@ struct device_reader {
     int64_t baseline; /* total before the first event */
     int64_t orphan_bytes;
     int64_t total;    /* after the sample before, as the file says it */
-    int64_t live;     /* of all lives now, the unknown ones apart */
+    int64_t live;     /* of all allocations now, the unknown ones apart */
     int64_t reserved; /* now */
     uint64_t n_lost, lost_bytes, capacity_bytes;
 };
@@ -124,8 +124,8 @@ static bool pairs_find(struct device_reader *reader) {
     return true;
 }
 
-/* Ends the life of the allocation made by sample `index` if it is still there. */
-static void life_end(struct device_reader *reader, uint32_t index) {
+/* Ends the allocation of the allocation made by sample `index` if it is still there. */
+static void allocation_end(struct device_reader *reader, uint32_t index) {
     struct sample *sample = index == NO_PARTNER ? NULL : sample_at(reader, index);
     if (sample == NULL || !(sample->flags & SAMPLE_OPEN))
         return;
@@ -133,14 +133,14 @@ static void life_end(struct device_reader *reader, uint32_t index) {
     reader->live -= sample->bytes;
 }
 
-/* What the recorder is told of a sample, and what that does to the lives that are known. */
+/* What the recorder is told of a sample, and what that does to the allocations that are known. */
 static enum action action_of(struct device_reader *reader, struct sample *sample) {
     if (sample->flags & SAMPLE_OOM)
         return ACTION_OOM;
     if (!(sample->flags & SAMPLE_HAS_ADDRESS))
         return ACTION_IGNORED;
     if (sample->bytes >= 0) {
-        life_end(reader, sample->partner);
+        allocation_end(reader, sample->partner);
         sample->flags |= SAMPLE_OPEN;
         reader->live += sample->bytes;
         return ACTION_ALLOC;
@@ -151,7 +151,7 @@ static enum action action_of(struct device_reader *reader, struct sample *sample
     }
     if (sample->partner == NO_PARTNER || !(sample_at(reader, sample->partner)->flags & SAMPLE_OPEN))
         return ACTION_IGNORED;
-    life_end(reader, sample->partner);
+    allocation_end(reader, sample->partner);
     return ACTION_FREE_COMPLETED;
 }
 
@@ -171,7 +171,7 @@ static bool sample_record(struct device_reader *reader, struct sample *sample) {
 }
 
 /* Takes one sample to be wrong: what it allocates is gone, or what it will free is. */
-static bool life_give_up(struct device_reader *reader, struct sample *sample, int64_t *excess) {
+static bool allocation_give_up(struct device_reader *reader, struct sample *sample, int64_t *excess) {
     int64_t nbytes = sample->bytes < 0 ? -sample->bytes : sample->bytes;
     struct event event = {.action = ACTION_FREE_COMPLETED,
                           .stack = sample->stack,
@@ -185,19 +185,19 @@ static bool life_give_up(struct device_reader *reader, struct sample *sample, in
 
 /* Frees were lost and too much seems to be alive: the latest allocations are taken to be gone, then what is freed last
  * of what was there before. Sample `now` is being recorded. */
-static bool lives_give_up(struct device_reader *reader, uint32_t now, int64_t excess) {
+static bool allocations_give_up(struct device_reader *reader, uint32_t now, int64_t excess) {
     while (excess > 0 && reader->n_open != 0) {
         struct sample *sample = sample_at(reader, reader->open[--reader->n_open]);
-        if ((sample->flags & SAMPLE_OPEN) && !life_give_up(reader, sample, &excess))
+        if ((sample->flags & SAMPLE_OPEN) && !allocation_give_up(reader, sample, &excess))
             return false;
     }
     while (excess > 0 && reader->n_orphans != 0 && reader->orphans[reader->n_orphans - 1] > now)
-        if (!life_give_up(reader, sample_at(reader, reader->orphans[--reader->n_orphans]), &excess))
+        if (!allocation_give_up(reader, sample_at(reader, reader->orphans[--reader->n_orphans]), &excess))
             return false;
     return excess >= 0 || ledger_grow(&reader->unknown, (uint64_t)-excess) || device_failed(reader);
 }
 
-/* Makes the lives add up to the total that the file states. */
+/* Makes the allocations add up to the total that the file states. */
 static bool total_keep(struct device_reader *reader, uint32_t now) {
     const struct sample *sample = sample_at(reader, now);
     int64_t missing = sample->total - reader->live - (int64_t)reader->unknown.total;
@@ -207,7 +207,7 @@ static bool total_keep(struct device_reader *reader, uint32_t now) {
     int64_t taken = excess < known ? excess : known;
     if (taken != 0 && !ledger_shrink(&reader->unknown, (uint64_t)taken))
         return device_failed(reader);
-    return lives_give_up(reader, now, excess - taken);
+    return allocations_give_up(reader, now, excess - taken);
 }
 
 static bool reserved_keep(struct device_reader *reader, const struct sample *sample) {

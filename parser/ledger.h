@@ -1,6 +1,6 @@
 /*
- * Bytes of which only the total is known, as lives: what comes opens one, what goes closes one of that very size if a
- * recent one has it, else the latest ones, the last of them in part. So the lives of a ledger sum up to its total at
+ * Bytes of which only the total is known, as allocations: what comes opens one, what goes closes one of that very size if a
+ * recent one has it, else the latest ones, the last of them in part. So the allocations of a ledger sum up to its total at
  * every moment, whatever the changes were.
  */
 #ifndef STRATA_PARSER_LEDGER_H
@@ -10,7 +10,7 @@
 
 struct ledger {
     struct recorder *recorder;
-    uint32_t stack, context;       /* of all its lives */
+    uint32_t stack, context;       /* of all its allocations */
     uint64_t next_address, stride; /* made-up addresses: next_address, next_address + stride, ... */
     struct ledger_piece {
         uint64_t address, size;

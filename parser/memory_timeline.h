@@ -1,5 +1,5 @@
 /*
- * What prof.export_memory_timeline writes: bytes per category over time, without single allocations. Lives are made
+ * What prof.export_memory_timeline writes: bytes per category over time, without single allocations. Allocations are made
  * from the changes (parser/ledger.h), so that the total of every category is exact at every step.
  *
  *     raw        [[time in ns or -1, action, change in bytes, category], ...]

@@ -69,32 +69,38 @@ void recorder_map_remove(struct address_map *map, uint32_t hole) {
     map->count--;
 }
 
-/* ---- columns of lives ---- */
+/* ---- columns of allocations ---- */
 
-const struct lives_column lives_columns[] = {
-    {offsetof(struct lives, birth), sizeof(uint32_t)},   {offsetof(struct lives, death), sizeof(uint32_t)},
-    {offsetof(struct lives, request), sizeof(uint32_t)}, {offsetof(struct lives, size), sizeof(uint64_t)},
-    {offsetof(struct lives, address), sizeof(uint64_t)}, {offsetof(struct lives, stack), sizeof(uint32_t)},
-    {offsetof(struct lives, context), sizeof(uint32_t)}, {offsetof(struct lives, stream), sizeof(uint16_t)},
-    {offsetof(struct lives, pool), sizeof(uint16_t)},    {offsetof(struct lives, flags), sizeof(uint8_t)},
+const struct allocations_column allocations_columns[] = {
+    {offsetof(struct allocations, birth), sizeof(uint32_t)},
+    {offsetof(struct allocations, death), sizeof(uint32_t)},
+    {offsetof(struct allocations, request), sizeof(uint32_t)},
+    {offsetof(struct allocations, size), sizeof(uint64_t)},
+    {offsetof(struct allocations, address), sizeof(uint64_t)},
+    {offsetof(struct allocations, stack), sizeof(uint32_t)},
+    {offsetof(struct allocations, context), sizeof(uint32_t)},
+    {offsetof(struct allocations, stream), sizeof(uint16_t)},
+    {offsetof(struct allocations, pool), sizeof(uint16_t)},
+    {offsetof(struct allocations, flags), sizeof(uint8_t)},
 };
-_Static_assert(sizeof lives_columns / sizeof *lives_columns == LIVES_COLUMNS, "every column is named");
+_Static_assert(sizeof allocations_columns / sizeof *allocations_columns == ALLOCATIONS_COLUMNS,
+               "every column is named");
 
-void **lives_column_of(struct lives *lives, unsigned i) {
-    return (void **)((char *)lives + lives_columns[i].offset);
+void **allocations_column_of(struct allocations *allocations, unsigned i) {
+    return (void **)((char *)allocations + allocations_columns[i].offset);
 }
 
-bool lives_reserve(struct arena *arena, struct lives_builder *builder, uint64_t count) {
+bool allocations_reserve(struct arena *arena, struct allocations_builder *builder, uint64_t count) {
     if (count <= builder->capacity)
         return true;
     if (count >= BEFORE)
         return false;
     uint32_t reached =
         UINT32_MAX; /* the least that any column has room for: near the limit one may get less */
-    for (unsigned i = 0; i < LIVES_COLUMNS; i++) {
+    for (unsigned i = 0; i < ALLOCATIONS_COLUMNS; i++) {
         uint32_t capacity = builder->capacity;
-        if (!arena_grow(arena, lives_column_of(&builder->lives, i), &capacity, count,
-                        lives_columns[i].item_nbytes))
+        if (!arena_grow(arena, allocations_column_of(&builder->allocations, i), &capacity, count,
+                        allocations_columns[i].item_nbytes))
             return false;
         reached = capacity < reached ? capacity : reached;
     }
@@ -102,32 +108,33 @@ bool lives_reserve(struct arena *arena, struct lives_builder *builder, uint64_t 
     return true;
 }
 
-void lives_drop(struct arena *arena, struct lives_builder *builder) {
-    for (unsigned i = 0; i < LIVES_COLUMNS; i++)
-        arena_drop(arena, lives_column_of(&builder->lives, i));
-    *builder = (struct lives_builder){0};
+void allocations_drop(struct arena *arena, struct allocations_builder *builder) {
+    for (unsigned i = 0; i < ALLOCATIONS_COLUMNS; i++)
+        arena_drop(arena, allocations_column_of(&builder->allocations, i));
+    *builder = (struct allocations_builder){0};
 }
 
-bool lives_add(struct arena *arena, struct lives_builder *builder, const struct life_row *row) {
-    struct lives *lives = &builder->lives;
-    if (!lives_reserve(arena, builder, (uint64_t)lives->count + 1))
+bool allocations_add(struct arena *arena, struct allocations_builder *builder,
+                     const struct allocation_row *row) {
+    struct allocations *allocations = &builder->allocations;
+    if (!allocations_reserve(arena, builder, (uint64_t)allocations->count + 1))
         return false;
-    uint32_t i = lives->count++;
-    lives->birth[i] = row->birth;
-    lives->death[i] = row->death;
-    lives->request[i] = row->request;
-    lives->size[i] = row->size;
-    lives->address[i] = row->address;
-    lives->stack[i] = row->stack;
-    lives->context[i] = row->context;
-    lives->stream[i] = row->stream;
-    lives->pool[i] = row->pool;
-    lives->flags[i] = row->flags;
+    uint32_t i = allocations->count++;
+    allocations->birth[i] = row->birth;
+    allocations->death[i] = row->death;
+    allocations->request[i] = row->request;
+    allocations->size[i] = row->size;
+    allocations->address[i] = row->address;
+    allocations->stack[i] = row->stack;
+    allocations->context[i] = row->context;
+    allocations->stream[i] = row->stream;
+    allocations->pool[i] = row->pool;
+    allocations->flags[i] = row->flags;
     return true;
 }
 
-struct lives *lives_of(struct recorder *recorder, uint32_t reference) {
-    return reference & BEFORE ? &recorder->before.lives : &recorder->later.lives;
+struct allocations *allocations_of(struct recorder *recorder, uint32_t reference) {
+    return reference & BEFORE ? &recorder->before.allocations : &recorder->later.allocations;
 }
 
 /* ---- streams and pools ---- */
@@ -204,36 +211,36 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
 
 /* ---- events ---- */
 
-static void life_complete(struct recorder *recorder, uint32_t slot, uint32_t moment) {
+static void allocation_complete(struct recorder *recorder, uint32_t slot, uint32_t moment) {
     uint32_t reference = recorder->open.slot[slot].reference - 1;
-    struct lives *lives = lives_of(recorder, reference);
+    struct allocations *allocations = allocations_of(recorder, reference);
     uint32_t i = reference & ~BEFORE;
-    lives->death[i] = moment;
-    recorder->n_unrequested += !(reference & BEFORE) && lives->request[i] == FOREVER;
+    allocations->death[i] = moment;
+    recorder->n_unrequested += !(reference & BEFORE) && allocations->request[i] == FOREVER;
     /* A completion that follows its request at once is the ordinary free, not a wait for another stream. */
-    if (lives->request[i] == FOREVER || lives->request[i] + 1 >= moment)
-        lives->request[i] = moment;
+    if (allocations->request[i] == FOREVER || allocations->request[i] + 1 >= moment)
+        allocations->request[i] = moment;
     recorder_map_remove(&recorder->open, slot);
 }
 
 /* Its address is allocated again although no free was recorded. */
-static void life_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
+static void allocation_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
     uint32_t reference = recorder->open.slot[slot].reference - 1;
-    struct lives *lives = lives_of(recorder, reference);
-    lives->death[reference & ~BEFORE] = moment;
-    lives->flags[reference & ~BEFORE] |= LIFE_REOPENED;
+    struct allocations *allocations = allocations_of(recorder, reference);
+    allocations->death[reference & ~BEFORE] = moment;
+    allocations->flags[reference & ~BEFORE] |= ALLOCATION_REOPENED;
     recorder->n_reopened++;
     recorder_map_remove(&recorder->open, slot);
 }
 
-static bool event_row(struct recorder *recorder, const struct event *event, struct life_row *row) {
-    *row = (struct life_row){.death = FOREVER,
-                             .request = FOREVER,
-                             .stack = event->stack,
-                             .context = event->context,
-                             .size = event->size,
-                             .address = event->address,
-                             .pool = POOL_UNKNOWN};
+static bool event_row(struct recorder *recorder, const struct event *event, struct allocation_row *row) {
+    *row = (struct allocation_row){.death = FOREVER,
+                                   .request = FOREVER,
+                                   .stack = event->stack,
+                                   .context = event->context,
+                                   .size = event->size,
+                                   .address = event->address,
+                                   .pool = POOL_UNKNOWN};
     return stream_index(recorder, event->stream, &row->stream) &&
            (!event->has_pool || pool_index(recorder, event->pool, &row->pool));
 }
@@ -241,13 +248,13 @@ static bool event_row(struct recorder *recorder, const struct event *event, stru
 static bool record_alloc(struct recorder *recorder, const struct event *event, uint32_t moment) {
     uint32_t slot = recorder_map_slot(&recorder->open, event->address);
     if (slot != NOT_FOUND)
-        life_reopen(recorder, slot, moment);
-    struct life_row row;
+        allocation_reopen(recorder, slot, moment);
+    struct allocation_row row;
     if (!event_row(recorder, event, &row))
         return false;
     row.birth = moment;
-    uint32_t reference = recorder->later.lives.count;
-    return lives_add(recorder_arena(recorder), &recorder->later, &row) &&
+    uint32_t reference = recorder->later.allocations.count;
+    return allocations_add(recorder_arena(recorder), &recorder->later, &row) &&
            map_put(recorder_arena(recorder), &recorder->open, event->address, reference);
 }
 
@@ -255,17 +262,17 @@ static bool record_alloc(struct recorder *recorder, const struct event *event, u
  */
 static bool record_orphan(struct recorder *recorder, const struct event *event, uint32_t moment,
                           bool completed) {
-    struct life_row row;
+    struct allocation_row row;
     if (!event_row(recorder, event, &row))
         return false;
-    row.flags = event->stack != 0 ? LIFE_STACK_OF_FREE : 0;
+    row.flags = event->stack != 0 ? ALLOCATION_STACK_OF_FREE : 0;
     row.request = moment;
     if (completed)
         row.death = moment;
     recorder->n_orphan_frees++;
     recorder->orphan_free_bytes += event->size;
-    uint32_t reference = recorder->before.lives.count | BEFORE;
-    return lives_add(recorder_arena(recorder), &recorder->before, &row) &&
+    uint32_t reference = recorder->before.allocations.count | BEFORE;
+    return allocations_add(recorder_arena(recorder), &recorder->before, &row) &&
            (completed || map_put(recorder_arena(recorder), &recorder->open, event->address, reference));
 }
 
@@ -275,11 +282,11 @@ static bool record_free(struct recorder *recorder, const struct event *event, ui
     if (slot == NOT_FOUND)
         return record_orphan(recorder, event, moment, completed);
     if (completed) {
-        life_complete(recorder, slot, moment);
+        allocation_complete(recorder, slot, moment);
         return true;
     }
     uint32_t reference = recorder->open.slot[slot].reference - 1;
-    uint32_t *request = &lives_of(recorder, reference)->request[reference & ~BEFORE];
+    uint32_t *request = &allocations_of(recorder, reference)->request[reference & ~BEFORE];
     if (*request == FOREVER)
         *request = moment;
     return true;
@@ -328,7 +335,7 @@ static bool record_annotate(struct recorder *recorder, const struct event *event
     if (slot == NOT_FOUND || text == 0)
         return true;
     uint32_t reference = recorder->open.slot[slot].reference - 1;
-    uint32_t *context = &lives_of(recorder, reference)->context[reference & ~BEFORE];
+    uint32_t *context = &allocations_of(recorder, reference)->context[reference & ~BEFORE];
     struct context merged = trace->contexts.context[*context];
     if (merged.user_metadata != 0) {
         uint32_t old_nbytes, new_nbytes, joined_nbytes;
@@ -408,9 +415,10 @@ bool recorder_join(struct recorder *recorder, const struct event *event) {
 }
 
 bool recorder_before(struct recorder *recorder, const struct event *event) {
-    struct life_row row;
-    uint32_t reference = recorder->before.lives.count | BEFORE;
-    return event_row(recorder, event, &row) && lives_add(recorder_arena(recorder), &recorder->before, &row) &&
+    struct allocation_row row;
+    uint32_t reference = recorder->before.allocations.count | BEFORE;
+    return event_row(recorder, event, &row) &&
+           allocations_add(recorder_arena(recorder), &recorder->before, &row) &&
            map_put(recorder_arena(recorder), &recorder->open, event->address, reference);
 }
 

@@ -1,9 +1,9 @@
 /*
- * Turns the events of one device, in the order of the file, into lives (trace/trace.h), and joins them with
- * the final segments. Events are not kept: what remains of one is its time and what it did to a life.
+ * Turns the events of one device, in the order of the file, into allocations (trace/trace.h), and joins them with
+ * the final segments. Events are not kept: what remains of one is its time and what it did to an allocation.
  *
- * Which free ends a life, what an orphan free means and how final blocks complete the picture follows
- * PyTorch's allocator; docs/architecture.md, "From events to lives", states the rules.
+ * Which free ends an allocation, what an orphan free means and how final blocks complete the picture follows
+ * PyTorch's allocator; docs/architecture.md, "From events to allocations", states the rules.
  */
 #ifndef STRATA_PARSER_RECORDER_H
 #define STRATA_PARSER_RECORDER_H
@@ -47,8 +47,8 @@ struct address_map {
     uint32_t count;
 };
 
-struct lives_builder {
-    struct lives lives;
+struct allocations_builder {
+    struct allocations allocations;
     uint32_t capacity;
 };
 
@@ -56,17 +56,17 @@ struct lives_builder {
 struct recorder {
     struct interner *interner;
     struct device_trace device;
-    struct lives_builder later;  /* born in the recording */
-    struct lives_builder before; /* older than the recording */
-    struct address_map open;     /* address -> life; the top bit tells which builder */
-    struct address_map streams;  /* raw handle -> index */
+    struct allocations_builder later;  /* born in the recording */
+    struct allocations_builder before; /* older than the recording */
+    struct address_map open;           /* address -> allocation; the top bit tells which builder */
+    struct address_map streams;        /* raw handle -> index */
     bool has_times;
     uint32_t time_capacity, segment_event_capacity, oom_capacity, snapshot_capacity, segment_capacity,
         block_capacity, stream_capacity, pool_capacity;
     uint32_t last_pool;
     uint64_t n_of_action[ACTION_COUNT];
     uint64_t n_orphan_frees, orphan_free_bytes;
-    uint64_t n_blocks_before, blocks_before_bytes; /* lives known from final blocks only */
+    uint64_t n_blocks_before, blocks_before_bytes; /* allocations known from final blocks only */
     uint64_t n_reopened, n_unmatched_end, unmatched_end_bytes;
     uint64_t n_unrequested; /* completions without a request, of allocations made in the recording */
 };
@@ -90,7 +90,7 @@ bool recorder_segment(struct recorder *recorder, const struct segment *segment, 
                       struct pool_id pool);
 bool recorder_block(struct recorder *recorder, const struct block *block);
 
-/* All is said: completes the lives, adds the diagnostics to the trace, and hands the device over. The
+/* All is said: completes the allocations, adds the diagnostics to the trace, and hands the device over. The
  * recorder is empty afterwards. */
 bool recorder_finish(struct recorder *recorder, struct device_trace *device);
 

@@ -6,13 +6,13 @@
 /* ---- finish ---- */
 
 /* Where recording skipped every completion, the request is the end. */
-static void lives_end_at_request(struct recorder *recorder, struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->request[i] >= lives->death[i])
+static void allocations_end_at_request(struct recorder *recorder, struct allocations *allocations) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->request[i] >= allocations->death[i])
             continue;
-        lives->death[i] = lives->request[i];
-        if (lives->flags[i] & LIFE_REOPENED) {
-            lives->flags[i] &= (uint8_t)~LIFE_REOPENED;
+        allocations->death[i] = allocations->request[i];
+        if (allocations->flags[i] & ALLOCATION_REOPENED) {
+            allocations->flags[i] &= (uint8_t)~ALLOCATION_REOPENED;
             recorder->n_reopened--;
         }
     }
@@ -20,54 +20,55 @@ static void lives_end_at_request(struct recorder *recorder, struct lives *lives)
 
 /* What stands open at the end is there for good; an address stays in the open map until a block explains it.
  */
-static void lives_close(struct lives *lives, uint32_t end) {
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->death[i] == FOREVER)
-            lives->death[i] = end;
-        if (lives->request[i] > lives->death[i])
-            lives->request[i] = lives->death[i];
+static void allocations_close(struct allocations *allocations, uint32_t end) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->death[i] == FOREVER)
+            allocations->death[i] = end;
+        if (allocations->request[i] > allocations->death[i])
+            allocations->request[i] = allocations->death[i];
     }
 }
 
-/* Ranks of the lives before the recording: file order of the blocks that still hold them, UINT32_MAX without
+/* Ranks of the allocations before the recording: file order of the blocks that still hold them, UINT32_MAX without
  * one. */
 struct ranks {
     uint32_t *rank;
     uint32_t capacity;
 };
 
-static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t life, uint32_t rank) {
+static bool rank_set(struct recorder *recorder, struct ranks *ranks, uint32_t allocation, uint32_t rank) {
     uint32_t old = ranks->capacity;
-    if (!ARENA_GROW(recorder_arena(recorder), ranks->rank, ranks->capacity, (uint64_t)life + 1))
+    if (!ARENA_GROW(recorder_arena(recorder), ranks->rank, ranks->capacity, (uint64_t)allocation + 1))
         return false;
     for (uint32_t i = old; i < ranks->capacity; i++)
         ranks->rank[i] = UINT32_MAX;
-    ranks->rank[life] = rank;
+    ranks->rank[allocation] = rank;
     return true;
 }
 
-/* A life that no event ended, or, where completions were skipped, one that a pending block shows to be still there. */
-static bool block_fits(const struct recorder *recorder, const struct block *block, const struct lives *lives,
-                       uint32_t life) {
-    return lives->death[life] == recorder->device.n_events + 1 || block->state == BLOCK_PENDING_FREE;
+/* An allocation that no event ended, or, where completions were skipped, one that a pending block shows to be still there. */
+static bool block_fits(const struct recorder *recorder, const struct block *block,
+                       const struct allocations *allocations, uint32_t allocation) {
+    return allocations->death[allocation] == recorder->device.n_events + 1 ||
+           block->state == BLOCK_PENDING_FREE;
 }
 
 static bool block_is_new(struct recorder *recorder, const struct segment *segment, uint32_t index,
                          struct ranks *ranks) {
     const struct block *block = &recorder->device.blocks[index];
     uint32_t end = recorder->device.n_events + 1;
-    struct life_row row = {.death = end,
-                           .request = block->state == BLOCK_PENDING_FREE ? 0 : end,
-                           .stack = block->stack,
-                           .size = block->requested_size,
-                           .address = block->address,
-                           .stream = segment->stream,
-                           .pool = segment->pool,
-                           .flags = LIFE_FROM_BLOCK};
+    struct allocation_row row = {.death = end,
+                                 .request = block->state == BLOCK_PENDING_FREE ? 0 : end,
+                                 .stack = block->stack,
+                                 .size = block->requested_size,
+                                 .address = block->address,
+                                 .stream = segment->stream,
+                                 .pool = segment->pool,
+                                 .flags = ALLOCATION_FROM_BLOCK};
     recorder->n_blocks_before++;
     recorder->blocks_before_bytes += row.size;
-    return lives_add(recorder_arena(recorder), &recorder->before, &row) &&
-           rank_set(recorder, ranks, recorder->before.lives.count - 1, index);
+    return allocations_add(recorder_arena(recorder), &recorder->before, &row) &&
+           rank_set(recorder, ranks, recorder->before.allocations.count - 1, index);
 }
 
 static bool block_explain(struct recorder *recorder, const struct segment *segment, uint32_t index,
@@ -77,11 +78,11 @@ static bool block_explain(struct recorder *recorder, const struct segment *segme
     if (slot == NOT_FOUND)
         return block_is_new(recorder, segment, index, ranks);
     uint32_t reference = recorder->open.slot[slot].reference - 1;
-    struct lives *lives = lives_of(recorder, reference);
+    struct allocations *allocations = allocations_of(recorder, reference);
     recorder_map_remove(&recorder->open, slot);
-    if (!block_fits(recorder, block, lives, reference & ~BEFORE))
+    if (!block_fits(recorder, block, allocations, reference & ~BEFORE))
         return block_is_new(recorder, segment, index, ranks);
-    lives->death[reference & ~BEFORE] = recorder->device.n_events + 1;
+    allocations->death[reference & ~BEFORE] = recorder->device.n_events + 1;
     return !(reference & BEFORE) || rank_set(recorder, ranks, reference & ~BEFORE, index);
 }
 
@@ -105,35 +106,35 @@ static void open_count(struct recorder *recorder) {
         if (recorder->open.slot[i].reference == 0)
             continue;
         uint32_t reference = recorder->open.slot[i].reference - 1;
-        struct lives *lives = lives_of(recorder, reference);
-        uint32_t life = reference & ~BEFORE;
-        if (lives->death[life] != recorder->device.n_events + 1)
+        struct allocations *allocations = allocations_of(recorder, reference);
+        uint32_t allocation = reference & ~BEFORE;
+        if (allocations->death[allocation] != recorder->device.n_events + 1)
             continue;
-        lives->flags[life] |= LIFE_UNMATCHED_END;
+        allocations->flags[allocation] |= ALLOCATION_UNMATCHED_END;
         recorder->n_unmatched_end++;
-        recorder->unmatched_end_bytes += lives->size[life];
+        recorder->unmatched_end_bytes += allocations->size[allocation];
     }
 }
 
 /* Bottom to top: what outlives the recording in the order of the blocks, the rest of that, then by falling
  * death, so that what is freed first lies on top and moves nothing. */
-static uint64_t before_key(const struct lives *lives, const struct ranks *ranks, uint32_t life,
-                           uint32_t end) {
-    if (lives->death[life] == end)
-        return life < ranks->capacity ? ranks->rank[life] : UINT32_MAX;
-    return (UINT64_C(1) << 32) + (end - lives->death[life]);
+static uint64_t before_key(const struct allocations *allocations, const struct ranks *ranks,
+                           uint32_t allocation, uint32_t end) {
+    if (allocations->death[allocation] == end)
+        return allocation < ranks->capacity ? ranks->rank[allocation] : UINT32_MAX;
+    return (UINT64_C(1) << 32) + (end - allocations->death[allocation]);
 }
 
 static bool before_order(struct recorder *recorder, const struct ranks *ranks, struct sort_row **rows) {
-    const struct lives *lives = &recorder->before.lives;
+    const struct allocations *allocations = &recorder->before.allocations;
     struct sort_row *spare = NULL;
     uint32_t capacity = 0, spare_capacity = 0;
-    if (!ARENA_GROW(recorder_arena(recorder), *rows, capacity, lives->count) ||
-        !ARENA_GROW(recorder_arena(recorder), spare, spare_capacity, lives->count))
+    if (!ARENA_GROW(recorder_arena(recorder), *rows, capacity, allocations->count) ||
+        !ARENA_GROW(recorder_arena(recorder), spare, spare_capacity, allocations->count))
         return false;
-    for (uint32_t i = 0; i < lives->count; i++)
-        (*rows)[i] = (struct sort_row){before_key(lives, ranks, i, recorder->device.n_events + 1), i};
-    sort_rows(*rows, spare, lives->count);
+    for (uint32_t i = 0; i < allocations->count; i++)
+        (*rows)[i] = (struct sort_row){before_key(allocations, ranks, i, recorder->device.n_events + 1), i};
+    sort_rows(*rows, spare, allocations->count);
     ARENA_DROP(recorder_arena(recorder), spare);
     return true;
 }
@@ -144,31 +145,31 @@ static void column_permute(uint8_t *to, const uint8_t *from, const struct sort_r
         bytes_copy(to + i * item_nbytes, from + order[i].value * item_nbytes, item_nbytes);
 }
 
-/* Puts the lives of before the recording in front of the others. */
-static bool lives_join(struct recorder *recorder, const struct ranks *ranks) {
+/* Puts the allocations of before the recording in front of the others. */
+static bool allocations_join(struct recorder *recorder, const struct ranks *ranks) {
     struct arena *arena = recorder_arena(recorder);
-    struct lives *before = &recorder->before.lives, *later = &recorder->later.lives;
+    struct allocations *before = &recorder->before.allocations, *later = &recorder->later.allocations;
     struct sort_row *order = NULL;
     uint32_t n_before = before->count, n_later = later->count;
     if (n_before != 0 && !before_order(recorder, ranks, &order))
         return false;
-    if (!lives_reserve(arena, &recorder->later, (uint64_t)n_before + n_later))
+    if (!allocations_reserve(arena, &recorder->later, (uint64_t)n_before + n_later))
         return false;
-    for (unsigned i = 0; i < LIVES_COLUMNS; i++) {
-        uint8_t *column = *lives_column_of(later, i);
-        size_t item = lives_columns[i].item_nbytes;
+    for (unsigned i = 0; i < ALLOCATIONS_COLUMNS; i++) {
+        uint8_t *column = *allocations_column_of(later, i);
+        size_t item = allocations_columns[i].item_nbytes;
         if (n_before != 0) {
             bytes_move(column + n_before * item, column, n_later * item);
-            column_permute(column, *lives_column_of(before, i), order, n_before, item);
+            column_permute(column, *allocations_column_of(before, i), order, n_before, item);
         }
         uint32_t capacity = recorder->later.capacity;
-        arena_trim(arena, lives_column_of(later, i), &capacity, n_before + n_later, item);
+        arena_trim(arena, allocations_column_of(later, i), &capacity, n_before + n_later, item);
     }
     ARENA_DROP(arena, order);
     later->count = n_before + n_later;
     later->preexisting = n_before;
-    recorder->device.lives = *later;
-    lives_drop(arena, &recorder->before);
+    recorder->device.allocations = *later;
+    allocations_drop(arena, &recorder->before);
     return true;
 }
 
@@ -212,19 +213,20 @@ static bool final_segments_init(struct final_segments *final, struct recorder *r
 /* The pool of an allocation whose event did not name it: that of the final segment around its address. */
 static bool pools_complete(struct recorder *recorder) {
     struct device_trace *device = &recorder->device;
-    struct lives *lives = &device->lives;
+    struct allocations *allocations = &device->allocations;
     struct final_segments final;
     if (!segments_are_private(device))
         return true;
     if (!final_segments_init(&final, recorder))
         return false;
-    for (uint32_t life = 0; life < lives->count; life++) {
-        uint32_t at = sort_rows_seek(final.rows, final.count, lives->address[life]);
-        if (lives->pool[life] != POOL_UNKNOWN || at == UINT32_MAX || lives->birth[life] < final.birth[at])
+    for (uint32_t allocation = 0; allocation < allocations->count; allocation++) {
+        uint32_t at = sort_rows_seek(final.rows, final.count, allocations->address[allocation]);
+        if (allocations->pool[allocation] != POOL_UNKNOWN || at == UINT32_MAX ||
+            allocations->birth[allocation] < final.birth[at])
             continue;
         const struct segment *segment = &device->segments[final.rows[at].value];
-        if (lives->address[life] - segment->address < segment->total_size)
-            lives->pool[life] = segment->pool;
+        if (allocations->address[allocation] - segment->address < segment->total_size)
+            allocations->pool[allocation] = segment->pool;
     }
     ARENA_DROP(recorder_arena(recorder), final.rows);
     ARENA_DROP(recorder_arena(recorder), final.birth);
@@ -246,7 +248,7 @@ static bool diagnose_count(struct recorder *recorder, const char *key, uint64_t 
 /* A recording without events, or with one: what is shown is a state. */
 static bool diagnose_history(struct recorder *recorder) {
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {recorder->device.n_events};
-    bool empty = recorder->device.lives.count == 0;
+    bool empty = recorder->device.allocations.count == 0;
     return numbers[0] > 1 || recorder->interner->trace->kind == TRACE_LOG ||
            diagnose(recorder,
                     empty             ? "empty_device"
@@ -272,8 +274,8 @@ static bool diagnose_live_end(struct recorder *recorder) {
     if (device->n_blocks == 0)
         return true; /* nothing to compare with */
     uint64_t wanted = segments_requested(device), live = 0;
-    for (uint32_t i = 0; i < device->lives.count; i++)
-        live += device->lives.death[i] == device->n_events + 1 ? device->lives.size[i] : 0;
+    for (uint32_t i = 0; i < device->allocations.count; i++)
+        live += device->allocations.death[i] == device->n_events + 1 ? device->allocations.size[i] : 0;
     if (live == wanted)
         return true;
     const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {live, wanted};
@@ -337,15 +339,15 @@ bool recorder_finish(struct recorder *recorder, struct device_trace *device) {
     uint32_t end = recorder->device.n_events + 1;
     if (recorder->n_of_action[ACTION_FREE_COMPLETED] == 0 &&
         recorder->n_of_action[ACTION_FREE_REQUESTED] != 0) {
-        lives_end_at_request(recorder, &recorder->before.lives);
-        lives_end_at_request(recorder, &recorder->later.lives);
+        allocations_end_at_request(recorder, &recorder->before.allocations);
+        allocations_end_at_request(recorder, &recorder->later.allocations);
     }
-    lives_close(&recorder->before.lives, end);
-    lives_close(&recorder->later.lives, end);
+    allocations_close(&recorder->before.allocations, end);
+    allocations_close(&recorder->later.allocations, end);
     bool done = blocks_explain(recorder, &ranks);
     if (done) {
         open_count(recorder);
-        done = lives_join(recorder, &ranks) && pools_complete(recorder) && recorder_diagnose(recorder);
+        done = allocations_join(recorder, &ranks) && pools_complete(recorder) && recorder_diagnose(recorder);
     }
     ARENA_DROP(recorder_arena(recorder), ranks.rank);
     if (done)

@@ -1,4 +1,4 @@
-/* What the files of the recorder share: its lives while they are made. */
+/* What the files of the recorder share: its allocations while they are made. */
 #ifndef STRATA_PARSER_RECORDER_INTERNAL_H
 #define STRATA_PARSER_RECORDER_INTERNAL_H
 
@@ -6,20 +6,20 @@
 
 #include <stddef.h>
 
-/* References in the open map: lives older than the recording are told apart by the top bit. */
+/* References in the open map: allocations older than the recording are told apart by the top bit. */
 #define BEFORE (UINT32_C(1) << 31)
 
 enum { NOT_FOUND = UINT32_MAX };
 
-enum { LIVES_COLUMNS = 10 };
+enum { ALLOCATIONS_COLUMNS = 10 };
 
-/* A column: where its pointer is in struct lives, and the size of an item. */
-struct lives_column {
+/* A column: where its pointer is in struct allocations, and the size of an item. */
+struct allocations_column {
     size_t offset, item_nbytes;
 };
-extern const struct lives_column lives_columns[LIVES_COLUMNS];
+extern const struct allocations_column allocations_columns[ALLOCATIONS_COLUMNS];
 
-struct life_row {
+struct allocation_row {
     uint32_t birth, death, request, stack, context;
     uint64_t size, address;
     uint16_t stream, pool;
@@ -31,16 +31,17 @@ enum { FOREVER = UINT32_MAX }; /* death and request until the end is known */
 /* The slot of an address, or NOT_FOUND. */
 uint32_t recorder_map_slot(const struct address_map *map, uint64_t address);
 
-void **lives_column_of(struct lives *lives, unsigned i);
+void **allocations_column_of(struct allocations *allocations, unsigned i);
 
-bool lives_reserve(struct arena *arena, struct lives_builder *builder, uint64_t count);
+bool allocations_reserve(struct arena *arena, struct allocations_builder *builder, uint64_t count);
 
-void lives_drop(struct arena *arena, struct lives_builder *builder);
+void allocations_drop(struct arena *arena, struct allocations_builder *builder);
 
-bool lives_add(struct arena *arena, struct lives_builder *builder, const struct life_row *row);
+bool allocations_add(struct arena *arena, struct allocations_builder *builder,
+                     const struct allocation_row *row);
 
 /* Of the builder that the reference tells. */
-struct lives *lives_of(struct recorder *recorder, uint32_t reference);
+struct allocations *allocations_of(struct recorder *recorder, uint32_t reference);
 
 struct arena *recorder_arena(struct recorder *recorder);
 

@@ -78,16 +78,16 @@ static bool hashes_make(struct identifying *id, struct arena *arena) {
 
 /* ---- devices ---- */
 
-static void lives_add(struct identifying *id, const struct device_trace *device) {
-    const struct lives *lives = &device->lives;
-    add(id, lives->count);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        add(id, (uint64_t)lives->birth[i] << 32 | lives->death[i]);
-        add(id, (uint64_t)lives->request[i] << 32 | life_allocations(lives, i));
-        add(id, lives->size[i]);
-        add(id, lives->address[i]);
-        add(id, device->streams[lives->stream[i]]);
-        add(id, id->stack[lives->stack[i]]);
+static void allocations_add(struct identifying *id, const struct device_trace *device) {
+    const struct allocations *allocations = &device->allocations;
+    add(id, allocations->count);
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        add(id, (uint64_t)allocations->birth[i] << 32 | allocations->death[i]);
+        add(id, (uint64_t)allocations->request[i] << 32 | allocation_stands_for(allocations, i));
+        add(id, allocations->size[i]);
+        add(id, allocations->address[i]);
+        add(id, device->streams[allocations->stream[i]]);
+        add(id, id->stack[allocations->stack[i]]);
     }
 }
 
@@ -141,7 +141,7 @@ static void devices_add(struct identifying *id) {
         const struct device_trace *device = &id->trace->devices[i];
         add(id, (uint64_t)(int64_t)device->ordinal);
         add(id, device->n_events);
-        lives_add(id, device);
+        allocations_add(id, device);
         events_add(id, device);
         segments_add(id, device);
     }

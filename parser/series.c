@@ -69,8 +69,8 @@ static uint64_t active_end(const struct device_trace *device) {
 
 static bool first_feed(struct chain *chain, const struct device_trace *device) {
     struct feeder feeder = {.recorder = &chain->recorder, .device = device};
-    for (uint32_t i = 0; i < device->lives.preexisting; i++) {
-        struct event event = series_life_event(&feeder, i, ACTION_ALLOC);
+    for (uint32_t i = 0; i < device->allocations.preexisting; i++) {
+        struct event event = series_allocation_event(&feeder, i, ACTION_ALLOC);
         if (!recorder_before(&chain->recorder, &event))
             return false;
     }
@@ -207,7 +207,7 @@ static enum series_result part_check(const struct series_part *parts, uint32_t p
     if (trace->kind != TRACE_SNAPSHOT)
         return SERIES_NOT_SNAPSHOTS;
     for (uint32_t i = 0; i < trace->n_devices; i++)
-        if (trace->devices[i].lives.merged != NULL)
+        if (trace->devices[i].allocations.merged != NULL)
             return SERIES_MERGED;
     if (trace->rank != RANK_UNKNOWN && first->rank != RANK_UNKNOWN && trace->rank != first->rank)
         return SERIES_OTHER_RANK;

@@ -5,68 +5,70 @@ static uint32_t id_of(const uint32_t *map, uint32_t id) {
     return map != NULL ? map[id] : id;
 }
 
-struct event series_life_event(const struct feeder *feeder, uint32_t life, enum action action) {
-    const struct lives *lives = &feeder->device->lives;
+struct event series_allocation_event(const struct feeder *feeder, uint32_t allocation, enum action action) {
+    const struct allocations *allocations = &feeder->device->allocations;
     const struct ids *ids = feeder->ids;
-    bool own = action == ACTION_ALLOC || (lives->flags[life] & LIFE_STACK_OF_FREE) != 0;
-    struct event event = {.action = action,
-                          .address = lives->address[life],
-                          .size = lives->size[life],
-                          .stream = feeder->device->streams[lives->stream[life]],
-                          .context = id_of(ids != NULL ? ids->context : NULL, lives->context[life]),
-                          .stack = own ? id_of(ids != NULL ? ids->stack : NULL, lives->stack[life]) : 0,
-                          .has_pool = lives->pool[life] != POOL_UNKNOWN,
-                          .pool = feeder->device->pools[lives->pool[life]]};
+    bool own = action == ACTION_ALLOC || (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) != 0;
+    struct event event = {
+        .action = action,
+        .address = allocations->address[allocation],
+        .size = allocations->size[allocation],
+        .stream = feeder->device->streams[allocations->stream[allocation]],
+        .context = id_of(ids != NULL ? ids->context : NULL, allocations->context[allocation]),
+        .stack = own ? id_of(ids != NULL ? ids->stack : NULL, allocations->stack[allocation]) : 0,
+        .has_pool = allocations->pool[allocation] != POOL_UNKNOWN,
+        .pool = feeder->device->pools[allocations->pool[allocation]]};
     return event;
 }
 
-bool series_life_join(struct feeder *feeder, uint32_t life, enum action action) {
-    struct event event = series_life_event(feeder, life, action);
+bool series_allocation_join(struct feeder *feeder, uint32_t allocation, enum action action) {
+    struct event event = series_allocation_event(feeder, allocation, action);
     return recorder_join(feeder->recorder, &event);
 }
 
 static bool feeder_init(struct feeder *feeder, struct arena *arena) {
-    const struct lives *lives = &feeder->device->lives;
+    const struct allocations *allocations = &feeder->device->allocations;
     uint32_t n_events = feeder->device->n_events;
-    feeder->deaths = arena_column(arena, (uint64_t)lives->count * 2, sizeof *feeder->deaths);
-    feeder->requests = arena_column(arena, (uint64_t)lives->count * 2, sizeof *feeder->requests);
+    feeder->deaths = arena_column(arena, (uint64_t)allocations->count * 2, sizeof *feeder->deaths);
+    feeder->requests = arena_column(arena, (uint64_t)allocations->count * 2, sizeof *feeder->requests);
     if (feeder->deaths == NULL || feeder->requests == NULL)
         return false;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->death[i] <= n_events && (lives->flags[i] & LIFE_REOPENED) == 0)
-            feeder->deaths[feeder->n_deaths++] = (struct sort_row){lives->death[i], i};
-        if (lives->request[i] > 0 && lives->request[i] < lives->death[i] && lives->request[i] <= n_events)
-            feeder->requests[feeder->n_requests++] = (struct sort_row){lives->request[i], i};
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->death[i] <= n_events && (allocations->flags[i] & ALLOCATION_REOPENED) == 0)
+            feeder->deaths[feeder->n_deaths++] = (struct sort_row){allocations->death[i], i};
+        if (allocations->request[i] > 0 && allocations->request[i] < allocations->death[i] &&
+            allocations->request[i] <= n_events)
+            feeder->requests[feeder->n_requests++] = (struct sort_row){allocations->request[i], i};
     }
-    sort_rows(feeder->deaths, feeder->deaths + lives->count, feeder->n_deaths);
-    sort_rows(feeder->requests, feeder->requests + lives->count, feeder->n_requests);
-    feeder->next_birth = lives->preexisting;
+    sort_rows(feeder->deaths, feeder->deaths + allocations->count, feeder->n_deaths);
+    sort_rows(feeder->requests, feeder->requests + allocations->count, feeder->n_requests);
+    feeder->next_birth = allocations->preexisting;
     return true;
 }
 
 static bool deaths_feed(struct feeder *feeder, uint32_t moment, bool told) {
-    const struct lives *lives = &feeder->device->lives;
+    const struct allocations *allocations = &feeder->device->allocations;
     for (; feeder->next_death < feeder->n_deaths && feeder->deaths[feeder->next_death].key <= moment;
          feeder->next_death++) {
-        uint32_t life = feeder->deaths[feeder->next_death].value;
-        bool requested = lives->request[life] < lives->death[life];
-        if (told && ((!requested && !series_life_join(feeder, life, ACTION_FREE_REQUESTED)) ||
-                     !series_life_join(feeder, life, ACTION_FREE_COMPLETED)))
+        uint32_t allocation = feeder->deaths[feeder->next_death].value;
+        bool requested = allocations->request[allocation] < allocations->death[allocation];
+        if (told && ((!requested && !series_allocation_join(feeder, allocation, ACTION_FREE_REQUESTED)) ||
+                     !series_allocation_join(feeder, allocation, ACTION_FREE_COMPLETED)))
             return false;
     }
     for (; feeder->next_request < feeder->n_requests && feeder->requests[feeder->next_request].key <= moment;
          feeder->next_request++)
-        if (told &&
-            !series_life_join(feeder, feeder->requests[feeder->next_request].value, ACTION_FREE_REQUESTED))
+        if (told && !series_allocation_join(feeder, feeder->requests[feeder->next_request].value,
+                                            ACTION_FREE_REQUESTED))
             return false;
     return true;
 }
 
 static bool births_feed(struct feeder *feeder, uint32_t moment, bool told) {
-    const struct lives *lives = &feeder->device->lives;
-    for (; feeder->next_birth < lives->count && lives->birth[feeder->next_birth] <= moment;
+    const struct allocations *allocations = &feeder->device->allocations;
+    for (; feeder->next_birth < allocations->count && allocations->birth[feeder->next_birth] <= moment;
          feeder->next_birth++)
-        if (told && !series_life_join(feeder, feeder->next_birth, ACTION_ALLOC))
+        if (told && !series_allocation_join(feeder, feeder->next_birth, ACTION_ALLOC))
             return false;
     return true;
 }

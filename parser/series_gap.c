@@ -14,14 +14,14 @@ static bool gap_event(struct chain *chain, const struct device_trace *after) {
     return recorder_event(&chain->recorder, &event);
 }
 
-/* Rows of lives that are alive at the end, or from the beginning, by address. */
+/* Rows of allocations that are alive at the end, or from the beginning, by address. */
 static uint32_t alive_rows(const struct device_trace *device, bool at_end, struct sort_row *rows) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint32_t n = 0;
-    for (uint32_t i = 0; i < (at_end ? lives->count : lives->preexisting); i++)
-        if (!at_end || lives->death[i] == device->n_events + 1)
-            rows[n++] = (struct sort_row){lives->address[i], i};
-    sort_rows(rows, rows + lives->count, n);
+    for (uint32_t i = 0; i < (at_end ? allocations->count : allocations->preexisting); i++)
+        if (!at_end || allocations->death[i] == device->n_events + 1)
+            rows[n++] = (struct sort_row){allocations->address[i], i};
+    sort_rows(rows, rows + allocations->count, n);
     return n;
 }
 
@@ -38,7 +38,7 @@ static void stayed_mark(const struct device_trace *a, const struct sort_row *row
             k++;
             continue;
         }
-        bool same = a->lives.size[rows_a[i].value] == b->lives.size[rows_b[k].value];
+        bool same = a->allocations.size[rows_a[i].value] == b->allocations.size[rows_b[k].value];
         stayed_a[rows_a[i].value] = stayed_b[rows_b[k].value] = same;
         i++;
         k++;
@@ -72,28 +72,28 @@ static bool gap_join(struct chain *chain, const struct device_trace *a, const ui
     struct event less = {.action = ACTION_SEGMENT_FREE, .size = had - has};
     struct event more = {.action = ACTION_SEGMENT_ALLOC, .size = has - had};
     bool done = gap_event(chain, b) && (had <= has || recorder_join(&chain->recorder, &less));
-    for (uint32_t i = 0; i < a->lives.count && done; i++)
-        if (a->lives.death[i] == a->n_events + 1 && stayed_a[i] == 0)
-            done = (a->lives.request[i] < a->lives.death[i] ||
-                    series_life_join(&before, i, ACTION_FREE_REQUESTED)) &&
-                   series_life_join(&before, i, ACTION_FREE_COMPLETED);
+    for (uint32_t i = 0; i < a->allocations.count && done; i++)
+        if (a->allocations.death[i] == a->n_events + 1 && stayed_a[i] == 0)
+            done = (a->allocations.request[i] < a->allocations.death[i] ||
+                    series_allocation_join(&before, i, ACTION_FREE_REQUESTED)) &&
+                   series_allocation_join(&before, i, ACTION_FREE_COMPLETED);
     done = done && gap_event(chain, b) && (has <= had || recorder_join(&chain->recorder, &more));
-    for (uint32_t i = 0; i < b->lives.preexisting && done; i++)
+    for (uint32_t i = 0; i < b->allocations.preexisting && done; i++)
         if (stayed_b[i] == 0)
-            done = series_life_join(&after, i, ACTION_ALLOC);
+            done = series_allocation_join(&after, i, ACTION_ALLOC);
     return done;
 }
 
 bool series_gap_feed(struct chain *chain, const struct device_trace *a, const struct device_trace *b) {
     struct arena *arena = series_arena(chain->series);
-    struct sort_row *rows_a = arena_column(arena, (uint64_t)a->lives.count * 2, sizeof *rows_a);
-    struct sort_row *rows_b = arena_column(arena, (uint64_t)b->lives.count * 2, sizeof *rows_b);
-    uint8_t *stayed_a = arena_column(arena, a->lives.count, 1),
-            *stayed_b = arena_column(arena, b->lives.count, 1);
+    struct sort_row *rows_a = arena_column(arena, (uint64_t)a->allocations.count * 2, sizeof *rows_a);
+    struct sort_row *rows_b = arena_column(arena, (uint64_t)b->allocations.count * 2, sizeof *rows_b);
+    uint8_t *stayed_a = arena_column(arena, a->allocations.count, 1),
+            *stayed_b = arena_column(arena, b->allocations.count, 1);
     bool done = rows_a != NULL && rows_b != NULL && stayed_a != NULL && stayed_b != NULL;
     if (done) {
-        bytes_zero(stayed_a, a->lives.count);
-        bytes_zero(stayed_b, b->lives.count);
+        bytes_zero(stayed_a, a->allocations.count);
+        bytes_zero(stayed_b, b->allocations.count);
         uint32_t n_a = alive_rows(a, true, rows_a), n_b = alive_rows(b, false, rows_b);
         stayed_mark(a, rows_a, n_a, stayed_a, b, rows_b, n_b, stayed_b);
         done = gap_join(chain, a, stayed_a, b, stayed_b);

@@ -60,8 +60,8 @@ static bool stacks_map(struct series *series, const struct trace *from, struct i
     bytes_zero(inner, from->stacks.count);
     for (uint32_t d = 0; d < from->n_devices; d++) {
         const struct device_trace *device = &from->devices[d];
-        for (uint32_t i = 0; i < device->lives.count; i++)
-            inner[device->lives.stack[i]] = 1;
+        for (uint32_t i = 0; i < device->allocations.count; i++)
+            inner[device->allocations.stack[i]] = 1;
         for (uint32_t i = 0; i < device->n_segment_events; i++)
             inner[device->segment_events[i].stack] = 1;
         for (uint32_t i = 0; i < device->n_ooms; i++)
@@ -122,15 +122,15 @@ static uint64_t mix(uint64_t kind, uint64_t a, uint64_t b) {
 /* `sign[n_events]`. Requests are left out: of one that its completion follows at once nothing remains, and whether it does
  * may lie behind the end of a window. */
 static void events_sign(const struct device_trace *device, uint64_t *sign) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     for (uint32_t e = 0; e < device->n_events; e++)
         sign[e] = device->time_us != NULL ? mix(1, (uint64_t)device->time_us[e], 0) : 0;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > 0)
-            sign[lives->birth[i] - 1] += mix(2, lives->address[i], lives->size[i]);
-        if (lives->death[i] > 0 && lives->death[i] <= device->n_events &&
-            (lives->flags[i] & LIFE_REOPENED) == 0)
-            sign[lives->death[i] - 1] += mix(3, lives->address[i], lives->size[i]);
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->birth[i] > 0)
+            sign[allocations->birth[i] - 1] += mix(2, allocations->address[i], allocations->size[i]);
+        if (allocations->death[i] > 0 && allocations->death[i] <= device->n_events &&
+            (allocations->flags[i] & ALLOCATION_REOPENED) == 0)
+            sign[allocations->death[i] - 1] += mix(3, allocations->address[i], allocations->size[i]);
     }
     for (uint32_t i = 0; i < device->n_segment_events; i++) {
         const struct segment_event *event = &device->segment_events[i];

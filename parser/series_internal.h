@@ -58,8 +58,8 @@ bool series_overlap(struct series *series, const struct device_trace *a, const s
 /* ---- series_feed.c ---- */
 
 /* An event that tells of an allocation, in the recorder's words; and the same as a part of the event before. */
-struct event series_life_event(const struct feeder *feeder, uint32_t life, enum action action);
-bool series_life_join(struct feeder *feeder, uint32_t life, enum action action);
+struct event series_allocation_event(const struct feeder *feeder, uint32_t allocation, enum action action);
+bool series_allocation_join(struct feeder *feeder, uint32_t allocation, enum action action);
 
 /* The events from `from` on; `ids` NULL: they are the whole's already. False: no memory. */
 bool series_feed(struct recorder *recorder, const struct device_trace *device, const struct ids *ids,

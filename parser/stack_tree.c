@@ -115,8 +115,8 @@ static uint32_t visit_renumber(const struct kept *kept, uint32_t stack) {
 
 /* Every stack that a device has, once for each time. */
 static void device_visit(struct device_trace *device, const struct kept *kept, stack_visit *visit) {
-    for (uint32_t i = 0; i < device->lives.count; i++)
-        device->lives.stack[i] = visit(kept, device->lives.stack[i]);
+    for (uint32_t i = 0; i < device->allocations.count; i++)
+        device->allocations.stack[i] = visit(kept, device->allocations.stack[i]);
     for (uint32_t i = 0; i < device->n_segment_events; i++)
         device->segment_events[i].stack = visit(kept, device->segment_events[i].stack);
     for (uint32_t i = 0; i < device->n_ooms; i++)

@@ -1,6 +1,6 @@
 // The side panel: the list of call sites at a moment, and what is pinned, with its stack.
 import {
-    FRAME_USER, KIND_MEMORY_TIMELINE, LIFE_FROM_BLOCK, LIFE_REOPENED, LIFE_STACK_OF_FREE, LIFE_UNMATCHED_END,
+    FRAME_USER, KIND_MEMORY_TIMELINE, ALLOCATION_FROM_BLOCK, ALLOCATION_REOPENED, ALLOCATION_STACK_OF_FREE, ALLOCATION_UNMATCHED_END,
 } from "./api.js";
 import { plot } from "./canvas.js";
 import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
@@ -434,10 +434,10 @@ function addLifetime(allocation, facts) {
 /** What to know about where the record of this allocation comes from. @param {number} flags */
 function flagNotes(flags) {
     return [
-        flags & LIFE_STACK_OF_FREE ? "Its allocation was not recorded: the stack below is the one of its free." : "",
-        flags & LIFE_FROM_BLOCK ? "No event mentions it: it is known from the final state of the memory only." : "",
-        flags & LIFE_REOPENED ? "Its free was not recorded: it is taken to end where its address was allocated again." : "",
-        flags & LIFE_UNMATCHED_END ? "It is alive at the end by its events, but the final state has no active block at its address." : "",
+        flags & ALLOCATION_STACK_OF_FREE ? "Its allocation was not recorded: the stack below is the one of its free." : "",
+        flags & ALLOCATION_FROM_BLOCK ? "No event mentions it: it is known from the final state of the memory only." : "",
+        flags & ALLOCATION_REOPENED ? "Its free was not recorded: it is taken to end where its address was allocated again." : "",
+        flags & ALLOCATION_UNMATCHED_END ? "It is alive at the end by its events, but the final state has no active block at its address." : "",
     ].filter(Boolean);
 }
 

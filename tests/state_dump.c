@@ -68,19 +68,19 @@ static uint32_t device_index(const struct trace *trace, const char *ordinal) {
     fail("no such device", ordinal);
 }
 
-/* Bytes of all that is alive below a life. */
-static uint64_t offset_of(const struct timeline *timeline, uint32_t moment, uint32_t life) {
-    const struct lives *lives = &timeline->device->lives;
+/* Bytes of all that is alive below an allocation. */
+static uint64_t offset_of(const struct timeline *timeline, uint32_t moment, uint32_t allocation) {
+    const struct allocations *allocations = &timeline->device->allocations;
     uint64_t offset = 0;
-    for (uint32_t i = 0; i < life; i++) {
-        if (lives->birth[i] <= moment && moment < lives->death[i])
-            offset += lives->size[i];
+    for (uint32_t i = 0; i < allocation; i++) {
+        if (allocations->birth[i] <= moment && moment < allocations->death[i])
+            offset += allocations->size[i];
     }
     return offset;
 }
 
 static void dump_moment(const struct timeline *timeline, const char *event) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     const uint32_t moment = (uint32_t)(strtol(event, NULL, 10) + 1);
     if (moment >= timeline->n_moments)
         fail("no such event", event);
@@ -91,11 +91,11 @@ static void dump_moment(const struct timeline *timeline, const char *event) {
     printf("event %s %" PRIu32 "\n", event, n_alive);
     uint64_t offset = 0;
     for (uint32_t i = 0; i < n_alive; i++) {
-        const uint32_t life = alive[i];
-        const int pending = lives->request[life] <= moment;
-        printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n", lives->address[life], lives->size[life], offset,
-               pending);
-        offset += lives->size[life];
+        const uint32_t allocation = alive[i];
+        const int pending = allocations->request[allocation] <= moment;
+        printf("%" PRIu64 " %" PRIu64 " %" PRIu64 " %d\n", allocations->address[allocation],
+               allocations->size[allocation], offset, pending);
+        offset += allocations->size[allocation];
     }
     if (offset != timeline->live[moment])
         fail("the curve disagrees with the sum of what is alive", event);
@@ -103,7 +103,7 @@ static void dump_moment(const struct timeline *timeline, const char *event) {
 }
 
 static void dump_pick(const struct timeline *timeline, const struct scene *scene, const char *point) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     char *end = NULL;
     const uint32_t x = (uint32_t)strtoul(point, &end, 10);
     const uint32_t y = *end == ',' ? (uint32_t)strtoul(end + 1, NULL, 10) : UINT32_MAX;
@@ -111,14 +111,14 @@ static void dump_pick(const struct timeline *timeline, const struct scene *scene
     if (!scene_pick(scene, x, y, &pick))
         fail("outside of the view", point);
     printf("%" PRId64, (int64_t)pick.moment - 1);
-    if (pick.life == UINT32_MAX) {
+    if (pick.allocation == UINT32_MAX) {
         puts(" -");
         return;
     }
-    if (pick.offset != offset_of(timeline, pick.moment, pick.life))
-        fail("scene_pick's offset disagrees with the lives below", point);
-    printf(" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", lives->address[pick.life], lives->size[pick.life],
-           pick.offset);
+    if (pick.offset != offset_of(timeline, pick.moment, pick.allocation))
+        fail("scene_pick's offset disagrees with the allocations below", point);
+    printf(" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", allocations->address[pick.allocation],
+           allocations->size[pick.allocation], pick.offset);
 }
 
 /* `arguments`: WIDTH HEIGHT FROM TO X,Y... */
@@ -140,14 +140,15 @@ static void dump_picks(const struct timeline *timeline, char **arguments) {
 }
 
 static void dump_categories(const struct timeline *timeline, struct arena *arena) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     struct verdicts verdicts;
     if (!verdicts_init(&verdicts, timeline, arena))
         fail("verdicts_init", "no memory");
-    for (uint32_t i = 0; i < lives->count; i++) {
-        const uint32_t death = lives->death[i] < timeline->n_moments ? lives->death[i] : timeline->n_moments;
-        printf("%" PRId64 " %" PRId64 " %" PRIu64 " %s\n", (int64_t)lives->birth[i] - 1, (int64_t)death - 1,
-               lives->size[i], category_name((enum category)verdicts.category[i]));
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        const uint32_t death =
+            allocations->death[i] < timeline->n_moments ? allocations->death[i] : timeline->n_moments;
+        printf("%" PRId64 " %" PRId64 " %" PRIu64 " %s\n", (int64_t)allocations->birth[i] - 1,
+               (int64_t)death - 1, allocations->size[i], category_name((enum category)verdicts.category[i]));
     }
 }
 
@@ -162,7 +163,8 @@ static void dump_held(const struct device_trace *device, const struct held *held
     for (uint32_t i = 0; i < held->n_blocks; i++) {
         const struct held_block *block = &held->block[i];
         printf("block %" PRIu64 " %" PRIu64 " %s %" PRIu64 "\n", block->address, block->size,
-               states[block->state], block->life == LIFE_NONE ? 0 : device->lives.size[block->life]);
+               states[block->state],
+               block->allocation == ALLOCATION_NONE ? 0 : device->allocations.size[block->allocation]);
     }
 }
 

@@ -85,11 +85,11 @@ const struct table payload_pool_table = {
     2,
     {FIELD(pool_id, first, AS_IT_IS, OF_ANY, 0), FIELD(pool_id, second, AS_IT_IS, OF_ANY, 0)}};
 
-const struct table payload_life_stack_table = {
-    SECTION_LIFE_STACKS, sizeof(uint32_t), 0, 1, {{0, sizeof(uint32_t), AS_STEP, OF_STACKS, 0}}};
+const struct table payload_allocation_stack_table = {
+    SECTION_ALLOCATION_STACKS, sizeof(uint32_t), 0, 1, {{0, sizeof(uint32_t), AS_STEP, OF_STACKS, 0}}};
 
-const struct table payload_life_size_table = {
-    SECTION_LIFE_SIZES, sizeof(uint64_t), 0, 1, {{0, sizeof(uint64_t), AS_IT_IS, OF_ANY, 0}}};
+const struct table payload_allocation_size_table = {
+    SECTION_ALLOCATION_SIZES, sizeof(uint64_t), 0, 1, {{0, sizeof(uint64_t), AS_IT_IS, OF_ANY, 0}}};
 
 const struct table payload_segment_event_table = {
     SECTION_SEGMENT_EVENTS,
@@ -158,11 +158,11 @@ void payload_limits_init(uint64_t *limit) {
 }
 
 void payload_classify_events(const struct device_trace *device, uint8_t *class) {
-    const struct lives *lives = &device->lives;
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (lives->death[i] > 0 && lives->death[i] <= device->n_events &&
-            lives->request[i] == lives->death[i])
-            class[lives->death[i] - 1] = EVENT_COMPLETION;
-    for (uint32_t i = lives->preexisting; i < lives->count; i++)
-        class[lives->birth[i] - 1] = EVENT_BIRTH;
+    const struct allocations *allocations = &device->allocations;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->death[i] > 0 && allocations->death[i] <= device->n_events &&
+            allocations->request[i] == allocations->death[i])
+            class[allocations->death[i] - 1] = EVENT_COMPLETION;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        class[allocations->birth[i] - 1] = EVENT_BIRTH;
 }

@@ -45,9 +45,9 @@ enum section_type {
     /* One of each per device: */
     SECTION_STREAMS = 32,
     SECTION_POOLS = 33,
-    SECTION_LIFE_STACKS = 34,
-    SECTION_LIFE_SIZES = 35,
-    SECTION_LIVES = 36,
+    SECTION_ALLOCATION_STACKS = 34,
+    SECTION_ALLOCATION_SIZES = 35,
+    SECTION_ALLOCATIONS = 36,
     SECTION_ADDRESSES = 37,
     SECTION_TIMES = 38,
     SECTION_SEGMENT_EVENTS = 39,
@@ -156,13 +156,16 @@ struct device_row {
 extern const struct table payload_file_table, payload_fx_table, payload_frame_table,
     payload_frame_owner_table, payload_context_table, payload_annotation_table, payload_diagnostic_table,
     payload_diagnostic_number_table, payload_device_table, payload_stream_table, payload_pool_table,
-    payload_life_stack_table, payload_life_size_table, payload_segment_event_table, payload_oom_table,
-    payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
+    payload_allocation_stack_table, payload_allocation_size_table, payload_segment_event_table,
+    payload_oom_table, payload_snapshot_table, payload_note_table, payload_segment_table, payload_block_table;
 
 /* Limits that do not depend on the trace; the others are 0. `limit[N_DOMAINS]`. */
 void payload_limits_init(uint64_t *limit);
 
-enum { ALL_LIFE_FLAGS = LIFE_STACK_OF_FREE | LIFE_FROM_BLOCK | LIFE_REOPENED | LIFE_UNMATCHED_END };
+enum {
+    ALL_ALLOCATION_FLAGS =
+        ALLOCATION_STACK_OF_FREE | ALLOCATION_FROM_BLOCK | ALLOCATION_REOPENED | ALLOCATION_UNMATCHED_END
+};
 
 /* Fields are native integers of 1, 2, 4 or 8 bytes; only OF_SIGNED ones are extended by their sign. */
 static inline uint64_t field_load(const struct field *field, const void *row) {
@@ -211,14 +214,14 @@ static inline bool field_accepts(const struct field *field, const uint64_t *limi
 /* When events are told apart by what is known of them, the columns of times become homogeneous. */
 enum event_class {
     EVENT_OTHER,      /* a request to free, a segment's event, anything else */
-    EVENT_BIRTH,      /* a life begins */
-    EVENT_COMPLETION, /* a life ends, and did not wait for another stream: nearly always 0 us after its
+    EVENT_BIRTH,      /* an allocation begins */
+    EVENT_COMPLETION, /* an allocation ends, and did not wait for another stream: nearly always 0 us after its
                          request */
     N_EVENT_CLASSES
 };
 
-/* `class[n_events]`, zeroed. Births come last because where both are true, the life ended without an event of
- * its own. O(lives). */
+/* `class[n_events]`, zeroed. Births come last because where both are true, the allocation ended without an event of
+ * its own. O(allocations). */
 void payload_classify_events(const struct device_trace *device, uint8_t *class);
 
 #endif

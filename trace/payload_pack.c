@@ -196,9 +196,9 @@ static void table_mark(struct packer *packer, const struct table *table, const v
 
 static void device_mark(struct packer *packer, const struct device_trace *device) {
     id_mark(packer, OF_STRINGS, device->name);
-    for (uint32_t i = 0; i < device->lives.count; i++) {
-        id_mark(packer, OF_STACKS, device->lives.stack[i]);
-        id_mark(packer, OF_CONTEXTS, device->lives.context[i]);
+    for (uint32_t i = 0; i < device->allocations.count; i++) {
+        id_mark(packer, OF_STACKS, device->allocations.stack[i]);
+        id_mark(packer, OF_CONTEXTS, device->allocations.context[i]);
     }
     table_mark(packer, &payload_segment_event_table, device->segment_events, device->n_segment_events, NULL);
     table_mark(packer, &payload_oom_table, device->ooms, device->n_ooms, NULL);
@@ -450,7 +450,7 @@ static void times_pack(struct packer *packer, const struct device_trace *device,
 }
 
 static void device_pack(struct packer *packer, const struct device_trace *device, uint32_t number) {
-    if (!lives_valid(device)) {
+    if (!allocations_valid(device)) {
         packer_fail(packer, PAYLOAD_BAD_VALUE);
         return;
     }
@@ -459,8 +459,8 @@ static void device_pack(struct packer *packer, const struct device_trace *device
     packer->limit[OF_POOLS] = device->n_pools;
     table_pack(packer, &payload_stream_table, number, device->streams, device->n_streams, NULL);
     table_pack(packer, &payload_pool_table, number, device->pools, device->n_pools, NULL);
-    lives_pack(packer, device, number);
-    addresses_pack(packer, &device->lives, number);
+    allocations_pack(packer, device, number);
+    addresses_pack(packer, &device->allocations, number);
     times_pack(packer, device, number);
     table_pack(packer, &payload_segment_event_table, number, device->segment_events, device->n_segment_events,
                NULL);
@@ -468,7 +468,7 @@ static void device_pack(struct packer *packer, const struct device_trace *device
     table_pack(packer, &payload_snapshot_table, number, device->snapshots, device->n_snapshots, NULL);
     table_pack(packer, &payload_segment_table, number, device->segments, device->n_segments, NULL);
     table_pack(packer, &payload_block_table, number, device->blocks, device->n_blocks, NULL);
-    merged_pack(packer, &device->lives, number);
+    merged_pack(packer, &device->allocations, number);
     table_pack(packer, &payload_note_table, number, device->notes, device->n_notes, NULL);
 }
 
@@ -479,7 +479,7 @@ static void device_rows_pack(struct packer *packer) {
         const struct device_trace *device = &trace->devices[i];
         bool timed = device->time_us != NULL && device->n_events > 0;
         rows[i] = (struct device_row){.n_events = device->n_events,
-                                      .preexisting = device->lives.preexisting,
+                                      .preexisting = device->allocations.preexisting,
                                       .first_us = timed ? device->time_us[0] : 0,
                                       .capacity_bytes = device->capacity_bytes,
                                       .name = device->name,

@@ -328,7 +328,7 @@ static void file_read(struct reader *reader) {
 
 /* ---- times and the other events of a device ---- */
 
-/* Optional; needs the lives, which say what each event is. */
+/* Optional; needs the allocations, which say what each event is. */
 static void times_open(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
     const struct payload_section *section = section_find(reader->payload, SECTION_TIMES, reader->device + 1);
@@ -415,7 +415,7 @@ static void device_begin(struct reader *reader) {
                                     .name = row->name,
                                     .capacity_bytes = row->capacity_bytes,
                                     .n_events = row->n_events};
-    device->lives.preexisting = row->preexisting;
+    device->allocations.preexisting = row->preexisting;
     reader->trace->n_devices = reader->device + 1;
     if (row->n_events > UINT32_MAX - 2 || (reader->device > 0 && row[-1].ordinal >= row->ordinal)) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
@@ -444,10 +444,21 @@ static void devices_begin(struct reader *reader) {
 
 /* ---- step by step ---- */
 
-static void (*const device_steps[])(struct reader *) = {
-    device_begin,     lives_open,          lives_read_births, lives_read_deaths, lives_read_waits,
-    lives_read_sizes, lives_read_contexts, lives_read_places, lives_read_flags,  addresses_open,
-    addresses_read,   times_open,          times_read,        segments_read,     merged_read};
+static void (*const device_steps[])(struct reader *) = {device_begin,
+                                                        allocations_open,
+                                                        allocations_read_births,
+                                                        allocations_read_deaths,
+                                                        allocations_read_waits,
+                                                        allocations_read_sizes,
+                                                        allocations_read_contexts,
+                                                        allocations_read_places,
+                                                        allocations_read_flags,
+                                                        addresses_open,
+                                                        addresses_read,
+                                                        times_open,
+                                                        times_read,
+                                                        segments_read,
+                                                        merged_read};
 enum { DEVICE_STEPS = sizeof device_steps / sizeof *device_steps };
 
 struct reader *payload_unpacking(const struct payload *payload, struct trace *trace) {

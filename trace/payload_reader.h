@@ -31,7 +31,7 @@ struct reader {
     uint32_t step, device,
         n_devices; /* of the device's steps; 0 of device 0: the file's own sections come first */
     const struct device_row *rows;   /* [n_devices] */
-    struct {                         /* what the lives of a device choose from */
+    struct {                         /* what the allocations of a device choose from */
         void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
         uint32_t n_stacks, n_sizes;
     } choice;
@@ -64,16 +64,16 @@ static inline struct device_trace *reader_device(const struct reader *reader) {
     return &reader->trace->devices[reader->device];
 }
 
-/* The lives of the device that is being read, a column or two in each step, in this order. The columns of addresses and
+/* The allocations of the device that is being read, a column or two in each step, in this order. The columns of addresses and
  * merged rows are optional. */
-void lives_open(struct reader *reader);
-void lives_read_births(struct reader *reader);
-void lives_read_deaths(struct reader *reader);
-void lives_read_waits(struct reader *reader);
-void lives_read_sizes(struct reader *reader);
-void lives_read_contexts(struct reader *reader);
-void lives_read_places(struct reader *reader);
-void lives_read_flags(struct reader *reader);
+void allocations_open(struct reader *reader);
+void allocations_read_births(struct reader *reader);
+void allocations_read_deaths(struct reader *reader);
+void allocations_read_waits(struct reader *reader);
+void allocations_read_sizes(struct reader *reader);
+void allocations_read_contexts(struct reader *reader);
+void allocations_read_places(struct reader *reader);
+void allocations_read_flags(struct reader *reader);
 void addresses_open(struct reader *reader);
 void addresses_read(struct reader *reader);
 void merged_read(struct reader *reader);

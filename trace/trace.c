@@ -71,11 +71,11 @@ static void sum_add(uint64_t *sum, uint64_t nbytes, uint64_t limit) {
     *sum = *sum > limit || nbytes > limit - *sum ? UINT64_MAX : *sum + nbytes;
 }
 
-static bool lives_fit(const struct lives *lives) {
+static bool allocations_fit(const struct allocations *allocations) {
     uint64_t bytes = 0, n = 0;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        sum_add(&bytes, lives->size[i], TRACE_BYTES_MAX);
-        n += life_allocations(lives, i);
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        sum_add(&bytes, allocations->size[i], TRACE_BYTES_MAX);
+        n += allocation_stands_for(allocations, i);
     }
     return bytes <= TRACE_BYTES_MAX && n <= UINT32_MAX;
 }
@@ -108,7 +108,7 @@ static bool blocks_fit(const struct device_trace *device) {
 int32_t trace_oversized_device(const struct trace *trace) {
     for (uint32_t i = 0; i < trace->n_devices; i++) {
         const struct device_trace *device = &trace->devices[i];
-        if (!lives_fit(&device->lives) || !segments_fit(device) || !blocks_fit(device))
+        if (!allocations_fit(&device->allocations) || !segments_fit(device) || !blocks_fit(device))
             return device->ordinal;
     }
     return ORDINAL_NONE;

@@ -6,10 +6,10 @@
  *       frames    id -> file, name, line
  *       stacks    id -> parent, frame: a prefix tree; the node of the innermost frame is the stack's id
  *       contexts  id -> compile_context, user_metadata, ...
- *       devices[] lives (columns), times, segment events, markers, final segments and blocks
+ *       devices[] allocations (columns), times, segment events, markers, final segments and blocks
  *
  * A *moment* counts states of a device, an *event* changes: moment 0 is the state before the first event and
- * moment i + 1 the state after event i, so n events have n + 1 moments. A life is alive at moment m when
+ * moment i + 1 the state after event i, so n events have n + 1 moments. An allocation is alive at moment m when
  * birth <= m < death.
  *
  * Freestanding. All memory belongs to the trace's arena. Nothing here is thread safe; a filled trace may be
@@ -104,16 +104,16 @@ struct context_table {
     } * context;
 };
 
-enum life_flag {
-    LIFE_STACK_OF_FREE = 1, /* its allocation was not recorded: the stack is the one of its free */
-    LIFE_FROM_BLOCK = 2,    /* known from the final blocks only */
-    LIFE_REOPENED = 4,      /* ended because its address was allocated again without a free */
-    LIFE_UNMATCHED_END = 8, /* alive at the end, but no active block is at its address */
+enum allocation_flag {
+    ALLOCATION_STACK_OF_FREE = 1, /* its allocation was not recorded: the stack is the one of its free */
+    ALLOCATION_FROM_BLOCK = 2,    /* known from the final blocks only */
+    ALLOCATION_REOPENED = 4,      /* ended because its address was allocated again without a free */
+    ALLOCATION_UNMATCHED_END = 8, /* alive at the end, but no active block is at its address */
 };
 
-/* Lives of allocations, one row each, in stack order: those older than the recording first (what outlives it
+/* Allocations of allocations, one row each, in stack order: those older than the recording first (what outlives it
  * at the bottom, then by falling death), then by birth. */
-struct lives {
+struct allocations {
     uint32_t count;
     uint32_t preexisting; /* the first so many rows have birth 0 */
     uint32_t *birth;      /* moment */
@@ -127,14 +127,14 @@ struct lives {
     uint32_t *context;
     uint16_t *stream; /* index into streams */
     uint16_t *pool;   /* index into pools */
-    uint8_t *flags;   /* enum life_flag */
+    uint8_t *flags;   /* enum allocation_flag */
     uint32_t *merged; /* how many allocations a row stands for, in a recording that was made smaller
                          (layout/merge.h); NULL: one each */
 };
 
 /* How many allocations a row stands for. */
-static inline uint32_t life_allocations(const struct lives *lives, uint32_t life) {
-    return lives->merged != NULL ? lives->merged[life] : 1;
+static inline uint32_t allocation_stands_for(const struct allocations *allocations, uint32_t allocation) {
+    return allocations->merged != NULL ? allocations->merged[allocation] : 1;
 }
 
 enum segment_change { SEGMENT_ALLOC, SEGMENT_FREE, SEGMENT_MAP, SEGMENT_UNMAP };
@@ -226,7 +226,7 @@ struct device_trace {
     uint32_t name;           /* string, e.g. "NVIDIA H100 80GB HBM3"; 0: the file does not say */
     uint64_t capacity_bytes; /* memory of the device; 0: the file does not say */
     uint32_t n_events;
-    struct lives lives;
+    struct allocations allocations;
     int64_t *time_us; /* n_events microseconds since the Unix epoch, or NULL: the file has no times */
 
     uint32_t n_segment_events, n_ooms, n_snapshots, n_segments, n_blocks, n_streams, n_pools, n_notes;

@@ -94,10 +94,10 @@ static void figures_find(struct check_file *file, struct subject *subject, uint6
 }
 
 static void categories_sum(const struct subject *subject, uint32_t moment, uint64_t sums[CATEGORY_COUNT]) {
-    const struct lives *lives = &subject->timeline.device->lives;
-    for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++)
-        if (moment < lives->death[i] && filter_keeps(subject->keep, i))
-            sums[subject->verdicts.category[i]] += lives->size[i];
+    const struct allocations *allocations = &subject->timeline.device->allocations;
+    for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++)
+        if (moment < allocations->death[i] && filter_keeps(subject->keep, i))
+            sums[subject->verdicts.category[i]] += allocations->size[i];
 }
 
 /* "attention.py:88": what a rule's pattern and a baseline name a site by. */

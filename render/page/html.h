@@ -25,7 +25,7 @@ enum html_result { HTML_DONE, HTML_NO_MEMORY, HTML_TOO_LARGE };
 
 /* What max_nbytes took. */
 struct html_outcome {
-    uint64_t n_lives, n_merged, n_bands,
+    uint64_t n_allocations, n_merged, n_bands,
         n_hidden;          /* as in layout/merge.h; 0 where the page fitted as it was */
     uint64_t least_nbytes; /* HTML_TOO_LARGE: what the page would need */
 };

@@ -165,7 +165,8 @@ place view_pick(struct page_view *view, u32 x, u32 y) {
     struct pick pick;
     if (!scene_pick(view_scene(view), x, y, &pick))
         return FILL(view, picked, -1, -1);
-    return FILL(view, picked, pick.life == UINT32_MAX ? -1.0 : (double)pick.life, (double)pick.moment - 1);
+    return FILL(view, picked, pick.allocation == UINT32_MAX ? -1.0 : (double)pick.allocation,
+                (double)pick.moment - 1);
 }
 
 place view_outline(struct page_view *view, u32 allocation) {

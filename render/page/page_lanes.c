@@ -93,10 +93,10 @@ bool device_bands(struct page_session *session, struct page_device *device) {
     if (device->banded)
         return true;
     if (!device_segments(session, device) ||
-        !segments_as_lives(&device->as_lives, &device->piece, &device->segments, &session->arena))
+        !segments_as_allocations(&device->as_allocations, &device->piece, &device->segments, &session->arena))
         return false;
     device->shadow = session->trace;
-    device->shadow.devices = &device->as_lives;
+    device->shadow.devices = &device->as_allocations;
     device->shadow.n_devices = 1;
     device->banded = timeline_init(&device->bands, &device->shadow, 0, &session->arena);
     device->bands.twin = device->timeline.twin; /* a call site has one look on the page */
@@ -105,8 +105,8 @@ bool device_bands(struct page_session *session, struct page_device *device) {
 
 place view_band(struct page_view *view, u32 index) {
     const struct page_device *device = view_now(view);
-    const struct lives *lives = &device->as_lives.lives;
-    if (!device->banded || index >= lives->count)
+    const struct allocations *allocations = &device->as_allocations.allocations;
+    if (!device->banded || index >= allocations->count)
         return 0;
     const struct segment_piece *piece = &device->segments.piece[device->piece[index]];
     return FILL(view, band, (double)piece->size, (double)piece->birth - 1, (double)piece->death - 1,

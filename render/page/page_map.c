@@ -182,7 +182,7 @@ static bool cell_fill(struct page_view *view, uint32_t segment, uint32_t block) 
     view->record.map_cell = (struct record_map_cell){
         .segment = segment,
         .block = block,
-        .allocation = part->life == LIFE_NONE ? -1.0 : (double)part->life,
+        .allocation = part->allocation == ALLOCATION_NONE ? -1.0 : (double)part->allocation,
         .address_high = (double)(part->address >> 32),
         .address_low = (uint32_t)part->address,
         .bytes = (double)part->size,
@@ -207,31 +207,31 @@ place view_map_pick(struct page_view *view, u32 x, u32 y) {
 }
 
 static uint32_t segment_of_block(const struct held *held, uint32_t block) {
-    return block < held->n_blocks ? held_segment_at(held, held->block[block].address) : LIFE_NONE;
+    return block < held->n_blocks ? held_segment_at(held, held->block[block].address) : ALLOCATION_NONE;
 }
 
 place view_map_cell(struct page_view *view, u32 block) {
-    uint32_t segment = view->map.there ? segment_of_block(&view->map.held, block) : LIFE_NONE;
-    return segment != LIFE_NONE && cell_fill(view, segment, block) ? (place)&view->record : 0;
+    uint32_t segment = view->map.there ? segment_of_block(&view->map.held, block) : ALLOCATION_NONE;
+    return segment != ALLOCATION_NONE && cell_fill(view, segment, block) ? (place)&view->record : 0;
 }
 
 i32 view_map_block_of(struct page_view *view, u32 allocation) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     const struct held *held = &view->map.held;
-    if (!view->map.there || allocation >= lives->count)
+    if (!view->map.there || allocation >= allocations->count)
         return -1;
-    uint32_t segment = held_segment_at(held, lives->address[allocation]);
-    if (segment == LIFE_NONE)
+    uint32_t segment = held_segment_at(held, allocations->address[allocation]);
+    if (segment == ALLOCATION_NONE)
         return -1;
-    uint32_t block = held_block_from(held, &held->segment[segment], lives->address[allocation]);
-    return block < held->n_blocks && held->block[block].life == allocation ? (i32)block : -1;
+    uint32_t block = held_block_from(held, &held->segment[segment], allocations->address[allocation]);
+    return block < held->n_blocks && held->block[block].allocation == allocation ? (i32)block : -1;
 }
 
 place view_map_place(struct page_view *view, u32 block, u32 nth) {
     const struct memory_map *map = &view->map.laid;
     struct map_place found;
-    uint32_t segment = map->held == NULL ? LIFE_NONE : segment_of_block(map->held, block);
-    if (segment == LIFE_NONE || !memory_map_place(map, segment, block, nth, &found))
+    uint32_t segment = map->held == NULL ? ALLOCATION_NONE : segment_of_block(map->held, block);
+    if (segment == ALLOCATION_NONE || !memory_map_place(map, segment, block, nth, &found))
         return 0;
     return FILL(view, map_place, found.x_q8 / 256.0, found.end_q8 / 256.0, found.y);
 }
@@ -247,7 +247,7 @@ static uint32_t labels_of_part(struct page_map *map, const struct map_part *part
         if (from >= part->to)
             break;
         uint32_t x = map_part_q8(part, from) >> 8, end = map_part_q8(part, from + block->size) >> 8;
-        if (block->life == LIFE_NONE && end - x >= least)
+        if (block->allocation == ALLOCATION_NONE && end - x >= least)
             map->labels[count++] =
                 (struct record_map_label){part->x + x, part->x + end, part->y, (double)block->size};
     }
@@ -276,18 +276,18 @@ place view_map_label_rows(struct page_view *view) {
 /* The largest holes: the nth block by falling size is found by looking at all of them. */
 i32 view_map_next_hole(struct page_view *view, i32 block) {
     const struct held *held = &view->map.held;
-    uint32_t found = LIFE_NONE;
+    uint32_t found = ALLOCATION_NONE;
     if (!view->map.there)
         return -1;
     uint64_t below = block < 0 || (uint32_t)block >= held->n_blocks ? UINT64_MAX : held->block[block].size;
     for (uint32_t i = 0; i < held->n_blocks; i++) {
         uint64_t size = held->block[i].size;
         bool later = size < below || (size == below && block >= 0 && i > (uint32_t)block);
-        if (held->block[i].life == LIFE_NONE && later &&
-            (found == LIFE_NONE || size > held->block[found].size))
+        if (held->block[i].allocation == ALLOCATION_NONE && later &&
+            (found == ALLOCATION_NONE || size > held->block[found].size))
             found = i;
     }
-    return found == LIFE_NONE ? -1 : (i32)found;
+    return found == ALLOCATION_NONE ? -1 : (i32)found;
 }
 
 /* ---- why, and for whom ---- */
@@ -311,7 +311,7 @@ place view_pinned(struct page_view *view, u32 index) {
         return 0;
     const struct pinned_segment *pinned = &gap->pinned[index];
     return FILL(view, pinned, (double)(pinned->address >> 32), (uint32_t)pinned->address,
-                (double)pinned->size, (double)pinned->free_bytes, pinned->n_blocks, pinned->life);
+                (double)pinned->size, (double)pinned->free_bytes, pinned->n_blocks, pinned->allocation);
 }
 
 place view_pool_use(struct page_view *view, u32 index) {

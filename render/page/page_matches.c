@@ -7,8 +7,8 @@ static const uint64_t *found_bits(const struct page_view *view) {
     return view->queries[PAGE_SEARCH].selection.keep;
 }
 
-static bool life_is_found(const struct page_view *view, uint32_t life) {
-    return filter_keeps(found_bits(view), life) && life_is_kept(view, life);
+static bool allocation_is_found(const struct page_view *view, uint32_t allocation) {
+    return filter_keeps(found_bits(view), allocation) && allocation_is_kept(view, allocation);
 }
 
 /* ---- columns ---- */
@@ -19,12 +19,12 @@ static uint32_t column_of_birth(const struct page_view *view, const struct view 
     return x < 0 ? 0 : (uint32_t)x / 256 < window->width ? (uint32_t)x / 256 : window->width;
 }
 
-/* First life of the births from `moment` on. */
-static uint32_t life_from(const struct lives *lives, uint32_t moment) {
-    uint32_t low = 0, high = lives->count;
+/* First allocation of the births from `moment` on. */
+static uint32_t allocation_from(const struct allocations *allocations, uint32_t moment) {
+    uint32_t low = 0, high = allocations->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (lives->birth[middle] < moment)
+        if (allocations->birth[middle] < moment)
             low = middle + 1;
         else
             high = middle;
@@ -33,7 +33,7 @@ static uint32_t life_from(const struct lives *lives, uint32_t moment) {
 }
 
 f64 view_allocation_from(struct page_view *view, f64 event) {
-    return event < 0 ? 0 : life_from(view_lives(view), moment_of(view, event));
+    return event < 0 ? 0 : allocation_from(view_allocations(view), moment_of(view, event));
 }
 
 static uint32_t found_between(const struct page_view *view, uint32_t from, uint32_t to) {
@@ -63,14 +63,14 @@ static uint32_t moment_of_column(const struct page_view *view, const struct view
 }
 
 place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     struct view window;
     if (found_bits(view) == NULL || !page_window_of(view, &window, axis == 1, from, to, width, 1) ||
         !ARENA_GROW(&view->arena, view->curve, view->curve_capacity, width))
         return 0;
-    uint32_t at = life_from(lives, moment_of_column(view, &window, 0));
+    uint32_t at = allocation_from(allocations, moment_of_column(view, &window, 0));
     for (uint32_t column = 0; column < width; column++) {
-        uint32_t end = life_from(lives, moment_of_column(view, &window, column + 1));
+        uint32_t end = allocation_from(allocations, moment_of_column(view, &window, column + 1));
         end = end < at ? at : end;
         view->curve[column] = found_between(view, at, end);
         at = end;
@@ -82,7 +82,7 @@ place view_hits(struct page_view *view, i32 axis, f64 from, f64 to, u32 width) {
 
 i32 view_narrow(struct page_view *view, u32 on) {
     const uint64_t *found = found_bits(view);
-    uint32_t n_words = view_lives(view)->count / 64 + 1;
+    uint32_t n_words = view_allocations(view)->count / 64 + 1;
     view->is_narrow = false;
     if (on == 0 || found == NULL)
         return PAYLOAD_OK;
@@ -134,19 +134,19 @@ static uint32_t *site_ranks(const struct page_view *view, struct arena *arena) {
     return rank;
 }
 
-static uint64_t match_key(const struct page_view *view, enum match_order by, uint32_t life,
+static uint64_t match_key(const struct page_view *view, enum match_order by, uint32_t allocation,
                           const uint32_t *rank, const uint8_t *category) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     switch (by) {
-    case BY_BYTES: return lives->size[life];
-    case BY_LIFETIME: return lives->death[life] - lives->birth[life];
-    case BY_CALL_SITE: return rank[view_timeline(view)->site[lives->stack[life]]];
-    case BY_CATEGORY: return category[life];
-    case BY_STREAM: return lives->stream[life];
+    case BY_BYTES: return allocations->size[allocation];
+    case BY_LIFETIME: return allocations->death[allocation] - allocations->birth[allocation];
+    case BY_CALL_SITE: return rank[view_timeline(view)->site[allocations->stack[allocation]]];
+    case BY_CATEGORY: return category[allocation];
+    case BY_STREAM: return allocations->stream[allocation];
     case BY_BIRTH:
     case MATCH_ORDERS: break;
     }
-    return life;
+    return allocation;
 }
 
 /* Falling: the keys turned round, so that equal ones stay in the order of their births. */
@@ -169,15 +169,15 @@ static bool matches_sort(struct page_view *view, enum match_order by, bool falli
 }
 
 u32 view_match_rows(struct page_view *view, u32 by, u32 falling) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     arena_release(&view->listing);
     view->n_matches = 0;
-    view->matches = arena_column(&view->listing, lives->count, sizeof *view->matches);
+    view->matches = arena_column(&view->listing, allocations->count, sizeof *view->matches);
     if (view->matches == NULL || by >= MATCH_ORDERS)
         return 0;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (life_is_found(view, i))
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocation_is_found(view, i))
             view->matches[count++] = i;
     if ((by != BY_BIRTH || falling != 0) && !matches_sort(view, (enum match_order)by, falling != 0, count))
         return 0;

@@ -13,10 +13,11 @@ struct extent view_extent(const struct page_view *view, uint32_t what, double fr
 }
 
 /* What the filter leaves of them, in `arena`, which is emptied first. False: no memory. */
-static bool lives_of(const struct page_view *view, struct extent extent, struct arena *arena,
-                     uint32_t **lives, uint32_t *n_lives) {
+static bool allocations_of(const struct page_view *view, struct extent extent, struct arena *arena,
+                           uint32_t **allocations, uint32_t *n_allocations) {
     arena_release(arena);
-    return extent_lives(view_timeline(view), extent, view_counted(view), arena, lives, n_lives);
+    return extent_allocations(view_timeline(view), extent, view_counted(view), arena, allocations,
+                              n_allocations);
 }
 
 /* ---- sums ---- */
@@ -36,7 +37,7 @@ static void sums_total(struct page_sums *sums) {
 place view_sums(struct page_view *view, u32 slot, u32 what, f64 from, f64 to, u32 by) {
     struct page_sums *sums = sums_at(view, slot);
     struct extent extent = view_extent(view, what, from, to);
-    uint32_t *lives = NULL, n_lives = 0;
+    uint32_t *allocations = NULL, n_allocations = 0;
     const uint8_t *category = NULL;
     if (sums == NULL || by > COMPARE_BY_POOL)
         return 0;
@@ -44,11 +45,11 @@ place view_sums(struct page_view *view, u32 slot, u32 what, f64 from, f64 to, u3
     sums->by = (enum compare_by)by;
     if (by == COMPARE_BY_CATEGORY && (category = session_categories(view->session, view_now(view))) == NULL)
         return 0;
-    if (!lives_of(view, extent, &sums->arena, &lives, &n_lives) ||
-        !compare_groups(view_timeline(view), lives, n_lives, sums->by, category, &sums->arena, &sums->groups,
-                        &sums->n_groups))
+    if (!allocations_of(view, extent, &sums->arena, &allocations, &n_allocations) ||
+        !compare_groups(view_timeline(view), allocations, n_allocations, sums->by, category, &sums->arena,
+                        &sums->groups, &sums->n_groups))
         return 0;
-    ARENA_DROP(&sums->arena, lives);
+    ARENA_DROP(&sums->arena, allocations);
     sums_total(sums);
     return FILL(view, sums, sums->n_groups, (double)sums->bytes, (double)sums->count,
                 (double)extent_moment(view_timeline(view), extent) - 1);
@@ -109,13 +110,14 @@ place view_pair(struct page_view *view, u32 index) {
 u32 view_tree(struct page_view *view, u32 what, f64 from, f64 to, u32 direction, f64 before) {
     const struct timeline *timeline = view_timeline(view);
     const struct extent then = {.what = EXTENT_AT, .first = moment_of(view, before)};
-    uint32_t *lives = NULL, n_lives = 0, *earlier = NULL, n_earlier = 0;
+    uint32_t *allocations = NULL, n_allocations = 0, *earlier = NULL, n_earlier = 0;
     view->tree = (struct tree){0};
-    if (!lives_of(view, view_extent(view, what, from, to), &view->planting, &lives, &n_lives) ||
-        (before >= -1 && !extent_lives(timeline, then, view->filtered ? view->keep : NULL, &view->planting,
-                                       &earlier, &n_earlier)) ||
+    if (!allocations_of(view, view_extent(view, what, from, to), &view->planting, &allocations,
+                        &n_allocations) ||
+        (before >= -1 && !extent_allocations(timeline, then, view->filtered ? view->keep : NULL,
+                                             &view->planting, &earlier, &n_earlier)) ||
         !tree_against(
-            &view->tree, timeline, lives, n_lives, earlier, n_earlier,
+            &view->tree, timeline, allocations, n_allocations, earlier, n_earlier,
             (struct tree_way){direction <= TREE_PLACES ? (enum tree_direction)direction : TREE_CALLEES,
                               view->through},
             &view->planting))
@@ -188,8 +190,8 @@ place view_block(struct page_view *view, u32 index) {
     if (index >= view->held.n_blocks)
         return 0;
     const struct held_block *block = &view->held.block[index];
-    bool used = block->life != LIFE_NONE;
+    bool used = block->allocation != ALLOCATION_NONE;
     return FILL(view, block, (double)(block->address >> 32), (uint32_t)block->address, (double)block->size,
-                used ? (double)view_lives(view)->size[block->life] : 0, block->state,
-                used ? (double)block->life : -1.0, block->guessed);
+                used ? (double)view_allocations(view)->size[block->allocation] : 0, block->state,
+                used ? (double)block->allocation : -1.0, block->guessed);
 }

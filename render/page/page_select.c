@@ -104,43 +104,44 @@ void view_filter_off(struct page_view *view) {
 place view_kept(struct page_view *view) {
     const struct timeline *timeline = view_shown(view);
     uint64_t count =
-        view->filtered ? view->queries[PAGE_FILTER].selection.allocations : view_lives(view)->count;
+        view->filtered ? view->queries[PAGE_FILTER].selection.allocations : view_allocations(view)->count;
     return FILL(view, kept, (double)count, (double)timeline->live[view_timeline(view)->peak_moment],
                 (double)timeline->peak_bytes);
 }
 
 /* ---- what a search finds ---- */
 
-static bool life_is_found(const struct page_view *view, uint32_t life) {
-    return filter_keeps(view->queries[PAGE_SEARCH].selection.keep, life) && life_is_kept(view, life);
+static bool allocation_is_found(const struct page_view *view, uint32_t allocation) {
+    return filter_keeps(view->queries[PAGE_SEARCH].selection.keep, allocation) &&
+           allocation_is_kept(view, allocation);
 }
 
 f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
-    uint32_t count = view_lives(view)->count;
+    uint32_t count = view_allocations(view)->count;
     double at = allocation;
     if (view->queries[PAGE_SEARCH].selection.keep == NULL)
         return -1;
     for (uint32_t tried = 0; tried < count; tried++) {
         at += step;
         at = at < 0 ? count - 1.0 : !(at < count) ? 0 : at; /* what is no number goes to the first one */
-        if (life_is_found(view, (uint32_t)at))
+        if (allocation_is_found(view, (uint32_t)at))
             return at;
     }
     return -1;
 }
 
 place view_matches(struct page_view *view, f64 until) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     uint32_t peak = view_timeline(view)->peak_moment, count = 0, before = 0;
     uint64_t bytes = 0;
     if (view->queries[PAGE_SEARCH].selection.keep == NULL)
         return FILL(view, found, 0, 0, 0);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (!life_is_found(view, i))
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (!allocation_is_found(view, i))
             continue;
         count++;
         before += i <= until;
-        bytes += lives->birth[i] <= peak && peak < lives->death[i] ? lives->size[i] : 0;
+        bytes += allocations->birth[i] <= peak && peak < allocations->death[i] ? allocations->size[i] : 0;
     }
     return FILL(view, found, count, (double)bytes, before);
 }
@@ -157,7 +158,7 @@ static bool bits_of(struct page_view *view, struct highlight highlight, uint64_t
 }
 
 i32 view_light(struct page_view *view, u32 by, u32 key) {
-    uint32_t n_words = view_lives(view)->count / 64 + 1;
+    uint32_t n_words = view_allocations(view)->count / 64 + 1;
     struct highlight highlight = {by, key};
     struct arena scratch;
     view->is_lit = false;
@@ -184,15 +185,15 @@ enum { SPARK_WIDTH_MAX = 4096, SPARK_MOMENTS_MAX = 1 << 20 };
 /* What begins and ends at each of `n` steps of the run, summed up; the most of each column. */
 static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64_t *change, uint32_t n,
                       double *spark, uint32_t width) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     uint64_t n_moments = view_timeline(view)->n_moments, live = 0;
     bytes_zero(change, (size_t)n * sizeof *change);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if ((bits[i / 64] >> i % 64 & 1) == 0 || !life_is_kept(view, i))
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if ((bits[i / 64] >> i % 64 & 1) == 0 || !allocation_is_kept(view, i))
             continue;
-        change[lives->birth[i] * (uint64_t)n / n_moments] += lives->size[i];
-        if (lives->death[i] < n_moments)
-            change[lives->death[i] * (uint64_t)n / n_moments] -= lives->size[i];
+        change[allocations->birth[i] * (uint64_t)n / n_moments] += allocations->size[i];
+        if (allocations->death[i] < n_moments)
+            change[allocations->death[i] * (uint64_t)n / n_moments] -= allocations->size[i];
     }
     /* By column, since a division for each step would take longer than all else. Where there are more columns than steps,
      * a step fills several. */
@@ -207,7 +208,7 @@ static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64
 }
 
 place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
-    uint32_t n_words = view_lives(view)->count / 64 + 1, n_moments = view_timeline(view)->n_moments,
+    uint32_t n_words = view_allocations(view)->count / 64 + 1, n_moments = view_timeline(view)->n_moments,
              n = n_moments < SPARK_MOMENTS_MAX ? n_moments : SPARK_MOMENTS_MAX;
     struct arena scratch;
     struct highlight highlight = {by, key};
@@ -230,27 +231,30 @@ place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
 /* ---- what one call site made ---- */
 
 /* Before another in time; what began at the same moment in the order of the stack. */
-static bool life_is_before(const struct lives *lives, uint32_t one, uint32_t other) {
-    return lives->birth[one] != lives->birth[other] ? lives->birth[one] < lives->birth[other] : one < other;
+static bool allocation_is_before(const struct allocations *allocations, uint32_t one, uint32_t other) {
+    return allocations->birth[one] != allocations->birth[other]
+               ? allocations->birth[one] < allocations->birth[other]
+               : one < other;
 }
 
 place view_siblings(struct page_view *view, u32 allocation) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     const uint32_t *site = view_timeline(view)->site;
-    uint32_t nth = 1, count = 0, previous = LIFE_NONE, next = LIFE_NONE;
-    if (allocation >= lives->count)
+    uint32_t nth = 1, count = 0, previous = ALLOCATION_NONE, next = ALLOCATION_NONE;
+    if (allocation >= allocations->count)
         return 0;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (site[lives->stack[i]] != site[lives->stack[allocation]])
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (site[allocations->stack[i]] != site[allocations->stack[allocation]])
             continue;
         count++;
-        if (life_is_before(lives, i, allocation)) {
+        if (allocation_is_before(allocations, i, allocation)) {
             nth++;
-            previous = previous == LIFE_NONE || life_is_before(lives, previous, i) ? i : previous;
+            previous =
+                previous == ALLOCATION_NONE || allocation_is_before(allocations, previous, i) ? i : previous;
         } else if (i != allocation) {
-            next = next == LIFE_NONE || life_is_before(lives, i, next) ? i : next;
+            next = next == ALLOCATION_NONE || allocation_is_before(allocations, i, next) ? i : next;
         }
     }
-    return FILL(view, siblings, nth, count, previous == LIFE_NONE ? -1.0 : (double)previous,
-                next == LIFE_NONE ? -1.0 : (double)next);
+    return FILL(view, siblings, nth, count, previous == ALLOCATION_NONE ? -1.0 : (double)previous,
+                next == ALLOCATION_NONE ? -1.0 : (double)next);
 }

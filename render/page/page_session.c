@@ -240,7 +240,7 @@ place session_device(struct page_session *session, u32 index) {
         return 0;
     const struct device_trace *device = &session->trace.devices[index];
     return FILL(session, device, device->ordinal, device->name, (double)device->capacity_bytes,
-                device->n_events, device->lives.count, device->n_ooms);
+                device->n_events, device->allocations.count, device->n_ooms);
 }
 
 place session_device_peak(struct page_session *session, u32 index) {

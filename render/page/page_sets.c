@@ -7,11 +7,11 @@
 
 enum { GROUP_BY_PARTS = 2 };
 
-static bool parts_of(struct page_view *view, const uint32_t *lives, uint32_t n_lives) {
+static bool parts_of(struct page_view *view, const uint32_t *allocations, uint32_t n_allocations) {
     struct site_parts parts;
     const struct verdicts *verdicts = session_verdicts(view->session, view_now(view));
     if (verdicts == NULL ||
-        !site_parts_of(&parts, view_timeline(view), verdicts, lives, n_lives, &view->grouping))
+        !site_parts_of(&parts, view_timeline(view), verdicts, allocations, n_allocations, &view->grouping))
         return false;
     view->groups = parts.groups;
     view->n_groups = parts.n_groups;
@@ -20,14 +20,15 @@ static bool parts_of(struct page_view *view, const uint32_t *lives, uint32_t n_l
 
 /* Groups of what an extent means and the filter leaves. */
 static uint32_t extent_group(struct page_view *view, struct extent extent, uint32_t by) {
-    uint32_t *lives = NULL, n_lives = 0;
+    uint32_t *allocations = NULL, n_allocations = 0;
     view->n_groups = 0;
     arena_release(&view->grouping);
-    if (!extent_lives(view_timeline(view), extent, view_counted(view), &view->grouping, &lives, &n_lives) ||
-        !(by == GROUP_BY_PARTS
-              ? parts_of(view, lives, n_lives)
-              : groups_of(view_timeline(view), lives, n_lives, by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE,
-                          &view->grouping, &view->groups, &view->n_groups)))
+    if (!extent_allocations(view_timeline(view), extent, view_counted(view), &view->grouping, &allocations,
+                            &n_allocations) ||
+        !(by == GROUP_BY_PARTS ? parts_of(view, allocations, n_allocations)
+                               : groups_of(view_timeline(view), allocations, n_allocations,
+                                           by == 1 ? GROUP_BY_STACK : GROUP_BY_SITE, &view->grouping,
+                                           &view->groups, &view->n_groups)))
         view->n_groups = 0;
     return view->n_groups;
 }
@@ -48,8 +49,8 @@ place view_group(struct page_view *view, u32 index) {
                 group->of_free ? GROUP_OF_FREE : group->part);
 }
 
-static bool life_is_alive(const struct lives *lives, uint32_t life, uint32_t moment) {
-    return lives->birth[life] <= moment && moment < lives->death[life];
+static bool allocation_is_alive(const struct allocations *allocations, uint32_t allocation, uint32_t moment) {
+    return allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
 }
 
 u32 view_also_shown(struct page_view *view, f64 event) {
@@ -70,15 +71,15 @@ place view_also(struct page_view *view, u32 index) {
 }
 
 place view_site_sum(struct page_view *view, u32 site, f64 event) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     const uint32_t *site_of = view_timeline(view)->site;
     uint32_t moment = moment_of(view, event), count = 0;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (site_of[lives->stack[i]] != site)
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (site_of[allocations->stack[i]] != site)
             continue;
         count++;
-        bytes += life_is_alive(lives, i, moment) ? lives->size[i] : 0;
+        bytes += allocation_is_alive(allocations, i, moment) ? allocations->size[i] : 0;
     }
     return FILL(view, sum, count, (double)bytes);
 }
@@ -99,15 +100,15 @@ f64 view_key_from(struct page_view *view, u32 by, u32 key) {
 /* What the filter hides is not counted. */
 f64 view_key_bytes(struct page_view *view, u32 by, u32 key, f64 event) {
     const struct timeline *timeline = view_timeline(view);
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     struct raster_style style = {.color_by = (enum color_by)by};
     if (style.color_by == COLOR_BY_CATEGORY)
         style.category = session_categories(view->session, view_now(view));
     uint32_t moment = moment_of(view, event);
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++)
-        if (moment < lives->death[i] && filter_keeps(view_counted(view), i) &&
+    for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++)
+        if (moment < allocations->death[i] && filter_keeps(view_counted(view), i) &&
             raster_key(timeline, &style, i) == key)
-            bytes += lives->size[i];
+            bytes += allocations->size[i];
     return (double)bytes;
 }

@@ -33,10 +33,11 @@
 _Static_assert((int)PAGE_FRAME_NOISE == FRAME_NOISE && (int)PAGE_FRAME_NATIVE == FRAME_NATIVE &&
                    (int)PAGE_FRAME_LIBRARY == FRAME_LIBRARY && (int)PAGE_FRAME_USER == FRAME_USER,
                "enum frame_kind");
-_Static_assert((int)PAGE_LIFE_STACK_OF_FREE == LIFE_STACK_OF_FREE &&
-                   (int)PAGE_LIFE_FROM_BLOCK == LIFE_FROM_BLOCK && (int)PAGE_LIFE_REOPENED == LIFE_REOPENED &&
-                   (int)PAGE_LIFE_UNMATCHED_END == LIFE_UNMATCHED_END,
-               "enum life_flag");
+_Static_assert((int)PAGE_ALLOCATION_STACK_OF_FREE == ALLOCATION_STACK_OF_FREE &&
+                   (int)PAGE_ALLOCATION_FROM_BLOCK == ALLOCATION_FROM_BLOCK &&
+                   (int)PAGE_ALLOCATION_REOPENED == ALLOCATION_REOPENED &&
+                   (int)PAGE_ALLOCATION_UNMATCHED_END == ALLOCATION_UNMATCHED_END,
+               "enum allocation_flag");
 _Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that is none");
 
 /* A device's recording, shared by all views of it. Built when the first view needs it. */
@@ -54,7 +55,7 @@ struct page_device {
     struct releases releases;
     bool laned;
     struct trace shadow; /* where `banded`: the recording, of one device whose allocations are segments */
-    struct device_trace as_lives;
+    struct device_trace as_allocations;
     struct timeline bands;
     uint32_t *piece; /* of each of these allocations */
     bool banded;
@@ -262,8 +263,8 @@ static inline const struct scene *view_scene(const struct page_view *view) {
     return view->by_segments ? &view->banded : &view->scene;
 }
 
-static inline const struct lives *view_lives(const struct page_view *view) {
-    return &view_timeline(view)->device->lives;
+static inline const struct allocations *view_allocations(const struct page_view *view) {
+    return &view_timeline(view)->device->allocations;
 }
 
 /* The moment after an event; events outside of the recording mean its ends. */
@@ -285,8 +286,8 @@ static inline uint64_t bytes_of(double bytes) {
 }
 
 /* Does the filter leave it? */
-static inline bool life_is_kept(const struct page_view *view, uint32_t life) {
-    return filter_keeps(view->filtered ? view->keep : NULL, life);
+static inline bool allocation_is_kept(const struct page_view *view, uint32_t allocation) {
+    return filter_keeps(view->filtered ? view->keep : NULL, allocation);
 }
 
 /* Which allocations a question is about; a `what` that is none means those alive after event `from`. */

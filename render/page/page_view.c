@@ -89,10 +89,10 @@ i32 view_device(struct page_view *view, u32 index) {
 
 /* ---- the device ---- */
 
-static uint32_t pending_count(const struct lives *lives) {
+static uint32_t pending_count(const struct allocations *allocations) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        count += lives->request[i] < lives->death[i];
+    for (uint32_t i = 0; i < allocations->count; i++)
+        count += allocations->request[i] < allocations->death[i];
     return count;
 }
 
@@ -102,8 +102,8 @@ place view_facts(struct page_view *view) {
     const struct phases *phases = &view_now(view)->phases;
     view->record.facts = (struct record_facts){
         .events = device->n_events,
-        .allocations = device->lives.count,
-        .preexisting = device->lives.preexisting,
+        .allocations = device->allocations.count,
+        .preexisting = device->allocations.preexisting,
         .start_bytes = (double)timeline->start_bytes,
         .peak_bytes = (double)timeline->peak_bytes,
         .peak_event = (double)timeline->peak_moment - 1,
@@ -123,7 +123,7 @@ place view_facts(struct page_view *view) {
         .internal_phases = phases->internal_count,
         .phase_rows = phases->plain_rows,
         .all_phase_rows = phases->rows,
-        .pending = pending_count(&device->lives),
+        .pending = pending_count(&device->allocations),
     };
     return (place)&view->record;
 }
@@ -215,37 +215,37 @@ u32 view_frame_kind(struct page_view *view, u32 frame) {
 }
 
 place view_allocation(struct page_view *view, u32 id) {
-    const struct lives *lives = view_lives(view);
-    if (id >= lives->count)
+    const struct allocations *allocations = view_allocations(view);
+    if (id >= allocations->count)
         return 0;
     const uint8_t *category = session_categories(view->session, view_now(view));
     view->record.allocation = (struct record_allocation){
-        .bytes = (double)lives->size[id],
-        .birth = (double)lives->birth[id] - 1,
-        .death = (double)lives->death[id] - 1,
-        .request = (double)lives->request[id] - 1,
-        .count = life_allocations(lives, id),
-        .stack = lives->stack[id],
-        .context = lives->context[id],
-        .stream = lives->stream[id],
-        .pool = lives->pool[id],
-        .address_high = (double)(lives->address[id] >> 32),
-        .address_low = (uint32_t)lives->address[id],
-        .flags = lives->flags[id],
+        .bytes = (double)allocations->size[id],
+        .birth = (double)allocations->birth[id] - 1,
+        .death = (double)allocations->death[id] - 1,
+        .request = (double)allocations->request[id] - 1,
+        .count = allocation_stands_for(allocations, id),
+        .stack = allocations->stack[id],
+        .context = allocations->context[id],
+        .stream = allocations->stream[id],
+        .pool = allocations->pool[id],
+        .address_high = (double)(allocations->address[id] >> 32),
+        .address_low = (uint32_t)allocations->address[id],
+        .flags = allocations->flags[id],
         .category = category == NULL ? 0 : category[id],
     };
     return (place)&view->record;
 }
 
 f64 view_allocation_at(struct page_view *view, f64 event) {
-    const struct lives *lives = view_lives(view);
+    const struct allocations *allocations = view_allocations(view);
     uint32_t moment = moment_of(view, event), freed = UINT32_MAX;
     if (moment == 0)
         return -1;
-    for (uint32_t i = 0; i < lives->count && lives->birth[i] <= moment; i++) {
-        if (lives->birth[i] == moment)
+    for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++) {
+        if (allocations->birth[i] == moment)
             return i;
-        if (lives->death[i] == moment || lives->request[i] == moment)
+        if (allocations->death[i] == moment || allocations->request[i] == moment)
             freed = i;
     }
     return freed == UINT32_MAX ? -1 : (double)freed;

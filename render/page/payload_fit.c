@@ -28,7 +28,7 @@ static char *meta_text(const struct html_options *options, const struct merge *m
                     cJSON_AddNumberToObject(meta, "device", options->device) &&
                     cJSON_AddNumberToObject(meta, "capacity", (double)options->capacity_bytes);
     if (complete && merge != NULL)
-        complete = cJSON_AddNumberToObject(meta, "allocations", (double)merge->n_lives) &&
+        complete = cJSON_AddNumberToObject(meta, "allocations", (double)merge->n_allocations) &&
                    cJSON_AddNumberToObject(meta, "merged", (double)merge->n_merged) &&
                    cJSON_AddNumberToObject(meta, "hidden", (double)merge->n_hidden);
     char *text = complete ? cJSON_PrintUnformatted(meta) : NULL;
@@ -78,7 +78,7 @@ static bool merge_explain(struct merge *merge, struct trace *trace, const struct
              "into %s bands "
              "by stack and time%s%s%s. Bytes are exact at the %s moments that are kept, the peak among them.",
              format_bytes(options->max_nbytes).text, format_count(merge->n_merged).text,
-             format_count(merge->n_lives).text, format_count(merge->n_bands).text,
+             format_count(merge->n_allocations).text, format_count(merge->n_bands).text,
              merge->n_hidden != 0 ? ", and " : "",
              merge->n_hidden != 0 ? format_count(merge->n_hidden).text : "",
              merge->n_hidden != 0 ? " that come and go between two kept moments are not drawn" : "",
@@ -132,7 +132,7 @@ static uint64_t level_try(struct fitting *fitting, unsigned level) {
         buffer_release(&fitting->best);
         fitting->best = payload;
         fitting->outcome =
-            (struct html_outcome){merge.n_lives, merge.n_merged, merge.n_bands, merge.n_hidden, 0};
+            (struct html_outcome){merge.n_allocations, merge.n_merged, merge.n_bands, merge.n_hidden, 0};
     } else {
         buffer_release(&payload);
     }

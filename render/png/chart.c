@@ -271,18 +271,18 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
     style->color_by = style->color_by == COLOR_BY_CATEGORY ? COLOR_BY_SITE : style->color_by;
 }
 
-/* What an address of the page asks for beyond what is drawn always. All of it lives in the picture's scratch memory. */
+/* What an address of the page asks for beyond what is drawn always. All of it allocations in the picture's scratch memory. */
 struct chart_asked {
     struct selection selection, found;
     uint64_t *lit, *counted;
     struct segments segments;
     struct trace shadow; /* the recording, of one device whose allocations are segments */
-    struct device_trace as_lives;
+    struct device_trace as_allocations;
     struct timeline bands;
 };
 
 static uint64_t *bits_make(const struct timeline *timeline, struct arena *arena) {
-    uint64_t n_words = timeline->device->lives.count / 64 + 1;
+    uint64_t n_words = timeline->device->allocations.count / 64 + 1;
     uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
     if (bits != NULL)
         bytes_zero(bits, (size_t)n_words * sizeof *bits);
@@ -290,7 +290,7 @@ static uint64_t *bits_make(const struct timeline *timeline, struct arena *arena)
 }
 
 static bool counted_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
-    uint32_t n_words = input->timeline->device->lives.count / 64 + 1;
+    uint32_t n_words = input->timeline->device->allocations.count / 64 + 1;
     const uint64_t *keep = chart_keep(input);
     asked->counted = bits_make(input->timeline, arena);
     for (uint32_t i = 0; asked->counted != NULL && i < n_words; i++)
@@ -302,10 +302,10 @@ static bool counted_find(struct chart_asked *asked, struct chart_input *input, s
 static bool bands_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
     uint32_t *piece;
     if (!segments_init(&asked->segments, input->timeline->device, arena) ||
-        !segments_as_lives(&asked->as_lives, &piece, &asked->segments, arena))
+        !segments_as_allocations(&asked->as_allocations, &piece, &asked->segments, arena))
         return false;
     asked->shadow = *input->timeline->trace;
-    asked->shadow.devices = &asked->as_lives;
+    asked->shadow.devices = &asked->as_allocations;
     asked->shadow.n_devices = 1;
     input->bands = &asked->bands;
     if (!timeline_init(&asked->bands, &asked->shadow, 0, arena))

@@ -32,7 +32,7 @@ static const char *empty_reason(const struct timeline *timeline) {
     if (device->n_events == 0)
         return "Nothing to draw: no history was recorded for this device, and nothing is allocated in the "
                "memory that it has reserved.";
-    if (device->lives.count == 0)
+    if (device->allocations.count == 0)
         return "Nothing to draw: none of the recorded events allocates or frees memory.";
     return "Nothing to draw: every recorded allocation has a size of 0 bytes.";
 }

@@ -41,7 +41,7 @@ static uint32_t keys_sort(struct group *groups, const bool *seen, uint32_t n_key
 static bool keys_sum(const struct chart_input *input, const struct raster_style *style, struct arena *arena,
                      struct group **groups, uint32_t *n_groups) {
     const struct timeline *timeline = input->timeline;
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint32_t n_keys = keys_count(timeline->device, style->color_by);
     *groups = arena_alloc(arena, ((size_t)n_keys + 1) * sizeof **groups);
     bool *seen = arena_alloc(arena, (size_t)n_keys + 1);
@@ -50,15 +50,15 @@ static bool keys_sum(const struct chart_input *input, const struct raster_style 
     for (uint32_t i = 0; i < n_keys; i++)
         (*groups)[i] = (struct group){.site = i};
     bytes_zero(seen, n_keys);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        bool alive = lives->birth[i] <= input->moment && lives->death[i] > input->moment;
-        bool shown =
-            lives->birth[i] < input->window.end_moment && lives->death[i] > input->window.first_moment;
-        if (lives->size[i] == 0 || !(alive || shown) || !filter_keeps(chart_counted(input), i))
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        bool alive = allocations->birth[i] <= input->moment && allocations->death[i] > input->moment;
+        bool shown = allocations->birth[i] < input->window.end_moment &&
+                     allocations->death[i] > input->window.first_moment;
+        if (allocations->size[i] == 0 || !(alive || shown) || !filter_keeps(chart_counted(input), i))
             continue;
         uint32_t key = raster_key(timeline, style, i);
         seen[key] = true;
-        (*groups)[key].bytes += alive ? lives->size[i] : 0;
+        (*groups)[key].bytes += alive ? allocations->size[i] : 0;
         (*groups)[key].count += alive;
     }
     *n_groups = keys_sort(*groups, seen, n_keys, style->color_by);
@@ -73,11 +73,13 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
         return groups_at(chart_shown(input), input->moment, GROUP_BY_SITE, arena, groups, n_groups);
     const struct extent then = {.what = EXTENT_AT, .first = input->moment};
     struct site_parts parts = {0};
-    uint32_t *lives = NULL, n_lives = 0;
-    bool done = input->counted == NULL
-                    ? site_parts_at(&parts, chart_shown(input), input->verdicts, input->moment, arena)
-                    : extent_lives(input->timeline, then, input->counted, arena, &lives, &n_lives) &&
-                          site_parts_of(&parts, input->timeline, input->verdicts, lives, n_lives, arena);
+    uint32_t *allocations = NULL, n_allocations = 0;
+    bool done =
+        input->counted == NULL
+            ? site_parts_at(&parts, chart_shown(input), input->verdicts, input->moment, arena)
+            : extent_allocations(input->timeline, then, input->counted, arena, &allocations,
+                                 &n_allocations) &&
+                  site_parts_of(&parts, input->timeline, input->verdicts, allocations, n_allocations, arena);
     *groups = parts.groups;
     *n_groups = parts.n_groups;
     return done;

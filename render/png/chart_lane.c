@@ -236,13 +236,13 @@ static void oom_markers_put(struct chart_maker *maker, struct rect lane) {
 
 /* Where what the search finds was made: ticks at the plot's upper edge. */
 static void hits_put(struct chart_maker *maker, struct rect lane) {
-    const struct lives *lives = &maker->in->timeline->device->lives;
+    const struct allocations *allocations = &maker->in->timeline->device->allocations;
     int32_t last = -1, height = 4 * maker->scale;
-    for (uint32_t i = 0; i < lives->count && maker->in->found != NULL; i++) {
-        if (lives->birth[i] == 0 || !filter_keeps(maker->in->found, i) ||
-            !chart_moment_is_shown(maker, lives->birth[i]))
+    for (uint32_t i = 0; i < allocations->count && maker->in->found != NULL; i++) {
+        if (allocations->birth[i] == 0 || !filter_keeps(maker->in->found, i) ||
+            !chart_moment_is_shown(maker, allocations->birth[i]))
             continue;
-        int32_t x = chart_moment_x(maker, lives->birth[i]);
+        int32_t x = chart_moment_x(maker, allocations->birth[i]);
         if (x == last || x < 0 || x >= lane.width)
             continue;
         chart_put(

@@ -36,18 +36,19 @@ static uint64_t hatch_least_bytes(const struct chart_maker *maker) {
 
 /* Which patterns the window shows. */
 static struct key_facts key_facts_of(const struct chart_maker *maker) {
-    const struct lives *lives = &maker->in->timeline->device->lives;
+    const struct allocations *allocations = &maker->in->timeline->device->allocations;
     const struct chart_window *window = &maker->in->window;
     struct key_facts facts = {false, false};
     uint64_t hatched = hatch_least_bytes(maker);
-    for (uint32_t i = 0; i < lives->count && !(facts.pending && i >= lives->preexisting); i++) {
-        bool shown = lives->birth[i] < window->end_moment && lives->death[i] > window->first_moment;
-        if (!shown || lives->size[i] == 0 || !filter_keeps(chart_keep(maker->in), i))
+    for (uint32_t i = 0; i < allocations->count && !(facts.pending && i >= allocations->preexisting); i++) {
+        bool shown =
+            allocations->birth[i] < window->end_moment && allocations->death[i] > window->first_moment;
+        if (!shown || allocations->size[i] == 0 || !filter_keeps(chart_keep(maker->in), i))
             continue;
-        facts.older = facts.older || i < lives->preexisting;
-        facts.pending =
-            facts.pending || (lives->request[i] < lives->death[i] && lives->request[i] < window->end_moment &&
-                              lives->size[i] >= hatched);
+        facts.older = facts.older || i < allocations->preexisting;
+        facts.pending = facts.pending ||
+                        (allocations->request[i] < allocations->death[i] &&
+                         allocations->request[i] < window->end_moment && allocations->size[i] >= hatched);
     }
     return facts;
 }

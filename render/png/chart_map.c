@@ -66,7 +66,7 @@ static void heading_put(struct chart_maker *maker, struct rect line) {
     for (uint32_t i = 0; i < held->n_segments; i++)
         reserved += held->segment[i].size;
     for (uint32_t i = 0; i < held->n_blocks; i++)
-        free_bytes += held->block[i].life == LIFE_NONE ? held->block[i].size : 0;
+        free_bytes += held->block[i].allocation == ALLOCATION_NONE ? held->block[i].size : 0;
     chart_moment_text(maker->in->timeline, maker->in->moment, moment, sizeof moment);
     snprintf(text, sizeof text, "Map at %s \xc2\xb7 %s segment%s \xc2\xb7 reserved %s \xc2\xb7 free %s",
              moment, format_count(held->n_segments).text, held->n_segments == 1 ? "" : "s",
@@ -155,9 +155,9 @@ static void holes_put(struct chart_maker *maker) {
             uint64_t from = block->address - segment->address;
             if (from >= part->to)
                 break;
-            bool wide =
-                block->life == LIFE_NONE && map_part_q8(part, from + block->size) - map_part_q8(part, from) >
-                                                3 * (uint32_t)maker->em * 256;
+            bool wide = block->allocation == ALLOCATION_NONE &&
+                        map_part_q8(part, from + block->size) - map_part_q8(part, from) >
+                            3 * (uint32_t)maker->em * 256;
             if (wide && looked++ < LABELS_MAX)
                 hole_put(maker, part, block, from);
         }

@@ -11,7 +11,7 @@
 enum { PIN_FRAMES = 8 };
 
 struct pin {
-    uint32_t life, stack;
+    uint32_t allocation, stack;
     uint32_t frame[PIN_FRAMES], n_frames; /* innermost first */
     uint32_t rest;                        /* frames that are not among them */
 };
@@ -19,10 +19,10 @@ struct pin {
 static bool pin_find(const struct chart_maker *maker, struct pin *pin) {
     const struct chart_address *address = maker->in->options->address;
     const struct timeline *timeline = maker->in->timeline;
-    *pin = (struct pin){.life = address == NULL ? UINT32_MAX : address->marks.pinned};
-    if (pin->life >= timeline->device->lives.count)
+    *pin = (struct pin){.allocation = address == NULL ? UINT32_MAX : address->marks.pinned};
+    if (pin->allocation >= timeline->device->allocations.count)
         return false;
-    pin->stack = timeline->device->lives.stack[pin->life];
+    pin->stack = timeline->device->allocations.stack[pin->allocation];
     uint32_t before = UINT32_MAX;
     for (uint32_t at = pin->stack; at != 0; at = stack_parent(&timeline->trace->stacks, at)) {
         uint32_t frame = timeline->trace->stacks.frame[at];
@@ -51,14 +51,14 @@ int32_t chart_pin_height(const struct chart_maker *maker) {
 /* "from event 568 (31 ms) to the end, 0x7f2a4c693000" */
 static void pin_facts(const struct chart_maker *maker, const struct pin *pin, char *text, size_t capacity) {
     const struct timeline *timeline = maker->in->timeline;
-    const struct lives *lives = &timeline->device->lives;
-    uint32_t birth = lives->birth[pin->life], death = lives->death[pin->life];
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint32_t birth = allocations->birth[pin->allocation], death = allocations->death[pin->allocation];
     char from[96], to[96] = "the end", address[32] = "";
     chart_moment_text(timeline, birth, from, sizeof from);
     if (death < timeline->n_moments)
         chart_moment_text(timeline, death, to, sizeof to);
-    if (life_allocations(lives, pin->life) == 1)
-        snprintf(address, sizeof address, ", 0x%" PRIx64, lives->address[pin->life]);
+    if (allocation_stands_for(allocations, pin->allocation) == 1)
+        snprintf(address, sizeof address, ", 0x%" PRIx64, allocations->address[pin->allocation]);
     snprintf(text, capacity, "%s%s to %s%s", birth == 0 ? "" : "from ", from, to, address);
 }
 
@@ -68,7 +68,7 @@ void chart_pin_put(struct chart_maker *maker, struct rect area) {
     char text[FONT_TEXT_NBYTES];
     if (!pin_find(maker, &pin))
         return;
-    uint64_t bytes = maker->in->timeline->device->lives.size[pin.life];
+    uint64_t bytes = maker->in->timeline->device->allocations.size[pin.allocation];
     snprintf(text, sizeof text, "Pinned: %s (%s bytes)", format_bytes(bytes).text, format_count(bytes).text);
     chart_put_text(maker, area, CHART_LEFT, maker->bold, colors->text, text);
     area.y += chart_line(maker->bold);

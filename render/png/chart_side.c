@@ -25,7 +25,7 @@ static uint64_t sum_of(const struct chart_maker *maker, enum category category) 
 
 bool chart_side_find(struct chart_maker *maker) {
     const struct chart_input *in = maker->in;
-    const struct lives *lives = &in->timeline->device->lives;
+    const struct allocations *allocations = &in->timeline->device->allocations;
     if (in->verdicts == NULL)
         return true;
     uint32_t n = timeline_alive_at(in->timeline, in->moment, NULL, 0);
@@ -36,9 +36,9 @@ bool chart_side_find(struct chart_maker *maker) {
     for (uint32_t i = 0; i < n; i++) {
         if (!filter_keeps(chart_counted(in), alive[i]))
             continue;
-        maker->category_bytes[in->verdicts->category[alive[i]]] += lives->size[alive[i]];
+        maker->category_bytes[in->verdicts->category[alive[i]]] += allocations->size[alive[i]];
         maker->categories_inferred |=
-            in->timeline->trace->contexts.context[lives->context[alive[i]]].category == 0;
+            in->timeline->trace->contexts.context[allocations->context[alive[i]]].category == 0;
     }
     ARENA_DROP(&maker->out->arena, alive);
     return true;

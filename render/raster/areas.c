@@ -48,18 +48,19 @@ static uint32_t column_at(const struct scene *scene, uint32_t moment) {
 
 /* Changes at each column. */
 static void changes_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style) {
-    const struct lives *lives = &scene->timeline->device->lives;
+    const struct allocations *allocations = &scene->timeline->device->allocations;
     uint32_t width = areas->width, first = scene->moment[0], last = scene->moment[width - 1];
-    for (uint32_t i = 0; i < lives->count && lives->size != NULL; i++) {
-        if (lives->birth[i] > last || lives->death[i] <= first || !filter_keeps(scene->keep, i))
+    for (uint32_t i = 0; i < allocations->count && allocations->size != NULL; i++) {
+        if (allocations->birth[i] > last || allocations->death[i] <= first || !filter_keeps(scene->keep, i))
             continue;
         uint32_t key = raster_key(scene->timeline, style, i);
         uint64_t *area = areas->bytes + (size_t)(key < areas->n_keys ? key : areas->n_keys - 1) * width;
-        uint32_t start = column_at(scene, lives->birth[i]), end = column_at(scene, lives->death[i]);
+        uint32_t start = column_at(scene, allocations->birth[i]),
+                 end = column_at(scene, allocations->death[i]);
         if (start < width)
-            area[start] += lives->size[i];
+            area[start] += allocations->size[i];
         if (end < width)
-            area[end] -= lives->size[i];
+            area[end] -= allocations->size[i];
     }
 }
 

@@ -24,7 +24,7 @@ void areas_init(struct areas *areas, struct arena_host host);
 void areas_release(struct areas *areas);
 
 /* Of what `keep` leaves of a scene that is built. `by` is COLOR_BY_STREAM, POOL or CATEGORY; style->category as for
- * raster_draw. O(lives * log width + keys * width). False: no memory, or areas of nothing. */
+ * raster_draw. O(allocations * log width + keys * width). False: no memory, or areas of nothing. */
 bool areas_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style,
                enum color_by by);
 

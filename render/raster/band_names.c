@@ -6,7 +6,7 @@
 /* Neighbours in the stack that look like one band. */
 struct run {
     uint32_t first, end; /* bands [first, end) of the scene */
-    uint32_t life;       /* the first of them */
+    uint32_t allocation; /* the first of them */
     uint32_t site;
     uint32_t from, to; /* columns that it has a part of */
     uint64_t bytes;    /* of all its bands, at most what it has at once */
@@ -48,7 +48,7 @@ uint32_t band_ink(uint32_t color) {
 
 /* Adds a band's bytes to changes from column to column. */
 static void changes_add(const struct scene *scene, const struct band *band, uint64_t *changes) {
-    uint64_t size = scene->timeline->device->lives.size[band->life];
+    uint64_t size = scene->timeline->device->allocations.size[band->allocation];
     if (band->start < band->end) {
         changes[band->start] += size;
         changes[band->end] -= size;
@@ -103,7 +103,7 @@ static bool run_name(struct finder *finder, const struct run *run) {
         return false;
     room.from += run->from;
     room.to += run->from;
-    uint32_t color = raster_life_color(finder->scene->timeline, finder->style, run->life);
+    uint32_t color = raster_allocation_color(finder->scene->timeline, finder->style, run->allocation);
     names->name[names->count++] = (struct band_name){run->site, color, band_ink(color), room};
     return true;
 }
@@ -125,8 +125,8 @@ static void run_begin(const struct finder *finder, struct run *run, uint32_t ind
     const struct timeline *timeline = finder->scene->timeline;
     *run = (struct run){.first = index,
                         .end = index,
-                        .life = band->life,
-                        .site = timeline->site[timeline->device->lives.stack[band->life]],
+                        .allocation = band->allocation,
+                        .site = timeline->site[timeline->device->allocations.stack[band->allocation]],
                         .from = band->start,
                         .to = band->start};
 }
@@ -134,10 +134,10 @@ static void run_begin(const struct finder *finder, struct run *run, uint32_t ind
 /* Do two allocations have one name and one colour? */
 static bool look_alike(const struct finder *finder, uint32_t a, uint32_t b) {
     const struct timeline *timeline = finder->scene->timeline;
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     const struct raster_style *style = finder->style;
-    return timeline->site[lives->stack[a]] == timeline->site[lives->stack[b]] &&
-           (lives->birth[a] == 0) == (lives->birth[b] == 0) &&
+    return timeline->site[allocations->stack[a]] == timeline->site[allocations->stack[b]] &&
+           (allocations->birth[a] == 0) == (allocations->birth[b] == 0) &&
            filter_keeps(style->lit, a) == filter_keeps(style->lit, b) &&
            raster_key(timeline, style, a) == raster_key(timeline, style, b);
 }
@@ -145,8 +145,8 @@ static bool look_alike(const struct finder *finder, uint32_t a, uint32_t b) {
 /* Does the band look like a part of the run? What is too thin to be seen hides in it, up to a pixel or a sixteenth in
  * all. */
 static bool run_takes(const struct finder *finder, struct run *run, const struct band *band) {
-    uint64_t size = finder->scene->timeline->device->lives.size[band->life];
-    if (look_alike(finder, run->life, band->life))
+    uint64_t size = finder->scene->timeline->device->allocations.size[band->allocation];
+    if (look_alike(finder, run->allocation, band->allocation))
         return true;
     uint64_t part = run->bytes / 16, whole = run->bytes < finder->pixel_bytes ? 0 : finder->pixel_bytes;
     uint64_t most = part > whole ? part : whole;
@@ -157,7 +157,7 @@ static bool run_takes(const struct finder *finder, struct run *run, const struct
 }
 
 static void run_add(const struct finder *finder, struct run *run, const struct band *band) {
-    uint64_t size = finder->scene->timeline->device->lives.size[band->life];
+    uint64_t size = finder->scene->timeline->device->allocations.size[band->allocation];
     run->end++;
     run->to = band->tail > run->to ? band->tail : run->to;
     run->bytes = run->bytes > UINT64_MAX - size ? UINT64_MAX : run->bytes + size;

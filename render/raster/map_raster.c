@@ -40,12 +40,12 @@ uint32_t map_raster_hole_color(bool dark) {
     return themes[dark].hole;
 }
 
-static uint32_t color_of(struct map_painter *painter, uint32_t life) {
+static uint32_t color_of(struct map_painter *painter, uint32_t allocation) {
     const struct raster_style *style = painter->picture->style;
     const struct timeline *timeline = painter->picture->timeline;
     if (style->color_by != COLOR_BY_SITE)
-        return raster_key_color(style->color_by, raster_key(timeline, style, life), style->dark);
-    uint32_t site = timeline->site[timeline->device->lives.stack[life]];
+        return raster_key_color(style->color_by, raster_key(timeline, style, allocation), style->dark);
+    uint32_t site = timeline->site[timeline->device->allocations.stack[allocation]];
     if (painter->site_color[site] == 0)
         painter->site_color[site] = raster_site_color(timeline->trace, site, style->dark) | 0xFF000000u;
     return painter->site_color[site] & 0xFFFFFFu;
@@ -53,21 +53,22 @@ static uint32_t color_of(struct map_painter *painter, uint32_t life) {
 
 static uint32_t block_color(struct map_painter *painter, const struct held_block *block) {
     const struct map_picture *picture = painter->picture;
-    if (block->life == LIFE_NONE)
+    if (block->allocation == ALLOCATION_NONE)
         return painter->theme->hole;
-    uint32_t rgb =
-        filter_keeps(picture->keep, block->life) ? color_of(painter, block->life) : painter->theme->other;
-    return filter_keeps(picture->style->lit, block->life)
+    uint32_t rgb = filter_keeps(picture->keep, block->allocation) ? color_of(painter, block->allocation)
+                                                                  : painter->theme->other;
+    return filter_keeps(picture->style->lit, block->allocation)
                ? rgb
                : color_mix(rgb, painter->theme->ground, FADED_SHARE);
 }
 
 /* The texture of a block, which those that the filter takes out have not. */
-static uint32_t block_twin(const struct map_picture *picture, uint32_t life) {
+static uint32_t block_twin(const struct map_picture *picture, uint32_t allocation) {
     const struct timeline *timeline = picture->timeline;
-    if (life == LIFE_NONE || picture->style->color_by != COLOR_BY_SITE || !filter_keeps(picture->keep, life))
+    if (allocation == ALLOCATION_NONE || picture->style->color_by != COLOR_BY_SITE ||
+        !filter_keeps(picture->keep, allocation))
         return 0;
-    return timeline->twin[timeline->site[timeline->device->lives.stack[life]]];
+    return timeline->twin[timeline->site[timeline->device->allocations.stack[allocation]]];
 }
 
 static void column_cover(struct column *column, uint32_t rgb, const struct held_block *block,
@@ -76,14 +77,14 @@ static void column_cover(struct column *column, uint32_t rgb, const struct held_
     column->green += (rgb >> 8 & 255) * share;
     column->blue += (rgb & 255) * share;
     column->weight += share;
-    column->free += block->life == LIFE_NONE ? share : 0;
+    column->free += block->allocation == ALLOCATION_NONE ? share : 0;
     column->waiting += block->state == BLOCK_PENDING_FREE ? share : 0;
 }
 
 /* Covers [from, to) of a part; both in 1/256 px. What is thinner than that counts as one. */
 static void block_cover(struct map_painter *painter, const struct held_block *block, uint32_t from,
                         uint32_t to) {
-    uint32_t rgb = block_color(painter, block), twin = block_twin(painter->picture, block->life);
+    uint32_t rgb = block_color(painter, block), twin = block_twin(painter->picture, block->allocation);
     uint32_t pen = painter->picture->style->scale == 0 ? 1 : painter->picture->style->scale;
     bool edged = to - from >= EDGE_LEAST_Q8 * pen;
     for (uint32_t at = from; at < to;) {

@@ -164,7 +164,7 @@ static uint32_t fade(const struct theme *theme, uint32_t rgb) {
     return color_mix(rgb, theme->ground, 205);
 }
 
-/* Computed once for each site and shade: the frames' table is small, the lives are many. */
+/* Computed once for each site and shade: the frames' table is small, the allocations are many. */
 static uint32_t site_color(struct painter *painter, uint32_t stack, bool odd, bool old) {
     uint32_t site = painter->scene->timeline->site[stack];
     uint32_t *known = &painter->site_color[(size_t)site * SHADES + odd + 2 * old];
@@ -175,32 +175,34 @@ static uint32_t site_color(struct painter *painter, uint32_t stack, bool odd, bo
     return *known & 0xFFFFFFu;
 }
 
-static uint32_t key_color(const struct painter *painter, uint32_t life, bool odd, bool old) {
+static uint32_t key_color(const struct painter *painter, uint32_t allocation, bool odd, bool old) {
     const struct raster_style *style = painter->style;
-    uint32_t key = raster_key(painter->scene->timeline, style, life);
+    uint32_t key = raster_key(painter->scene->timeline, style, allocation);
     return shade(painter->theme, raster_key_color(style->color_by, key, style->dark), odd, old);
 }
 
-static uint32_t life_color(struct painter *painter, uint32_t life) {
-    const struct lives *lives = &painter->scene->timeline->device->lives;
-    bool old = lives->birth[life] == 0, odd = !old && life % 2 != 0;
+static uint32_t allocation_color(struct painter *painter, uint32_t allocation) {
+    const struct allocations *allocations = &painter->scene->timeline->device->allocations;
+    bool old = allocations->birth[allocation] == 0, odd = !old && allocation % 2 != 0;
     uint32_t rgb = painter->style->color_by == COLOR_BY_SITE
-                       ? site_color(painter, lives->stack[life], odd, old)
-                       : key_color(painter, life, odd, old);
-    if (!filter_keeps(painter->style->lit, life))
+                       ? site_color(painter, allocations->stack[allocation], odd, old)
+                       : key_color(painter, allocation, odd, old);
+    if (!filter_keeps(painter->style->lit, allocation))
         rgb = fade(painter->theme, rgb);
     return rgb;
 }
 
-uint32_t raster_life_color(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
-    const struct lives *lives = &timeline->device->lives;
+uint32_t raster_allocation_color(const struct timeline *timeline, const struct raster_style *style,
+                                 uint32_t allocation) {
+    const struct allocations *allocations = &timeline->device->allocations;
     const struct theme *theme = &raster_themes[style->dark];
-    uint32_t rgb = style->color_by == COLOR_BY_SITE
-                       ? raster_site_color(timeline->trace, timeline->site[lives->stack[life]], style->dark)
-                       : raster_key_color(style->color_by, raster_key(timeline, style, life), style->dark);
-    bool old = lives->birth[life] == 0;
-    rgb = shade(theme, rgb, !old && life % 2 != 0, old);
-    return filter_keeps(style->lit, life) ? rgb : fade(theme, rgb);
+    uint32_t rgb =
+        style->color_by == COLOR_BY_SITE
+            ? raster_site_color(timeline->trace, timeline->site[allocations->stack[allocation]], style->dark)
+            : raster_key_color(style->color_by, raster_key(timeline, style, allocation), style->dark);
+    bool old = allocations->birth[allocation] == 0;
+    rgb = shade(theme, rgb, !old && allocation % 2 != 0, old);
+    return filter_keeps(style->lit, allocation) ? rgb : fade(theme, rgb);
 }
 
 /* ---- bands of their own ---- */
@@ -224,10 +226,12 @@ static void band_column(struct painter *painter, const struct band *band, uint32
 static uint32_t joined_until(struct painter *painter, const struct band *band, uint32_t rgb) {
     const struct scene *scene = painter->scene;
     const struct timeline *timeline = scene->timeline;
-    const uint32_t *stack = timeline->device->lives.stack, *site = timeline->site;
+    const uint32_t *stack = timeline->device->allocations.stack, *site = timeline->site;
     const struct band *above = band + 1;
-    if (above == scene->bands + scene->n_bands || above->life >= timeline->device->lives.preexisting ||
-        site[stack[above->life]] != site[stack[band->life]] || life_color(painter, above->life) != rgb)
+    if (above == scene->bands + scene->n_bands ||
+        above->allocation >= timeline->device->allocations.preexisting ||
+        site[stack[above->allocation]] != site[stack[band->allocation]] ||
+        allocation_color(painter, above->allocation) != rgb)
         return 0;
     return above->tail;
 }
@@ -238,13 +242,14 @@ static uint32_t texture_of(const struct painter *painter, const struct band *ban
     bool wide = (uint32_t)(band->tail - band->start) >= TEXTURE_COLUMNS * painter->pen;
     if (!wide || painter->style->color_by != COLOR_BY_SITE)
         return 0;
-    return timeline->twin[timeline->site[timeline->device->lives.stack[band->life]]];
+    return timeline->twin[timeline->site[timeline->device->allocations.stack[band->allocation]]];
 }
 
 static void band_draw(struct painter *painter, const struct band *band) {
-    const struct lives *lives = &painter->scene->timeline->device->lives;
-    uint64_t size = lives->size[band->life];
-    uint32_t rgb = life_color(painter, band->life), line = color_mix(rgb, painter->theme->edge, 120);
+    const struct allocations *allocations = &painter->scene->timeline->device->allocations;
+    uint64_t size = allocations->size[band->allocation];
+    uint32_t rgb = allocation_color(painter, band->allocation),
+             line = color_mix(rgb, painter->theme->edge, 120);
     uint32_t column = band->start, joined = joined_until(painter, band, rgb),
              texture = texture_of(painter, band);
     if (size <= 2 * painter->pixel_bytes) { /* too thin for an edge or a pattern */
@@ -359,8 +364,8 @@ static u32x4 sum_weights(const struct painter *painter, uint64_t size, uint32_t 
 }
 
 static void sum_add(struct painter *painter, const struct band *band) {
-    uint64_t size = painter->scene->timeline->device->lives.size[band->life];
-    u32x4 color = sum_weights(painter, size, life_color(painter, band->life));
+    uint64_t size = painter->scene->timeline->device->allocations.size[band->allocation];
+    u32x4 color = sum_weights(painter, size, allocation_color(painter, band->allocation));
     if (!sum_fits(painter, band, size))
         sum_flush(painter);
     struct sum *sum = &painter->sum;
@@ -403,18 +408,18 @@ static void baseline_mark(struct painter *painter) {
 
 static void bands_draw(struct painter *painter) {
     const struct scene *scene = painter->scene;
-    const uint64_t *sizes = scene->timeline->device->lives.size;
-    const uint32_t preexisting = scene->timeline->device->lives.preexisting;
+    const uint64_t *sizes = scene->timeline->device->allocations.size;
+    const uint32_t preexisting = scene->timeline->device->allocations.preexisting;
     bool marked = preexisting == 0;
     for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];
-        if (!marked && band->life >= preexisting) {
+        if (!marked && band->allocation >= preexisting) {
             if (painter->sum.count != 0)
                 sum_flush(painter);
             baseline_mark(painter);
             marked = true;
         }
-        if (sizes[band->life] < painter->pixel_bytes) {
+        if (sizes[band->allocation] < painter->pixel_bytes) {
             sum_add(painter, band);
             continue;
         }

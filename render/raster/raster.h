@@ -35,10 +35,10 @@ struct raster_style {
     enum color_by color_by;
     uint64_t capacity_bytes; /* a line there; 0: none */
     bool reserved;           /* draw the line of reserved bytes */
-    const uint64_t *lit;     /* bitmap of lives (layout/filter.h): all others fade; NULL: none does */
-    const uint8_t
-        *category;  /* [lives.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
-    uint32_t scale; /* lines and patterns so many times larger; 0 is 1 */
+    const uint64_t *lit;     /* bitmap of allocations (layout/filter.h): all others fade; NULL: none does */
+    const uint8_t *
+        category; /* [allocations.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
+    uint32_t scale;            /* lines and patterns so many times larger; 0 is 1 */
     const struct areas *areas; /* of the scene (render/raster/areas.h): sums instead of bands; NULL: bands */
     const struct raster_marks *marks; /* laid over all of it; NULL: nothing is */
 };
@@ -68,7 +68,8 @@ uint32_t raster_site_color(const struct trace *trace, uint32_t site, bool dark);
 uint32_t raster_texture(uint32_t color, uint32_t twin, uint32_t x);
 
 /* The colour that the band of an allocation has. */
-uint32_t raster_life_color(const struct timeline *timeline, const struct raster_style *style, uint32_t life);
+uint32_t raster_allocation_color(const struct timeline *timeline, const struct raster_style *style,
+                                 uint32_t allocation);
 
 /*
  * Legends of the other colourings. A *key* is what shares a colour: a step of the scale for size and age, an index for
@@ -76,7 +77,7 @@ uint32_t raster_life_color(const struct timeline *timeline, const struct raster_
  * COLOR_BY_SITE; of COLOR_BY_EACH the key is the allocation.
  */
 enum { RASTER_STEPS = 16, RASTER_KEYS = 16 };
-uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life);
+uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t allocation);
 uint32_t raster_key_color(enum color_by by, uint32_t key, bool dark);
 
 /* The values that a step of COLOR_BY_SIZE (bytes) or COLOR_BY_AGE (events) stands for: [*from, *to), the last up to

@@ -92,11 +92,11 @@ static uint32_t category_color(uint32_t category, bool dark) {
 }
 
 static uint32_t category_of(const struct timeline *timeline, const struct raster_style *style,
-                            uint32_t life) {
+                            uint32_t allocation) {
     const struct trace *trace = timeline->trace;
-    uint32_t nbytes, context = timeline->device->lives.context[life];
+    uint32_t nbytes, context = timeline->device->allocations.context[allocation];
     if (style->category != NULL)
-        return style->category[life];
+        return style->category[allocation];
     const uint8_t *text = trace_string(trace, trace->contexts.context[context].category, &nbytes);
     enum category category = category_by_name(text, nbytes);
     return category == CATEGORY_COUNT ? CATEGORY_OTHER : category;
@@ -107,16 +107,17 @@ static uint32_t number_color(uint32_t number, bool dark) {
     return (dark ? palette_sites_dark : palette_sites_light)[number % PALETTE_SITES];
 }
 
-uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t life) {
-    const struct lives *lives = &timeline->device->lives;
+uint32_t raster_key(const struct timeline *timeline, const struct raster_style *style, uint32_t allocation) {
+    const struct allocations *allocations = &timeline->device->allocations;
     switch (style->color_by) {
-    case COLOR_BY_SIZE: return scale_step(powers_of(timeline, COLOR_BY_SIZE), lives->size[life]);
+    case COLOR_BY_SIZE: return scale_step(powers_of(timeline, COLOR_BY_SIZE), allocations->size[allocation]);
     case COLOR_BY_AGE:
-        return scale_step(powers_of(timeline, COLOR_BY_AGE), lives->death[life] - lives->birth[life]);
-    case COLOR_BY_STREAM: return lives->stream[life];
-    case COLOR_BY_POOL: return lives->pool[life];
-    case COLOR_BY_CATEGORY: return category_of(timeline, style, life);
-    case COLOR_BY_EACH: return life;
+        return scale_step(powers_of(timeline, COLOR_BY_AGE),
+                          allocations->death[allocation] - allocations->birth[allocation]);
+    case COLOR_BY_STREAM: return allocations->stream[allocation];
+    case COLOR_BY_POOL: return allocations->pool[allocation];
+    case COLOR_BY_CATEGORY: return category_of(timeline, style, allocation);
+    case COLOR_BY_EACH: return allocation;
     case COLOR_BY_SITE:
     case COLOR_COUNT: break;
     }

@@ -11,13 +11,14 @@
 /* ---- figures ---- */
 
 static void categories_add(struct diff *diff, const struct diff_side *side, bool is_b) {
-    const struct lives *lives = &side->timeline->device->lives;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > side->moment || lives->death[i] <= side->moment || !filter_keeps(side->keep, i))
+    const struct allocations *allocations = &side->timeline->device->allocations;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->birth[i] > side->moment || allocations->death[i] <= side->moment ||
+            !filter_keeps(side->keep, i))
             continue;
         struct diff_sum *sum = &diff->category[side->verdicts->category[i]];
-        *(is_b ? &sum->b_bytes : &sum->a_bytes) += lives->size[i];
-        *(is_b ? &sum->b_count : &sum->a_count) += life_allocations(lives, i);
+        *(is_b ? &sum->b_bytes : &sum->a_bytes) += allocations->size[i];
+        *(is_b ? &sum->b_count : &sum->a_count) += allocation_stands_for(allocations, i);
     }
 }
 
@@ -239,7 +240,7 @@ static void figures_write(struct sheet *sheet, const struct diff *diff) {
     figure_row(sheet, "At the end", a->end_bytes, b->end_bytes);
     figure_row(sheet, "Reserved peak", a->reserved_peak, b->reserved_peak);
     figure_row(sheet, "Reserved, not in use then", unused_at_peak(a), unused_at_peak(b));
-    count_row(sheet, "Allocations", a->device->lives.count, b->device->lives.count);
+    count_row(sheet, "Allocations", a->device->allocations.count, b->device->allocations.count);
     count_row(sheet, "Events", a->device->n_events, b->device->n_events);
     if (n_steps(&diff->a) + n_steps(&diff->b) != 0)
         count_row(sheet, "Steps", n_steps(&diff->a), n_steps(&diff->b));

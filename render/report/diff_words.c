@@ -85,24 +85,24 @@ static void kept_text(const struct diff *diff, const struct cause *cause, const 
                       size_t capacity) {
     const struct compare_site *site = &diff->comparison.site[cause->row];
     bool longer = cause->bytes > 0, places = cause->dies_a != DIES_UNKNOWN && cause->dies_b != DIES_UNKNOWN;
-    char lives[160] = "";
+    char allocations[160] = "";
     if (places && cause->dies_a != cause->dies_b && (cause->dies_a < cause->dies_b) == longer) {
         kept_by_phase_text(cause, where, text, capacity);
         return;
     }
     /* The middle lifetime may tell the opposite: where gradients add up, the few that stay do not move it. */
     if (longer ? cause->to > cause->from : cause->to < cause->from)
-        snprintf(lives, sizeof lives, " an allocation lives for about %s events, %s before;",
+        snprintf(allocations, sizeof allocations, " an allocation lives for about %s events, %s before;",
                  format_count(cause->to).text, format_count(cause->from).text);
     bool told = longer ? site->b.count > site->a.count : site->b.count < site->a.count;
     const char *kept = longer ? "kept longer" : "freed earlier", *verb = cause->n_sites == 1 ? "is" : "are";
     if (told)
-        snprintf(text, capacity, "%s %s %s:%s %s %s alive here, %s before", where, verb, kept, lives,
+        snprintf(text, capacity, "%s %s %s:%s %s %s alive here, %s before", where, verb, kept, allocations,
                  format_count(site->b.count).text, site->b.count == 1 ? "is" : "are",
                  format_count(site->a.count).text);
     else /* as many, but larger or smaller ones */
-        snprintf(text, capacity, "%s %s %s:%s %s of %s are alive here, %s before", where, verb, kept, lives,
-                 format_bytes(site->b.bytes).text, cause->n_sites == 1 ? "it" : "the first",
+        snprintf(text, capacity, "%s %s %s:%s %s of %s are alive here, %s before", where, verb, kept,
+                 allocations, format_bytes(site->b.bytes).text, cause->n_sites == 1 ? "it" : "the first",
                  format_bytes(site->a.bytes).text);
 }
 

@@ -2,17 +2,18 @@
 #include "render/report/report_parts.h"
 
 static void categories_sum(struct report_device *report) {
-    const struct lives *lives = &report->device->lives;
+    const struct allocations *allocations = &report->device->allocations;
     const struct verdicts *verdicts = &report->verdicts;
     uint32_t moment = report->timeline.peak_moment;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->birth[i] > moment || lives->death[i] <= moment || !filter_keeps(report->selection.keep, i))
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->birth[i] > moment || allocations->death[i] <= moment ||
+            !filter_keeps(report->selection.keep, i))
             continue;
-        report->category_at_peak[verdicts->category[i]].bytes += lives->size[i];
-        report->category_at_peak[verdicts->category[i]].count += life_allocations(lives, i);
+        report->category_at_peak[verdicts->category[i]].bytes += allocations->size[i];
+        report->category_at_peak[verdicts->category[i]].count += allocation_stands_for(allocations, i);
         if (verdicts->category[i] == CATEGORY_OTHER)
-            report->reason_at_peak[verdicts->reason[i]] += lives->size[i];
-        report->categories_inferred |= report->trace->contexts.context[lives->context[i]].category == 0;
+            report->reason_at_peak[verdicts->reason[i]] += allocations->size[i];
+        report->categories_inferred |= report->trace->contexts.context[allocations->context[i]].category == 0;
     }
 }
 

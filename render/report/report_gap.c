@@ -10,10 +10,10 @@
 #include <stdio.h>
 
 bool report_gap_known(const struct device_trace *device) {
-    bool addressed = device->lives.count == 0;
-    for (uint32_t i = 0; i < device->lives.count && !addressed; i++)
-        addressed = device->lives.address[i] != 0;
-    return addressed && device->lives.merged == NULL && report_reserved_known(device);
+    bool addressed = device->allocations.count == 0;
+    for (uint32_t i = 0; i < device->allocations.count && !addressed; i++)
+        addressed = device->allocations.address[i] != 0;
+    return addressed && device->allocations.merged == NULL && report_reserved_known(device);
 }
 
 static bool map_find(struct report_device *report, const struct segments *segments, uint32_t moment) {
@@ -52,7 +52,7 @@ bool report_gap_find(struct report_device *report) {
 
 static void pinned_json(struct json_writer *json, const struct report_device *report,
                         const struct pinned_segment *pinned) {
-    const struct lives *lives = &report->device->lives;
+    const struct allocations *allocations = &report->device->allocations;
     char address[24];
     snprintf(address, sizeof address, "0x%" PRIx64, pinned->address);
     json_object(json, NULL, JSON_COMPACT);
@@ -60,9 +60,9 @@ static void pinned_json(struct json_writer *json, const struct report_device *re
     json_u64(json, "bytes", pinned->size);
     json_u64(json, "free_bytes", pinned->free_bytes);
     json_u64(json, "blocks", pinned->n_blocks);
-    json_u64(json, "allocation", pinned->life);
-    json_u64(json, "allocation_bytes", lives->size[pinned->life]);
-    report_site_json(json, report->trace, report->timeline.site[lives->stack[pinned->life]]);
+    json_u64(json, "allocation", pinned->allocation);
+    json_u64(json, "allocation_bytes", allocations->size[pinned->allocation]);
+    report_site_json(json, report->trace, report->timeline.site[allocations->stack[pinned->allocation]]);
     json_end(json);
 }
 
@@ -152,13 +152,13 @@ static void causes_table(struct sheet *sheet, const struct report_device *report
 
 static void pinned_row(struct sheet *sheet, const struct report_device *report,
                        const struct pinned_segment *pinned, unsigned unit) {
-    const struct lives *lives = &report->device->lives;
-    uint32_t stack = lives->stack[pinned->life];
+    const struct allocations *allocations = &report->device->allocations;
+    uint32_t stack = allocations->stack[pinned->allocation];
     sheet_cell(sheet, "0x%" PRIx64, pinned->address);
     sheet_cell(sheet, "%s", format_bytes_in(pinned->size, unit).text);
     sheet_cell(sheet, "%s", format_bytes_in(pinned->free_bytes, unit).text);
     sheet_cell(sheet, "%s", format_count(pinned->n_blocks).text);
-    sheet_cell(sheet, "%s", format_bytes_in(lives->size[pinned->life], unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(allocations->size[pinned->allocation], unit).text);
     sheet_cell(sheet, "%s",
                stack == 0 ? "(no stack recorded)"
                           : words_site(sheet, report->trace, report->timeline.site[stack]));

@@ -98,17 +98,18 @@ static uint32_t *listed_ids(const struct report_device *report) {
 
 static void listed_sum(struct listed *listed, const struct report_device *report, const uint32_t *group_of,
                        const uint32_t *alive, uint32_t n_alive) {
-    const struct lives *lives = &report->device->lives;
+    const struct allocations *allocations = &report->device->allocations;
     bool by_stack = report->options->group == GROUP_BY_STACK;
     for (uint32_t i = 0; i < n_alive; i++) {
-        uint32_t life = alive[i], stack = lives->stack[life], category = report->verdicts.category[life];
+        uint32_t allocation = alive[i], stack = allocations->stack[allocation],
+                 category = report->verdicts.category[allocation];
         uint32_t group = group_of[by_stack ? stack : report->timeline.site[stack]];
         if (group == 0)
             continue;
-        listed->bytes[group - 1][category] += lives->size[life];
-        listed->count[group - 1][category] += life_allocations(lives, life);
-        if (lives->flags[life] & LIFE_STACK_OF_FREE)
-            listed->of_free[group - 1] += lives->size[life];
+        listed->bytes[group - 1][category] += allocations->size[allocation];
+        listed->count[group - 1][category] += allocation_stands_for(allocations, allocation);
+        if (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE)
+            listed->of_free[group - 1] += allocations->size[allocation];
     }
 }
 
@@ -274,11 +275,11 @@ static bool add_oom_detail(struct json_writer *json, const struct report_device 
 
 static void add_figures(struct json_writer *json, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    const struct lives *lives = &report->device->lives;
+    const struct allocations *allocations = &report->device->allocations;
     json_i64(json, "device", report->device->ordinal);
     json_u64(json, "events", report->device->n_events);
-    json_u64(json, "allocations", lives->count);
-    json_u64(json, "preexisting", lives->preexisting);
+    json_u64(json, "allocations", allocations->count);
+    json_u64(json, "preexisting", allocations->preexisting);
     json_u64(json, "start_bytes", timeline->start_bytes);
     json_u64(json, "peak_bytes", timeline->peak_bytes);
     json_i64(json, "peak_event", report_event(timeline->peak_moment));

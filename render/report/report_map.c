@@ -20,7 +20,7 @@ struct chosen {
 static uint64_t free_of(const struct held *held, const struct held_segment *segment) {
     uint64_t bytes = 0;
     for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++)
-        bytes += held->block[i].life == LIFE_NONE ? held->block[i].size : 0;
+        bytes += held->block[i].allocation == ALLOCATION_NONE ? held->block[i].size : 0;
     return bytes;
 }
 
@@ -45,7 +45,7 @@ static uint64_t free_between(const struct held *held, const struct held_segment 
         const struct held_block *block = &held->block[*at];
         uint64_t begin = block->address - segment->address, end = begin + block->size;
         uint64_t low = begin > from ? begin : from, high = end < to ? end : to;
-        bytes += block->life == LIFE_NONE && low < high ? high - low : 0;
+        bytes += block->allocation == ALLOCATION_NONE && low < high ? high - low : 0;
         if (end > to)
             break;
     }

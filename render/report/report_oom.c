@@ -133,17 +133,17 @@ static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
 /* Changes first, then their running sum, in one array. */
 static bool pending_find(struct report_oom_ground *ground, const struct report_device *report) {
     const struct device_trace *device = report->device;
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint64_t n = (uint64_t)device->n_ooms + 1, *pending = arena_column(report->arena, n, sizeof *pending);
     ground->pending_bytes = pending;
     if (pending == NULL)
         return false;
     bytes_zero(pending, n * sizeof *pending);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        if (lives->request[i] >= lives->death[i])
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->request[i] >= allocations->death[i])
             continue;
-        pending[oom_from(device, lives->request[i])] += lives->size[i];
-        pending[oom_from(device, lives->death[i])] -= lives->size[i];
+        pending[oom_from(device, allocations->request[i])] += allocations->size[i];
+        pending[oom_from(device, allocations->death[i])] -= allocations->size[i];
     }
     for (uint32_t i = 1; i < device->n_ooms; i++)
         pending[i] += pending[i - 1];

@@ -84,14 +84,14 @@ enum { REPORT_OOMS_IN_FULL = 5 }; /* a run that goes on after the first tries th
 /* Is there anything that says how much was reserved? */
 bool report_reserved_known(const struct device_trace *device);
 
-/* What is needed of each event, all at once: O((lives + events) log events). False: no memory. */
+/* What is needed of each event, all at once: O((allocations + events) log events). False: no memory. */
 bool report_ooms_prepare(struct report_device *report);
 
 /* Asks the model what expandable segments would have made of the first event, where the replay is exact. After the
  * replay. False: no memory. */
 bool report_ooms_model(struct report_device *report);
 
-/* O(1), in full O(lives + blocks log). False: no memory. */
+/* O(1), in full O(allocations + blocks log). False: no memory. */
 bool report_oom_of(struct report_oom *oom, const struct report_device *report, const struct oom_event *event);
 
 /* What follows from an out-of-memory event, one sentence each, with the figure that justifies it. O(1), in full

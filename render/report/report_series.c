@@ -23,13 +23,13 @@ static uint32_t dumps_count(const struct device_trace *device) {
     return n;
 }
 
-static bool is_alive(const struct lives *lives, uint32_t life, uint32_t moment) {
-    return lives->birth[life] <= moment && moment < lives->death[life];
+static bool is_alive(const struct allocations *allocations, uint32_t allocation, uint32_t moment) {
+    return allocations->birth[allocation] <= moment && moment < allocations->death[allocation];
 }
 
-/* O(dumps * lives). */
+/* O(dumps * allocations). */
 static void dumps_find(const struct device_trace *device, struct dump *dump) {
-    const struct lives *lives = &device->lives;
+    const struct allocations *allocations = &device->allocations;
     uint32_t n = 0;
     for (uint32_t i = 0; i < device->n_notes; i++) {
         const struct note *note = &device->notes[i];
@@ -38,13 +38,13 @@ static void dumps_find(const struct device_trace *device, struct dump *dump) {
         struct dump *now = &dump[n++];
         *now =
             (struct dump){.name = note->text, .moment = note->event + 1, .gap = note->what == NOTE_DUMP_GAP};
-        for (uint32_t life = 0; life < lives->count; life++) {
-            bool before = n > 1 && is_alive(lives, life, now[-1].moment),
-                 after = is_alive(lives, life, now->moment);
-            now->total += after ? lives->size[life] : 0;
-            now->stayed += before && after ? lives->size[life] : 0;
-            now->came += after && !before ? lives->size[life] : 0;
-            now->gone += before && !after ? lives->size[life] : 0;
+        for (uint32_t allocation = 0; allocation < allocations->count; allocation++) {
+            bool before = n > 1 && is_alive(allocations, allocation, now[-1].moment),
+                 after = is_alive(allocations, allocation, now->moment);
+            now->total += after ? allocations->size[allocation] : 0;
+            now->stayed += before && after ? allocations->size[allocation] : 0;
+            now->came += after && !before ? allocations->size[allocation] : 0;
+            now->gone += before && !after ? allocations->size[allocation] : 0;
         }
     }
 }
@@ -54,13 +54,14 @@ static void dumps_find(const struct device_trace *device, struct dump *dump) {
 /* By site what came, or went, between two dumps: the largest, in one line. */
 static const char *sites_text(struct sheet *sheet, const struct report_device *report, uint64_t *bytes,
                               const struct dump *before, const struct dump *after, bool came) {
-    const struct lives *lives = &report->device->lives;
+    const struct allocations *allocations = &report->device->allocations;
     const char *text = "";
     bytes_zero(bytes, report->trace->frames.count * sizeof *bytes);
-    for (uint32_t life = 0; life < lives->count; life++) {
-        bool was = is_alive(lives, life, before->moment), is = is_alive(lives, life, after->moment);
+    for (uint32_t allocation = 0; allocation < allocations->count; allocation++) {
+        bool was = is_alive(allocations, allocation, before->moment),
+             is = is_alive(allocations, allocation, after->moment);
         if (came ? is && !was : was && !is)
-            bytes[report->timeline.site[lives->stack[life]]] += lives->size[life];
+            bytes[report->timeline.site[allocations->stack[allocation]]] += allocations->size[allocation];
     }
     for (unsigned k = 0; k < SITES_SHOWN; k++) {
         uint32_t best = 0;

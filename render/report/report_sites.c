@@ -14,16 +14,16 @@ enum {
 /* ---- callers ---- */
 
 bool report_callers_find(struct report_callers *callers, const struct report_device *report,
-                         const uint32_t *lives, uint32_t n_lives) {
+                         const uint32_t *allocations, uint32_t n_allocations) {
     const struct timeline *timeline = &report->timeline;
     uint32_t n_frames = report->trace->frames.count;
-    if (n_lives == 0)
+    if (n_allocations == 0)
         return true;
     callers->same = arena_column(report->arena, n_frames, sizeof *callers->same);
     callers->node_of = arena_column(report->arena, n_frames, sizeof *callers->node_of);
     if (callers->same == NULL || callers->node_of == NULL ||
         !frames_same(report->trace, callers->same, report->arena) ||
-        !tree_make(&callers->tree, timeline, lives, n_lives, TREE_CALLERS, report->arena))
+        !tree_make(&callers->tree, timeline, allocations, n_allocations, TREE_CALLERS, report->arena))
         return false;
     bytes_zero(callers->node_of, (size_t)n_frames * sizeof *callers->node_of);
     const struct tree_node *root = &callers->tree.node[0];
@@ -138,7 +138,7 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
     struct report_callers callers[GROUP_PARTS] = {0};
     bool done = site_parts_at(&parts, report_shown(report), &report->verdicts, moment, report->arena);
     for (uint32_t part = 0; done && part < GROUP_PARTS; part++)
-        done = report_callers_find(&callers[part], report, parts.lives + parts.start[part],
+        done = report_callers_find(&callers[part], report, parts.allocations + parts.start[part],
                                    parts.start[part + 1] - parts.start[part]);
     if (!done) {
         sheet->out->failed = true;

@@ -14,9 +14,9 @@ struct report_callers {
     uint32_t *node_of; /* [frames.count] of such a frame: the site's node; 0: it has none */
 };
 
-/* Of `lives[n_lives]`. Memory from the report's arena. False: no memory. */
+/* Of `allocations[n_allocations]`. Memory from the report's arena. False: no memory. */
 bool report_callers_find(struct report_callers *callers, const struct report_device *report,
-                         const uint32_t *lives, uint32_t n_lives);
+                         const uint32_t *allocations, uint32_t n_allocations);
 
 /* "block.py:31 forward ← 81 % trainer.py:40 step, 19 % eval.py:12 run": outwards as long as there is one caller, then who
  * they are and what share of the site's bytes each holds. */

@@ -16,11 +16,11 @@ struct baseline {
     uint32_t n_blocks, n_frees;
 };
 
-static struct baseline baseline_of(const struct lives *lives, uint32_t end) {
+static struct baseline baseline_of(const struct allocations *allocations, uint32_t end) {
     struct baseline baseline = {0};
-    for (uint32_t i = 0; i < lives->preexisting; i++) {
-        bool block = lives->death[i] == end;
-        *(block ? &baseline.block_bytes : &baseline.free_bytes) += lives->size[i];
+    for (uint32_t i = 0; i < allocations->preexisting; i++) {
+        bool block = allocations->death[i] == end;
+        *(block ? &baseline.block_bytes : &baseline.free_bytes) += allocations->size[i];
         *(block ? &baseline.n_blocks : &baseline.n_frees) += 1;
     }
     return baseline;
@@ -48,13 +48,13 @@ static void events_row(struct sheet *sheet, const struct report_device *report) 
 }
 
 static void allocations_row(struct sheet *sheet, const struct report_device *report) {
-    const struct lives *lives = &report->device->lives;
+    const struct allocations *allocations = &report->device->allocations;
     row_begin(sheet, "Allocations");
-    if (lives->preexisting == 0)
-        sheet_cell(sheet, "%s, all made while recording", format_count(lives->count).text);
+    if (allocations->preexisting == 0)
+        sheet_cell(sheet, "%s, all made while recording", format_count(allocations->count).text);
     else
-        sheet_cell(sheet, "%s, of these %s older than the recording", format_count(lives->count).text,
-                   format_count(lives->preexisting).text);
+        sheet_cell(sheet, "%s, of these %s older than the recording", format_count(allocations->count).text,
+                   format_count(allocations->preexisting).text);
 }
 
 static void peak_row(struct sheet *sheet, const struct report_device *report) {
@@ -68,10 +68,10 @@ static void peak_row(struct sheet *sheet, const struct report_device *report) {
 /* What was there before the recording started, and how much of the peak it is. */
 static void baseline_row(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    const struct lives *lives = &report->device->lives;
+    const struct allocations *allocations = &report->device->allocations;
     uint64_t at_peak = 0;
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        at_peak += lives->death[i] > timeline->peak_moment ? lives->size[i] : 0;
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        at_peak += allocations->death[i] > timeline->peak_moment ? allocations->size[i] : 0;
     row_begin(sheet, "Before recording");
     if (timeline->start_bytes == 0)
         sheet_cell(sheet, "nothing");
@@ -166,22 +166,22 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
 
 /* ---- before the recording ---- */
 
-static bool any_has_a_stack(const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->preexisting; i++)
-        if (lives->stack[i] != 0)
+static bool any_has_a_stack(const struct allocations *allocations) {
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (allocations->stack[i] != 0)
             return true;
     return false;
 }
 
 static void baseline_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    const struct lives *lives = &report->device->lives;
-    struct baseline baseline = baseline_of(lives, report->device->n_events + 1);
+    const struct allocations *allocations = &report->device->allocations;
+    struct baseline baseline = baseline_of(allocations, report->device->n_events + 1);
     if (timeline->start_bytes == 0)
         return;
     sheet_heading(sheet, 3, "Before recording");
     sheet_say(sheet, "%s in %s were there before the first event.", words_bytes(sheet, timeline->start_bytes),
-              words_counted(sheet, lives->preexisting, "allocation"));
+              words_counted(sheet, allocations->preexisting, "allocation"));
     if (baseline.n_blocks != 0)
         sheet_point(sheet, "%s in %s were never freed: they are known from what was there at the end.",
                     format_bytes(baseline.block_bytes).text,
@@ -192,7 +192,7 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
             "%s in %s are known from %s: the size is exact, and the stack shown is the one of the free.",
             format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"),
             baseline.n_frees == 1 ? "its free" : "their frees");
-    if (!any_has_a_stack(lives)) {
+    if (!any_has_a_stack(allocations)) {
         sheet_say(sheet, "No stack of them was recorded.");
         return;
     }
@@ -228,10 +228,10 @@ static uint64_t blocks_requested(const struct device_trace *device) {
 }
 
 /* What is open at the end of the events and is in no block, of which a diagnostic tells. */
-static uint64_t unmatched_bytes(const struct lives *lives) {
+static uint64_t unmatched_bytes(const struct allocations *allocations) {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        bytes += (lives->flags[i] & LIFE_UNMATCHED_END) != 0 ? lives->size[i] : 0;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        bytes += (allocations->flags[i] & ALLOCATION_UNMATCHED_END) != 0 ? allocations->size[i] : 0;
     return bytes;
 }
 
@@ -239,7 +239,8 @@ static uint64_t unmatched_bytes(const struct lives *lives) {
 static void reconciliation_write(struct sheet *sheet, const struct report_device *report) {
     const struct device_trace *device = report->device;
     uint64_t requested = blocks_requested(device), end = report->timeline.end_bytes;
-    if (device->n_blocks == 0 || (end > requested && end - requested == unmatched_bytes(&device->lives)))
+    if (device->n_blocks == 0 ||
+        (end > requested && end - requested == unmatched_bytes(&device->allocations)))
         return;
     if (requested == end)
         sheet_point(sheet, "The events lead to %s bytes at the end, and the final blocks hold as many.",

@@ -361,7 +361,7 @@ static void oom_write(struct sheet *sheet, const struct whatif *whatif, const st
 
 /* What the order of addresses, which nobody knows, makes of the recorded settings. */
 static void start_write(struct sheet *sheet, const struct whatif *whatif) {
-    if (whatif->program->device->lives.preexisting != 0)
+    if (whatif->program->device->allocations.preexisting != 0)
         sheet_point(sheet,
                     "What is older than the recording is laid out anew without gaps first, so the scenario "
                     "\"recorded\" "

@@ -83,17 +83,18 @@ static void check_notes(const struct trace *trace) {
               trace->diagnostics[i].key < trace->strings.count);
 }
 
-static void check_lives(const struct trace *trace, const struct device_trace *device) {
-    const struct lives *lives = &device->lives;
-    CHECK(lives->preexisting <= lives->count);
-    for (uint32_t i = 0; i < lives->count; i++) {
-        CHECK((i < lives->preexisting) == (lives->birth[i] == 0));
-        CHECK(i == 0 || lives->birth[i] >= lives->birth[i - 1]);
-        CHECK(i == 0 || i >= lives->preexisting || lives->death[i] <= lives->death[i - 1]);
-        CHECK(lives->birth[i] <= device->n_events && lives->birth[i] <= lives->request[i]);
-        CHECK(lives->request[i] <= lives->death[i] && lives->death[i] <= device->n_events + 1);
-        CHECK(lives->stack[i] < trace->stacks.count && lives->context[i] < trace->contexts.count);
-        CHECK(lives->stream[i] < device->n_streams && lives->pool[i] < device->n_pools);
+static void check_allocations(const struct trace *trace, const struct device_trace *device) {
+    const struct allocations *allocations = &device->allocations;
+    CHECK(allocations->preexisting <= allocations->count);
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        CHECK((i < allocations->preexisting) == (allocations->birth[i] == 0));
+        CHECK(i == 0 || allocations->birth[i] >= allocations->birth[i - 1]);
+        CHECK(i == 0 || i >= allocations->preexisting || allocations->death[i] <= allocations->death[i - 1]);
+        CHECK(allocations->birth[i] <= device->n_events && allocations->birth[i] <= allocations->request[i]);
+        CHECK(allocations->request[i] <= allocations->death[i] &&
+              allocations->death[i] <= device->n_events + 1);
+        CHECK(allocations->stack[i] < trace->stacks.count && allocations->context[i] < trace->contexts.count);
+        CHECK(allocations->stream[i] < device->n_streams && allocations->pool[i] < device->n_pools);
     }
 }
 
@@ -128,7 +129,7 @@ static void check_trace(const struct trace *trace) {
         const struct device_trace *device = &trace->devices[i];
         CHECK(i == 0 || device->ordinal > device[-1].ordinal);
         CHECK(device->name < trace->strings.count);
-        check_lives(trace, device);
+        check_allocations(trace, device);
         check_events(trace, device);
         check_segments(trace, device);
     }
@@ -140,15 +141,15 @@ enum { WIDTH = 53, HEIGHT = 29 };
 
 static void check_picks(const struct scene *scene) {
     const struct timeline *timeline = scene->timeline;
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     struct pick pick;
     CHECK(!scene_pick(scene, scene->view.width, 0, &pick));
     for (uint32_t i = 0; i < 16; i++) {
         if (!scene_pick(scene, i * 37 % scene->view.width, i * 11 % scene->view.height, &pick))
             continue;
         CHECK(pick.moment < timeline->n_moments);
-        if (pick.life != UINT32_MAX)
-            CHECK(pick.life < lives->count && scene_band(scene, pick.life) != NULL);
+        if (pick.allocation != UINT32_MAX)
+            CHECK(pick.allocation < allocations->count && scene_band(scene, pick.allocation) != NULL);
     }
 }
 
@@ -158,8 +159,8 @@ static void check_bands(const struct scene *scene) {
         CHECK(scene->moment[x - 1] <= scene->moment[x]);
     for (uint32_t i = 0; i < scene->n_bands; i++) {
         const struct band *band = &scene->bands[i];
-        CHECK(i == 0 || timeline_place_of(scene->timeline, band->life) >
-                            timeline_place_of(scene->timeline, band[-1].life));
+        CHECK(i == 0 || timeline_place_of(scene->timeline, band->allocation) >
+                            timeline_place_of(scene->timeline, band[-1].allocation));
         CHECK(band->start <= band->pending && band->pending <= band->end && band->end <= band->tail);
         CHECK(band->tail <= scene->view.width);
     }

@@ -13,11 +13,13 @@ static void same_check(const struct trace *a, const struct trace *b) {
     EXAMINE_CHECK(a->n_devices == b->n_devices);
     for (uint32_t i = 0; i < a->n_devices; i++) {
         const struct device_trace *x = &a->devices[i], *y = &b->devices[i];
-        EXAMINE_CHECK(x->n_events == y->n_events && x->lives.count == y->lives.count);
-        EXAMINE_CHECK(x->lives.count == 0 ||
-                      memcmp(x->lives.size, y->lives.size, x->lives.count * sizeof *x->lives.size) == 0);
-        EXAMINE_CHECK(x->lives.count == 0 ||
-                      memcmp(x->lives.death, y->lives.death, x->lives.count * sizeof *x->lives.death) == 0);
+        EXAMINE_CHECK(x->n_events == y->n_events && x->allocations.count == y->allocations.count);
+        EXAMINE_CHECK(x->allocations.count == 0 ||
+                      memcmp(x->allocations.size, y->allocations.size,
+                             x->allocations.count * sizeof *x->allocations.size) == 0);
+        EXAMINE_CHECK(x->allocations.count == 0 ||
+                      memcmp(x->allocations.death, y->allocations.death,
+                             x->allocations.count * sizeof *x->allocations.death) == 0);
     }
 }
 

@@ -19,12 +19,12 @@ static struct timeline *program(struct recording *recording, bool second) {
     uint32_t moved = recording_stack(recording, main_, "/home/u/attention.py", "forward");
     uint32_t fresh = second ? recording_stack(recording, main_, "/home/u/cache.py", "put") : 0;
     recording->trace.frames.frame[recording->trace.stacks.frame[moved]].line = second ? 21 : 20;
-    recording_life(recording, 0, STAYS, 4096, 0);
+    recording_allocation(recording, 0, STAYS, 4096, 0);
     for (uint32_t i = 0; i < 40; i++) {
-        recording_life(recording, 3 * i + 1, second ? 3 * i + 30 : 3 * i + 3, 1000 + i, kept);
-        recording_life(recording, 3 * i + 2, 3 * i + 20, 500, moved);
+        recording_allocation(recording, 3 * i + 1, second ? 3 * i + 30 : 3 * i + 3, 1000 + i, kept);
+        recording_allocation(recording, 3 * i + 2, 3 * i + 20, 500, moved);
         if (second)
-            recording_life(recording, 3 * i + 3, STAYS, 64, fresh);
+            recording_allocation(recording, 3 * i + 3, STAYS, 64, fresh);
     }
     return recording_settle(recording, 160);
 }
@@ -60,15 +60,17 @@ static enum outcome groups_task(struct arena_host host, const void *input) {
     const struct timeline *timeline = input;
     struct compare_group *first, *second;
     struct compare_pair *pairs;
-    uint32_t *lives, n, n_first = 0, n_second, n_pairs = 0;
+    uint32_t *allocations, n, n_first = 0, n_second, n_pairs = 0;
     struct arena arena;
     arena_init(&arena, host, SIZE_MAX);
-    bool done = extent_lives(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &lives, &n) &&
-                compare_groups(timeline, lives, n, COMPARE_BY_SITE, NULL, &arena, &first, &n_first) &&
-                extent_lives(timeline, (struct extent){EXTENT_ALLOCATED, 10, 90}, NULL, &arena, &lives, &n) &&
-                compare_groups(timeline, lives, n, COMPARE_BY_SITE, NULL, &arena, &second, &n_second) &&
-                compare_groups(timeline, lives, n, COMPARE_BY_FILE, NULL, &arena, &second, &n_second) &&
-                compare_pairs(first, n_first, first, n_first, &arena, &pairs, &n_pairs);
+    bool done =
+        extent_allocations(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &allocations, &n) &&
+        compare_groups(timeline, allocations, n, COMPARE_BY_SITE, NULL, &arena, &first, &n_first) &&
+        extent_allocations(timeline, (struct extent){EXTENT_ALLOCATED, 10, 90}, NULL, &arena, &allocations,
+                           &n) &&
+        compare_groups(timeline, allocations, n, COMPARE_BY_SITE, NULL, &arena, &second, &n_second) &&
+        compare_groups(timeline, allocations, n, COMPARE_BY_FILE, NULL, &arena, &second, &n_second) &&
+        compare_pairs(first, n_first, first, n_first, &arena, &pairs, &n_pairs);
     arena_release(&arena);
     return done_or_not(done, n_pairs == n_first);
 }
@@ -76,12 +78,13 @@ static enum outcome groups_task(struct arena_host host, const void *input) {
 static enum outcome tree_task(struct arena_host host, const void *input) {
     const struct timeline *timeline = input;
     struct tree callees, callers;
-    uint32_t *lives, n;
+    uint32_t *allocations, n;
     struct arena arena;
     arena_init(&arena, host, SIZE_MAX);
-    bool done = extent_lives(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &lives, &n) &&
-                tree_make(&callees, timeline, lives, n, TREE_CALLEES, &arena) &&
-                tree_make(&callers, timeline, lives, n, TREE_CALLERS, &arena);
+    bool done =
+        extent_allocations(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &allocations, &n) &&
+        tree_make(&callees, timeline, allocations, n, TREE_CALLEES, &arena) &&
+        tree_make(&callers, timeline, allocations, n, TREE_CALLERS, &arena);
     bool right =
         done && callees.node[0].bytes == timeline->live[60] && callers.node[0].bytes == timeline->live[60];
     arena_release(&arena);

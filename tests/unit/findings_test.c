@@ -62,22 +62,23 @@ static void turn_add(struct loop *loop, enum fault fault, uint32_t turn, uint32_
     struct recording *recording = loop->recording;
     uint32_t begin = 1 + turn * TURN;
     bool last = turn + 1 == turns;
-    recording_life(recording, begin, begin + 50, MIB, loop->data);
+    recording_allocation(recording, begin, begin + 50, MIB, loop->data);
     for (uint32_t i = 0; i < LAYERS; i++)
-        recording_life(recording, begin + 2 + i, begin + 28 - i, 8 * MIB, loop->forward[i]);
+        recording_allocation(recording, begin + 2 + i, begin + 28 - i, 8 * MIB, loop->forward[i]);
     for (uint32_t i = 0; fault == KEPT_PER_LAYER && i < LAYERS; i++)
-        recording_life(recording, begin + 6 + i, begin + 50, 8 * MIB, loop->layer);
-    recording_life(recording, begin + 11, planted_death(fault, turn, turns, begin), 6 * MIB, loop->probe);
+        recording_allocation(recording, begin + 6 + i, begin + 50, 8 * MIB, loop->layer);
+    recording_allocation(recording, begin + 11, planted_death(fault, turn, turns, begin), 6 * MIB,
+                         loop->probe);
     if (fault == GROWING_BUFFER || fault == EVEN_BUFFER)
-        recording_life(recording, begin + 12, last ? STAYS : begin + TURN + 13,
-                       (fault == EVEN_BUFFER ? 8 : 8 + 4 * turn) * MIB, loop->buffer);
+        recording_allocation(recording, begin + 12, last ? STAYS : begin + TURN + 13,
+                             (fault == EVEN_BUFFER ? 8 : 8 + 4 * turn) * MIB, loop->buffer);
     for (uint32_t i = 0; i < LAYERS; i++) {
         uint32_t kept =
             last ? STAYS : begin + TURN + 20 + i + 1; /* until the next backward has replaced it */
-        recording_life(recording, begin + 20 + i, fault == GRADIENTS_KEPT ? kept : begin + 52, 4 * MIB,
-                       loop->backward[i]);
+        recording_allocation(recording, begin + 20 + i, fault == GRADIENTS_KEPT ? kept : begin + 52, 4 * MIB,
+                             loop->backward[i]);
     }
-    recording_life(recording, begin + 40, turn == 0 ? STAYS : begin + 45, 2 * MIB, loop->optimizer);
+    recording_allocation(recording, begin + 40, turn == 0 ? STAYS : begin + 45, 2 * MIB, loop->optimizer);
 }
 
 static void loop_close(struct loop *loop) {
@@ -193,7 +194,7 @@ static void test_out_of_memory(void **state) {
     for (uint32_t n = 0; n < 3; n++) {
         struct recording *recording = recording_open();
         uint32_t step = recording_site(recording, "/home/u/train.py", "step", 7);
-        recording_life(recording, 1, STAYS, GIB, step);
+        recording_allocation(recording, 1, STAYS, GIB, step);
         for (uint32_t i = 0; i < n; i++)
             recording->ooms[i] = (struct oom_event){.event = 50 + i, .stack = step, .size = 2 * GIB};
         recording->device.n_ooms = n;
@@ -207,7 +208,7 @@ static void test_flushes(void **state) {
         struct recording *recording = recording_open();
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
         uint32_t empty = recording_stack(recording, step, TORCH "cuda/memory.py", "empty_cache");
-        recording_life(recording, 1, STAYS, MIB, step);
+        recording_allocation(recording, 1, STAYS, MIB, step);
         segment_event(recording, 10, SEGMENT_FREE, 20 * MIB, asked ? empty : step);
         segment_event(recording, 11, SEGMENT_ALLOC, 30 * MIB, step);
         allocator_check(recording, FINDING_RETRY_FLUSH, !asked, SEVERITY_MEDIUM);
@@ -220,7 +221,7 @@ static void test_churn(void **state) {
         struct recording *recording = recording_open();
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
         uint32_t empty = recording_stack(recording, step, TORCH "cuda/memory.py", "empty_cache");
-        recording_life(recording, 1, STAYS, MIB, step);
+        recording_allocation(recording, 1, STAYS, MIB, step);
         for (uint32_t i = 0; i < n; i++) {
             segment_event(recording, 10 + 4 * i, SEGMENT_FREE, 20 * MIB, empty);
             segment_event(recording, 12 + 4 * i, SEGMENT_ALLOC, 20 * MIB, step);
@@ -236,7 +237,7 @@ static void test_fragmentation(void **state) {
     for (uint32_t is_tight = 0; is_tight < 2; is_tight++) {
         struct recording *recording = recording_open();
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
-        recording_life(recording, 1, STAYS, is_tight ? 4 * GIB : MIB, step);
+        recording_allocation(recording, 1, STAYS, is_tight ? 4 * GIB : MIB, step);
         recording_segment(recording, 1 << 20, 0, 1, is_tight ? tight : loose);
         allocator_check(recording, FINDING_FRAGMENTATION, !is_tight, SEVERITY_LOW);
     }
@@ -251,7 +252,7 @@ static void test_private_pools(void **state) {
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
         recording->pools[2] = (struct pool_id){1, 0};
         recording->device.n_pools = 3;
-        recording_life(recording, 1, STAYS, MIB, step);
+        recording_allocation(recording, 1, STAYS, MIB, step);
         recording_segment(recording, 1 << 20, 0, 2, is_little ? little : much);
         allocator_check(recording, FINDING_PRIVATE_POOL_HELD, !is_little, SEVERITY_LOW);
     }
@@ -265,7 +266,7 @@ static void test_where_the_recording_stops(void **state) {
         struct recording *recording = recording_open();
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
         for (uint32_t i = 0; i < 10; i++)
-            recording_life(recording, 1 + 8 * i, falls ? 95 : STAYS, MIB, step);
+            recording_allocation(recording, 1 + 8 * i, falls ? 95 : STAYS, MIB, step);
         allocator_check(recording, FINDING_STOPS_AT_PEAK, !falls, SEVERITY_INFO);
     }
 }
@@ -275,8 +276,8 @@ static void test_where_the_recording_starts(void **state) {
     for (uint32_t older = 2; older < 5; older++) {
         struct recording *recording = recording_open();
         uint32_t step = recording_stack(recording, 0, "/home/u/train.py", "step");
-        recording_life(recording, 0, STAYS, older * MIB, step);
-        recording_life(recording, 9, 20, 9 * MIB, step);
+        recording_allocation(recording, 0, STAYS, older * MIB, step);
+        recording_allocation(recording, 9, 20, 9 * MIB, step);
         allocator_check(recording, FINDING_STARTS_LATE, older >= 3, SEVERITY_INFO);
     }
 }
@@ -332,9 +333,10 @@ static struct loop forwards(uint32_t turns, bool whole) {
     uint32_t head = recording_stack(loop.recording, other, "/home/u/layers.py", "head");
     for (uint32_t turn = 0; turn < turns; turn++) {
         if (whole || turn == 0)
-            recording_life(loop.recording, event, event + 1, MIB, head);
+            recording_allocation(loop.recording, event, event + 1, MIB, head);
         for (uint32_t i = 0; i < LAYERS; i++)
-            recording_life(loop.recording, event + 2 + 3 * i, event + 4 + 3 * i, 8 * MIB, loop.forward[i]);
+            recording_allocation(loop.recording, event + 2 + 3 * i, event + 4 + 3 * i, 8 * MIB,
+                                 loop.forward[i]);
         event += 16;
     }
     return loop;
@@ -356,9 +358,9 @@ static void test_phases(void **state) {
     turn_add(&loop, HEALTHY, 0, 2);
     turn_add(&loop, HEALTHY, 1, 2);
     struct verdicts verdicts = verdicts_of(loop.recording, 2 * TURN + 1);
-    const struct lives *lives = &loop.recording->device.lives;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        uint32_t stack = lives->stack[i];
+    const struct allocations *allocations = &loop.recording->device.allocations;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        uint32_t stack = allocations->stack[i];
         uint8_t wanted = stack == loop.optimizer ? PHASE_OPTIMIZER
                          : stack == loop.data    ? PHASE_HOST
                          : stack >= loop.backward[0] && (stack - loop.backward[0]) % 2 == 0 &&

@@ -1,14 +1,14 @@
 /*
- * Small recordings, written down life by life, for tests of what is computed from them.
+ * Small recordings, written down allocation by allocation, for tests of what is computed from them.
  *
  *     struct recording *recording = recording_open();
  *     uint32_t stack = recording_stack(recording, 0, "/home/u/train.py", "step");
- *     recording_life(recording, 1, STAYS, 512, stack);        in order of birth
+ *     recording_allocation(recording, 1, STAYS, 512, stack);        in order of birth
  *     struct timeline *timeline = recording_settle(recording, 100);
  *     ...
  *     recording_close(recording);
  *
- * A test that needs more rows defines RECORDING_LIVES and its like before it includes this. Events are ten microseconds
+ * A test that needs more rows defines RECORDING_ALLOCATIONS and its like before it includes this. Events are ten microseconds
  * apart, unless the test fills `time_us` and lets `device.time_us` point to it before recording_settle.
  */
 #ifndef STRATA_TESTS_UNIT_RECORDING_H
@@ -27,8 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef RECORDING_LIVES
-#define RECORDING_LIVES 512
+#ifndef RECORDING_ALLOCATIONS
+#define RECORDING_ALLOCATIONS 512
 #endif
 #ifndef RECORDING_EVENTS
 #define RECORDING_EVENTS 1024
@@ -44,11 +44,11 @@ struct recording {
     struct device_trace device;
     struct arena arena; /* of the timeline, and for the test's own use */
     struct timeline timeline;
-    uint32_t birth[RECORDING_LIVES], death[RECORDING_LIVES], request[RECORDING_LIVES], stack[RECORDING_LIVES],
-        context[RECORDING_LIVES];
-    uint64_t size[RECORDING_LIVES], address[RECORDING_LIVES], streams[4];
-    uint16_t stream[RECORDING_LIVES], pool[RECORDING_LIVES];
-    uint8_t flags[RECORDING_LIVES];
+    uint32_t birth[RECORDING_ALLOCATIONS], death[RECORDING_ALLOCATIONS], request[RECORDING_ALLOCATIONS],
+        stack[RECORDING_ALLOCATIONS], context[RECORDING_ALLOCATIONS];
+    uint64_t size[RECORDING_ALLOCATIONS], address[RECORDING_ALLOCATIONS], streams[4];
+    uint16_t stream[RECORDING_ALLOCATIONS], pool[RECORDING_ALLOCATIONS];
+    uint8_t flags[RECORDING_ALLOCATIONS];
     int64_t time_us[RECORDING_EVENTS];
     struct pool_id pools[4];
     struct annotation annotations[RECORDING_ANNOTATIONS];
@@ -75,16 +75,16 @@ static inline struct recording *recording_open(void) {
                                     .blocks = recording->blocks,
                                     .segment_events = recording->segment_events,
                                     .ooms = recording->ooms};
-    device->lives = (struct lives){.birth = recording->birth,
-                                   .death = recording->death,
-                                   .request = recording->request,
-                                   .size = recording->size,
-                                   .address = recording->address,
-                                   .stack = recording->stack,
-                                   .context = recording->context,
-                                   .stream = recording->stream,
-                                   .pool = recording->pool,
-                                   .flags = recording->flags};
+    device->allocations = (struct allocations){.birth = recording->birth,
+                                               .death = recording->death,
+                                               .request = recording->request,
+                                               .size = recording->size,
+                                               .address = recording->address,
+                                               .stack = recording->stack,
+                                               .context = recording->context,
+                                               .stream = recording->stream,
+                                               .pool = recording->pool,
+                                               .flags = recording->flags};
     return recording;
 }
 
@@ -133,18 +133,18 @@ static inline uint32_t recording_context(struct recording *recording, const char
     return trace->contexts.count++;
 }
 
-/* A life, in order of birth. Returns its id. */
-static inline uint32_t recording_life(struct recording *recording, uint32_t birth, uint32_t death,
-                                      uint64_t size, uint32_t stack) {
-    struct lives *lives = &recording->device.lives;
-    uint32_t id = lives->count++;
-    assert_true(id < RECORDING_LIVES && (id == 0 || birth >= recording->birth[id - 1]));
+/* An allocation, in order of birth. Returns its id. */
+static inline uint32_t recording_allocation(struct recording *recording, uint32_t birth, uint32_t death,
+                                            uint64_t size, uint32_t stack) {
+    struct allocations *allocations = &recording->device.allocations;
+    uint32_t id = allocations->count++;
+    assert_true(id < RECORDING_ALLOCATIONS && (id == 0 || birth >= recording->birth[id - 1]));
     recording->birth[id] = birth;
     recording->death[id] = recording->request[id] = death;
     recording->size[id] = size;
     recording->stack[id] = stack;
     recording->pool[id] = 1;
-    lives->preexisting += birth == 0;
+    allocations->preexisting += birth == 0;
     return id;
 }
 
@@ -203,7 +203,7 @@ static inline struct timeline *recording_settle(struct recording *recording, uin
     device->n_events = n_events;
     if (device->time_us == NULL)
         recording_time_events(recording, n_events);
-    for (uint32_t i = 0; i < device->lives.count; i++) {
+    for (uint32_t i = 0; i < device->allocations.count; i++) {
         bool requested = recording->request[i] != recording->death[i];
         recording->death[i] = recording->death[i] == STAYS ? n_events + 1 : recording->death[i];
         recording->request[i] = requested ? recording->request[i] : recording->death[i];

@@ -23,7 +23,7 @@ static struct places places_make(struct recording *recording) {
 }
 
 static const uint8_t *categories_of(struct recording *recording, uint32_t n_events) {
-    static uint8_t category[RECORDING_LIVES];
+    static uint8_t category[RECORDING_ALLOCATIONS];
     struct timeline *timeline = recording_settle(recording, n_events);
     assert_true(categories_find(timeline, category, &recording->arena));
     return category;
@@ -46,18 +46,18 @@ static void test_a_step(void **state) {
     };
     struct recording *recording = recording_open();
     struct places places = places_make(recording);
-    recording_life(recording, 0, STAYS, 512, 0);
-    recording_life(recording, 1, STAYS, 512, places.load);
-    recording_life(recording, 2, 20, 512, places.data);
-    recording_life(recording, 3, 14, 512, places.forward);
-    recording_life(recording, 4, 5, 512, places.forward);
-    recording_life(recording, 10, 40, 512, places.backward);
-    recording_life(recording, 11, 13, 512, places.backward);
-    recording_life(recording, 14, 15, 512, places.accumulate);
-    recording_life(recording, 20, STAYS, 512, places.optimizer);
-    recording_life(recording, 21, 22, 512, places.optimizer);
-    recording_life(recording, 30, 41, 512, places.forward);
-    recording_life(recording, 40, 42, 512, places.backward);
+    recording_allocation(recording, 0, STAYS, 512, 0);
+    recording_allocation(recording, 1, STAYS, 512, places.load);
+    recording_allocation(recording, 2, 20, 512, places.data);
+    recording_allocation(recording, 3, 14, 512, places.forward);
+    recording_allocation(recording, 4, 5, 512, places.forward);
+    recording_allocation(recording, 10, 40, 512, places.backward);
+    recording_allocation(recording, 11, 13, 512, places.backward);
+    recording_allocation(recording, 14, 15, 512, places.accumulate);
+    recording_allocation(recording, 20, STAYS, 512, places.optimizer);
+    recording_allocation(recording, 21, 22, 512, places.optimizer);
+    recording_allocation(recording, 30, 41, 512, places.forward);
+    recording_allocation(recording, 40, 42, 512, places.backward);
     const uint8_t *category = categories_of(recording, 50);
     for (uint32_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         assert_int_equal(category[i], wanted[i]);
@@ -68,9 +68,9 @@ static void test_a_free_s_stack_tells_nothing(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct places places = places_make(recording);
-    uint32_t life = recording_life(recording, 0, 10, 512, places.optimizer);
-    recording->flags[life] = LIFE_STACK_OF_FREE;
-    assert_int_equal(categories_of(recording, 20)[life], CATEGORY_OTHER);
+    uint32_t allocation = recording_allocation(recording, 0, 10, 512, places.optimizer);
+    recording->flags[allocation] = ALLOCATION_STACK_OF_FREE;
+    assert_int_equal(categories_of(recording, 20)[allocation], CATEGORY_OTHER);
     recording_close(recording);
 }
 
@@ -89,7 +89,7 @@ static void test_a_context_decides(void **state) {
     struct recording *recording = recording_open();
     struct places places = places_make(recording);
     for (uint32_t i = 0; i < CASES; i++)
-        recording->context[recording_life(recording, i + 1, STAYS, 512, places.load)] =
+        recording->context[recording_allocation(recording, i + 1, STAYS, 512, places.load)] =
             recording_context(recording, cases[i].word);
     const uint8_t *category = categories_of(recording, 20);
     for (uint32_t i = 0; i < CASES; i++)
@@ -103,11 +103,11 @@ static void test_what_the_end_leaves_open(void **state) {
     struct recording *recording = recording_open();
     struct places places = places_make(recording);
     uint32_t once = recording_stack(recording, 0, "/home/u/model.py", "only_once");
-    recording_life(recording, 1, 15, 512, places.forward);
-    recording_life(recording, 10, 16, 512, places.backward);
-    uint32_t like_before = recording_life(recording, 20, STAYS, 512, places.forward),
-             like_nothing = recording_life(recording, 21, STAYS, 512, once),
-             brief = recording_life(recording, 22, 24, 512, once);
+    recording_allocation(recording, 1, 15, 512, places.forward);
+    recording_allocation(recording, 10, 16, 512, places.backward);
+    uint32_t like_before = recording_allocation(recording, 20, STAYS, 512, places.forward),
+             like_nothing = recording_allocation(recording, 21, STAYS, 512, once),
+             brief = recording_allocation(recording, 22, 24, 512, once);
     recording->ooms[0] = (struct oom_event){.event = 30};
     recording->device.n_ooms = 1;
     const uint8_t *category = categories_of(recording, 40);

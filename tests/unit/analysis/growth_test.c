@@ -30,8 +30,8 @@ static struct growth growth_of_replaced(struct recording *recording, const uint6
     uint32_t stack = recording_stack(recording, 0, "/home/u/buffer.py", "extend");
     for (uint32_t i = 0; i < n_steps; i++)
         if (sizes[i] != 0)
-            recording_life(recording, in_step(i), i + 1 == n_steps ? STAYS : in_step(i + 1) + 1, sizes[i],
-                           stack);
+            recording_allocation(recording, in_step(i), i + 1 == n_steps ? STAYS : in_step(i + 1) + 1,
+                                 sizes[i], stack);
     return growth_of(recording, n_steps);
 }
 
@@ -74,7 +74,7 @@ static void test_what_is_replaced_and_does_not_rise(void **state) {
 /* Leaks 64 in each step from the second on. */
 static void leak_add(struct recording *recording, uint32_t from, uint32_t to, uint32_t stack) {
     for (uint32_t i = from; i < to; i++)
-        recording_life(recording, in_step(i), STAYS, 64, stack);
+        recording_allocation(recording, in_step(i), STAYS, 64, stack);
 }
 
 static void test_what_stays(void **state) {
@@ -116,11 +116,11 @@ static void test_what_a_healthy_run_keeps(void **state) {
              batch = recording_stack(recording, 0, "/home/u/data.py", "next"),
              adam = recording_stack(recording, recording_stack(recording, 0, "/home/u/train.py", "step"),
                                     "/usr/lib/python3/site-packages/torch/optim/adamw.py", "_init_group");
-    recording_life(recording, 0, STAYS, 4096, weight);
+    recording_allocation(recording, 0, STAYS, 4096, weight);
     for (uint32_t i = 0; i < 8; i++) {
-        recording_life(recording, i * TURN + 2, (i + 1) * TURN + 3, 512, batch);
+        recording_allocation(recording, i * TURN + 2, (i + 1) * TURN + 3, 512, batch);
         if (i == 0)
-            recording_life(recording, in_step(i), STAYS, 8192, adam);
+            recording_allocation(recording, in_step(i), STAYS, 8192, adam);
     }
     struct growth growth = growth_of(recording, 8);
     assert_true(growth.judged);
@@ -143,10 +143,10 @@ static void test_the_order_of_sites(void **state) {
              large = recording_stack(recording, 0, "/home/u/b.py", "b"),
              stopped = recording_stack(recording, 0, "/home/u/c.py", "c");
     for (uint32_t i = 0; i < 8; i++) {
-        recording_life(recording, in_step(i), STAYS, 10, small);
-        recording_life(recording, in_step(i), STAYS, 30, large);
+        recording_allocation(recording, in_step(i), STAYS, 10, small);
+        recording_allocation(recording, in_step(i), STAYS, 30, large);
         if (i < 4)
-            recording_life(recording, in_step(i), STAYS, 1000, stopped);
+            recording_allocation(recording, in_step(i), STAYS, 1000, stopped);
     }
     struct growth growth = growth_of(recording, 8);
     assert_int_equal(growth.n_rising, 2);

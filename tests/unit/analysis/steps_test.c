@@ -14,7 +14,8 @@ static void turns_add(struct recording *recording, uint32_t n_turns, uint32_t tu
                       const uint32_t *stacks, uint32_t n_stacks) {
     for (uint32_t turn = 0; turn < n_turns; turn++)
         for (uint32_t i = 0; i < n_stacks; i++)
-            recording_life(recording, turn * turn_events + i + 1, (turn + 1) * turn_events, 512, stacks[i]);
+            recording_allocation(recording, turn * turn_events + i + 1, (turn + 1) * turn_events, 512,
+                                 stacks[i]);
 }
 
 static void stacks_make(struct recording *recording, uint32_t *stacks, uint32_t n_stacks) {
@@ -101,10 +102,10 @@ static void test_a_period_with_a_beginning_and_a_cut(void **state) {
     uint32_t stacks[8], load = recording_stack(recording, 0, "/home/u/train.py", "load");
     stacks_make(recording, stacks, 8);
     for (uint32_t i = 0; i < 10; i++)
-        recording_life(recording, i + 1, STAYS, 512, load);
+        recording_allocation(recording, i + 1, STAYS, 512, load);
     for (uint32_t turn = 0; turn < 4; turn++)
         for (uint32_t i = 0; i < (turn < 3 ? 8U : 3U); i++)
-            recording_life(recording, 11 + turn * 20 + i, STAYS, 512, stacks[i]);
+            recording_allocation(recording, 11 + turn * 20 + i, STAYS, 512, stacks[i]);
     recording_settle(recording, 76);
     struct steps steps = steps_of(recording);
     const uint32_t begin[] = {11, 31, 51, 71};
@@ -133,9 +134,9 @@ static void test_turns_that_are_not_alike(void **state) {
     stacks_make(recording, stacks, 50);
     for (uint32_t turn = 0; turn < 4; turn++) {
         for (uint32_t i = 0; i < 2; i++)
-            recording_life(recording, turn * 20 + i + 1, STAYS, 512, stacks[i]);
+            recording_allocation(recording, turn * 20 + i + 1, STAYS, 512, stacks[i]);
         for (uint32_t i = 0; i < 10; i++)
-            recording_life(recording, turn * 20 + i + 3, STAYS, 512, stacks[2 + turn * 10 + i]);
+            recording_allocation(recording, turn * 20 + i + 3, STAYS, 512, stacks[2 + turn * 10 + i]);
     }
     recording_settle(recording, 80);
     assert_int_equal(steps_of(recording).source, STEPS_NONE);

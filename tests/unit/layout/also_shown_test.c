@@ -1,9 +1,9 @@
-/* Call sites that a picture shows and a list of one moment lacks, against sums over all lives and moments. */
+/* Call sites that a picture shows and a list of one moment lacks, against sums over all allocations and moments. */
 #include "recording.h"
 
 #include "layout/also_shown.h"
 
-enum { SITES = 14, EVENTS = 160, LIVES = 120 };
+enum { SITES = 14, EVENTS = 160, ALLOCATIONS = 120 };
 
 static uint32_t seed;
 
@@ -16,10 +16,10 @@ static struct recording *recording_of_sites(void) {
     struct recording *recording = recording_open();
     for (uint32_t i = 1; i <= SITES; i++)
         recording_site(recording, "train.py", "step", i);
-    for (uint32_t i = 0; i < LIVES; i++) {
+    for (uint32_t i = 0; i < ALLOCATIONS; i++) {
         uint32_t birth = i < 10 ? 0 : i, death = birth + 1 + random_below(random_below(4) == 0 ? EVENTS : 12);
-        recording_life(recording, birth, death > EVENTS ? STAYS : death,
-                       (uint64_t)(1 + random_below(5000)) << 12, random_below(SITES + 1));
+        recording_allocation(recording, birth, death > EVENTS ? STAYS : death,
+                             (uint64_t)(1 + random_below(5000)) << 12, random_below(SITES + 1));
     }
     recording_settle(recording, EVENTS);
     return recording;
@@ -27,11 +27,12 @@ static struct recording *recording_of_sites(void) {
 
 /* Bytes of a site after each moment. */
 static uint64_t site_at(const struct timeline *timeline, uint32_t site, uint32_t moment) {
-    const struct lives *lives = &timeline->device->lives;
+    const struct allocations *allocations = &timeline->device->allocations;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < lives->count; i++)
-        if (timeline->site[lives->stack[i]] == site && lives->birth[i] <= moment && lives->death[i] > moment)
-            bytes += lives->size[i];
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (timeline->site[allocations->stack[i]] == site && allocations->birth[i] <= moment &&
+            allocations->death[i] > moment)
+            bytes += allocations->size[i];
     return bytes;
 }
 

@@ -42,9 +42,10 @@ static struct held_segment *segment_add(struct drawing *drawing, uint16_t pool, 
     *segment = (struct held_segment){.address = address, .first_block = held->n_blocks, .pool = pool};
     for (; *blocks != 0; blocks++) {
         uint64_t size = (uint64_t)(*blocks < 0 ? -*blocks : *blocks);
-        held->block[held->n_blocks] = (struct held_block){.address = address + segment->size,
-                                                          .size = size,
-                                                          .life = *blocks < 0 ? LIFE_NONE : held->n_blocks};
+        held->block[held->n_blocks] =
+            (struct held_block){.address = address + segment->size,
+                                .size = size,
+                                .allocation = *blocks < 0 ? ALLOCATION_NONE : held->n_blocks};
         held->n_blocks++;
         segment->size += size;
         segment->n_blocks++;

@@ -6,18 +6,19 @@
 #include "layout/phases.h"
 #include "layout/scene.h"
 
-/* ---- a recording: life i is born by event i; the even ones die at the end ---- */
+/* ---- a recording: allocation i is born by event i; the even ones die at the end ---- */
 
-enum { LIVES = 100, FIRST_US = 5000000 };
+enum { ALLOCATIONS = 100, FIRST_US = 5000000 };
 
-static struct recording *recording_of_lives(void) {
+static struct recording *recording_of_allocations(void) {
     struct recording *recording = recording_open();
-    for (uint32_t i = 0; i < LIVES; i++) {
-        recording_life(recording, i + 1, i % 2 == 0 || i + 11 > LIVES ? STAYS : i + 11, 1000 + i, 0);
+    for (uint32_t i = 0; i < ALLOCATIONS; i++) {
+        recording_allocation(recording, i + 1, i % 2 == 0 || i + 11 > ALLOCATIONS ? STAYS : i + 11, 1000 + i,
+                             0);
         recording->time_us[i] = FIRST_US + (int64_t)i * 100;
     }
     recording->device.time_us = recording->time_us;
-    recording_settle(recording, LIVES);
+    recording_settle(recording, ALLOCATIONS);
     return recording;
 }
 
@@ -31,57 +32,57 @@ static struct view whole_view(const struct timeline *timeline) {
 
 static void test_what_is_not_kept_is_not_there(void **state) {
     (void)state;
-    struct recording *recording = recording_of_lives();
+    struct recording *recording = recording_of_allocations();
     struct scene scene;
     scene_init(&scene, &recording->timeline, plain_host);
     struct view view = whole_view(&recording->timeline);
     assert_true(scene_build(&scene, &view));
-    assert_int_equal(scene.n_bands, LIVES);
-    uint64_t keep[LIVES / 64 + 1] = {UINT64_C(0xAAAAAAAAAAAAAAAA), UINT64_C(0xAAAAAAAAAAAAAAAA)};
+    assert_int_equal(scene.n_bands, ALLOCATIONS);
+    uint64_t keep[ALLOCATIONS / 64 + 1] = {UINT64_C(0xAAAAAAAAAAAAAAAA), UINT64_C(0xAAAAAAAAAAAAAAAA)};
     scene.keep = keep; /* the odd ones */
     assert_true(scene_build(&scene, &view));
-    assert_int_equal(scene.n_bands, LIVES / 2);
+    assert_int_equal(scene.n_bands, ALLOCATIONS / 2);
     for (uint32_t i = 0; i < scene.n_bands; i++)
-        assert_int_equal(scene.bands[i].life, 2 * i + 1);
+        assert_int_equal(scene.bands[i].allocation, 2 * i + 1);
     assert_null(scene_band(&scene, 4));
     scene.keep = NULL;
     assert_true(scene_build(&scene, &view));
-    assert_int_equal(scene.n_bands, LIVES);
+    assert_int_equal(scene.n_bands, ALLOCATIONS);
     scene_release(&scene);
     recording_close(recording);
 }
 
 static void test_what_lies_above_moves_down(void **state) {
     (void)state;
-    struct recording *recording = recording_of_lives();
+    struct recording *recording = recording_of_allocations();
     struct scene scene;
     struct pick pick;
     scene_init(&scene, &recording->timeline, plain_host);
     struct view view = whole_view(&recording->timeline);
-    uint64_t keep[LIVES / 64 + 1] = {1 << 6, 0};
+    uint64_t keep[ALLOCATIONS / 64 + 1] = {1 << 6, 0};
     scene.keep = keep;
     assert_true(scene_build(&scene, &view));
     assert_true(scene_pick(&scene, view.width - 1, view.height - 1, &pick));
-    assert_int_equal(pick.life, 6);
+    assert_int_equal(pick.allocation, 6);
     assert_int_equal(pick.offset, 0);
     assert_true(scene_pick(&scene, view.width - 1, 0, &pick));
-    assert_int_equal(pick.life, UINT32_MAX);
+    assert_int_equal(pick.allocation, UINT32_MAX);
     scene_release(&scene);
     recording_close(recording);
 }
 
-static void test_groups_of_some_lives(void **state) {
+static void test_groups_of_some_allocations(void **state) {
     (void)state;
-    struct recording *recording = recording_of_lives();
+    struct recording *recording = recording_of_allocations();
     struct group *groups;
-    uint32_t n_groups, lives[] = {3, 8, 90};
-    assert_true(
-        groups_of(&recording->timeline, lives, 3, GROUP_BY_SITE, &recording->arena, &groups, &n_groups));
+    uint32_t n_groups, allocations[] = {3, 8, 90};
+    assert_true(groups_of(&recording->timeline, allocations, 3, GROUP_BY_SITE, &recording->arena, &groups,
+                          &n_groups));
     assert_int_equal(n_groups, 1);
     assert_int_equal(groups[0].count, 3);
     assert_int_equal(groups[0].bytes, 1003 + 1008 + 1090);
-    assert_true(
-        groups_of(&recording->timeline, lives, 0, GROUP_BY_STACK, &recording->arena, &groups, &n_groups));
+    assert_true(groups_of(&recording->timeline, allocations, 0, GROUP_BY_STACK, &recording->arena, &groups,
+                          &n_groups));
     assert_int_equal(n_groups, 0);
     recording_close(recording);
 }
@@ -100,7 +101,7 @@ static void assert_phase(const struct phase *phase, int64_t start_us, int64_t en
 
 static void test_phases_nest(void **state) {
     (void)state;
-    struct recording *recording = recording_of_lives();
+    struct recording *recording = recording_of_allocations();
     struct phases phases;
     annotate(recording, "lost", ANNOTATION_END, 10);
     annotate(recording, "a", ANNOTATION_START, 100);
@@ -121,7 +122,7 @@ static void test_phases_nest(void **state) {
 
 static void test_internal_phases_take_no_row(void **state) {
     (void)state;
-    struct recording *recording = recording_of_lives();
+    struct recording *recording = recording_of_allocations();
     struct phases phases;
     annotate(recording, "_compile.compile_inner (dynamo_timed)", ANNOTATION_START, 100);
     annotate(recording, "forward", ANNOTATION_START, 200);
@@ -137,7 +138,7 @@ static void test_internal_phases_take_no_row(void **state) {
 
 static void test_too_deep_phases_are_left_out(void **state) {
     (void)state;
-    struct recording *recording = recording_of_lives();
+    struct recording *recording = recording_of_allocations();
     struct phases phases;
     for (uint32_t i = 0; i < PHASE_OPEN_MAX + 5; i++)
         annotate(recording, "deep", ANNOTATION_START, (int64_t)i);
@@ -153,10 +154,10 @@ static void test_too_deep_phases_are_left_out(void **state) {
 
 static void test_where_phases_lie(void **state) {
     (void)state;
-    struct recording *recording = recording_of_lives();
+    struct recording *recording = recording_of_allocations();
     assert_int_equal(phase_q16(&recording->timeline, AXIS_TIME, 250), 250 * 65536);
     assert_int_equal(phase_q16(&recording->timeline, AXIS_EVENTS, 250), 2 * 65536);
-    assert_int_equal(phase_q16(&recording->timeline, AXIS_EVENTS, INT64_MAX), LIVES * 65536);
+    assert_int_equal(phase_q16(&recording->timeline, AXIS_EVENTS, INT64_MAX), ALLOCATIONS * 65536);
     recording_close(recording);
 }
 
@@ -164,7 +165,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_kept_is_not_there),
         cmocka_unit_test(test_what_lies_above_moves_down),
-        cmocka_unit_test(test_groups_of_some_lives),
+        cmocka_unit_test(test_groups_of_some_allocations),
         cmocka_unit_test(test_phases_nest),
         cmocka_unit_test(test_internal_phases_take_no_row),
         cmocka_unit_test(test_too_deep_phases_are_left_out),

@@ -13,9 +13,9 @@ static void change(struct recording *recording, uint32_t event, enum segment_cha
         (struct segment_event){.event = event, .change = (uint8_t)change, .address = address, .size = size};
 }
 
-static uint32_t life_at(struct recording *recording, uint32_t birth, uint32_t death, uint64_t size,
-                        uint64_t address) {
-    uint32_t id = recording_life(recording, birth, death, size, 0);
+static uint32_t allocation_at(struct recording *recording, uint32_t birth, uint32_t death, uint64_t size,
+                              uint64_t address) {
+    uint32_t id = recording_allocation(recording, birth, death, size, 0);
     recording->address[id] = address;
     return id;
 }
@@ -57,11 +57,11 @@ static void test_segments_come_and_go(void **state) {
     change(recording, 2, SEGMENT_ALLOC, BASE, 20 * MIB);
     change(recording, 5, SEGMENT_ALLOC, 2 * BASE, 2 * MIB);
     change(recording, 15, SEGMENT_FREE, 2 * BASE, 2 * MIB);
-    life_at(recording, 4, STAYS, 4 * MIB, BASE);
-    uint32_t small = life_at(recording, 7, 12, 1000, 2 * BASE + 512);
+    allocation_at(recording, 4, STAYS, 4 * MIB, BASE);
+    uint32_t small = allocation_at(recording, 7, 12, 1000, 2 * BASE + 512);
     recording->request[small] = 10;
-    life_at(recording, 8, 14, 15 * MIB + 100,
-            BASE + 4 * MIB); /* less than 1 MiB is left behind it: its rest */
+    allocation_at(recording, 8, 14, 15 * MIB + 100,
+                  BASE + 4 * MIB); /* less than 1 MiB is left behind it: its rest */
     recording_settle(recording, 20);
     assert_int_equal(state_after(recording, 0).n_segments, 0);
     struct held held = state_after(recording, 8);
@@ -69,7 +69,7 @@ static void test_segments_come_and_go(void **state) {
     assert_segment(&held, 0, BASE, 20 * MIB, 2);
     assert_int_equal(held.block[1].size, 16 * MIB);
     assert_segment(&held, 1, 2 * BASE, 2 * MIB, 3);
-    assert_int_equal(held.block[2].life, LIFE_NONE);
+    assert_int_equal(held.block[2].allocation, ALLOCATION_NONE);
     assert_int_equal(held.block[3].size, 1024);
     assert_int_equal(held.block[3].state, BLOCK_ALLOCATED);
     assert_int_equal(state_after(recording, 10).block[3].state, BLOCK_PENDING_FREE);
@@ -79,7 +79,7 @@ static void test_segments_come_and_go(void **state) {
     assert_int_equal(found.cause_bytes[GAP_UNSPLIT], MIB - 512);
     assert_int_equal(found.cause_bytes[GAP_HOLES], 2 * MIB - 1024);
     assert_int_equal(found.n_pinned, 1);
-    assert_int_equal(found.pinned[0].life, small);
+    assert_int_equal(found.pinned[0].allocation, small);
     assert_int_equal(causes_after(recording, 13).cause_bytes[GAP_EMPTY_SEGMENTS], 2 * MIB);
     recording_close(recording);
 }
@@ -90,7 +90,7 @@ static void test_pages_join_and_part(void **state) {
     recording_segment(recording, BASE, SEGMENT_EXPANDABLE, 1, (const int64_t[]){30 << 20, -(30 << 20), 0});
     change(recording, 5, SEGMENT_MAP, BASE + 20 * MIB, 20 * MIB);
     change(recording, 11, SEGMENT_UNMAP, BASE + 60 * MIB, 20 * MIB);
-    life_at(recording, 8, STAYS, 30 * MIB, BASE);
+    allocation_at(recording, 8, STAYS, 30 * MIB, BASE);
     recording_settle(recording, 20);
     struct held held = state_after(recording, 3);
     assert_int_equal(held.n_segments, 2); /* the pages between were not there yet */
@@ -111,7 +111,7 @@ static void test_private_pools_keep_to_themselves(void **state) {
     recording->pools[2] = (struct pool_id){0, 7};
     recording->device.n_pools = 3;
     recording_segment(recording, BASE, 0, 2, (const int64_t[]){4 << 20, -(16 << 20), 0});
-    life_at(recording, 0, STAYS, 4 * MIB, BASE);
+    allocation_at(recording, 0, STAYS, 4 * MIB, BASE);
     recording_settle(recording, 3);
     assert_int_equal(causes_after(recording, 1).cause_bytes[GAP_PRIVATE], 16 * MIB);
     recording_close(recording);
@@ -122,10 +122,10 @@ static void test_contradictions_are_counted(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){-(20 << 20), 0});
-    life_at(recording, 1, STAYS, 4 * MIB, BASE);
-    life_at(recording, 2, STAYS, 8 * MIB, BASE + 2 * MIB);
-    life_at(recording, 3, STAYS, MIB, BASE + 2 * MIB);
-    life_at(recording, 4, STAYS, 5 * MIB, 4 * BASE);
+    allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
+    allocation_at(recording, 2, STAYS, 8 * MIB, BASE + 2 * MIB);
+    allocation_at(recording, 3, STAYS, MIB, BASE + 2 * MIB);
+    allocation_at(recording, 4, STAYS, 5 * MIB, 4 * BASE);
     change(recording, 6, SEGMENT_ALLOC, BASE + 10 * MIB, 20 * MIB);
     recording_settle(recording, 20);
     struct held held = state_after(recording, 10);

@@ -18,9 +18,9 @@ static struct recording *recording_of_sites(void) {
     for (uint32_t i = 1; i <= SITES; i++)
         recording_site(recording, "train.py", "step", random_below(5000) + 1);
     for (uint32_t i = 0; i < EVENTS; i++)
-        recording_life(recording, i / 2,
-                       i + 1 + random_below(150) > EVENTS ? STAYS : i + 1 + random_below(EVENTS - i),
-                       1 + random_below(100000), 1 + random_below(SITES));
+        recording_allocation(recording, i / 2,
+                             i + 1 + random_below(150) > EVENTS ? STAYS : i + 1 + random_below(EVENTS - i),
+                             1 + random_below(100000), 1 + random_below(SITES));
     recording_settle(recording, EVENTS);
     return recording;
 }
@@ -67,8 +67,8 @@ static void test_one_call_site_is_plain(void **state) {
     struct recording *recording = recording_open();
     uint32_t a = recording_site(recording, "train.py", "step", 7),
              b = recording_site(recording, "train.py", "step", 7);
-    recording_life(recording, 1, STAYS, 100, a);
-    recording_life(recording, 1, STAYS, 100, 0);
+    recording_allocation(recording, 1, STAYS, 100, a);
+    recording_allocation(recording, 1, STAYS, 100, 0);
     const struct timeline *timeline = recording_settle(recording, 10);
     assert_int_equal(
         timeline->twin[0] + timeline->twin[timeline->site[a]] + timeline->twin[timeline->site[b]], 0);

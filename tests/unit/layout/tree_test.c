@@ -16,21 +16,21 @@ static struct timeline *program(struct recording *recording) {
     uint32_t attention = recording_stack(recording, block, "/home/u/attention.py", "forward");
     uint32_t inner = recording_stack(recording, attention, TORCH "functional.py", "softmax");
     uint32_t alone = recording_stack(recording, 0, "", "torch::autograd::Engine::thread_main");
-    recording_life(recording, 0, STAYS, 100, 0);
-    recording_life(recording, 1, STAYS, 10, main_);
-    recording_life(recording, 2, 6, 20, block);
-    recording_life(recording, 3, 7, 40, attention);
-    recording_life(recording, 4, STAYS, 80, inner);
-    recording_life(recording, 5, STAYS, 160, alone);
+    recording_allocation(recording, 0, STAYS, 100, 0);
+    recording_allocation(recording, 1, STAYS, 10, main_);
+    recording_allocation(recording, 2, 6, 20, block);
+    recording_allocation(recording, 3, 7, 40, attention);
+    recording_allocation(recording, 4, STAYS, 80, inner);
+    recording_allocation(recording, 5, STAYS, 160, alone);
     return recording_settle(recording, 8);
 }
 
 static uint64_t sum_of(const struct timeline *timeline, struct extent extent, struct arena *arena) {
-    uint32_t *lives, n;
+    uint32_t *allocations, n;
     uint64_t bytes = 0;
-    assert_true(extent_lives(timeline, extent, NULL, arena, &lives, &n));
+    assert_true(extent_allocations(timeline, extent, NULL, arena, &allocations, &n));
     for (uint32_t i = 0; i < n; i++)
-        bytes += timeline->device->lives.size[lives[i]];
+        bytes += timeline->device->allocations.size[allocations[i]];
     return bytes;
 }
 
@@ -101,11 +101,11 @@ static void test_callees_and_callers(void **state) {
     struct recording *recording = recording_open();
     struct timeline *timeline = program(recording);
     const struct trace *trace = timeline->trace;
-    uint32_t *lives, n;
+    uint32_t *allocations, n;
     struct tree tree;
-    assert_true(
-        extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena, &lives, &n));
-    assert_true(tree_make(&tree, timeline, lives, n, TREE_CALLEES, &recording->arena));
+    assert_true(extent_allocations(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena,
+                                   &allocations, &n));
+    assert_true(tree_make(&tree, timeline, allocations, n, TREE_CALLEES, &recording->arena));
     tree_check(&tree);
     node_check(&tree, trace, "", 410, 0);
     node_check(&tree, trace, "train.py", 150, 10);
@@ -113,14 +113,14 @@ static void test_callees_and_callers(void **state) {
     node_check(&tree, trace, "train.py/block.py/attention.py", 120, 120); /* softmax is folded */
     node_check(&tree, trace, "torch::autograd", 160, 160);
     node_check(&tree, trace, "(no stack", 100, 100);
-    assert_true(tree_make(&tree, timeline, lives, n, TREE_CALLERS, &recording->arena));
+    assert_true(tree_make(&tree, timeline, allocations, n, TREE_CALLERS, &recording->arena));
     tree_check(&tree);
     node_check(&tree, trace, "attention.py", 120, 0);
     node_check(&tree, trace, "attention.py/block.py/train.py", 120, 120);
     node_check(&tree, trace, "block.py/train.py", 20, 20);
     node_check(&tree, trace, "train.py", 10, 10);
     node_check(&tree, trace, "torch::autograd", 160, 160);
-    assert_true(tree_make(&tree, timeline, lives, 0, TREE_CALLERS, &recording->arena));
+    assert_true(tree_make(&tree, timeline, allocations, 0, TREE_CALLERS, &recording->arena));
     assert_int_equal(tree.n_nodes, 1);
     recording_close(recording);
 }
@@ -130,13 +130,13 @@ static void test_against(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct timeline *timeline = program(recording);
-    uint32_t *lives, n, *before, n_before;
+    uint32_t *allocations, n, *before, n_before;
     struct tree tree;
     const struct extent now = {EXTENT_AT, 7, 0}, then = {EXTENT_AT, 5, 0};
-    assert_true(extent_lives(timeline, now, NULL, &recording->arena, &lives, &n));
-    assert_true(extent_lives(timeline, then, NULL, &recording->arena, &before, &n_before));
-    assert_true(tree_against(&tree, timeline, lives, n, before, n_before, (struct tree_way){TREE_CALLEES, 0},
-                             &recording->arena));
+    assert_true(extent_allocations(timeline, now, NULL, &recording->arena, &allocations, &n));
+    assert_true(extent_allocations(timeline, then, NULL, &recording->arena, &before, &n_before));
+    assert_true(tree_against(&tree, timeline, allocations, n, before, n_before,
+                             (struct tree_way){TREE_CALLEES, 0}, &recording->arena));
     tree_check(&tree);
     assert_int_equal(tree.node[0].bytes, 350);
     assert_int_equal(tree.node[0].before_bytes, 410);
@@ -148,10 +148,10 @@ static void test_against(void **state) {
 }
 
 /* The frame of a path, to begin a tree with. */
-static uint32_t frame_at(const struct timeline *timeline, const uint32_t *lives, uint32_t n, const char *path,
-                         struct arena *arena) {
+static uint32_t frame_at(const struct timeline *timeline, const uint32_t *allocations, uint32_t n,
+                         const char *path, struct arena *arena) {
     struct tree tree;
-    assert_true(tree_make(&tree, timeline, lives, n, TREE_CALLEES, arena));
+    assert_true(tree_make(&tree, timeline, allocations, n, TREE_CALLEES, arena));
     const struct tree_node *node = node_at(&tree, timeline->trace, path);
     assert_non_null(node);
     return node->frame;
@@ -162,24 +162,25 @@ static void test_through(void **state) {
     struct recording *recording = recording_open();
     struct timeline *timeline = program(recording);
     const struct trace *trace = timeline->trace;
-    uint32_t *lives, n;
+    uint32_t *allocations, n;
     struct tree tree;
     struct arena *arena = &recording->arena;
-    assert_true(extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, arena, &lives, &n));
-    uint32_t block = frame_at(timeline, lives, n, "train.py/block.py", arena);
     assert_true(
-        tree_against(&tree, timeline, lives, n, NULL, 0, (struct tree_way){TREE_CALLEES, block}, arena));
+        extent_allocations(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, arena, &allocations, &n));
+    uint32_t block = frame_at(timeline, allocations, n, "train.py/block.py", arena);
+    assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0, (struct tree_way){TREE_CALLEES, block},
+                             arena));
     tree_check(&tree);
     node_check(&tree, trace, "", 140, 0);
     node_check(&tree, trace, "block.py", 140, 20);
     node_check(&tree, trace, "block.py/attention.py", 120, 120);
-    assert_true(
-        tree_against(&tree, timeline, lives, n, NULL, 0, (struct tree_way){TREE_CALLERS, block}, arena));
+    assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0, (struct tree_way){TREE_CALLERS, block},
+                             arena));
     tree_check(&tree);
     node_check(&tree, trace, "block.py/train.py", 140, 140);
-    uint32_t stranger = frame_at(timeline, lives, n, "torch::autograd", arena);
+    uint32_t stranger = frame_at(timeline, allocations, n, "torch::autograd", arena);
     for (int way = TREE_CALLEES; way <= TREE_CALLERS; way++) {
-        assert_true(tree_against(&tree, timeline, lives, n, NULL, 0,
+        assert_true(tree_against(&tree, timeline, allocations, n, NULL, 0,
                                  (struct tree_way){(enum tree_direction)way, stranger}, arena));
         node_check(&tree, trace, "", 160, 0);
         node_check(&tree, trace, "torch::autograd", 160, 160);
@@ -194,15 +195,15 @@ static void test_places(void **state) {
     uint32_t first = recording_site(recording, "/a/block.py", "forward", 10);
     uint32_t second = recording_site(recording, "/b/block.py", "forward", 20);
     uint32_t other = recording_site(recording, "/b/block.py", "norm", 30);
-    recording_life(recording, 1, STAYS, 1, first);
-    recording_life(recording, 2, STAYS, 2, second);
-    recording_life(recording, 3, STAYS, 4, other);
+    recording_allocation(recording, 1, STAYS, 1, first);
+    recording_allocation(recording, 2, STAYS, 2, second);
+    recording_allocation(recording, 3, STAYS, 4, other);
     struct timeline *timeline = recording_settle(recording, 6);
-    uint32_t *lives, n;
+    uint32_t *allocations, n;
     struct tree tree;
-    assert_true(
-        extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena, &lives, &n));
-    assert_true(tree_make(&tree, timeline, lives, n, TREE_PLACES, &recording->arena));
+    assert_true(extent_allocations(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena,
+                                   &allocations, &n));
+    assert_true(tree_make(&tree, timeline, allocations, n, TREE_PLACES, &recording->arena));
     tree_check(&tree);
     assert_int_equal(tree.n_nodes, 1 + 1 + 2 + 3);
     assert_int_equal(tree.node[1].bytes, 7); /* the file, whatever its folder */
@@ -216,21 +217,21 @@ static void test_groups(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     struct timeline *timeline = program(recording);
-    uint32_t *lives, n, n_groups;
+    uint32_t *allocations, n, n_groups;
     struct compare_group *groups;
     char name[200];
-    assert_true(
-        extent_lives(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena, &lives, &n));
-    assert_true(
-        compare_groups(timeline, lives, n, COMPARE_BY_FILE, NULL, &recording->arena, &groups, &n_groups));
+    assert_true(extent_allocations(timeline, (struct extent){EXTENT_AT, 5, 0}, NULL, &recording->arena,
+                                   &allocations, &n));
+    assert_true(compare_groups(timeline, allocations, n, COMPARE_BY_FILE, NULL, &recording->arena, &groups,
+                               &n_groups));
     assert_int_equal(n_groups, 5);
     assert_int_equal(groups[0].bytes, 160);
     compare_name(timeline, COMPARE_BY_FILE, groups[1].key, name, sizeof name);
     assert_string_equal(name, "attention.py");
     assert_int_equal(groups[1].bytes, 120);
     assert_int_equal(groups[1].count, 2);
-    assert_true(
-        compare_groups(timeline, lives, n, COMPARE_BY_STREAM, NULL, &recording->arena, &groups, &n_groups));
+    assert_true(compare_groups(timeline, allocations, n, COMPARE_BY_STREAM, NULL, &recording->arena, &groups,
+                               &n_groups));
     assert_int_equal(n_groups, 1);
     assert_int_equal(groups[0].bytes, 410);
     recording_close(recording);

@@ -26,8 +26,8 @@ static void expect_snapshot(const struct bytes *bytes, size_t step) {
     if (!memory_input_trace(&trace, bytes->at, bytes->nbytes, step, SIZE_MAX, &error))
         fail_msg("%s (offset %d)", error.message, (int)error.offset);
     assert_int_equal(trace.n_devices, 1);
-    assert_int_equal(trace.devices[0].lives.count, 1);
-    assert_int_equal(trace.devices[0].lives.size[0], 100);
+    assert_int_equal(trace.devices[0].allocations.count, 1);
+    assert_int_equal(trace.devices[0].allocations.size[0], 100);
 }
 
 static void expect_read(const struct bytes *bytes) {

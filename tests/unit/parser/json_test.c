@@ -63,8 +63,8 @@ static void test_small_files(void **state) {
                 fail_msg("%s (offset %d)", error.message, (int)error.offset);
             assert_int_equal(trace.n_devices, 1);
             assert_int_equal(events_of(&trace), 2);
-            assert_int_equal(trace.devices[0].lives.count, 1);
-            assert_int_equal(trace.devices[0].lives.size[0], 100);
+            assert_int_equal(trace.devices[0].allocations.count, 1);
+            assert_int_equal(trace.devices[0].allocations.size[0], 100);
             assert_int_equal(trace.n_diagnostics, i == 1 ? 0 : 1); /* unequal_actions, category_totals */
         }
 }

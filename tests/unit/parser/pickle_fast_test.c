@@ -239,19 +239,21 @@ static void say_string(struct bytes *to, const struct trace *trace, uint32_t str
     say(to, "|");
 }
 
-static void say_lives(struct bytes *to, const struct trace *trace, const struct lives *lives) {
-    for (uint32_t i = 0; i < lives->count; i++) {
-        say(to, "\n%u-%u-%u %llu at %llu, %u %u %x:", lives->birth[i], lives->request[i], lives->death[i],
-            (unsigned long long)lives->size[i], (unsigned long long)lives->address[i], lives->stream[i],
-            lives->pool[i], lives->flags[i]);
-        for (uint32_t at = lives->stack[i]; at != 0; at = stack_parent(&trace->stacks, at)) {
+static void say_allocations(struct bytes *to, const struct trace *trace,
+                            const struct allocations *allocations) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        say(to, "\n%u-%u-%u %llu at %llu, %u %u %x:", allocations->birth[i], allocations->request[i],
+            allocations->death[i], (unsigned long long)allocations->size[i],
+            (unsigned long long)allocations->address[i], allocations->stream[i], allocations->pool[i],
+            allocations->flags[i]);
+        for (uint32_t at = allocations->stack[i]; at != 0; at = stack_parent(&trace->stacks, at)) {
             const struct frame *frame = &trace->frames.frame[trace->stacks.frame[at]];
             say(to, " %u ", frame->line);
             say_string(to, trace, frame->file);
         }
-        if (lives->context[i] == 0)
+        if (allocations->context[i] == 0)
             continue;
-        const struct context *context = &trace->contexts.context[lives->context[i]];
+        const struct context *context = &trace->contexts.context[allocations->context[i]];
         say_string(to, trace, context->compile_context);
         say_string(to, trace, context->user_metadata);
     }
@@ -269,7 +271,7 @@ static struct bytes outcome(const struct writer *writer) {
             device->n_streams, device->n_pools, device->n_ooms, device->n_segment_events);
         for (uint32_t i = 0; device->time_us != NULL && i < device->n_events; i++)
             say(&text, " %lld", (long long)device->time_us[i]);
-        say_lives(&text, &trace, &device->lives);
+        say_allocations(&text, &trace, &device->allocations);
     }
     bytes_add(&text, "", 1);
     trace_release(&trace);

@@ -54,9 +54,9 @@ static int teardown(void **state) {
 
 static void expect_small(const char *file, int line) {
     const struct device_trace *device = trace.devices;
-    if (trace.n_devices != 1 || device->n_events != 2 || device->lives.count != 1 ||
-        device->lives.birth[0] != 1 || device->lives.death[0] != 2 || device->lives.size[0] != 100 ||
-        device->lives.address[0] != 512)
+    if (trace.n_devices != 1 || device->n_events != 2 || device->allocations.count != 1 ||
+        device->allocations.birth[0] != 1 || device->allocations.death[0] != 2 ||
+        device->allocations.size[0] != 100 || device->allocations.address[0] != 512)
         _fail(file, line);
 }
 
@@ -95,25 +95,25 @@ static void test_integers(void **state) {
     SMALL(SIZE_AS("I100\n"));
     SMALL(SIZE_AS("L100L\n"));
     assert_true(READ(ADDRESS_AS("\x8a\0")));
-    assert_int_equal(trace.devices[0].lives.address[0], 0);
+    assert_int_equal(trace.devices[0].allocations.address[0], 0);
 }
 
 static void test_addresses_of_64_bits(void **state) {
     (void)state;
     assert_true(READ(ADDRESS_AS("\x8a\x09\0\0\0\0\0\0\0\x80\0")));
-    assert_true(trace.devices[0].lives.address[0] == UINT64_C(1) << 63);
+    assert_true(trace.devices[0].allocations.address[0] == UINT64_C(1) << 63);
     assert_true(READ(ADDRESS_AS("\x8a\x08\0\0\0\0\0\0\0\x80"))); /* as the C++ pickler writes the same */
-    assert_true(trace.devices[0].lives.address[0] == UINT64_C(1) << 63);
+    assert_true(trace.devices[0].allocations.address[0] == UINT64_C(1) << 63);
     assert_true(READ(ADDRESS_AS("L9223372036854775808L\n")));
-    assert_true(trace.devices[0].lives.address[0] == UINT64_C(1) << 63);
+    assert_true(trace.devices[0].allocations.address[0] == UINT64_C(1) << 63);
     assert_true(READ(ADDRESS_AS("\x8a\x0a\0\0\0\0\0\0\0\0\1\0"))); /* too wide: saturated */
-    assert_true(trace.devices[0].lives.address[0] == UINT64_MAX);
+    assert_true(trace.devices[0].allocations.address[0] == UINT64_MAX);
 }
 
 static void test_negative_sizes_count_as_none(void **state) {
     (void)state;
     assert_true(READ(SIZE_AS("J\xff\xff\xff\xff")));
-    assert_int_equal(trace.devices[0].lives.size[0], 0);
+    assert_int_equal(trace.devices[0].allocations.size[0], 0);
 }
 
 #define ACTION_AS(value) \
@@ -242,8 +242,8 @@ static void test_roots(void **state) {
                          TEXT("\x10", "active_allocated") "ueue."));
     assert_int_equal(trace.n_devices, 1);
     assert_int_equal(trace.devices[0].ordinal, 3);
-    assert_int_equal(trace.devices[0].lives.count, 1);
-    assert_int_equal(trace.devices[0].lives.size[0], 512);
+    assert_int_equal(trace.devices[0].allocations.count, 1);
+    assert_int_equal(trace.devices[0].allocations.size[0], 512);
     assert_true(trace_has_diagnostic(&trace, "no_history"));
 }
 

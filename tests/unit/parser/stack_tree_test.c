@@ -90,7 +90,7 @@ static void stacks_check(const struct trace *trace, const uint32_t *used, const 
     }
 }
 
-/* A trace whose lives have `n` of the stacks, and whose other things have one each. */
+/* A trace whose allocations have `n` of the stacks, and whose other things have one each. */
 static void finish_with(uint32_t n_frames, uint32_t n) {
     uint32_t used[N_STACKS + 4], stack[N_STACKS + 4];
     struct trace trace;
@@ -100,7 +100,7 @@ static void finish_with(uint32_t n_frames, uint32_t n) {
     struct segment segment = {0};
     struct block block = {0};
     uint32_t *const others[] = {&change.stack, &oom.stack, &segment.stack, &block.stack};
-    struct device_trace device = {.lives = {.count = n, .stack = stack},
+    struct device_trace device = {.allocations = {.count = n, .stack = stack},
                                   .n_segment_events = 1,
                                   .segment_events = &change,
                                   .n_ooms = 1,

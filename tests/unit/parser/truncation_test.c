@@ -59,15 +59,16 @@ static const struct device_trace *device_of(const struct trace *trace, int32_t o
     return NULL;
 }
 
-/* Lives end as in the whole file, or go on to the cut. Between a request to free and its completion, a file without
+/* Allocations end as in the whole file, or go on to the cut. Between a request to free and its completion, a file without
  * any completion says that it was recorded without them, and the request is the end. */
 static bool deaths_agree(uint32_t part, uint32_t whole, uint32_t n_events) {
     return part == whole ||
            (whole > n_events && (part == n_events + 1 || (part == n_events && whole == n_events + 1)));
 }
 
-/* The lives that began in the events of `part` are those that `whole` has. */
-static bool lives_agree(const struct lives *part, const struct lives *whole, uint32_t n_events) {
+/* The allocations that began in the events of `part` are those that `whole` has. */
+static bool allocations_agree(const struct allocations *part, const struct allocations *whole,
+                              uint32_t n_events) {
     uint32_t w = whole->preexisting;
     for (uint32_t p = part->preexisting; p < part->count; p++, w++) {
         if (w == whole->count || part->birth[p] != whole->birth[w] || part->size[p] != whole->size[w] ||
@@ -84,7 +85,7 @@ static bool device_agrees(const struct device_trace *part, const struct device_t
     for (uint32_t i = 0; part->time_us != NULL && i < part->n_events; i++)
         if (part->time_us[i] != whole->time_us[i])
             return false;
-    return lives_agree(&part->lives, &whole->lives, part->n_events);
+    return allocations_agree(&part->allocations, &whole->allocations, part->n_events);
 }
 
 static uint64_t events_of(const struct trace *trace) {

@@ -72,16 +72,16 @@ struct drawn {
     struct band_names names;
 };
 
-static void drawn_open(struct drawn *drawn, uint32_t n_lives) {
+static void drawn_open(struct drawn *drawn, uint32_t n_allocations) {
     struct recording *recording = recording_open();
     for (uint32_t i = 1; i <= SITES; i++)
         assert_int_equal(recording_site(recording, "train.py", "step", i), i);
-    for (uint32_t i = 0; i < n_lives; i++) {
-        uint32_t birth = i < n_lives / 10 ? 0 : i * EVENTS / n_lives;
+    for (uint32_t i = 0; i < n_allocations; i++) {
+        uint32_t birth = i < n_allocations / 10 ? 0 : i * EVENTS / n_allocations;
         uint32_t death = birth + 1 + random_below(random_below(3) == 0 ? EVENTS - birth + 1 : 80);
-        recording_life(recording, birth, death > EVENTS ? STAYS : death,
-                       1 + random_below(50) * random_below(50),
-                       random_below(4) == 0 ? 0 : 1 + random_below(SITES));
+        recording_allocation(recording, birth, death > EVENTS ? STAYS : death,
+                             1 + random_below(50) * random_below(50),
+                             random_below(4) == 0 ? 0 : 1 + random_below(SITES));
     }
     drawn->recording = recording;
     scene_init(&drawn->scene, recording_settle(recording, EVENTS), plain_host);
@@ -103,10 +103,10 @@ static void pixel_check(const struct scene *scene, const struct band_name *name,
     const struct timeline *timeline = scene->timeline;
     struct pick pick;
     assert_true(scene_pick(scene, x, scene->view.height - 1 - row, &pick));
-    assert_int_not_equal(pick.life, UINT32_MAX);
+    assert_int_not_equal(pick.allocation, UINT32_MAX);
     uint64_t pixel = (scene->view.top_bytes - scene->view.bottom_bytes) / scene->view.height;
-    if (timeline->device->lives.size[pick.life] >= pixel)
-        assert_int_equal(timeline->site[timeline->device->lives.stack[pick.life]], name->site);
+    if (timeline->device->allocations.size[pick.allocation] >= pixel)
+        assert_int_equal(timeline->site[timeline->device->allocations.stack[pick.allocation]], name->site);
 }
 
 static void rooms_check(const struct drawn *drawn, uint32_t rows, uint32_t columns) {
@@ -152,7 +152,7 @@ static void test_neighbours_that_look_alike_have_one_name(void **state) {
     assert_int_equal(recording_site(recording, "model.py", "build", 9), 1);
     assert_int_equal(recording_site(recording, "model.py", "bias", 10), 2);
     for (uint32_t i = 0; i < 400; i++)
-        recording_life(recording, 1, STAYS, i == 7 ? 2 : 1000, i == 7 ? 2 : 1);
+        recording_allocation(recording, 1, STAYS, i == 7 ? 2 : 1000, i == 7 ? 2 : 1);
     struct scene scene;
     struct band_names names;
     scene_init(&scene, recording_settle(recording, 10), plain_host);

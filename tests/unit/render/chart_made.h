@@ -13,9 +13,9 @@
 
 #include <stdio.h>
 
-/* ---- a recording: LIVES allocations, each freed HELD events later ---- */
+/* ---- a recording: ALLOCATIONS allocations, each freed HELD events later ---- */
 
-enum { LIVES = 200, HELD = 40, EVENTS = LIVES * 2, SITES = 30, PHASES = 6 };
+enum { ALLOCATIONS = 200, HELD = 40, EVENTS = ALLOCATIONS * 2, SITES = 30, PHASES = 6 };
 static const int64_t first_us = INT64_C(1700000000000000);
 
 /* Among them hostile ones. */
@@ -34,10 +34,11 @@ static inline void recording_add_sites(struct recording *recording) {
     }
 }
 
-static inline void recording_add_lives(struct recording *recording) {
-    for (uint32_t i = 0; i < LIVES; i++) {
+static inline void recording_add_allocations(struct recording *recording) {
+    for (uint32_t i = 0; i < ALLOCATIONS; i++) {
         uint32_t death = i % 7 == 0 ? EVENTS + 1 : i + 1 + HELD + i % 5;
-        recording_life(recording, i < 10 ? 0 : i + 1, death, (uint64_t)(i % 13 + 1) << 26, i % SITES + 1);
+        recording_allocation(recording, i < 10 ? 0 : i + 1, death, (uint64_t)(i % 13 + 1) << 26,
+                             i % SITES + 1);
         recording->request[i] = i % 9 == 1 ? death - 20 : death;
     }
 }
@@ -60,7 +61,7 @@ static inline void recording_add_events(struct recording *recording) {
     recording->ooms[0] = (struct oom_event){EVENTS - 30, 0, UINT64_C(5) << 30, UINT64_C(1) << 29};
     recording->ooms[1] = (struct oom_event){EVENTS - 1, 0, UINT64_C(5) << 30, UINT64_C(1) << 29};
     device->n_ooms = 2;
-    recording_add_lives(recording);
+    recording_add_allocations(recording);
     recording_add_phases(recording);
 }
 

@@ -70,7 +70,7 @@ static void an_address_overlaps_nothing(void **state) {
         options.address = &address;
         address.marks.pinned = UINT32_MAX;
         layout_check(recording, &options, font);
-        address.marks.pinned = i % recording->timeline.device->lives.count;
+        address.marks.pinned = i % recording->timeline.device->allocations.count;
         layout_check(recording, &options, font);
     }
     font_close(font);
@@ -131,7 +131,7 @@ static void recording_rename(struct recording *recording, struct dice *dice) {
         random_text(dice, text, sizeof text);
         recording->annotations[i].name = recording_text(recording, text);
     }
-    for (uint32_t i = 0; i < LIVES; i++)
+    for (uint32_t i = 0; i < ALLOCATIONS; i++)
         recording->size[i] = UINT64_C(1) << dice_below(dice, 38);
 }
 
@@ -202,7 +202,7 @@ static void every_colour_is_explained(void **state) {
         bytes += groups[i].bytes;
         n_alive += groups[i].count != 0;
     }
-    for (uint32_t i = 0; i < LIVES; i++)
+    for (uint32_t i = 0; i < ALLOCATIONS; i++)
         assert_true(shown[raster_key(&recording->timeline, &style, i)]);
     assert_int_equal(bytes, recording->timeline.live[EVENTS]);
     assert_true(n_alive > 0 && n_alive < n_groups);
@@ -220,13 +220,14 @@ static const char *unit_of_figure(const char *text) {
 }
 
 static uint64_t highest_of_site(const struct recording *recording, uint32_t site) {
-    const struct lives *lives = &recording->device.lives;
+    const struct allocations *allocations = &recording->device.allocations;
     uint64_t highest = 0;
     for (uint32_t moment = 0; moment <= EVENTS; moment++) {
         uint64_t bytes = 0;
-        for (uint32_t i = 0; i < lives->count; i++)
-            if (lives->stack[i] == site && lives->birth[i] <= moment && lives->death[i] > moment)
-                bytes += lives->size[i];
+        for (uint32_t i = 0; i < allocations->count; i++)
+            if (allocations->stack[i] == site && allocations->birth[i] <= moment &&
+                allocations->death[i] > moment)
+                bytes += allocations->size[i];
         highest = bytes > highest ? bytes : highest;
     }
     return highest;
@@ -250,9 +251,9 @@ static void figures_beside_the_plot_share_a_unit(void **state) {
     struct chart_options options = options_of(3840, 2160, 1);
     struct font *font = font_open();
     assert_non_null(font);
-    for (uint32_t i = 0; i < LIVES; i++) /* sites 1 to 5 keep nothing to the end */
-        if (recording->device.lives.stack[i] <= 5 && recording->device.lives.death[i] > EVENTS)
-            recording->device.lives.size[i] = 0;
+    for (uint32_t i = 0; i < ALLOCATIONS; i++) /* sites 1 to 5 keep nothing to the end */
+        if (recording->device.allocations.stack[i] <= 5 && recording->device.allocations.death[i] > EVENTS)
+            recording->device.allocations.size[i] = 0;
     recording_settle(recording, EVENTS);
     options.legend_moment = EVENTS;
     struct arena scratch;

@@ -28,8 +28,8 @@ static void layout_texts(struct recording *recording, const struct chart_options
 static struct recording *recording_of_two(uint64_t pending_bytes) {
     struct recording *recording = recording_open();
     uint32_t stack = recording_site(recording, "/home/u/train.py", "step", 7);
-    recording_life(recording, 1, STAYS, UINT64_C(1) << 30, stack);
-    uint32_t pending = recording_life(recording, 2, 80, pending_bytes, stack);
+    recording_allocation(recording, 1, STAYS, UINT64_C(1) << 30, stack);
+    uint32_t pending = recording_allocation(recording, 2, 80, pending_bytes, stack);
     recording->request[pending] = 20;
     return recording;
 }

@@ -122,7 +122,7 @@ static enum outcome read_trace(struct trace *trace, struct arena_host host, cons
     if (!trace_init(trace, host, SIZE_MAX))
         return NO_MEMORY;
     if (trace_read(trace, &source, &progress, &error))
-        return trace->n_devices != 0 && trace->devices[0].lives.count != 0 ? DONE : WRONG;
+        return trace->n_devices != 0 && trace->devices[0].allocations.count != 0 ? DONE : WRONG;
     return error.code == READ_NO_MEMORY && error.message[0] != '\0' ? NO_MEMORY : WRONG;
 }
 

@@ -1,7 +1,7 @@
-/* Scenes and pictures of random recordings, compared with what the definitions say, life by life and column by column:
+/* Scenes and pictures of random recordings, compared with what the definitions say, allocation by allocation and column by column:
  * no index, no sums, no vectors. */
-#define RECORDING_LIVES  6000
-#define RECORDING_EVENTS 9000
+#define RECORDING_ALLOCATIONS 6000
+#define RECORDING_EVENTS      9000
 #include "recording.h"
 
 #include "layout/scene.h"
@@ -9,7 +9,7 @@
 
 /* ---- recordings ---- */
 
-enum { LIVES_MAX = RECORDING_LIVES, EVENTS_MAX = RECORDING_EVENTS, SITES = 12 };
+enum { ALLOCATIONS_MAX = RECORDING_ALLOCATIONS, EVENTS_MAX = RECORDING_EVENTS, SITES = 12 };
 
 /* A recording and what draws it. */
 struct drawing {
@@ -45,26 +45,26 @@ static void drawing_release(struct drawing *drawing) {
     recording_close(drawing->recording);
 }
 
-/* Short lives mostly, some long, some that wait for a stream. */
-static void recording_add_lives(struct recording *recording, uint32_t n_lives, uint32_t n_events,
-                                uint32_t most_bytes) {
-    for (uint32_t i = 0; i < n_lives; i++) {
-        uint32_t birth = i < n_lives / 20 ? 0 : (uint32_t)((uint64_t)i * n_events / n_lives);
+/* Short allocations mostly, some long, some that wait for a stream. */
+static void recording_add_allocations(struct recording *recording, uint32_t n_allocations, uint32_t n_events,
+                                      uint32_t most_bytes) {
+    for (uint32_t i = 0; i < n_allocations; i++) {
+        uint32_t birth = i < n_allocations / 20 ? 0 : (uint32_t)((uint64_t)i * n_events / n_allocations);
         uint32_t longest = random_below(4) == 0 ? n_events : 1 + random_below(60);
         uint32_t death = birth + 1 + random_below(longest);
         death = death > n_events + 1 ? n_events + 1 : death;
         uint32_t request = random_below(6) == 0 ? birth + random_below(death - birth + 1) : death;
         uint64_t size = 1 + random_below(most_bytes);
-        recording_life(recording, birth, death, size, random_below(SITES + 1));
+        recording_allocation(recording, birth, death, size, random_below(SITES + 1));
         recording->request[i] = request;
     }
 }
 
-/* Draws such lives, at times that stand still and jump. */
-static void drawing_init_random(struct drawing *drawing, uint32_t n_lives, uint32_t n_events,
+/* Draws such allocations, at times that stand still and jump. */
+static void drawing_init_random(struct drawing *drawing, uint32_t n_allocations, uint32_t n_events,
                                 uint32_t most_bytes) {
     struct recording *recording = recording_of_sites();
-    recording_add_lives(recording, n_lives, n_events, most_bytes);
+    recording_add_allocations(recording, n_allocations, n_events, most_bytes);
     for (uint32_t i = 1; i < n_events; i++)
         recording->time_us[i] =
             recording->time_us[i - 1] + (random_below(3) == 0 ? random_below(50) * random_below(50) : 0);
@@ -98,17 +98,18 @@ static uint32_t column_of(const struct scene *scene, uint32_t from, uint32_t mom
     return from;
 }
 
-/* What scene.h says of a band; false: the life is not visible. */
-static bool band_expected(const struct scene *scene, uint32_t life, struct band *band) {
-    const struct lives *lives = &scene->timeline->device->lives;
-    uint32_t start = column_of(scene, 0, lives->birth[life]),
-             end = column_of(scene, start, lives->death[life]);
+/* What scene.h says of a band; false: the allocation is not visible. */
+static bool band_expected(const struct scene *scene, uint32_t allocation, struct band *band) {
+    const struct allocations *allocations = &scene->timeline->device->allocations;
+    uint32_t start = column_of(scene, 0, allocations->birth[allocation]),
+             end = column_of(scene, start, allocations->death[allocation]);
     uint32_t tail = end, pending = end;
-    while (tail < scene->view.width && scene->moment[tail] == lives->death[life] && scene->remains[tail] != 0)
+    while (tail < scene->view.width && scene->moment[tail] == allocations->death[allocation] &&
+           scene->remains[tail] != 0)
         tail++;
-    if (lives->request[life] < lives->death[life])
-        pending = column_of(scene, start, lives->request[life]);
-    *band = (struct band){.life = life,
+    if (allocations->request[allocation] < allocations->death[allocation])
+        pending = column_of(scene, start, allocations->request[allocation]);
+    *band = (struct band){.allocation = allocation,
                           .start = (uint16_t)start,
                           .pending = (uint16_t)(pending < end ? pending : end),
                           .end = (uint16_t)end,
@@ -116,15 +117,15 @@ static bool band_expected(const struct scene *scene, uint32_t life, struct band 
     return start < tail;
 }
 
-/* Bytes of the older lives that share a life's call site, or the first of them. */
-static uint64_t old_site_sum(const struct timeline *timeline, uint32_t life, bool first) {
-    const struct lives *lives = &timeline->device->lives;
+/* Bytes of the older allocations that share an allocation's call site, or the first of them. */
+static uint64_t old_site_sum(const struct timeline *timeline, uint32_t allocation, bool first) {
+    const struct allocations *allocations = &timeline->device->allocations;
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < lives->preexisting; i++) {
-        bool same = timeline->site[lives->stack[i]] == timeline->site[lives->stack[life]];
+    for (uint32_t i = 0; i < allocations->preexisting; i++) {
+        bool same = timeline->site[allocations->stack[i]] == timeline->site[allocations->stack[allocation]];
         if (same && first)
             return i;
-        bytes += same ? lives->size[i] : 0;
+        bytes += same ? allocations->size[i] : 0;
     }
     return bytes;
 }
@@ -136,12 +137,12 @@ static bool old_goes_before(const struct timeline *timeline, uint32_t a, uint32_
     return bytes_a != bytes_b ? bytes_a > bytes_b : first_a != first_b ? first_a < first_b : a < b;
 }
 
-/* All lives in the order in which they are stacked: an insertion sort of the older ones. */
+/* All allocations in the order in which they are stacked: an insertion sort of the older ones. */
 static void stack_order(const struct timeline *timeline, uint32_t *order) {
-    for (uint32_t i = 0; i < timeline->device->lives.count; i++) {
+    for (uint32_t i = 0; i < timeline->device->allocations.count; i++) {
         uint32_t at = i;
-        for (;
-             at > 0 && i < timeline->device->lives.preexisting && old_goes_before(timeline, i, order[at - 1]);
+        for (; at > 0 && i < timeline->device->allocations.preexisting &&
+               old_goes_before(timeline, i, order[at - 1]);
              at--)
             order[at] = order[at - 1];
         order[at] = i;
@@ -149,14 +150,14 @@ static void stack_order(const struct timeline *timeline, uint32_t *order) {
 }
 
 static void scene_check(const struct scene *scene) {
-    uint32_t n_lives = scene->timeline->device->lives.count, found = 0;
-    static uint32_t order[LIVES_MAX];
+    uint32_t n_allocations = scene->timeline->device->allocations.count, found = 0;
+    static uint32_t order[ALLOCATIONS_MAX];
     stack_order(scene->timeline, order);
-    for (uint32_t place = 0; place < n_lives; place++) {
+    for (uint32_t place = 0; place < n_allocations; place++) {
         struct band band;
-        uint32_t life = order[place];
-        if ((scene->keep != NULL && (scene->keep[life / 64] >> life % 64 & 1) == 0) ||
-            !band_expected(scene, life, &band))
+        uint32_t allocation = order[place];
+        if ((scene->keep != NULL && (scene->keep[allocation / 64] >> allocation % 64 & 1) == 0) ||
+            !band_expected(scene, allocation, &band))
             continue;
         assert_true(found < scene->n_bands);
         assert_memory_equal(&scene->bands[found], &band, sizeof band);
@@ -172,8 +173,8 @@ static void test_bands_are_what_they_are_said_to_be(void **state) {
         seed = round;
         struct drawing drawing;
         drawing_init_random(&drawing, 100 + random_below(900), 50 + random_below(1500), 5000);
-        uint64_t keep[LIVES_MAX / 64 + 1];
-        for (uint32_t i = 0; i <= LIVES_MAX / 64; i++)
+        uint64_t keep[ALLOCATIONS_MAX / 64 + 1];
+        for (uint32_t i = 0; i <= ALLOCATIONS_MAX / 64; i++)
             keep[i] = (uint64_t)random_below(UINT32_MAX) << 32 | random_below(UINT32_MAX);
         for (uint32_t i = 0; i < 12; i++) {
             struct view view = view_random(drawing.scene.timeline);
@@ -186,7 +187,7 @@ static void test_bands_are_what_they_are_said_to_be(void **state) {
 }
 
 /* What scene.h says of a point: the lowest band that reaches above the pixel's centre. */
-static uint32_t life_expected(const struct scene *scene, uint32_t x, uint32_t y) {
+static uint32_t allocation_expected(const struct scene *scene, uint32_t x, uint32_t y) {
     struct y_scale scale = y_scale_of(&scene->view);
     uint64_t total = 0;
     for (uint32_t i = 0; i < scene->n_bands; i++) {
@@ -195,7 +196,7 @@ static uint32_t life_expected(const struct scene *scene, uint32_t x, uint32_t y)
             continue;
         total += scene_band_bytes(scene, band, x);
         if (y_scale_q8(&scale, total) > (scene->view.height - 1 - y) * 256 + 128)
-            return band->life;
+            return band->allocation;
     }
     return UINT32_MAX;
 }
@@ -212,7 +213,7 @@ static void test_picks_are_what_lies_there(void **state) {
             struct pick pick;
             uint32_t x = random_below(view.width), y = random_below(view.height);
             assert_true(scene_pick(&drawing.scene, x, y, &pick));
-            assert_int_equal(pick.life, life_expected(&drawing.scene, x, y));
+            assert_int_equal(pick.allocation, allocation_expected(&drawing.scene, x, y));
             assert_int_equal(pick.moment, drawing.scene.moment[x]);
         }
         drawing_release(&drawing);
@@ -224,7 +225,7 @@ static void test_a_narrow_window_visits_little(void **state) {
     (void)state;
     seed = 1;
     struct drawing drawing;
-    drawing_init_random(&drawing, LIVES_MAX, EVENTS_MAX, 5000);
+    drawing_init_random(&drawing, ALLOCATIONS_MAX, EVENTS_MAX, 5000);
     const struct timeline *timeline = drawing.scene.timeline;
     struct view view = {.width = 400, .height = 300, .top_bytes = timeline_headroom(timeline)};
     for (uint32_t events = EVENTS_MAX; events >= 4; events /= 2) {
@@ -233,7 +234,7 @@ static void test_a_narrow_window_visits_little(void **state) {
             view.to_q16 = (int64_t)(at + events) * 65536;
             assert_true(scene_build(&drawing.scene, &view));
             uint32_t alive = timeline_alive_at(timeline, drawing.scene.moment[0], NULL, 0), born = 0;
-            for (uint32_t i = 0; i < LIVES_MAX; i++)
+            for (uint32_t i = 0; i < ALLOCATIONS_MAX; i++)
                 born += drawing.recording->birth[i] > drawing.scene.moment[0] &&
                         drawing.recording->birth[i] <= at + events;
             assert_in_range(drawing.scene.rows_visited, 0, born + 3 * (uint64_t)alive + 64);
@@ -270,12 +271,12 @@ static uint32_t mixed(uint32_t a, uint32_t b, uint32_t share) {
     return result;
 }
 
-static uint32_t color_of(const struct recording *recording, uint32_t life) {
+static uint32_t color_of(const struct recording *recording, uint32_t allocation) {
     uint32_t rgb =
-        raster_site_color(&recording->trace, recording->timeline.site[recording->stack[life]], false);
-    if (recording->birth[life] == 0)
+        raster_site_color(&recording->trace, recording->timeline.site[recording->stack[allocation]], false);
+    if (recording->birth[allocation] == 0)
         return mixed(rgb, 0xFFFFFF, 76);
-    return life % 2 != 0 ? mixed(rgb, 0xFFFFFF, 26) : rgb;
+    return allocation % 2 != 0 ? mixed(rgb, 0xFFFFFF, 26) : rgb;
 }
 
 /* Widens the channels' limits by a colour. */
@@ -294,14 +295,14 @@ static void column_check(const struct drawing *drawing, const struct view *view,
     struct y_scale scale = y_scale_of(view);
     uint64_t total = 0, pixel_bytes = (view->top_bytes - view->bottom_bytes) / view->height;
     uint32_t band = 0, count = 0;
-    static uint32_t lives[LIVES_MAX];
-    static uint64_t tops[LIVES_MAX];
+    static uint32_t allocations[ALLOCATIONS_MAX];
+    static uint64_t tops[ALLOCATIONS_MAX];
     for (; band < scene->n_bands; band++) {
         const struct band *at = &scene->bands[band];
         if (column < at->start || column >= at->tail)
             continue;
         total += scene_band_bytes(scene, at, column);
-        lives[count] = at->life;
+        allocations[count] = at->allocation;
         tops[count++] = total;
     }
     uint32_t top_row = y_scale_q8(&scale, total) >> 8, first = 0;
@@ -319,15 +320,15 @@ static void column_check(const struct drawing *drawing, const struct view *view,
         if (row == top_row)
             limits_add(limits, 0xFFFFFF);
         for (uint32_t i = first; i < count && (i == 0 || tops[i - 1] <= high); i++) {
-            limits_add(limits, color_of(drawing->recording, lives[i]));
-            limits_add(limits,
-                       mixed(color_of(drawing->recording, lives[i]), 0xFFFFFF, 120)); /* hatch and edge */
-            limits_add(limits, mixed(color_of(drawing->recording, lives[i]), 0x1F2328, 120)); /* dots */
-            if (scene->timeline->twin[scene->timeline->site[drawing->recording->stack[lives[i]]]] == 0)
+            limits_add(limits, color_of(drawing->recording, allocations[i]));
+            limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0xFFFFFF,
+                                     120)); /* hatch and edge */
+            limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0x1F2328, 120)); /* dots */
+            if (scene->timeline->twin[scene->timeline->site[drawing->recording->stack[allocations[i]]]] == 0)
                 continue;
-            limits_add(limits, mixed(color_of(drawing->recording, lives[i]), 0x000000,
+            limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0x000000,
                                      200)); /* stripes, with these */
-            limits_add(limits, mixed(color_of(drawing->recording, lives[i]), 0xFFFFFF, 200));
+            limits_add(limits, mixed(color_of(drawing->recording, allocations[i]), 0xFFFFFF, 200));
         }
         for (unsigned i = 0; i < 3; i++)
             assert_in_range((rgb >> (16 - 8 * i) & 255) + 2, limits[i][0], limits[i][1] + 4);
@@ -353,13 +354,13 @@ static void test_colours_lie_between_their_neighbours(void **state) {
 /* Three thin allocations in a sum, of which one makes room for another of the same size: weights and bytes stay, and
  * only the colour changes. What lies above, of another call site, begins in that column. */
 static void drawing_init_exchange(struct drawing *drawing, uint32_t before, uint32_t after) {
-    enum { LIVES = 6, EVENTS = 40, EXCHANGE = 20 };
-    static const uint32_t births[LIVES] = {0, 0, 0, EXCHANGE, EXCHANGE, EXCHANGE};
-    static const uint64_t sizes[LIVES] = {100, 100, 100, 100, 350, 350};
-    const uint32_t stacks[LIVES] = {SITES, before, SITES, after, SITES, SITES};
+    enum { ALLOCATIONS = 6, EVENTS = 40, EXCHANGE = 20 };
+    static const uint32_t births[ALLOCATIONS] = {0, 0, 0, EXCHANGE, EXCHANGE, EXCHANGE};
+    static const uint64_t sizes[ALLOCATIONS] = {100, 100, 100, 100, 350, 350};
+    const uint32_t stacks[ALLOCATIONS] = {SITES, before, SITES, after, SITES, SITES};
     struct recording *recording = recording_of_sites();
-    for (uint32_t i = 0; i < LIVES; i++)
-        recording_life(recording, births[i], i == 1 ? EXCHANGE : STAYS, sizes[i], stacks[i]);
+    for (uint32_t i = 0; i < ALLOCATIONS; i++)
+        recording_allocation(recording, births[i], i == 1 ? EXCHANGE : STAYS, sizes[i], stacks[i]);
     drawing_init(drawing, recording, EVENTS);
 }
 
@@ -412,7 +413,7 @@ static void test_sums_that_pass_64_bits_stay_inside(void **state) {
         struct recording *recording = recording_of_sites();
         for (uint32_t i = 0; i < 12; i++) {
             uint64_t size = (UINT64_C(1) << (59 + random_below(5))) - random_below(3);
-            recording_life(recording, i, i + 1 + random_below(12), size, random_below(SITES + 1));
+            recording_allocation(recording, i, i + 1 + random_below(12), size, random_below(SITES + 1));
         }
         drawing_init(&drawing, recording, 24);
         for (uint32_t i = 0; i < 4; i++) {

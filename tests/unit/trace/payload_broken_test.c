@@ -192,9 +192,9 @@ static void test_addresses_may_be_left_out(void **state) {
     struct bytes without = listing_write(&listing, 37);
     assert_true(without.nbytes < bytes.nbytes);
     assert_int_equal(read_bytes(&again, without.at, without.nbytes), PAYLOAD_OK);
-    for (uint32_t i = 0; i < N_LIVES; i++) {
-        assert_int_equal(again.devices[0].lives.address[i], 0);
-        trace.devices[0].lives.address[i] = trace.devices[2].lives.address[i] = 0;
+    for (uint32_t i = 0; i < N_ALLOCATIONS; i++) {
+        assert_int_equal(again.devices[0].allocations.address[i], 0);
+        trace.devices[0].allocations.address[i] = trace.devices[2].allocations.address[i] = 0;
     }
     assert_same(&trace, &again);
     trace_release(&trace);
@@ -279,21 +279,24 @@ static void test_unknown_sections(void **state) {
 /* ---- broken columns ---- */
 
 /* What every reader of a trace relies on. */
-static void assert_sound_lives(const struct trace *trace, const struct device_trace *device) {
-    const struct lives *lives = &device->lives;
-    for (uint32_t i = 0; i < lives->count; i++) {
-        assert_true((i < lives->preexisting) == (lives->birth[i] == 0));
-        assert_true(i == 0 || lives->birth[i] >= lives->birth[i - 1]);
-        assert_true(lives->birth[i] <= device->n_events && lives->birth[i] <= lives->request[i]);
-        assert_true(lives->request[i] <= lives->death[i] && lives->death[i] <= device->n_events + 1);
-        assert_true(lives->stack[i] < trace->stacks.count && lives->context[i] < trace->contexts.count);
-        assert_true(lives->stream[i] < device->n_streams && lives->pool[i] < device->n_pools);
-        assert_true(lives->flags[i] < 16);
+static void assert_sound_allocations(const struct trace *trace, const struct device_trace *device) {
+    const struct allocations *allocations = &device->allocations;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        assert_true((i < allocations->preexisting) == (allocations->birth[i] == 0));
+        assert_true(i == 0 || allocations->birth[i] >= allocations->birth[i - 1]);
+        assert_true(allocations->birth[i] <= device->n_events &&
+                    allocations->birth[i] <= allocations->request[i]);
+        assert_true(allocations->request[i] <= allocations->death[i] &&
+                    allocations->death[i] <= device->n_events + 1);
+        assert_true(allocations->stack[i] < trace->stacks.count &&
+                    allocations->context[i] < trace->contexts.count);
+        assert_true(allocations->stream[i] < device->n_streams && allocations->pool[i] < device->n_pools);
+        assert_true(allocations->flags[i] < 16);
     }
 }
 
 static void assert_sound_device(const struct trace *trace, const struct device_trace *device) {
-    assert_sound_lives(trace, device);
+    assert_sound_allocations(trace, device);
     for (uint32_t i = 0; i < device->n_segment_events; i++) {
         const struct segment_event *event = &device->segment_events[i];
         assert_true(event->event < device->n_events && event->stack < trace->stacks.count);

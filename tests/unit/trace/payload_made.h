@@ -74,7 +74,7 @@ enum {
     N_FRAMES = 30,
     N_STACKS = 60,
     N_CONTEXTS = 7,
-    N_LIVES = 300,
+    N_ALLOCATIONS = 300,
     N_PREEXISTING = 20,
     N_EVENTS = 700,
     N_STREAMS = 5,
@@ -132,49 +132,49 @@ static inline void *rows_of(struct trace *trace, uint32_t count, size_t nbytes) 
     return rows;
 }
 
-static inline void alloc_lives(struct trace *trace, struct lives *lives) {
-    lives->count = N_LIVES;
-    lives->preexisting = N_PREEXISTING;
-    lives->birth = rows_of(trace, N_LIVES, sizeof *lives->birth);
-    lives->death = rows_of(trace, N_LIVES, sizeof *lives->death);
-    lives->request = rows_of(trace, N_LIVES, sizeof *lives->request);
-    lives->size = rows_of(trace, N_LIVES, sizeof *lives->size);
-    lives->address = rows_of(trace, N_LIVES, sizeof *lives->address);
-    lives->stack = rows_of(trace, N_LIVES, sizeof *lives->stack);
-    lives->context = rows_of(trace, N_LIVES, sizeof *lives->context);
-    lives->stream = rows_of(trace, N_LIVES, sizeof *lives->stream);
-    lives->pool = rows_of(trace, N_LIVES, sizeof *lives->pool);
-    lives->flags = rows_of(trace, N_LIVES, sizeof *lives->flags);
+static inline void alloc_allocations(struct trace *trace, struct allocations *allocations) {
+    allocations->count = N_ALLOCATIONS;
+    allocations->preexisting = N_PREEXISTING;
+    allocations->birth = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->birth);
+    allocations->death = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->death);
+    allocations->request = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->request);
+    allocations->size = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->size);
+    allocations->address = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->address);
+    allocations->stack = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->stack);
+    allocations->context = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->context);
+    allocations->stream = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->stream);
+    allocations->pool = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->pool);
+    allocations->flags = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->flags);
 }
 
-/* Moments of one life; the first lives are older than the recording and sorted by falling death. */
-static inline void fill_moments(struct lives *lives, uint32_t i) {
+/* Moments of one allocation; the first allocations are older than the recording and sorted by falling death. */
+static inline void fill_moments(struct allocations *allocations, uint32_t i) {
     if (i < N_PREEXISTING) {
-        uint32_t most = i > 0 ? lives->death[i - 1] : N_EVENTS + 1;
-        lives->birth[i] = 0;
-        lives->death[i] = most - below(30);
+        uint32_t most = i > 0 ? allocations->death[i - 1] : N_EVENTS + 1;
+        allocations->birth[i] = 0;
+        allocations->death[i] = most - below(30);
     } else {
-        uint32_t least = i > N_PREEXISTING ? lives->birth[i - 1] + 1 : 1;
-        lives->birth[i] = least + below(2);
-        lives->death[i] = lives->birth[i] + below(N_EVENTS + 2 - lives->birth[i]);
+        uint32_t least = i > N_PREEXISTING ? allocations->birth[i - 1] + 1 : 1;
+        allocations->birth[i] = least + below(2);
+        allocations->death[i] = allocations->birth[i] + below(N_EVENTS + 2 - allocations->birth[i]);
     }
-    lives->request[i] = lives->death[i];
+    allocations->request[i] = allocations->death[i];
     if (below(4) == 0)
-        lives->request[i] -= below(lives->death[i] - lives->birth[i] + 1);
+        allocations->request[i] -= below(allocations->death[i] - allocations->birth[i] + 1);
 }
 
-static inline void fill_lives(struct trace *trace, struct lives *lives) {
+static inline void fill_allocations(struct trace *trace, struct allocations *allocations) {
     uint32_t stack = 0, context = 0;
-    alloc_lives(trace, lives);
-    for (uint32_t i = 0; i < N_LIVES; i++) {
-        fill_moments(lives, i);
-        lives->size[i] = i > 10 && below(2) ? lives->size[i - 7] : wide_size();
-        lives->address[i] = i > 10 && below(2) ? lives->address[i - 1 - below(10)] : wide() << 9;
-        lives->stack[i] = in_turn(&stack, N_STACKS);
-        lives->context[i] = in_turn(&context, N_CONTEXTS);
-        lives->stream[i] = (uint16_t)below(N_STREAMS);
-        lives->pool[i] = (uint16_t)below(N_POOLS);
-        lives->flags[i] = (uint8_t)below(16);
+    alloc_allocations(trace, allocations);
+    for (uint32_t i = 0; i < N_ALLOCATIONS; i++) {
+        fill_moments(allocations, i);
+        allocations->size[i] = i > 10 && below(2) ? allocations->size[i - 7] : wide_size();
+        allocations->address[i] = i > 10 && below(2) ? allocations->address[i - 1 - below(10)] : wide() << 9;
+        allocations->stack[i] = in_turn(&stack, N_STACKS);
+        allocations->context[i] = in_turn(&context, N_CONTEXTS);
+        allocations->stream[i] = (uint16_t)below(N_STREAMS);
+        allocations->pool[i] = (uint16_t)below(N_POOLS);
+        allocations->flags[i] = (uint8_t)below(16);
     }
 }
 
@@ -244,7 +244,7 @@ static inline void fill_device(struct trace *trace, struct device_trace *device)
     device->pools = rows_of(trace, N_POOLS, sizeof *device->pools);
     for (uint32_t i = 2; i < N_POOLS; i++)
         device->pools[i] = (struct pool_id){wide(), wide()};
-    fill_lives(trace, &device->lives);
+    fill_allocations(trace, &device->allocations);
     fill_events(trace, device);
     fill_segments(trace, device);
 }
@@ -392,7 +392,7 @@ static inline void assert_same_tables(const struct trace *a, const struct trace 
     assert_int_equal(a->meta, b->meta);
 }
 
-static inline void assert_same_lives(const struct lives *a, const struct lives *b) {
+static inline void assert_same_allocations(const struct allocations *a, const struct allocations *b) {
     assert_int_equal(a->count, b->count);
     assert_int_equal(a->preexisting, b->preexisting);
     SAME_ROWS(a->birth, b->birth, a->count);
@@ -412,7 +412,7 @@ static inline void assert_same_device(const struct device_trace *a, const struct
     assert_int_equal(a->name, b->name);
     assert_int_equal(a->capacity_bytes, b->capacity_bytes);
     assert_int_equal(a->n_events, b->n_events);
-    assert_same_lives(&a->lives, &b->lives);
+    assert_same_allocations(&a->allocations, &b->allocations);
     assert_int_equal(a->time_us == NULL, b->time_us == NULL);
     if (a->time_us != NULL)
         SAME_ROWS(a->time_us, b->time_us, a->n_events);

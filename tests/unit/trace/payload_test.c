@@ -78,43 +78,43 @@ static void test_round_trip_of_large_columns(void **state) {
 typedef void breaker(struct trace *trace);
 
 static void break_stack(struct trace *trace) {
-    trace->devices[0].lives.stack[5] = N_STACKS;
+    trace->devices[0].allocations.stack[5] = N_STACKS;
 }
 static void break_context(struct trace *trace) {
-    trace->devices[0].lives.context[5] = N_CONTEXTS;
+    trace->devices[0].allocations.context[5] = N_CONTEXTS;
 }
 static void break_stream(struct trace *trace) {
-    trace->devices[0].lives.stream[5] = N_STREAMS;
+    trace->devices[0].allocations.stream[5] = N_STREAMS;
 }
 static void break_pool(struct trace *trace) {
-    trace->devices[0].lives.pool[5] = N_POOLS;
+    trace->devices[0].allocations.pool[5] = N_POOLS;
 }
 static void break_flags(struct trace *trace) {
-    trace->devices[0].lives.flags[5] = 16;
+    trace->devices[0].allocations.flags[5] = 16;
 }
 static void break_birth_order(struct trace *trace) {
-    trace->devices[0].lives.birth[N_LIVES - 1] = 1;
+    trace->devices[0].allocations.birth[N_ALLOCATIONS - 1] = 1;
 }
 static void break_birth_of_preexisting(struct trace *trace) {
-    trace->devices[0].lives.birth[3] = 1;
+    trace->devices[0].allocations.birth[3] = 1;
 }
 static void break_birth_zero(struct trace *trace) {
-    trace->devices[0].lives.birth[N_PREEXISTING] = 0;
+    trace->devices[0].allocations.birth[N_PREEXISTING] = 0;
 }
 static void break_death(struct trace *trace) {
-    trace->devices[0].lives.death[N_LIVES - 1] = N_EVENTS + 2;
+    trace->devices[0].allocations.death[N_ALLOCATIONS - 1] = N_EVENTS + 2;
 }
 static void break_death_before_birth(struct trace *trace) {
-    trace->devices[0].lives.death[N_LIVES - 1] = 0;
+    trace->devices[0].allocations.death[N_ALLOCATIONS - 1] = 0;
 }
 static void break_order_of_preexisting(struct trace *trace) {
-    trace->devices[0].lives.death[N_PREEXISTING - 1] = N_EVENTS + 1;
+    trace->devices[0].allocations.death[N_PREEXISTING - 1] = N_EVENTS + 1;
 }
 static void break_request(struct trace *trace) {
-    trace->devices[0].lives.request[0] = N_EVENTS + 2;
+    trace->devices[0].allocations.request[0] = N_EVENTS + 2;
 }
 static void break_preexisting(struct trace *trace) {
-    trace->devices[0].lives.preexisting = N_LIVES + 1;
+    trace->devices[0].allocations.preexisting = N_ALLOCATIONS + 1;
 }
 static void break_parent(struct trace *trace) {
     trace->stacks.parent[trace->stacks.n_branched - 1] = N_STACKS - 1;
@@ -200,7 +200,7 @@ static void test_unpacking_in_steps(void **state) {
     struct trace trace, again;
     struct arena arena;
     struct payload payload;
-    uint32_t n_steps = 0, n_with_lives = 0;
+    uint32_t n_steps = 0, n_with_allocations = 0;
     (void)state;
     fill(&trace, 5);
     struct bytes bytes = pack(&trace);
@@ -213,12 +213,12 @@ static void test_unpacking_in_steps(void **state) {
     int32_t code = PAYLOAD_MORE;
     for (; code == PAYLOAD_MORE; n_steps++) {
         code = payload_unpack_some(reader);
-        n_with_lives += again.n_devices == 1 && again.devices[0].lives.count != 0;
+        n_with_allocations += again.n_devices == 1 && again.devices[0].allocations.count != 0;
     }
     assert_int_equal(code, PAYLOAD_OK);
     assert_int_equal(payload_unpack_some(reader), PAYLOAD_OK);
     assert_true(n_steps >= 10 * trace.n_devices);
-    assert_true(n_with_lives >= 10); /* of the first device alone */
+    assert_true(n_with_allocations >= 10); /* of the first device alone */
     struct bytes packed = pack(&again);
     assert_int_equal(packed.nbytes, bytes.nbytes);
     assert_memory_equal(packed.at, bytes.at, bytes.nbytes);

@@ -1,19 +1,19 @@
-/* Lives from the sections of a payload. */
+/* Allocations from the sections of a payload. */
 #include "trace/payload_reader.h"
 
 static void births_read(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+    struct allocations *allocations = &reader_device(reader)->allocations;
     uint32_t n_events = reader_device(reader)->n_events;
     struct column *column = &reader->column[0];
     uint64_t birth = 0;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t step = column_next(column);
         birth += step;
-        ok &= step <= n_events && birth <= n_events && (i < lives->preexisting) == (birth == 0);
+        ok &= step <= n_events && birth <= n_events && (i < allocations->preexisting) == (birth == 0);
         if (!ok)
             break;
-        lives->birth[i] = (uint32_t)birth;
+        allocations->birth[i] = (uint32_t)birth;
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
@@ -21,109 +21,109 @@ static void births_read(struct reader *reader) {
 
 /* Puts the place in the dictionary where the stack will be. */
 static void stack_places_read(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+    struct allocations *allocations = &reader_device(reader)->allocations;
     uint32_t n_stacks = reader->choice.n_stacks;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t place = column_next(&reader->column[1]);
         ok &= place < n_stacks;
-        lives->stack[i] = ok ? (uint32_t)place : 0;
+        allocations->stack[i] = ok ? (uint32_t)place : 0;
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-void lives_read_births(struct reader *reader) {
+void allocations_read_births(struct reader *reader) {
     births_read(reader);
     stack_places_read(reader);
 }
 
 /* Needs births and places of stacks. */
-void lives_read_deaths(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+void allocations_read_deaths(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
     uint32_t n_events = reader_device(reader)->n_events, *last = reader->choice.last;
     struct column *column = &reader->column[2];
     uint64_t end = (uint64_t)n_events + 1, before = end;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->preexisting; i++) {
+    for (uint32_t i = 0; i < allocations->preexisting; i++) {
         uint64_t fall = column_next(column);
         ok &= fall <= before;
         before = ok ? before - fall : 0;
-        lives->death[i] = (uint32_t)before;
+        allocations->death[i] = (uint32_t)before;
     }
-    for (uint32_t i = lives->preexisting; i < lives->count; i++) {
-        uint64_t lifetime = last[lives->stack[i]] + unzigzag(column_next(column));
-        uint64_t birth = lives->birth[i];
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint64_t lifetime = last[allocations->stack[i]] + unzigzag(column_next(column));
+        uint64_t birth = allocations->birth[i];
         ok &= lifetime <= end - birth + 1;
         lifetime = ok ? lifetime : 0;
-        last[lives->stack[i]] = (uint32_t)lifetime;
-        lives->death[i] = (uint32_t)(lifetime == 0 ? end : birth + lifetime - 1);
+        last[allocations->stack[i]] = (uint32_t)lifetime;
+        allocations->death[i] = (uint32_t)(lifetime == 0 ? end : birth + lifetime - 1);
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-void lives_read_waits(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+void allocations_read_waits(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t wait = column_next(&reader->column[3]);
-        ok &= wait <= lives->death[i] - lives->birth[i];
-        lives->request[i] = ok ? lives->death[i] - (uint32_t)wait : 0;
+        ok &= wait <= allocations->death[i] - allocations->birth[i];
+        allocations->request[i] = ok ? allocations->death[i] - (uint32_t)wait : 0;
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-void lives_read_sizes(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+void allocations_read_sizes(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
     const uint64_t *sizes = reader->choice.sizes;
     uint32_t n_sizes = reader->choice.n_sizes;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t place = column_next(&reader->column[4]);
         ok &= place < n_sizes;
-        lives->size[i] = ok ? sizes[place] : 0;
+        allocations->size[i] = ok ? sizes[place] : 0;
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-void lives_read_contexts(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+void allocations_read_contexts(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t context = column_next(&reader->column[5]);
         ok &= context < reader->limit[OF_CONTEXTS];
-        lives->context[i] = (uint32_t)context;
+        allocations->context[i] = (uint32_t)context;
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-void lives_read_places(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+void allocations_read_places(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t stream = column_next(&reader->column[6]), pool = column_next(&reader->column[7]);
         ok &= stream < reader->limit[OF_STREAMS] && pool < reader->limit[OF_POOLS];
-        lives->stream[i] = (uint16_t)stream;
-        lives->pool[i] = (uint16_t)pool;
+        allocations->stream[i] = (uint16_t)stream;
+        allocations->pool[i] = (uint16_t)pool;
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
 /* The last column; then what was chosen from is not needed any more. */
-void lives_read_flags(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+void allocations_read_flags(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
     const uint32_t *stacks = reader->choice.stacks;
     bool ok = true;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t flags = column_next(&reader->column[8]);
-        ok &= flags <= ALL_LIFE_FLAGS;
-        lives->flags[i] = (uint8_t)flags;
-        lives->stack[i] = stacks[lives->stack[i]];
+        ok &= flags <= ALL_ALLOCATION_FLAGS;
+        allocations->flags[i] = (uint8_t)flags;
+        allocations->stack[i] = stacks[allocations->stack[i]];
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
@@ -132,46 +132,48 @@ void lives_read_flags(struct reader *reader) {
     arena_drop(&reader->trace->arena, &reader->choice.last);
 }
 
-static bool lives_alloc(struct reader *reader, struct lives *lives, uint32_t count) {
-    lives->birth = column_alloc(reader, count, sizeof *lives->birth);
-    lives->death = column_alloc(reader, count, sizeof *lives->death);
-    lives->request = column_alloc(reader, count, sizeof *lives->request);
-    lives->size = column_alloc(reader, count, sizeof *lives->size);
-    lives->address = column_alloc(reader, count, sizeof *lives->address);
-    lives->stack = column_alloc(reader, count, sizeof *lives->stack);
-    lives->context = column_alloc(reader, count, sizeof *lives->context);
-    lives->stream = column_alloc(reader, count, sizeof *lives->stream);
-    lives->pool = column_alloc(reader, count, sizeof *lives->pool);
-    lives->flags = column_alloc(reader, count, sizeof *lives->flags);
+static bool allocations_alloc(struct reader *reader, struct allocations *allocations, uint32_t count) {
+    allocations->birth = column_alloc(reader, count, sizeof *allocations->birth);
+    allocations->death = column_alloc(reader, count, sizeof *allocations->death);
+    allocations->request = column_alloc(reader, count, sizeof *allocations->request);
+    allocations->size = column_alloc(reader, count, sizeof *allocations->size);
+    allocations->address = column_alloc(reader, count, sizeof *allocations->address);
+    allocations->stack = column_alloc(reader, count, sizeof *allocations->stack);
+    allocations->context = column_alloc(reader, count, sizeof *allocations->context);
+    allocations->stream = column_alloc(reader, count, sizeof *allocations->stream);
+    allocations->pool = column_alloc(reader, count, sizeof *allocations->pool);
+    allocations->flags = column_alloc(reader, count, sizeof *allocations->flags);
     return reader->error == PAYLOAD_OK;
 }
 
 static bool choice_read(struct reader *reader) {
     uint32_t number = reader->device + 1;
-    reader->choice.n_stacks = rows_read(reader, &payload_life_stack_table, number, &reader->choice.stacks);
-    reader->choice.n_sizes = rows_read(reader, &payload_life_size_table, number, &reader->choice.sizes);
+    reader->choice.n_stacks =
+        rows_read(reader, &payload_allocation_stack_table, number, &reader->choice.stacks);
+    reader->choice.n_sizes = rows_read(reader, &payload_allocation_size_table, number, &reader->choice.sizes);
     reader->choice.last = column_alloc(reader, reader->choice.n_stacks, sizeof(uint32_t));
     if (reader->error == PAYLOAD_OK)
         bytes_zero(reader->choice.last, (size_t)reader->choice.n_stacks * sizeof(uint32_t));
     return reader->error == PAYLOAD_OK;
 }
 
-void lives_open(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
-    const struct payload_section *section = section_find(reader->payload, SECTION_LIVES, reader->device + 1);
+void allocations_open(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
+    const struct payload_section *section =
+        section_find(reader->payload, SECTION_ALLOCATIONS, reader->device + 1);
     if (section == NULL) {
-        if (lives->preexisting != 0)
+        if (allocations->preexisting != 0)
             reader_fail(reader, PAYLOAD_BAD_VALUE);
         return;
     }
-    if (lives->preexisting > section->count)
+    if (allocations->preexisting > section->count)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
     if (choice_read(reader) && section_open(reader, section, 9, NULL) &&
-        lives_alloc(reader, lives, section->count))
-        lives->count = section->count;
+        allocations_alloc(reader, allocations, section->count))
+        allocations->count = section->count;
 }
 
-/* How many of the section's lives have an address that is new: the zeros of its first column. */
+/* How many of the section's allocations have an address that is new: the zeros of its first column. */
 static uint64_t fresh_addresses(struct reader *reader, const struct payload_section *section) {
     uint64_t fresh = 0;
     uint64_t nbytes = section->raw_nbytes;
@@ -191,15 +193,15 @@ static uint64_t fresh_addresses(struct reader *reader, const struct payload_sect
 
 /* Optional: without it all addresses are 0. */
 void addresses_open(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+    struct allocations *allocations = &reader_device(reader)->allocations;
     const struct payload_section *section =
         section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1);
     if (section == NULL) {
-        if (lives->count > 0)
-            bytes_zero(lives->address, (size_t)lives->count * sizeof *lives->address);
+        if (allocations->count > 0)
+            bytes_zero(allocations->address, (size_t)allocations->count * sizeof *allocations->address);
         return;
     }
-    if (section->count != lives->count) {
+    if (section->count != allocations->count) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
         return;
     }
@@ -208,19 +210,19 @@ void addresses_open(struct reader *reader) {
 }
 
 void addresses_read(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+    struct allocations *allocations = &reader_device(reader)->allocations;
     uint64_t end = 0;
     bool ok = true;
     if (section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1) == NULL)
         return;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t back = column_next(&reader->column[0]);
         ok &= back <= i;
-        uint64_t address = ok && back != 0 ? lives->address[i - back] : 0;
+        uint64_t address = ok && back != 0 ? allocations->address[i - back] : 0;
         if (back == 0)
             address = end + unzigzag(column_next(&reader->column[1]));
-        lives->address[i] = address;
-        end = end_of_memory(address, lives->size[i]);
+        allocations->address[i] = address;
+        end = end_of_memory(address, allocations->size[i]);
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
@@ -228,22 +230,22 @@ void addresses_read(struct reader *reader) {
 
 /* Optional: without it every row is one allocation. */
 void merged_read(struct reader *reader) {
-    struct lives *lives = &reader_device(reader)->lives;
+    struct allocations *allocations = &reader_device(reader)->allocations;
     const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, reader->device + 1);
     bool ok = true;
     if (section == NULL)
         return;
-    if (section->count != lives->count) {
+    if (section->count != allocations->count) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
         return;
     }
-    lives->merged = column_alloc(reader, section->count, sizeof *lives->merged);
-    if (lives->merged == NULL || !section_open(reader, section, 1, NULL))
+    allocations->merged = column_alloc(reader, section->count, sizeof *allocations->merged);
+    if (allocations->merged == NULL || !section_open(reader, section, 1, NULL))
         return;
-    for (uint32_t i = 0; i < lives->count; i++) {
+    for (uint32_t i = 0; i < allocations->count; i++) {
         uint64_t more = column_next(&reader->column[0]);
         ok &= more < UINT32_MAX;
-        lives->merged[i] = (uint32_t)(more + 1);
+        allocations->merged[i] = (uint32_t)(more + 1);
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
