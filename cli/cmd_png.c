@@ -27,7 +27,7 @@ static struct chart_options chart_options_of(const struct recording *recording,
         .axis = settings->axis,
         .color_by = recording_color_by(recording, settings),
         .map = settings->map,
-        .no_names = settings->no_names,
+        .no_names = settings->no_names || settings->view.given, /* the page writes them over its timeline */
         .legend_moment = UINT32_MAX,
     };
 }

@@ -12,7 +12,7 @@ function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @t
     let [wholeWidth, wholeHeight] = [width / scale + 200, height / scale + 200];
     for (let attempt = 0; attempt < 8; attempt++) {
         const file = path.join(folder, "view.png");
-        run(strata, "png", "-q", "-f", "--no-names", "--scale", scale, "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
+        run(strata, "png", "-q", "-f", "--scale", scale, "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
         const png = decodePng(readFileSync(file));
         const [x, y, plotWidth, plotHeight] = png.text["strata:plot"].split(" ").map(Number);
         if (plotWidth === width && plotHeight === height) return cropPng(png, x, y, width, height);

@@ -31,7 +31,7 @@ describe("cards", { skip }, () => {
             await withPage(writePage(sample(name)), async (page) => {
                 await page.locator("#tab-why").click();
                 const cards = page.locator(".card");
-                assert.equal(await cards.count(), findings.length);
+                await until(async () => (await cards.count()) === findings.length, "a card for each finding");
                 for (let i = 0; i < findings.length; i++) {
                     const card = cards.nth(i);
                     if ((await card.getAttribute("open")) === null) await card.locator("summary").click();
