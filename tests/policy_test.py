@@ -1,5 +1,5 @@
-"""The Content-Security-Policy of a page names exactly its scripts and styles: their hashes are made when the program is
-built, and are computed here again of what stands in the page."""
+"""What every page carries. The Content-Security-Policy names exactly its scripts and styles: their hashes are made when
+the program is built, and are computed here again of what stands in the page. And it must not become large."""
 
 import base64
 import hashlib
@@ -16,6 +16,7 @@ import zlib
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 SAMPLE = ROOT / "samples" / "oom.pickle"
+MOST_NBYTES = 260_000  # of a page whose recording is next to nothing
 
 
 class Elements(html.parser.HTMLParser):
@@ -76,6 +77,12 @@ class Policy(unittest.TestCase):
             path = pathlib.Path(folder) / "page.html"
             subprocess.run([STRATA, "html", "-q", SAMPLE, "-o", path], check=True)
             self.check(path, ["program"], ["style"], ["'wasm-unsafe-eval'"])
+
+    def test_size(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "page.html"
+            subprocess.run([STRATA, "html", "-q", ROOT / "samples" / "one_event.pickle", "-o", path], check=True)
+            self.assertLessEqual(path.stat().st_size, MOST_NBYTES)
 
     def test_index(self):
         with tempfile.TemporaryDirectory() as folder:
