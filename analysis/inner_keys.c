@@ -16,7 +16,7 @@ struct key_table {
 enum { PROBES_MOST = 32, FIRST_SLOTS = 1024 };
 
 static uint32_t slot_of(uint32_t outer, uint32_t frame) {
-    uint64_t mixed = ((uint64_t)outer << 32 | frame) * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = ((uint64_t)frame << 32 | outer) * UINT64_C(0x9e3779b97f4a7c15);
     mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
     return (uint32_t)(mixed >> 32);
 }

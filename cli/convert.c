@@ -5,8 +5,18 @@
 #include "cli/output.h"
 #include "cli/terminal.h"
 
-static int convert_write(struct recording *recording, const struct settings *settings,
-                         const struct output *output, convert_render *render) {
+/* How the opened recording becomes the output: `write` knows which of the two it calls. */
+struct conversion {
+    int (*write)(struct recording *recording, const struct settings *settings, const struct output *output,
+                 const struct conversion *conversion);
+    union {
+        convert_render *render;
+        convert_tell *tell;
+    };
+};
+
+static int device_write(struct recording *recording, const struct settings *settings,
+                        const struct output *output, const struct conversion *conversion) {
     uint32_t device;
     int code;
     if (!recording_read(recording, settings))
@@ -16,7 +26,7 @@ static int convert_write(struct recording *recording, const struct settings *set
     struct buffer out = {.host = arena_share(&recording->trace.arena)};
     struct output_stream stream;
     output_stream(&stream, output, &out);
-    code = render(&out, recording, settings, device);
+    code = conversion->render(&out, recording, settings, device);
     if (code == EXIT_CODE_DONE && !output_finish(&stream))
         code = EXIT_CODE_FAILED;
     if (code == EXIT_CODE_DONE && !output->in_place)
@@ -27,7 +37,7 @@ static int convert_write(struct recording *recording, const struct settings *set
 }
 
 static int words_write(struct recording *recording, const struct settings *settings,
-                       const struct output *output, convert_tell *tell) {
+                       const struct output *output, const struct conversion *conversion) {
     struct arena scratch;
     struct output_stream stream;
     if (!recording_read(recording, settings))
@@ -37,7 +47,7 @@ static int words_write(struct recording *recording, const struct settings *setti
     recording_scratch(recording, &scratch);
     struct buffer out = {.host = arena_share(&scratch)};
     output_stream(&stream, output, &out);
-    int code = tell(&out, recording, settings, &scratch);
+    int code = conversion->tell(&out, recording, settings, &scratch);
     if (code == EXIT_CODE_DONE && !output_finish(&stream))
         code = EXIT_CODE_FAILED;
     output_abandon(&stream);
@@ -46,17 +56,15 @@ static int words_write(struct recording *recording, const struct settings *setti
     return code;
 }
 
-/* One of `render` and `tell` is not NULL. */
 static int convert_open(const struct settings *settings, const struct output_request *request,
-                        convert_render *render, convert_tell *tell) {
+                        const struct conversion *conversion) {
     struct recording recording;
     struct output output;
     if (!recording_open(&recording, settings))
         return EXIT_CODE_FAILED;
     int code = EXIT_CODE_FAILED;
     if (output_choose(&output, request, &recording.input)) {
-        code = render != NULL ? convert_write(&recording, settings, &output, render)
-                              : words_write(&recording, settings, &output, tell);
+        code = conversion->write(&recording, settings, &output, conversion);
         output_release(&output);
     }
     recording_release(&recording);
@@ -65,11 +73,11 @@ static int convert_open(const struct settings *settings, const struct output_req
 
 int convert_run(const struct settings *settings, const char *ending, convert_render *render) {
     struct output_request request = {settings->output, ending, settings->force, true};
-    return convert_open(settings, &request, render, NULL);
+    return convert_open(settings, &request, &(struct conversion){.write = device_write, .render = render});
 }
 
 int convert_words(const struct settings *settings, const char *ending, convert_tell *tell) {
     struct output_request request = {settings->output != NULL ? settings->output : "-", ending,
                                      settings->force, false};
-    return convert_open(settings, &request, NULL, tell);
+    return convert_open(settings, &request, &(struct conversion){.write = words_write, .tell = tell});
 }
