@@ -4,7 +4,7 @@ import { poolName, streamText } from "./describe.js";
 import { momentWords, shownMoment } from "./moment.js";
 import { askSums } from "./questions.js";
 import { PARTS } from "./session.js";
-import { capacityBytes, heldMoment, isDark, session, state, view } from "./state.js";
+import { capacityBytes, COLORINGS, heldMoment, isDark, session, state, view } from "./state.js";
 import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
 
 const LEGEND_MOST = 14;
@@ -26,6 +26,11 @@ function legendItem(text, color, title) {
 /** @param {number} by @param {number} key */
 export function keyColor(by, key) {
     return cssColor(view.c.key_color(by, key, isDark() ? 1 : 0));
+}
+
+/** The colour of a group that the picture is coloured by. @param {string} by @param {number} key */
+export function groupColor(by, key) {
+    return by === state.colorBy ? keyColor(COLORINGS.indexOf(by), key) : "";
 }
 
 /** A row of swatches, from small to large, with words at both ends and in between. @param {number} by @param {(value: number) => string} format */

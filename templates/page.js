@@ -1,6 +1,7 @@
 // Starts the page and draws what is out of date.
 import { followAddress, readHash, scheduleHash, setDevice, showAll } from "./address.js";
 import { plot } from "./canvas.js";
+import { drawDetail, startDetails } from "./details.js";
 import { drawRows, placeRows } from "./device_rows.js";
 import { startFilter } from "./filter_form.js";
 import { ALL, drawDrawn, drawHeader, openTrust, ui } from "./header.js";
@@ -12,7 +13,7 @@ import { drawMap, map, startMap } from "./map_view.js";
 import { placeLaneSplitter, startLaneSplitter } from "./memory_lane.js";
 import { drawMinimap, placeBrush, startMinimap } from "./minimap.js";
 import { drawOverlay } from "./overlay.js";
-import { drawDetail, panel, startPanel } from "./panel.js";
+import { panel, startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
 import { startPicture } from "./picture.js";
 import { drawTimeline, layoutPlot } from "./plot.js";
@@ -205,6 +206,7 @@ async function start() {
     startMinimap();
     startMap();
     startPanel();
+    startDetails();
     startSide();
     startLane();
     startLaneSplitter();

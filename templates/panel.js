@@ -1,26 +1,22 @@
-// The side panel: the list of call sites at a moment, and what is pinned, with its stack.
-import {
-    FRAME_USER, KIND_MEMORY_TIMELINE, ALLOCATION_FROM_BLOCK, ALLOCATION_REOPENED, ALLOCATION_STACK_OF_FREE, ALLOCATION_UNMATCHED_END,
-} from "./api.js";
+// The side panel's list: who holds the memory at a moment, or what happened in a range.
+import { FRAME_USER, KIND_MEMORY_TIMELINE } from "./api.js";
 import { plot } from "./canvas.js";
-import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
-import { keyColor } from "./legend.js";
+import { drawSiteLine } from "./details.js";
+import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
-import { momentWords, shownMoment } from "./moment.js";
+import { shownMoment } from "./moment.js";
 import { rangeEvents } from "./overlay.js";
 import { curveShape } from "./paint.js";
-import { addressText, askSums, FREED_LATER, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
+import { askSums, FREED_LATER, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { floats, PARTS } from "./session.js";
-import { makeStack, stackAsText } from "./stack.js";
 import {
-    change, COLORINGS, FOCUS_KINDS, heldMoment, invalidate, isDark, kept, lifeWord, LIST, momentText, printing,
-    select, session, state, toggleFocus, view,
+    change, COLORINGS, FOCUS_KINDS, invalidate, isDark, kept, lifeWord, LIST, momentText, printing, session, state,
+    toggleFocus, view,
 } from "./state.js";
 import {
-    addFact, copyText, element, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, press,
-    setText,
+    element, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, press, setText,
 } from "./text.js";
 
 export const panel = {
@@ -38,19 +34,10 @@ export const panel = {
     asked: "",
     /** @type {VirtualList<ListRow> | null} */
     list: null,
-    detailTitle: element("detail-title", HTMLHeadingElement),
-    detail: element("detail", HTMLDivElement),
-    copy: element("detail-copy", HTMLButtonElement),
-    close: element("detail-close", HTMLButtonElement),
-    /** Line of the details that follows the moment. @type {HTMLElement | null} */
-    siteLine: null,
 };
 
 /** Slot of the view that the list has for itself. */
 const LIST_SLOT = 0;
-
-/** @type {Record<string, string>} */
-const GROUP_HEADS = { site: "Call site", stack: "Stack", file: "File", category: "Category", stream: "Stream", pool: "Pool" };
 
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
@@ -145,11 +132,6 @@ function siteEntry(index) {
     const frame = session.frame(site);
     const title = site === 0 ? name : `${frame.file}${frame.line ? `:${frame.line}` : ""} ${frame.name}`;
     return { bytes, count, name, title, color: rowColor(site), focus: bySite ? { by: "site", id: site } : { by: "stack", id: stack }, part };
-}
-
-/** The colour of a group that the picture is coloured by. @param {string} by @param {number} key */
-function groupColor(by, key) {
-    return by === state.colorBy ? keyColor(COLORINGS.indexOf(by), key) : "";
 }
 
 /** A row by file, category, stream or pool. @param {number} index @returns {ListEntry} */
@@ -422,213 +404,6 @@ export function drawList() {
     drawSiteLine(moment);
 }
 
-/** @param {record_allocation} allocation @param {HTMLDListElement} facts */
-function addLifetime(allocation, facts) {
-    const { birth, death, request } = allocation;
-    addFact(facts, "Allocated", birth < 0 ? "before the recording began" : momentText(birth));
-    addFact(facts, "Freed", death >= view.facts.events ? "not in this recording" : momentText(death));
-    if (request < death) addFact(facts, "Waited", `for another stream from ${momentText(request)} on`);
-    if (birth >= 0 && death < view.facts.events) addFact(facts, "Lifetime", lifetimeText(allocation).replace(/^lived /, ""));
-}
-
-/** What to know about where the record of this allocation comes from. @param {number} flags */
-function flagNotes(flags) {
-    return [
-        flags & ALLOCATION_STACK_OF_FREE ? "Its allocation was not recorded: the stack below is the one of its free." : "",
-        flags & ALLOCATION_FROM_BLOCK ? "No event mentions it: it is known from the final state of the memory only." : "",
-        flags & ALLOCATION_REOPENED ? "Its free was not recorded: it is taken to end where its address was allocated again." : "",
-        flags & ALLOCATION_UNMATCHED_END ? "It is alive at the end by its events, but the final state has no active block at its address." : "",
-    ].filter(Boolean);
-}
-
-/** @param {record_allocation} allocation */
-function lifeFacts(allocation) {
-    const { bytes, count, birth, stream, pool } = allocation;
-    const context = session.c.context(allocation.context);
-    const category = session.string(context.category);
-    const facts = make("dl", "facts");
-    addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
-    if (count > 1) addFact(facts, "Merged", `${formatPlural(count, "allocation")} of this stack and time, to keep the page small`);
-    addLifetime(allocation, facts);
-    addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
-    addFact(facts, "During", phasesOfEvent(birth).map(phaseText).join(" \u203a "));
-    if (pool !== 0) addFact(facts, "Pool", poolText(pool).replace(/^pool /, ""));
-    if (count === 1) addFact(facts, "Address", addressText(allocation));
-    addFact(facts, "Compiled in", session.string(context.compile));
-    addFact(facts, "Metadata", session.string(context.metadata));
-    addFact(facts, "Category", category || `${session.categoryNames()[allocation.category]} (inferred)`);
-    return facts;
-}
-
-/** Text of the forward pass' stack, as it was recorded. @param {record_allocation} allocation */
-function forwardFrames(allocation) {
-    const text = session.string(session.c.context(allocation.context).forward);
-    if (!text) return [];
-    const details = make("details", "forward");
-    details.append(make("summary", "", "Stack of the forward pass"), make("pre", "", text));
-    return [details];
-}
-
-/** Swatch and text of a call site. @param {number} site */
-function siteHeading(site) {
-    const heading = make("p", "site-heading");
-    const swatch = make("i", "swatch");
-    if (state.colorBy === "site") swatch.style.background = view.siteColor(site, isDark());
-    heading.append(swatch, make("span", "", session.siteText(site)));
-    return heading;
-}
-
-/** @param {Focus} focus */
-function groupHeading({ by, id }) {
-    if (by === "site" || by === "stack") return siteHeading(pinnedSite());
-    const name = by === "frame" ? session.siteText(id) : groupName(view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
-    const heading = make("p", "site-heading");
-    const swatch = make("i", "swatch");
-    swatch.style.background = groupColor(by, id);
-    heading.append(swatch, make("span", "", name));
-    return heading;
-}
-
-/** What of a group the selected range has; summing up is for once. @type {{asked: string, text: string}} */
-const groupRange = { asked: "", text: "" };
-
-/** @type {Record<string, string>} */
-const GROUP_WORDS = { allocated: "allocated in the selection", freed: "freed in the selection", kept: "kept at the selection\u2019s end", through: "alive through the selection", peak: "alive at the selection\u2019s highest moment" };
-
-/** The row of one group among the sums. @param {Focus} group @param {import("./questions.js").About} about */
-function groupSum({ by, id }, about) {
-    const sums = askSums(view, 3, about, by);
-    for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === id) return sums.row(i);
-    return { count: 0, bytes: 0, stack: 0 };
-}
-
-/** What is pinned or highlighted, as a group: of an allocation or a stack its call site. @returns {Focus} */
-function pinnedGroup() {
-    const focus = state.selected === null ? state.focus : null;
-    return focus && focus.by !== "stack" ? focus : { by: "site", id: pinnedSite() };
-}
-
-const groupWord = (/** @type {Focus} */ { by }) => (GROUP_HEADS[by] ?? by).toLowerCase();
-
-/** @param {Focus} group */
-function groupInRange(group) {
-    const { first, end } = rangeEvents(/** @type {{from: number, to: number}} */ (state.range));
-    const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, group]);
-    if (groupRange.asked === asked) return groupRange.text;
-    const what = state.rangeOf;
-    const { count, bytes } = groupSum(group, { from: first, to: end, what });
-    const text = `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)}, ${GROUP_WORDS[what]}`;
-    Object.assign(groupRange, { asked, text });
-    return text;
-}
-
-/** @param {Focus} group @param {number} at */
-function sumAt(group, at) {
-    const { count, bytes } = groupSum(group, { at });
-    return { allocations: count, bytes };
-}
-
-/** @param {Focus} group @param {number} moment */
-function groupText(group, moment) {
-    // The most of what goes through a frame is known, and not how much that is at each moment.
-    if (group.by === "frame") return `What goes through this frame is highlighted: at most ${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])} at once.`;
-    if (state.range) return groupInRange(group);
-    const { allocations: count, bytes } = group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(group, moment);
-    return `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)} ${momentWords(moment)}`;
-}
-
-/** Fills the line about the whole group, which follows the pointer, or speaks of the selected range. @param {number} moment */
-function drawSiteLine(moment) {
-    if (panel.siteLine) setText(panel.siteLine, groupText(pinnedGroup(), moment));
-}
-
-/** Stack that the details show; 0: none. */
-export function pinnedStack() {
-    if (state.selected !== null) return view.c.allocation(state.selected).stack;
-    if (state.focus?.by === "stack") return state.focus.id;
-    if (state.focus?.by === "site") return stackOfSite(state.focus.id);
-    return state.focus && state.focus.by !== "frame" ? groupSum(state.focus, { at: heldMoment() }).stack : 0;
-}
-
-function pinnedSite() {
-    if (state.selected === null && state.focus?.by === "site") return state.focus.id;
-    return view.c.stack_site(pinnedStack()) >>> 0;
-}
-
-/** The stack with the most bytes among those of a call site, at the held moment; else any. @param {number} site */
-function stackOfSite(site) {
-    const { count } = view.groups(heldMoment(), "site");
-    for (let i = 0; i < count; i++) if (view.group(i).site === site) return view.group(i).stack;
-    return Math.max(0, view.sitesOfStacks().indexOf(site));
-}
-
-/** "3 of 16", with the ones before and after it of the same call site. @param {number} life */
-function siblingsLine(life) {
-    const { nth, count, previous, next } = view.c.siblings(life);
-    const line = make("p", "siblings");
-    const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
-        const button = make("button", "quiet", sign);
-        button.type = "button";
-        button.disabled = to < 0;
-        button.title = name;
-        button.setAttribute("aria-label", name);
-        button.addEventListener("click", () => {
-            select(to);
-            change({ moment: Math.max(-1, view.c.allocation(to).birth) });
-        });
-        return button;
-    };
-    line.append(step("\u2039", "The one before of this call site", previous), `${formatCount(nth)} of ${formatCount(count)}`, step("\u203a", "The next one of this call site", next));
-    return line;
-}
-
-/** @param {number} life */
-function drawLife(life) {
-    const allocation = view.c.allocation(life);
-    setText(panel.detailTitle, `Pinned ${formatBytes(allocation.bytes)}`);
-    panel.siteLine = make("p", "site-line");
-    const siblings = siblingsLine(life);
-    const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
-    panel.detail.replaceChildren(siteHeading(pinnedSite()), panel.siteLine, siblings, lifeFacts(allocation), ...notes, makeStack(allocation.stack), ...forwardFrames(allocation));
-}
-
-/** @param {Focus} focus */
-function drawFocus(focus) {
-    const stack = pinnedStack();
-    setText(panel.detailTitle, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);
-    panel.siteLine = make("p", "site-line");
-    const which = focus.by === "stack" || !stack ? [] : [make("p", "site-line", "Its stack with the most bytes at that moment:")];
-    panel.detail.replaceChildren(groupHeading(focus), panel.siteLine, ...which, makeStack(stack));
-}
-
-export function drawDetail() {
-    const pinned = state.selected !== null || state.focus !== null;
-    panel.copy.hidden = !pinned || pinnedStack() === 0;
-    panel.close.hidden = !pinned;
-    panel.siteLine = null;
-    if (state.selected !== null) drawLife(state.selected);
-    else if (state.focus) drawFocus(state.focus);
-    else {
-        setText(panel.detailTitle, "Nothing pinned");
-        panel.detail.replaceChildren(make("p", "hint", "click a band for its stack"));
-    }
-    panel.detail.scrollTop = 0;
-    drawSiteLine(shownMoment());
-}
-
-/** What is pinned, in a line. */
-export function pinnedText() {
-    if (state.selected === null) return groupHeading(pinnedGroup()).textContent ?? "";
-    const allocation = view.c.allocation(state.selected);
-    return `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ${lifetimeText(allocation)}, ${addressText(allocation)}`;
-}
-
-async function copyPinned() {
-    await copyText(`${pinnedText()}\n${stackAsText(pinnedStack())}\n`);
-    setText(panel.copy, "Copied");
-    setTimeout(() => setText(panel.copy, "Copy"), 1500);
-}
-
 export function startPanel() {
     startSorting();
     panel.list = new VirtualList(panel.scroll, panel.body, {
@@ -637,8 +412,6 @@ export function startPanel() {
         choose: (index) => panel.content && toggleFocus(panel.content.entry(index).focus),
         redraw: () => invalidate(LIST),
     });
-    panel.copy.addEventListener("click", copyPinned);
-    panel.close.addEventListener("click", () => select(null));
     element("range-tabs", HTMLDivElement).append(...Object.entries(QUESTIONS).map(([what, text]) => {
         const button = make("button", "", text);
         button.type = "button";

@@ -2,12 +2,12 @@
 import { hashOfState, writeHash } from "./address.js";
 import { FRAME_USER } from "./api.js";
 import { context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
+import { pinnedStack, pinnedText } from "./details.js";
 import { LETTERS } from "./ends.js";
 import { keptText } from "./filter.js";
 import { legendUi } from "./legend.js";
 import { drawMarks } from "./outline.js";
 import { rangeText } from "./overlay.js";
-import { pinnedStack, pinnedText } from "./panel.js";
 import { drawForPicture } from "./plot.js";
 import { saveBlob } from "./save.js";
 import { search } from "./search.js";

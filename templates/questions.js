@@ -8,6 +8,9 @@
 /** As the module counts them (enum compare_by). */
 export const GROUPINGS = ["site", "stack", "file", "category", "stream", "pool"];
 
+/** What stands over the names of each. @type {Record<string, string>} */
+export const GROUP_HEADS = { site: "Call site", stack: "Stack", file: "File", category: "Category", stream: "Stream", pool: "Pool" };
+
 /** Orders of the matches, as the module counts them (match_rows). */
 export const ORDERS = ["birth", "bytes", "lifetime", "site", "category", "stream"];
 

@@ -1,0 +1,238 @@
+// Below the list: what is pinned or highlighted, with its stack.
+import {
+    ALLOCATION_FROM_BLOCK, ALLOCATION_REOPENED, ALLOCATION_STACK_OF_FREE, ALLOCATION_UNMATCHED_END,
+} from "./api.js";
+import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
+import { groupColor } from "./legend.js";
+import { momentWords, shownMoment } from "./moment.js";
+import { rangeEvents } from "./overlay.js";
+import { addressText, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
+import { floats } from "./session.js";
+import { makeStack, stackAsText } from "./stack.js";
+import { change, FOCUS_KINDS, heldMoment, isDark, kept, momentText, select, session, state, view } from "./state.js";
+import {
+    addFact, copyText, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText,
+} from "./text.js";
+
+const details = {
+    title: element("detail-title", HTMLHeadingElement),
+    body: element("detail", HTMLDivElement),
+    copy: element("detail-copy", HTMLButtonElement),
+    close: element("detail-close", HTMLButtonElement),
+    /** Line that follows the moment. @type {HTMLElement | null} */
+    siteLine: null,
+};
+
+/** @typedef {import("./state.js").Focus} Focus */
+
+/** @param {record_allocation} allocation @param {HTMLDListElement} facts */
+function addLifetime(allocation, facts) {
+    const { birth, death, request } = allocation;
+    addFact(facts, "Allocated", birth < 0 ? "before the recording began" : momentText(birth));
+    addFact(facts, "Freed", death >= view.facts.events ? "not in this recording" : momentText(death));
+    if (request < death) addFact(facts, "Waited", `for another stream from ${momentText(request)} on`);
+    if (birth >= 0 && death < view.facts.events) addFact(facts, "Lifetime", lifetimeText(allocation).replace(/^lived /, ""));
+}
+
+/** What to know about where the record of this allocation comes from. @param {number} flags */
+function flagNotes(flags) {
+    return [
+        flags & ALLOCATION_STACK_OF_FREE ? "Its allocation was not recorded: the stack below is the one of its free." : "",
+        flags & ALLOCATION_FROM_BLOCK ? "No event mentions it: it is known from the final state of the memory only." : "",
+        flags & ALLOCATION_REOPENED ? "Its free was not recorded: it is taken to end where its address was allocated again." : "",
+        flags & ALLOCATION_UNMATCHED_END ? "It is alive at the end by its events, but the final state has no active block at its address." : "",
+    ].filter(Boolean);
+}
+
+/** @param {record_allocation} allocation */
+function allocationFacts(allocation) {
+    const { bytes, count, birth, stream, pool } = allocation;
+    const context = session.c.context(allocation.context);
+    const category = session.string(context.category);
+    const facts = make("dl", "facts");
+    addFact(facts, "Size", `${formatBytes(bytes)} (${formatExactBytes(bytes)})`);
+    if (count > 1) addFact(facts, "Merged", `${formatPlural(count, "allocation")} of this stack and time, to keep the page small`);
+    addLifetime(allocation, facts);
+    addFact(facts, "Stream", stream === 0 ? "0 (default)" : String(stream));
+    addFact(facts, "During", phasesOfEvent(birth).map(phaseText).join(" \u203a "));
+    if (pool !== 0) addFact(facts, "Pool", poolText(pool).replace(/^pool /, ""));
+    if (count === 1) addFact(facts, "Address", addressText(allocation));
+    addFact(facts, "Compiled in", session.string(context.compile));
+    addFact(facts, "Metadata", session.string(context.metadata));
+    addFact(facts, "Category", category || `${session.categoryNames()[allocation.category]} (inferred)`);
+    return facts;
+}
+
+/** Text of the forward pass' stack, as it was recorded. @param {record_allocation} allocation */
+function forwardFrames(allocation) {
+    const text = session.string(session.c.context(allocation.context).forward);
+    if (!text) return [];
+    const fold = make("details", "forward");
+    fold.append(make("summary", "", "Stack of the forward pass"), make("pre", "", text));
+    return [fold];
+}
+
+/** Swatch and text of a call site. @param {number} site */
+function siteHeading(site) {
+    const heading = make("p", "site-heading");
+    const swatch = make("i", "swatch");
+    if (state.colorBy === "site") swatch.style.background = view.siteColor(site, isDark());
+    heading.append(swatch, make("span", "", session.siteText(site)));
+    return heading;
+}
+
+/** @param {Focus} focus */
+function groupHeading({ by, id }) {
+    if (by === "site" || by === "stack") return siteHeading(pinnedSite());
+    const name = by === "frame" ? session.siteText(id) : groupName(view, GROUPINGS.indexOf(by), id).replace(/_/g, by === "category" ? " " : "_");
+    const heading = make("p", "site-heading");
+    const swatch = make("i", "swatch");
+    swatch.style.background = groupColor(by, id);
+    heading.append(swatch, make("span", "", name));
+    return heading;
+}
+
+/** What of a group the selected range has; summing up is for once. @type {{asked: string, text: string}} */
+const groupRange = { asked: "", text: "" };
+
+/** @type {Record<string, string>} */
+const GROUP_WORDS = { allocated: "allocated in the selection", freed: "freed in the selection", kept: "kept at the selection\u2019s end", through: "alive through the selection", peak: "alive at the selection\u2019s highest moment" };
+
+/** The row of one group among the sums. @param {Focus} group @param {import("./questions.js").About} about */
+function groupSum({ by, id }, about) {
+    const sums = askSums(view, 3, about, by);
+    for (let i = 0; i < sums.groups; i++) if (sums.row(i).key === id) return sums.row(i);
+    return { count: 0, bytes: 0, stack: 0 };
+}
+
+/** What is pinned or highlighted, as a group: of an allocation or a stack its call site. @returns {Focus} */
+function pinnedGroup() {
+    const focus = state.selected === null ? state.focus : null;
+    return focus && focus.by !== "stack" ? focus : { by: "site", id: pinnedSite() };
+}
+
+const groupWord = (/** @type {Focus} */ { by }) => (GROUP_HEADS[by] ?? by).toLowerCase();
+
+/** @param {Focus} group */
+function groupInRange(group) {
+    const { first, end } = rangeEvents(/** @type {{from: number, to: number}} */ (state.range));
+    const asked = JSON.stringify([state.device, kept.version, first, end, state.rangeOf, group]);
+    if (groupRange.asked === asked) return groupRange.text;
+    const what = state.rangeOf;
+    const { count, bytes } = groupSum(group, { from: first, to: end, what });
+    const text = `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)}, ${GROUP_WORDS[what]}`;
+    Object.assign(groupRange, { asked, text });
+    return text;
+}
+
+/** @param {Focus} group @param {number} at */
+function sumAt(group, at) {
+    const { count, bytes } = groupSum(group, { at });
+    return { allocations: count, bytes };
+}
+
+/** @param {Focus} group @param {number} moment */
+function groupText(group, moment) {
+    // The most of what goes through a frame is known, and not how much that is at each moment.
+    if (group.by === "frame") return `What goes through this frame is highlighted: at most ${formatBytes(floats(view.module, view.c.spark(FOCUS_KINDS.indexOf("frame"), group.id, 1), 1)[0])} at once.`;
+    if (state.range) return groupInRange(group);
+    const { allocations: count, bytes } = group.by === "site" ? view.c.site_sum(group.id, moment) : sumAt(group, moment);
+    return `${formatPlural(count, "allocation")} of this ${groupWord(group)}, ${formatBytes(bytes)} ${momentWords(moment)}`;
+}
+
+/** Fills the line about the whole group, which follows the pointer, or speaks of the selected range. @param {number} moment */
+export function drawSiteLine(moment) {
+    if (details.siteLine) setText(details.siteLine, groupText(pinnedGroup(), moment));
+}
+
+/** Stack that the details show; 0: none. */
+export function pinnedStack() {
+    if (state.selected !== null) return view.c.allocation(state.selected).stack;
+    if (state.focus?.by === "stack") return state.focus.id;
+    if (state.focus?.by === "site") return stackOfSite(state.focus.id);
+    return state.focus && state.focus.by !== "frame" ? groupSum(state.focus, { at: heldMoment() }).stack : 0;
+}
+
+function pinnedSite() {
+    if (state.selected === null && state.focus?.by === "site") return state.focus.id;
+    return view.c.stack_site(pinnedStack()) >>> 0;
+}
+
+/** The stack with the most bytes among those of a call site, at the held moment; else any. @param {number} site */
+function stackOfSite(site) {
+    const { count } = view.groups(heldMoment(), "site");
+    for (let i = 0; i < count; i++) if (view.group(i).site === site) return view.group(i).stack;
+    return Math.max(0, view.sitesOfStacks().indexOf(site));
+}
+
+/** "3 of 16", with the ones before and after it of the same call site. @param {number} life */
+function siblingsLine(life) {
+    const { nth, count, previous, next } = view.c.siblings(life);
+    const line = make("p", "siblings");
+    const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
+        const button = make("button", "quiet", sign);
+        button.type = "button";
+        button.disabled = to < 0;
+        button.title = name;
+        button.setAttribute("aria-label", name);
+        button.addEventListener("click", () => {
+            select(to);
+            change({ moment: Math.max(-1, view.c.allocation(to).birth) });
+        });
+        return button;
+    };
+    line.append(step("\u2039", "The one before of this call site", previous), `${formatCount(nth)} of ${formatCount(count)}`, step("\u203a", "The next one of this call site", next));
+    return line;
+}
+
+/** @param {number} life */
+function drawAllocation(life) {
+    const allocation = view.c.allocation(life);
+    setText(details.title, `Pinned ${formatBytes(allocation.bytes)}`);
+    details.siteLine = make("p", "site-line");
+    const siblings = siblingsLine(life);
+    const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
+    details.body.replaceChildren(siteHeading(pinnedSite()), details.siteLine, siblings, allocationFacts(allocation), ...notes, makeStack(allocation.stack), ...forwardFrames(allocation));
+}
+
+/** @param {Focus} focus */
+function drawFocus(focus) {
+    const stack = pinnedStack();
+    setText(details.title, focus.by === "frame" ? "Through this frame" : GROUP_HEADS[focus.by]);
+    details.siteLine = make("p", "site-line");
+    const which = focus.by === "stack" || !stack ? [] : [make("p", "site-line", "Its stack with the most bytes at that moment:")];
+    details.body.replaceChildren(groupHeading(focus), details.siteLine, ...which, makeStack(stack));
+}
+
+export function drawDetail() {
+    const pinned = state.selected !== null || state.focus !== null;
+    details.copy.hidden = !pinned || pinnedStack() === 0;
+    details.close.hidden = !pinned;
+    details.siteLine = null;
+    if (state.selected !== null) drawAllocation(state.selected);
+    else if (state.focus) drawFocus(state.focus);
+    else {
+        setText(details.title, "Nothing pinned");
+        details.body.replaceChildren(make("p", "hint", "click a band for its stack"));
+    }
+    details.body.scrollTop = 0;
+    drawSiteLine(shownMoment());
+}
+
+/** What is pinned, in a line. */
+export function pinnedText() {
+    if (state.selected === null) return groupHeading(pinnedGroup()).textContent ?? "";
+    const allocation = view.c.allocation(state.selected);
+    return `${formatBytes(allocation.bytes)} (${formatExactBytes(allocation.bytes)}), ${lifetimeText(allocation)}, ${addressText(allocation)}`;
+}
+
+async function copyPinned() {
+    await copyText(`${pinnedText()}\n${stackAsText(pinnedStack())}\n`);
+    setText(details.copy, "Copied");
+    setTimeout(() => setText(details.copy, "Copy"), 1500);
+}
+
+export function startDetails() {
+    details.copy.addEventListener("click", copyPinned);
+    details.close.addEventListener("click", () => select(null));
+}
