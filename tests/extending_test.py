@@ -87,8 +87,8 @@ EDITS = [
     ("templates/side.js", 'const REGISTRY = [["why", createWhy],', 'const REGISTRY = [["why", createWhy], ["toy", createToy],'),
     ("templates/page.html", '<div id="panel-why"', '<button id="tab-toy"></button><div id="panel-toy"></div><div id="panel-why"'),
     ("render/raster/colorings.h", '    COLORING(EACH, ', '    COLORING(TOY, "toy", "toy and toy", "by toy") \\\n    COLORING(EACH, '),
-    ("render/raster/raster_colors.c", "    case COLOR_BY_EACH: return life;\n",
-     "    case COLOR_BY_EACH: return life;\n    case COLOR_BY_TOY: return life % 2;\n"),
+    ("render/raster/raster_colors.c", "    case COLOR_BY_EACH: return allocation;\n",
+     "    case COLOR_BY_EACH: return allocation;\n    case COLOR_BY_TOY: return allocation % 2;\n"),
     ("render/words/diagnostics.c", "static const struct sentence sentences[] = {\n",
      'static const struct sentence sentences[] = {\n    {"toy_prefix", "A toy of %c0 bytes stands in front."},\n'),
 ]
