@@ -73,6 +73,9 @@ enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operation
 /* Gives up work that goes on; what it took besides `arena` is free again. */
 void replay_stop(struct replay_work *work);
 
+/* Has it segments that grow? They are there only where expandable segments are on. O(segments + their events). */
+bool device_is_expandable(const struct device_trace *device);
+
 /* Settings of a recording: what it says, and what its segments and blocks show of the rest. */
 struct allocator_settings replay_settings(const struct trace *trace, const struct device_trace *device,
                                           bool *known);

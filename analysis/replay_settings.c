@@ -3,7 +3,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-static bool has_expandable(const struct device_trace *device) {
+bool device_is_expandable(const struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_segments; i++)
         if (device->segments[i].flags & SEGMENT_EXPANDABLE)
             return true;
@@ -98,7 +98,7 @@ struct allocator_settings replay_settings(const struct trace *trace, const struc
     struct allocator_settings settings;
     *known = allocator_settings_read(&settings, trace);
     if (!*known)
-        settings.expandable = has_expandable(device);
+        settings.expandable = device_is_expandable(device);
     settings.expandable_private = !settings.expandable || private_are_expandable(device);
     settings.aligned = is_ascend(trace, device, settings);
     if (settings.large_segment_bytes == 20 * MIB)

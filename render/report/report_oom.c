@@ -83,17 +83,6 @@ static enum known conf_expandable(const cJSON *settings) {
     return UNKNOWN;
 }
 
-/* Segments that grow are there only where they are on. */
-static bool has_expandable(const struct device_trace *device) {
-    for (uint32_t i = 0; i < device->n_segments; i++)
-        if (device->segments[i].flags & SEGMENT_EXPANDABLE)
-            return true;
-    for (uint32_t i = 0; i < device->n_segment_events; i++)
-        if (device->segment_events[i].change >= SEGMENT_MAP)
-            return true;
-    return false;
-}
-
 static struct known_settings allocator_of(const struct trace *trace, const struct device_trace *device) {
     struct known_settings allocator = {0};
     uint32_t nbytes;
@@ -104,7 +93,7 @@ static struct known_settings allocator_of(const struct trace *trace, const struc
     const cJSON *flag = cJSON_GetObjectItemCaseSensitive(settings, "expandable_segments");
     const cJSON *threshold = cJSON_GetObjectItemCaseSensitive(settings, "garbage_collection_threshold");
     allocator.expandable = cJSON_IsBool(flag) ? (cJSON_IsTrue(flag) ? ON : OFF) : conf_expandable(settings);
-    if (allocator.expandable == UNKNOWN && has_expandable(device))
+    if (allocator.expandable == UNKNOWN && device_is_expandable(device))
         allocator.expandable = ON;
     allocator_split(&allocator, cJSON_GetObjectItemCaseSensitive(settings, "max_split_size"));
     if (cJSON_IsNumber(threshold)) {
