@@ -140,6 +140,8 @@ describe("all devices on one axis", { skip }, () => {
             await until(async () => (await pixels()) !== all, "the other row is filtered too");
             await setView(page, { filter: {} });
             await until(async () => (await pixels()) === all, "and shows all of it again");
+            // The address is written a moment after the last change.
+            await until(() => page.evaluate(() => /device=1/.test(location.hash) && !/attention/.test(location.hash)), "the device in the address");
             await page.reload();
             await page.evaluate("strata.ready");
             assert.deepEqual((await rows(page)).map((/** @type {any} */ row) => row.in_hand), [false, true]);
