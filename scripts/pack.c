@@ -1,16 +1,18 @@
 /*
- * Packs a file as an inert element of a page carries it: in zlib's format, then in base64.
+ * Packs a file as an inert element of a page carries it: in zlib's format, then in base 85, a sixteenth shorter than
+ * base64: four bytes, the highest first, are five digits, the highest first. The digits are the characters from '(' to
+ * '|' with '}' in the place of '<', so that nothing in it can end the element. One to three bytes at the end, followed
+ * by zeros to make four, are the first two to four digits. templates/unpack.js reads it.
  *
  *     strata_pack INPUT OUTPUT
  *
  * Part of the build: what every page carries is packed once, as tightly as can be, and not for each page again.
  */
-#include "base/base64.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef STRATA_LIBDEFLATE
 
@@ -60,15 +62,41 @@ static bool file_write(const char *path, const uint8_t *bytes, size_t nbytes) {
     return fclose(file) == 0 && written;
 }
 
+static size_t text_nbytes(size_t nbytes) {
+    return nbytes / 4 * 5 + (nbytes % 4 != 0 ? nbytes % 4 + 1 : 0);
+}
+
+/* The five digits of a word. */
+static void word_encode(uint32_t word, uint8_t digits[5]) {
+    for (int i = 5; i-- > 0; word /= 85) {
+        uint8_t digit = (uint8_t)('(' + word % 85);
+        digits[i] = digit == '<' ? '}' : digit;
+    }
+}
+
+/* Writes text_nbytes(nbytes) characters. */
+static void text_encode(uint8_t *to, const uint8_t *bytes, size_t nbytes) {
+    for (size_t at = 0; at < nbytes; at += 4) {
+        size_t n = nbytes - at < 4 ? nbytes - at : 4;
+        uint32_t word = 0;
+        for (size_t i = 0; i < 4; i++)
+            word = word << 8 | (i < n ? bytes[at + i] : 0);
+        uint8_t digits[5];
+        word_encode(word, digits);
+        memcpy(to, digits, n + 1);
+        to += n + 1;
+    }
+}
+
 static bool file_pack(const char *path, const uint8_t *bytes, size_t nbytes) {
     size_t room = nbytes + nbytes / 8 + 64; /* what cannot be made smaller grows by less than this */
     uint8_t *packed = malloc(room);
     size_t packed_nbytes = packed != NULL ? pack(bytes, nbytes, packed, room) : 0;
-    uint8_t *text = packed_nbytes != 0 ? malloc(base64_nbytes(packed_nbytes)) : NULL;
+    uint8_t *text = packed_nbytes != 0 ? malloc(text_nbytes(packed_nbytes)) : NULL;
     bool done = text != NULL;
     if (done) {
-        base64_encode(text, packed, packed_nbytes);
-        done = file_write(path, text, base64_nbytes(packed_nbytes));
+        text_encode(text, packed, packed_nbytes);
+        done = file_write(path, text, text_nbytes(packed_nbytes));
     }
     free(text);
     free(packed);

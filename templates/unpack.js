@@ -1,8 +1,22 @@
 // What stands packed in an inert element of the page, unpacked: the program and the WebAssembly module.
 
+/** What scripts/pack.c wrote in base 85. @param {string} text @returns {Uint8Array<ArrayBuffer>} */
+function bytesOf(text) {
+    const words = new DataView(new ArrayBuffer(4 * Math.ceil(text.length / 5)));
+    const whole = text.padEnd((words.byteLength / 4) * 5, "|");
+    for (let at = 0, i = 0; at < words.byteLength; at += 4) {
+        let word = 0;
+        for (const end = i + 5; i < end; i++) {
+            const code = whole.charCodeAt(i);
+            word = word * 85 + (code === 125 ? 20 : code - 40);
+        }
+        words.setUint32(at, word);
+    }
+    return new Uint8Array(words.buffer, 0, Math.floor((text.length * 4) / 5));
+}
+
 /** The bytes of an inert element, inflated. @param {string} id @returns {Promise<ArrayBuffer>} */
 export function unpack(id) {
-    const text = document.getElementById(id)?.textContent ?? "";
-    const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const packed = bytesOf(document.getElementById(id)?.textContent ?? "");
     return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
