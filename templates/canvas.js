@@ -40,7 +40,7 @@ export const plot = {
     lineNames: [],
     /** Where marks stand, the same. @type {{left: number, right: number, top: number, bottom: number}[]} */
     flags: [],
-    /** What the last overlay found under the pointer. @type {{life: number | null, band: number | null, event: number} | null} */
+    /** What the last overlay found under the pointer. @type {{allocation: number | null, band: number | null, event: number} | null} */
     hover: null,
     /** The event that the list was last told of. */
     told: NaN,

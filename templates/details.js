@@ -165,9 +165,9 @@ function stackOfSite(site) {
     return Math.max(0, view.sitesOfStacks().indexOf(site));
 }
 
-/** "3 of 16", with the ones before and after it of the same call site. @param {number} life */
-function siblingsLine(life) {
-    const { nth, count, previous, next } = view.c.siblings(life);
+/** "3 of 16", with the ones before and after it of the same call site. @param {number} allocation */
+function siblingsLine(allocation) {
+    const { nth, count, previous, next } = view.c.siblings(allocation);
     const line = make("p", "siblings");
     const step = (/** @type {string} */ sign, /** @type {string} */ name, /** @type {number} */ to) => {
         const button = make("button", "quiet", sign);
@@ -185,12 +185,12 @@ function siblingsLine(life) {
     return line;
 }
 
-/** @param {number} life */
-function drawAllocation(life) {
-    const allocation = view.c.allocation(life);
+/** @param {number} id */
+function drawAllocation(id) {
+    const allocation = view.c.allocation(id);
     setText(details.title, `Pinned ${formatBytes(allocation.bytes)}`);
     details.siteLine = make("p", "site-line");
-    const siblings = siblingsLine(life);
+    const siblings = siblingsLine(id);
     const notes = flagNotes(allocation.flags).map((text) => make("p", "flag-note", text));
     details.body.replaceChildren(siteHeading(pinnedSite()), details.siteLine, siblings, allocationFacts(allocation), ...notes, makeStack(allocation.stack), ...forwardFrames(allocation));
 }

@@ -116,8 +116,8 @@ function createRow(device, shown) {
     const eventAt = (/** @type {number} */ x) => shown.c.event_of_x(x * stage.ratio);
     const at = (/** @type {number} */ x, /** @type {number} */ y) => {
         if (x < 0 || y < 0 || x >= stage.width || y >= stage.height) return null;
-        const { life, event } = shown.pick(Math.floor(x * stage.ratio), Math.floor(y * stage.ratio));
-        return { event, allocation: state.viewBy === "age" ? life : null };
+        const { allocation, event } = shown.pick(Math.floor(x * stage.ratio), Math.floor(y * stage.ratio));
+        return { event, allocation: state.viewBy === "age" ? allocation : null };
     };
     /** @param {{x: number, y: number}} point */
     const showTip = ({ x, y }) => {

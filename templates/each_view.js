@@ -3,7 +3,7 @@ import { poolText } from "./describe.js";
 import { VirtualList } from "./list.js";
 import { addressText, ORDERS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
-import { search, showLife } from "./search.js";
+import { search, showAllocation } from "./search.js";
 import { change, invalidate, kept, LIST, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText } from "./text.js";
 
@@ -46,9 +46,9 @@ const CSV_HEAD = ["allocation", "bytes", "made_at_event", "freed_at_event", "mad
 /** Rows between two turns of the browser: no task may be long. */
 const CSV_ROWS = 2000;
 
-/** @param {number} life @param {Map<number, string>} stacks what was written of each stack before */
-function csvRow(life, stacks) {
-    const allocation = view.c.allocation(life);
+/** @param {number} id @param {Map<number, string>} stacks what was written of each stack before */
+function csvRow(id, stacks) {
+    const allocation = view.c.allocation(id);
     const { bytes, birth, death, stream, pool, category, stack, count } = allocation;
     let text = stacks.get(stack);
     if (text === undefined) {
@@ -58,21 +58,21 @@ function csvRow(life, stacks) {
     }
     const ends = death < view.facts.events;
     const times = view.facts.has_time ? [birth < 0 ? "" : usOfEvent(birth), ends ? usOfEvent(death) : ""] : ["", ""];
-    const fields = [life, bytes, birth < 0 ? "" : birth, ends ? death : "", ...times, stream, csvField(poolText(pool)), csvField(session.categoryNames()[category]), count === 1 ? addressText(allocation) : ""];
+    const fields = [id, bytes, birth < 0 ? "" : birth, ends ? death : "", ...times, stream, csvField(poolText(pool)), csvField(session.categoryNames()[category]), count === 1 ? addressText(allocation) : ""];
     return `${fields.join(",")},${text}\r\n`;
 }
 
 /** The table as it stands, piece by piece. @param {(part: number) => void} progress @returns {Promise<Blob>} */
 async function makeCsv(progress) {
-    const lives = Float64Array.from({ length: rows.count }, (_, i) => view.c.match_row(i));
+    const ids = Float64Array.from({ length: rows.count }, (_, i) => view.c.match_row(i));
     const stacks = new Map();
     /** @type {Blob[]} */
     const parts = [new Blob([`\ufeff${CSV_HEAD.join(",")}\r\n`])];
-    for (let at = 0; at < lives.length; at += CSV_ROWS) {
+    for (let at = 0; at < ids.length; at += CSV_ROWS) {
         let text = "";
-        for (const life of lives.subarray(at, at + CSV_ROWS)) text += csvRow(life, stacks);
+        for (const id of ids.subarray(at, at + CSV_ROWS)) text += csvRow(id, stacks);
         parts.push(new Blob([text]));
-        progress(at / lives.length);
+        progress(at / ids.length);
         await new Promise((resolve) => setTimeout(resolve));
     }
     return new Blob(parts, { type: "text/csv" });
@@ -103,14 +103,14 @@ function makeRow() {
 
 /** @param {EachRow} row @param {number} index */
 function fillRow({ element, cells }, index) {
-    const life = view.c.match_row(index);
-    if (life < 0) return;
-    const allocation = view.c.allocation(life);
+    const id = view.c.match_row(index);
+    if (id < 0) return;
+    const allocation = view.c.allocation(id);
     COLUMNS.forEach(([, , text], i) => setText(cells[i], text(allocation)));
     cells[0].title = cells[0].textContent ?? "";
     cells[COLUMNS.length - 1].title = formatExactBytes(allocation.bytes);
-    element.classList.toggle("focused", life === state.selected);
-    element.setAttribute("aria-selected", String(life === state.selected));
+    element.classList.toggle("focused", id === state.selected);
+    element.setAttribute("aria-selected", String(id === state.selected));
 }
 
 /** @param {string} order */
@@ -165,9 +165,9 @@ export function createEach(box) {
         make: makeRow,
         fill: fillRow,
         choose: (index) => {
-            const life = view.c.match_row(index);
-            change({ selected: life, focus: null });
-            showLife(life);
+            const allocation = view.c.match_row(index);
+            change({ selected: allocation, focus: null });
+            showAllocation(allocation);
         },
         redraw: () => invalidate(LIST),
     });

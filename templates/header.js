@@ -6,7 +6,7 @@ import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
 import { GROUPINGS } from "./questions.js";
 import { placeOfMatch, search, updateSearch } from "./search.js";
-import { capacityBytes, isDark, kept, lifeWord, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
+import { allocationWord, capacityBytes, isDark, kept, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
 import {
     addFact, deviceName, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText,
 } from "./text.js";
@@ -44,7 +44,7 @@ function fillFigure(button, name, value, more) {
 
 function drawFigures() {
     fillFigure(ui.peak, "Peak", formatBytes(view.facts.peak_bytes), view.facts.events ? momentText(view.facts.peak_event) : "");
-    ui.peak.title = `${formatExactBytes(view.facts.peak_bytes)} in ${formatPlural(view.facts.live_at_peak, lifeWord())}. Go to the peak (p)`;
+    ui.peak.title = `${formatExactBytes(view.facts.peak_bytes)} in ${formatPlural(view.facts.live_at_peak, allocationWord())}. Go to the peak (p)`;
     // A memory timeline knows nothing of what the allocator holds.
     ui.reserved.hidden = view.facts.reserved_peak === 0;
     fillFigure(ui.reserved, "Reserved", formatBytes(view.facts.reserved_peak), "");

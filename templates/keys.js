@@ -63,9 +63,9 @@ function stretchRange(by) {
 
 /** Enter: what is under the pointer, else what the held moment's event made or freed. */
 function pinMoment() {
-    const life = plot.hover ? plot.hover.life : view.c.allocation_at(heldMoment());
+    const allocation = plot.hover ? plot.hover.allocation : view.c.allocation_at(heldMoment());
     if (plot.hover) change({ moment: plot.hover.event });
-    select(life === null || life < 0 ? null : life);
+    select(allocation === null || allocation < 0 ? null : allocation);
 }
 
 /** @type {Record<string, () => void>} */

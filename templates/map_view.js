@@ -84,7 +84,7 @@ export function mapEvent() {
 }
 
 /** The allocation under the pointer on the map; null: none. */
-export function mapLife() {
+export function mapAllocation() {
     if (!state.mapOpen || map.block < 0 || !map.laid || laidFor !== view.facts) return null;
     const { allocation } = view.c.map_cell(map.block);
     return allocation < 0 ? null : allocation;
@@ -97,11 +97,11 @@ function layOut() {
     const room = map.scroll.clientHeight;
     const now = JSON.stringify([replays.over, state.device, event, state.mapOrder, plot.timeline.width, room, ratio]);
     if (now === asked) return;
-    const life = mapLife();
+    const allocation = mapAllocation();
     asked = now;
     map.event = event;
     map.laid = view.c.map(event, MAP_ORDERS.indexOf(state.mapOrder), plot.timeline.width, Math.round(room * ratio), Math.round(ratio * 256));
-    map.block = life === null ? -1 : view.c.map_block_of(life);
+    map.block = allocation === null ? -1 : view.c.map_block_of(allocation);
     map.space.style.height = `${Math.max(room, map.laid.height / ratio + 8)}px`;
     for (const canvas of [map.picture, map.marks]) sizeCanvas(canvas, width + (canvas === map.marks ? GUTTER.left + GUTTER.right : 0), room, ratio);
     map.picture.style.left = `${GUTTER.left}px`;
@@ -216,7 +216,7 @@ function drawMarks() {
     drawNames(context, top, top + map.scroll.clientHeight);
     drawHoleSizes(context, top);
     const selected = state.selected === null ? -1 : view.c.map_block_of(state.selected);
-    const hovered = plot.hover && state.pointer && plot.hover.life !== null ? view.c.map_block_of(plot.hover.life) : map.block;
+    const hovered = plot.hover && state.pointer && plot.hover.allocation !== null ? view.c.map_block_of(plot.hover.allocation) : map.block;
     if (selected >= 0) outlineBlock(context, selected, themeColor("--accent"), top);
     if (hovered >= 0 && hovered !== selected) outlineBlock(context, hovered, themeColor("--text"), top);
 }

@@ -4,7 +4,7 @@ import { GUTTER, middleOfEvent, plot, startCanvas, strokeLine, themeColor, xOfAx
 import { rowPointer } from "./device_rows.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
-import { mapLife } from "./map_view.js";
+import { mapAllocation } from "./map_view.js";
 import { GHOST_WIDTH, visibleGhosts } from "./markers.js";
 import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
 import { FRAME_USER } from "./api.js";
@@ -21,12 +21,12 @@ export function pickAt(x, y) {
     const row = Math.min(plot.timeline.height - 1, Math.floor(y * plot.ratio));
     const picked = view.pick(column, row);
     const bands = state.viewBy === "segments";
-    return { ...picked, band: bands ? picked.life : null, life: bands || showsAreas() ? null : picked.life };
+    return { ...picked, band: bands ? picked.allocation : null, allocation: bands || showsAreas() ? null : picked.allocation };
 }
 
-/** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} life @param {string} color */
-function outlineLife(context, life, color) {
-    const { first: column, count, edges } = view.outline(life);
+/** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} allocation @param {string} color */
+function outlineAllocation(context, allocation, color) {
+    const { first: column, count, edges } = view.outline(allocation);
     if (count === 0) return;
     const first = column / plot.ratio;
     context.save();
@@ -230,14 +230,14 @@ export function drawOverlay() {
     drawMarks(context, true);
     context.lineWidth = 1 / plot.ratio;
     const segments = state.viewBy === "segments";
-    if (state.selected !== null && state.viewBy === "age") outlineLife(context, state.selected, themeColor("--accent"));
-    const mapped = mapLife();
-    if (mapped !== null && mapped !== state.selected && !segments) outlineLife(context, mapped, themeColor("--text"));
+    if (state.selected !== null && state.viewBy === "age") outlineAllocation(context, state.selected, themeColor("--accent"));
+    const mapped = mapAllocation();
+    if (mapped !== null && mapped !== state.selected && !segments) outlineAllocation(context, mapped, themeColor("--text"));
     plot.hover = state.pointer ? pickAt(state.pointer.x, state.pointer.y) : null;
     if (plot.hover && state.pointer) {
-        if (plot.hover.band !== null) outlineLife(context, plot.hover.band, themeColor("--text"));
-        if (plot.hover.life !== null && plot.hover.life !== state.selected)
-            outlineLife(context, plot.hover.life, themeColor("--text"));
+        if (plot.hover.band !== null) outlineAllocation(context, plot.hover.band, themeColor("--text"));
+        if (plot.hover.allocation !== null && plot.hover.allocation !== state.selected)
+            outlineAllocation(context, plot.hover.allocation, themeColor("--text"));
         context.lineWidth = 1 / plot.ratio;
         drawCrosshair(context, state.pointer.x, plot.hover.event);
         if (showsAreas()) drawEdges(context, state.pointer.x, plot.hover.event);
@@ -273,16 +273,16 @@ function tipFrames(stack, site) {
     return frames.map((id) => session.siteText(id));
 }
 
-/** The first lines of what a click tells in full. @param {number} life @param {number} event */
-function tipLines(life, event) {
-    const allocation = view.c.allocation(life);
+/** The first lines of what a click tells in full. @param {number} id @param {number} event */
+function tipLines(id, event) {
+    const allocation = view.c.allocation(id);
     const { bytes, count, stream, pool } = allocation;
     const live = view.c.live_at(event);
     return {
         size: formatBytes(bytes),
         share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
         frames: tipFrames(allocation.stack, view.c.stack_site(allocation.stack) >>> 0),
-        life: lifetimeText(allocation),
+        lived: lifetimeText(allocation),
         place: [count === 1 ? "" : `${formatPlural(count, "allocation")} merged`, `stream ${stream}`, pool === 0 ? "" : poolText(pool)].filter(Boolean).join(" \u00b7 "),
     };
 }
@@ -343,16 +343,16 @@ function showTip() {
         showBandTip(plot.hover.band, state.pointer);
         return;
     }
-    const life = plot.hover?.life ?? null;
-    if (life === null || !plot.hover || !state.pointer) {
+    const allocation = plot.hover?.allocation ?? null;
+    if (allocation === null || !plot.hover || !state.pointer) {
         plot.tip.hidden = true;
         return;
     }
-    const lines = tipLines(life, plot.hover.event);
+    const lines = tipLines(allocation, plot.hover.event);
     const head = make("p", "tip-head", lines.size);
     head.append(make("span", "tip-share", lines.share));
     const frames = lines.frames.map((text, i) => make("p", i === 0 ? "tip-site" : "tip-site tip-dim", i === 0 ? text : `\u2039 ${text}`));
-    const rows = [...frames, make("p", "", lines.life), make("p", "tip-dim", lines.place)];
+    const rows = [...frames, make("p", "", lines.lived), make("p", "tip-dim", lines.place)];
     plot.tip.replaceChildren(head, ...rows);
     plot.tip.hidden = false;
     placeTip(state.pointer);

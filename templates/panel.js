@@ -12,7 +12,7 @@ import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { floats, PARTS } from "./session.js";
 import {
-    change, COLORINGS, FOCUS_KINDS, invalidate, isDark, kept, lifeWord, LIST, momentText, printing, session, state,
+    allocationWord, change, COLORINGS, FOCUS_KINDS, invalidate, isDark, kept, LIST, momentText, printing, session, state,
     toggleFocus, view,
 } from "./state.js";
 import {
@@ -227,7 +227,7 @@ function rangeContent({ first, end }) {
     const lasting = state.rangeOf === "kept" && end < view.facts.events ? lastingBytes(about) : null;
     const never = lasting && [...lasting.values()].reduce((sum, bytes) => sum + bytes, 0);
     const groups = listGroups(about);
-    const text = `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ${formatPlural(groups.allocations, lifeWord())}`;
+    const text = `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ${formatPlural(groups.allocations, allocationWord())}`;
     const later = never === null ? (state.rangeOf === "kept" ? " \u00b7 no event follows: it may be freed later" : "") : ` \u00b7 ${formatBytes(never)} is never freed`;
     return { groups, live: groups.bytes, title: "In the selection", text: `${text} \u00b7 ${formatPlural(end - first, "event")}${later}`, lasting };
 }
@@ -244,7 +244,7 @@ function makeContent(moment) {
     const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);
-    return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, lifeWord())}${place}` };
+    return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, allocationWord())}${place}` };
 }
 
 /** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */

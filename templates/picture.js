@@ -12,7 +12,7 @@ import { drawForPicture } from "./plot.js";
 import { saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { PARTS } from "./session.js";
-import { capacityBytes, flush, heldMoment, isDark, kept, lifeWord, meta, momentText, session, state, view } from "./state.js";
+import { allocationWord, capacityBytes, flush, heldMoment, isDark, kept, meta, momentText, session, state, view } from "./state.js";
 import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatPlural, formatShare, setText, stripesOf } from "./text.js";
 
 const PICTURE_ROWS = 8;
@@ -35,7 +35,7 @@ function legendLines() {
         const { allocations, bytes } = view.groups(moment, "parts");
         const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
         const when = moment === view.facts.peak_event ? `At the peak${view.facts.events ? `, ${momentText(moment)}` : ""}` : `After ${momentText(moment)}`;
-        return [{ text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, lifeWord())}`, strong: true }, ...view.firstGroups(PICTURE_ROWS).map(({ bytes: part, site, part: kind }) => {
+        return [{ text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord())}`, strong: true }, ...view.firstGroups(PICTURE_ROWS).map(({ bytes: part, site, part: kind }) => {
             const color = view.c.site_color(site, isDark() ? 1 : 0);
             return { color: cssColor(color), stripes: stripesOf(color), text: `${session.siteText(site)}${PARTS[kind]}  ${formatBytes(part)} (${formatShare(part, live)})` };
         })];
@@ -55,7 +55,7 @@ function keyLines() {
     if (capacityBytes()) keys.push({ text: `capacity ${formatBytes(capacityBytes())}`, line: /** @type {const} */ ("dash") });
     if (state.range) keys.push({ color: themeColor("--select"), text: `selected: ${rangeText(state.range)}` });
     state.marks.forEach(({ event, note }, i) => keys.push({ color: themeColor(`--mark-${LETTERS[i].toLowerCase()}`), text: `${LETTERS[i]}: ${momentText(event)}${note && ` \u00b7 ${note}`}` }));
-    if (state.search && search.ready) keys.push({ color: themeColor("--hit"), text: `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, lifeWord())}, ${formatBytes(search.result.bytesAtPeak)} at the peak` });
+    if (state.search && search.ready) keys.push({ color: themeColor("--hit"), text: `search: ${state.search} \u00b7 ${formatPlural(search.result.allocations, allocationWord())}, ${formatBytes(search.result.bytesAtPeak)} at the peak` });
     return keys;
 }
 

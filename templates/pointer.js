@@ -118,7 +118,7 @@ function plotUp(event) {
     if (finished.moved) {
         return;
     }
-    const { life, event: moment } = pickAt(plotPoint(event).x, plotPoint(event).y);
+    const { allocation, event: moment } = pickAt(plotPoint(event).x, plotPoint(event).y);
     if (event.altKey) {
         markAt(moment);
         return;
@@ -128,7 +128,7 @@ function plotUp(event) {
     clicked = now;
     change({ moment });
     const area = showsAreas() ? areaAt(moment, bytesOfY(plotPoint(event).y)) : -1;
-    if (area < 0) select(life);
+    if (area < 0) select(allocation);
     else toggleFocus({ by: /** @type {import("./state.js").Focus["by"]} */ (state.viewBy), id: area });
 }
 

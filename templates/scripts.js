@@ -113,14 +113,14 @@ async function changeView(wanted) {
 function pickForScripts(x, y) {
     flush();
     if (!insidePlot({ x, y })) return null;
-    const { life } = pickAt(x, y);
-    return life === null ? null : allocationForScripts(life);
+    const { allocation } = pickAt(x, y);
+    return allocation === null ? null : allocationForScripts(allocation);
 }
 
-/** @param {number} life @returns {PagePick} */
-function allocationForScripts(life) {
-    const { bytes, birth, death, stream, stack } = view.c.allocation(life);
-    return { allocation: life, bytes, birth, death, stream, stack: session.stack(stack) };
+/** @param {number} allocation @returns {PagePick} */
+function allocationForScripts(allocation) {
+    const { bytes, birth, death, stream, stack } = view.c.allocation(allocation);
+    return { allocation, bytes, birth, death, stream, stack: session.stack(stack) };
 }
 
 /** The first frame with this name, 0 where none is asked for. @param {string} [name] */
@@ -149,12 +149,12 @@ export function makeApi(ready) {
         view: currentView,
         setView: changeView,
         pick: pickForScripts,
-        allocation: (life) => {
-            if (!(Number.isInteger(life) && life >= 0 && life < view.facts.allocations)) throw new RangeError(`There is no allocation ${life}.`);
-            const { pool, category, context: id } = view.c.allocation(life);
+        allocation: (allocation) => {
+            if (!(Number.isInteger(allocation) && allocation >= 0 && allocation < view.facts.allocations)) throw new RangeError(`There is no allocation ${allocation}.`);
+            const { pool, category, context: id } = view.c.allocation(allocation);
             const context = session.c.context(id);
             return {
-                ...allocationForScripts(life),
+                ...allocationForScripts(allocation),
                 pool: poolText(pool),
                 category: session.categoryNames()[category],
                 compileContext: session.string(context.compile),

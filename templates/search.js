@@ -68,9 +68,9 @@ export function setSearch(text) {
     updateSearch();
 }
 
-/** Is a part of the allocation in the window? @param {number} life */
-function isInWindow(life) {
-    const { birth, death } = view.c.allocation(life);
+/** Is a part of the allocation in the window? @param {number} allocation */
+function isInWindow(allocation) {
+    const { birth, death } = view.c.allocation(allocation);
     return axisOfEvent(death) >= state.from && axisOfEvent(birth) <= state.to;
 }
 
@@ -84,10 +84,10 @@ function matchesFrom(direction) {
 /** Pins the next match after the pinned allocation (or the one before it), in order of birth; first the first in the window. @param {1 | -1} direction */
 export function goToMatch(direction) {
     if (!search.ready) return;
-    const life = view.c.next_match(matchesFrom(direction), direction);
-    if (life < 0) return;
-    change({ selected: life, focus: null });
-    showLife(life);
+    const allocation = view.c.next_match(matchesFrom(direction), direction);
+    if (allocation < 0) return;
+    change({ selected: allocation, focus: null });
+    showAllocation(allocation);
 }
 
 /** "3 of 96": the place of the pinned allocation among the matches; 0: it is none of them, or none is pinned. */
@@ -96,9 +96,9 @@ export function placeOfMatch() {
     return view.c.matches(state.selected).before;
 }
 
-/** Moves the window if the allocation is outside of it. @param {number} life */
-export function showLife(life) {
-    const allocation = view.c.allocation(life);
+/** Moves the window if the allocation is outside of it. @param {number} id */
+export function showAllocation(id) {
+    const allocation = view.c.allocation(id);
     const birth = axisOfEvent(allocation.birth);
     const death = axisOfEvent(allocation.death);
     const width = state.to - state.from;

@@ -223,7 +223,7 @@ export class View {
     /** What is under a pixel of the last drawing. @param {number} column @param {number} row */
     pick(column, row) {
         const { allocation, event } = this.c.pick(column, row);
-        return { life: allocation < 0 ? null : allocation, event };
+        return { allocation: allocation < 0 ? null : allocation, event };
     }
 
     /** Bands of the lane in the last drawing. @param {boolean} internal @param {number} rows @returns {record_phase_mark[]} */
@@ -237,9 +237,9 @@ export class View {
         });
     }
 
-    /** Edges of an allocation's band in the last drawing, in pairs of bytes from column `first` on. @param {number} life */
-    outline(life) {
-        const { first, count, edges } = this.c.outline(life);
+    /** Edges of an allocation's band in the last drawing, in pairs of bytes from column `first` on. @param {number} allocation */
+    outline(allocation) {
+        const { first, count, edges } = this.c.outline(allocation);
         return { first, count, edges: count ? floats(this.module, edges, count * 2) : new Float64Array(0) };
     }
 

@@ -221,7 +221,7 @@ export function change(fields) {
 }
 
 /** What a band stands for: a log holds levels. */
-export function lifeWord() {
+export function allocationWord() {
     return session.facts.kind === KIND_LOG ? "level" : "allocation";
 }
 
@@ -388,7 +388,7 @@ export function zoomBytes(factor, at) {
     setBytes(middle - (range / factor) * at, middle + (range / factor) * (1 - at));
 }
 
-/** `f`: the range, else the pinned allocation's life, else everything. */
+/** `f`: the range, else the lifetime of the pinned allocation, else everything. */
 export function fitSelection() {
     if (state.range) {
         setWindow(state.range.from, state.range.to);
@@ -455,10 +455,10 @@ export function setAxis(axis) {
 
 /* ---- what is pinned and highlighted ---- */
 
-/** Pins an allocation and highlights its call site. @param {number | null} life */
-export function select(life) {
-    const site = life === null ? 0 : view.c.stack_site(view.c.allocation(life).stack);
-    change({ selected: life, focus: life === null || site === 0 ? null : { by: "site", id: site } });
+/** Pins an allocation and highlights its call site. @param {number | null} allocation */
+export function select(allocation) {
+    const site = allocation === null ? 0 : view.c.stack_site(view.c.allocation(allocation).stack);
+    change({ selected: allocation, focus: allocation === null || site === 0 ? null : { by: "site", id: site } });
 }
 
 /** Highlights a row of the list, or nothing any more when it was. @param {Focus} focus */

@@ -155,8 +155,8 @@ export function createTimeline(side, hands) {
         const row = Math.floor(y * stage.ratio);
         if (column < 0 || column >= drawn.width) return null;
         if (row < 0 || row >= stage.pixels.height) return { event: view.c.event_of_x(column), allocation: null };
-        const { life, event } = view.pick(column, row);
-        return { event, allocation: life };
+        const { event, allocation } = view.pick(column, row);
+        return { event, allocation };
     };
     listen(stage, at, hands);
     return {

@@ -69,7 +69,7 @@ class States(unittest.TestCase):
                     self.check_tiling(segments, blocks)
                     self.assertEqual(device.reserved[event + 1], sum(size for _, size in segments))
                     used = [(address, requested) for address, _, kind, requested in blocks if kind != "free"]
-                    alive = sorted((life.address, life.size) for life, _ in device.alive_at(event + 1))
+                    alive = sorted((allocation.address, allocation.size) for allocation, _ in device.alive_at(event + 1))
                     self.assertEqual(alive, used)
                     self.assertLessEqual(sum(requested for _, requested in used),
                                          sum(size for _, size, kind, _ in blocks if kind != "free"))

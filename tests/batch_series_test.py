@@ -47,7 +47,7 @@ class BatchSeries(batch_case.Folder):
     def assert_dumps(self, series, summary, snapshot, events, window):
         """What was in use, stayed, came and went, against plain states."""
         states = [{(a, size) for a, (size, _) in live_at(snapshot, e).items()} for e in events]
-        lives = replay.devices_of(snapshot)[0].lives
+        allocations = replay.devices_of(snapshot)[0].allocations
         self.assertEqual(len(series["dumps"]), len(events))
         for i, dump in enumerate(series["dumps"]):
             self.assertEqual(summary["rows"][dump["row"]]["step"], STEPS[i])
@@ -57,7 +57,7 @@ class BatchSeries(batch_case.Folder):
             else:
                 # What was there when the window began, as in the dump before, and is there still.
                 begin = max(events[i - 1], events[i] - window)
-                stayed = {(life.address, life.size) for life in lives if life.birth <= begin and life.death > events[i]}
+                stayed = {(allocation.address, allocation.size) for allocation in allocations if allocation.birth <= begin and allocation.death > events[i]}
                 self.assertEqual(dump["stayed_bytes"], sum(size for _, size in stayed & states[i - 1]))
                 self.assertEqual(dump["stayed_bytes"] + dump["new_bytes"], dump["live_bytes"])
                 self.assertEqual(dump["stayed_bytes"] + dump["gone_bytes"], series["dumps"][i - 1]["live_bytes"])

@@ -48,11 +48,11 @@ def plain(path):
     device = replay.read_devices(path)[0]
     peak = device.curve.index(max(device.curve))
     sites = collections.Counter()
-    for life in device.lives:
-        if life.alive(peak):
-            own = [f for f in life.frames if f["filename"].endswith(".py") and "/torch/" not in f["filename"]]
+    for allocation in device.allocations:
+        if allocation.alive(peak):
+            own = [f for f in allocation.frames if f["filename"].endswith(".py") and "/torch/" not in f["filename"]]
             if own:
-                sites[f"{own[0]['filename'].rsplit('/', 1)[-1]}:{own[0]['line']}"] += life.size
+                sites[f"{own[0]['filename'].rsplit('/', 1)[-1]}:{own[0]['line']}"] += allocation.size
     return {"peak": max(device.curve), "end": device.curve[-1], "reserved": max(device.reserved), "sites": sites}
 
 
@@ -104,11 +104,11 @@ class Rules(unittest.TestCase):
     def test_filter(self):
         """Peak, end, categories and sites are of what it leaves; a plain replay says how much that is."""
         (device,) = replay.read_devices(TRAIN)[:1]
-        kept = [life for life in device.lives if any("attention" in frame["filename"] for frame in life.frames)]
+        kept = [allocation for allocation in device.allocations if any("attention" in frame["filename"] for frame in allocation.frames)]
         changes = collections.Counter()
-        for life in kept:
-            changes[life.birth] += life.size
-            changes[life.death] -= life.size
+        for allocation in kept:
+            changes[allocation.birth] += allocation.size
+            changes[allocation.death] -= allocation.size
         total = most = 0
         for moment in sorted(changes):
             total += changes[moment]

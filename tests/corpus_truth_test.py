@@ -163,9 +163,9 @@ class CorpusTruth(unittest.TestCase):
         for finding in findings:
             if finding["severity"] in LOUD and finding["kind"] not in (*truth.loud, *truth.said, *truth.may):
                 yield f"false alarm: {short(finding)}"
-        lives = categories(path, device["device"]) if truth.at_peak or truth.born else ()
-        yield from self.at_peak(lives, device["peak_event"], truth.at_peak or {})
-        yield from self.born(path, device["device"], lives, truth.born or {})
+        allocations = categories(path, device["device"]) if truth.at_peak or truth.born else ()
+        yield from self.at_peak(allocations, device["peak_event"], truth.at_peak or {})
+        yield from self.born(path, device["device"], allocations, truth.born or {})
 
     def named(self, findings, kind, site, wanted, loud):
         found = [each for each in findings if each["kind"] == kind and (site is None or each["site"] == site)]
@@ -183,21 +183,21 @@ class CorpusTruth(unittest.TestCase):
             elif got[key] != value:
                 yield f"{key} is {got[key]}, in truth {value}: {short(first)}"
 
-    def at_peak(self, lives, peak_event, wanted):
+    def at_peak(self, allocations, peak_event, wanted):
         sums = collections.Counter()
-        for birth, death, nbytes, category in lives:
+        for birth, death, nbytes, category in allocations:
             if birth <= peak_event < death:
                 sums[category] += nbytes
         for category, (least, most) in wanted.items():
             if not least <= sums[category] / MIB <= most:
                 yield f"{category} at the peak: {sums[category] / MIB:.1f} MiB, in truth {least} to {most}"
 
-    def born(self, path, ordinal, lives, wanted):
+    def born(self, path, ordinal, allocations, wanted):
         if not wanted:
             return
         events = replay.read_snapshot(path)["device_traces"][ordinal]
         count = collections.Counter()
-        for birth, _, _, category in lives:
+        for birth, _, _, category in allocations:
             if birth < 0:
                 continue
             text = " ".join(f"{frame['filename']} {frame['name']}" for frame in events[birth].get("frames", ()))
@@ -211,10 +211,10 @@ class CorpusTruth(unittest.TestCase):
 # ---- leaks planted in real recordings ----
 
 
-def sites_of(lives):
+def sites_of(allocations):
     """The lines that may stand for them: which of a stack's is a user's, and which a library's, is for other tests."""
     return {f"{frame['filename'].replace(chr(92), '/').rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}"
-            for life in lives for frame in life.frames if frame["filename"].endswith(".py")}
+            for allocation in allocations for frame in allocation.frames if frame["filename"].endswith(".py")}
 
 
 def is_forward_side(frames):
@@ -229,33 +229,33 @@ def place_of(frames):
 
 
 def candidates(device, turns):
-    """Places of the forward side that come in every turn and die in it, by their first coming: [(frames, lives)]"""
+    """Places of the forward side that come in every turn and die in it, by their first coming: [(frames, allocations)]"""
     stacks = collections.defaultdict(list)
-    for life in sorted(device.lives, key=lambda life: life.birth):
-        if life.birth > 0 and is_forward_side(life.frames) and sites_of([life]):
-            stacks[place_of(life.frames)].append(life)
-    good = [lives for lives in stacks.values() if len(lives) % turns == 0 and all(life.completed for life in lives)]
-    large = [lives for lives in good if lives[0].size * turns * 100 >= max(device.curve)]
+    for allocation in sorted(device.allocations, key=lambda allocation: allocation.birth):
+        if allocation.birth > 0 and is_forward_side(allocation.frames) and sites_of([allocation]):
+            stacks[place_of(allocation.frames)].append(allocation)
+    good = [allocations for allocations in stacks.values() if len(allocations) % turns == 0 and all(allocation.completed for allocation in allocations)]
+    large = [allocations for allocations in good if allocations[0].size * turns * 100 >= max(device.curve)]
     return large or good
 
 
-def plant(snapshot, device, lives):
-    """The snapshot without the frees of the lives, which get addresses and segments of their own."""
+def plant(snapshot, device, allocations):
+    """The snapshot without the frees of the allocations, which get addresses and segments of their own."""
     moved, address = {}, 0x600000000000
-    for life in lives:
-        moved[life.birth - 1] = address
-        address += (life.size + MIB) // MIB * MIB
-    dropped = {index for life in lives for index in (life.death - 1, (life.requested or life.death) - 1)}
+    for allocation in allocations:
+        moved[allocation.birth - 1] = address
+        address += (allocation.size + MIB) // MIB * MIB
+    dropped = {index for allocation in allocations for index in (allocation.death - 1, (allocation.requested or allocation.death) - 1)}
     events = []
     for index, event in enumerate(device.events):
         if index in moved:
             event = {**event, "addr": moved[index]}
         if index not in dropped:
             events.append(event)
-    segments = [{"device": device.ordinal, "address": moved[life.birth - 1], "total_size": (life.size + MIB) // MIB * MIB,
-                 "stream": life.stream, "segment_type": "large", "blocks": [
-                     {"address": moved[life.birth - 1], "size": (life.size + MIB) // MIB * MIB, "requested_size": life.size,
-                      "state": "active_allocated", "frames": life.frames}]} for life in lives]
+    segments = [{"device": device.ordinal, "address": moved[allocation.birth - 1], "total_size": (allocation.size + MIB) // MIB * MIB,
+                 "stream": allocation.stream, "segment_type": "large", "blocks": [
+                     {"address": moved[allocation.birth - 1], "size": (allocation.size + MIB) // MIB * MIB, "requested_size": allocation.size,
+                      "state": "active_allocated", "frames": allocation.frames}]} for allocation in allocations]
     traces = list(snapshot["device_traces"])
     traces[device.ordinal] = events
     return {**snapshot, "device_traces": traces, "segments": snapshot["segments"] + segments}
@@ -273,18 +273,18 @@ class PlantedLeaks(unittest.TestCase):
                 before = {finding["site"] for finding in report(path)[device.ordinal]["findings"]
                           if finding["kind"] in GROWS}
                 places = candidates(device, turns)
-                for lives in {id(each): each for each in (places[0], places[len(places) // 2], places[-1])}.values():
+                for allocations in {id(each): each for each in (places[0], places[len(places) // 2], places[-1])}.values():
                     planted = pathlib.Path(folder, "planted.pickle")
-                    planted.write_bytes(pickle.dumps(plant(snapshot, device, lives), protocol=4))
+                    planted.write_bytes(pickle.dumps(plant(snapshot, device, allocations), protocol=4))
                     said = report(planted)[device.ordinal]
-                    sites, nbytes = sites_of(lives), sum(life.size for life in lives)
+                    sites, nbytes = sites_of(allocations), sum(allocation.size for allocation in allocations)
                     leaks = [each for each in said["findings"] if each["kind"] in GROWS]
                     mine = [each for each in leaks if each["site"] in sites - before and each["bytes"] <= nbytes]
                     others = [each for each in leaks if each["site"] not in sites | before and each["severity"] in LOUD]
                     total, named, blamed = total + 1, named + bool(mine), blamed + bool(others)
                     loud += bool(mine) and mine[0]["severity"] in LOUD
                     if not mine or others:
-                        print(f"{name}: {nbytes / MIB:.1f} MiB in {len(lives)} at {min(sites)}: found "
+                        print(f"{name}: {nbytes / MIB:.1f} MiB in {len(allocations)} at {min(sites)}: found "
                               f"{[short(each) for each in said['findings']]}, {said['judged']}")
         print(f"planted {total}, named {named}, of severity high or medium {loud}, others blamed {blamed}")
         self.assertGreaterEqual(named, LEAST_NAMED * total)

@@ -204,17 +204,17 @@ class Pair:
             (device,) = replay.read_devices(path)
             peak = device.curve.index(max(device.curve))
             wanted = collections.Counter()
-            for life in device.lives:
-                if life.alive(peak):
-                    wanted[self.site_of(life)] += life.size
+            for allocation in device.allocations:
+                if allocation.alive(peak):
+                    wanted[self.site_of(allocation)] += allocation.size
             got = collections.Counter()
             for row in self.document["sites"]:
                 got[row.get("a_site", row["site"]) if letter == "a" else row["site"]] += row[f"{letter}_bytes"]
             self.expect(+got == +wanted, f"sites of {letter} differ from the replay's")
             self.expect(self.document[letter]["event"] == peak - 1, "another peak")
 
-    def site_of(self, life):
-        for frame in life.frames:
+    def site_of(self, allocation):
+        for frame in allocation.frames:
             if "/torch/" not in frame["filename"]:
                 return f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}"
         return "(no stack recorded)"

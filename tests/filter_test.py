@@ -37,8 +37,8 @@ def report(path, *words):
     return json.loads(done.stdout)
 
 
-def texts(life):
-    for frame in life.frames:
+def texts(allocation):
+    for frame in allocation.frames:
         file, line, name, _ = replay.frame_key(frame)
         yield file or "", f"{file or ''}:{line} {name or ''}" if line else f"{file or ''} {name or ''}"
 
@@ -58,11 +58,11 @@ class Words:
     def text_of(self):
         return " ".join(self.words)
 
-    def keeps(self, life):
-        return all(test(life) for test in self.tests)
+    def keeps(self, allocation):
+        return all(test(allocation) for test in self.tests)
 
     def some(self):
-        return self.rng.choice(self.device.lives)
+        return self.rng.choice(self.device.allocations)
 
     def bound(self, value):
         unit, factor = self.rng.choice(list(SIZES.items()))
@@ -73,28 +73,28 @@ class Words:
         text, value = self.bound(self.some().size)
         sign, test = self.rng.choice(((">", lambda a: a > value), (">=", lambda a: a >= value), ("<", lambda a: a < value),
                                       ("<=", lambda a: a <= value), ("", lambda a: a == value), ("=", lambda a: a == value)))
-        return f"size:{sign}{text}", lambda life: test(life.size)
+        return f"size:{sign}{text}", lambda allocation: test(allocation.size)
 
     def sizes(self):
         low, high = sorted((self.some().size, self.some().size))
         shape = self.rng.choice(("both", "kib", "low", "high"))
         if shape == "kib":
             low, high = low // 1024 * 1024, high // 1024 * 1024
-            return f"size:{low // 1024}..{high // 1024}KiB", lambda life: low <= life.size <= high
+            return f"size:{low // 1024}..{high // 1024}KiB", lambda allocation: low <= allocation.size <= high
         words = {"both": f"size:{low}..{high}", "low": f"size:{low}..", "high": f"size:..{high}"}
-        return words[shape], lambda life: (shape == "high" or life.size >= low) and (shape == "low" or life.size <= high)
+        return words[shape], lambda allocation: (shape == "high" or allocation.size >= low) and (shape == "low" or allocation.size <= high)
 
-    def lived(self, life):
-        return life.death - life.birth
+    def lived(self, allocation):
+        return allocation.death - allocation.birth
 
     def age(self):
         value = self.lived(self.some())
         sign, test = self.rng.choice(((">", lambda a: a > value), ("<=", lambda a: a <= value), ("", lambda a: a == value)))
-        return f"age:{sign}{value}", lambda life: test(self.lived(life))
+        return f"age:{sign}{value}", lambda allocation: test(self.lived(allocation))
 
     def ages(self):
         low, high = sorted((self.lived(self.some()), self.lived(self.some())))
-        return f"age:{low}..{high}", lambda life: low <= self.lived(life) <= high
+        return f"age:{low}..{high}", lambda allocation: low <= self.lived(allocation) <= high
 
     def piece(self, text):
         begin = self.rng.randrange(max(1, len(text)))
@@ -103,34 +103,34 @@ class Words:
         return piece if fits and not any(piece.lower() in noted for noted in NOTED) else "py:"
 
     def frame_text(self, which):
-        frames = [pair for life in (self.some(), self.some(), self.some()) for pair in texts(life)]
+        frames = [pair for allocation in (self.some(), self.some(), self.some()) for pair in texts(allocation)]
         return self.rng.choice(frames)[which] if frames else "nothing"
 
     def text(self):
         piece = self.piece(self.frame_text(1))
         shown = self.rng.choice((piece, piece.upper(), f'"{piece}"'))
-        return shown, lambda life: any(piece.lower() in text.lower() for _, text in texts(life))
+        return shown, lambda allocation: any(piece.lower() in text.lower() for _, text in texts(allocation))
 
     def file(self):
         piece = self.piece(self.frame_text(0))
-        return f"file:{piece}", lambda life: any(piece.lower() in file.lower() for file, _ in texts(life))
+        return f"file:{piece}", lambda allocation: any(piece.lower() in file.lower() for file, _ in texts(allocation))
 
     def regex(self):
         piece = re.escape(self.piece(self.frame_text(1)))
         expression = self.rng.choice((piece, f"{piece}.*", r"py:\d+ ", "^/|^<"))
         compiled = re.compile(expression, re.IGNORECASE | re.ASCII)
-        return f"/{expression}/", lambda life: any(compiled.search(text) for _, text in texts(life))
+        return f"/{expression}/", lambda allocation: any(compiled.search(text) for _, text in texts(allocation))
 
     def peak(self):
         moment = self.device.curve.index(max(self.device.curve))
-        return "alive:peak", lambda life: life.alive(moment)
+        return "alive:peak", lambda allocation: allocation.alive(moment)
 
     def end(self):
-        return "alive:end", lambda life: life.death > len(self.device.curve) - 1
+        return "alive:end", lambda allocation: allocation.death > len(self.device.curve) - 1
 
     def address(self):
-        life = self.some()
-        address = replay.unsigned(life.address) + self.rng.choice((0, max(0, life.size - 1), life.size // 2))
+        allocation = self.some()
+        address = replay.unsigned(allocation.address) + self.rng.choice((0, max(0, allocation.size - 1), allocation.size // 2))
         def test(each):
             begin = replay.unsigned(each.address)
             return begin == address or begin < address < begin + each.size
@@ -139,15 +139,15 @@ class Words:
     def stream(self):
         stream = self.some().stream
         handle = replay.unsigned(stream)
-        return ("stream:default" if handle == 0 else f"stream:0x{handle:x}"), lambda life: life.stream == stream
+        return ("stream:default" if handle == 0 else f"stream:0x{handle:x}"), lambda allocation: allocation.stream == stream
 
 
-def curve_of(device, lives):
+def curve_of(device, allocations):
     change = [0] * (len(device.curve) + 1)
-    for life in lives:
-        change[life.birth] += life.size
-        if life.death < len(change):
-            change[life.death] -= life.size
+    for allocation in allocations:
+        change[allocation.birth] += allocation.size
+        if allocation.death < len(change):
+            change[allocation.death] -= allocation.size
     curve, now = [], 0
     for step in change[: len(device.curve)]:
         now += step
@@ -162,14 +162,14 @@ def compare(seed, folder):
     failures = []
     whole = {each["device"]: each for each in report(path)["devices"]}
     for device in replay.read_devices(path):
-        if not device.lives:
+        if not device.allocations:
             continue
         for _ in range(4):
             words = Words(rng, device)
             text = words.text_of()
             document = report(path, "-d", device.ordinal, "--filter", text)
             got = document["devices"][0]
-            kept = [life for life in device.lives if words.keeps(life)]
+            kept = [allocation for allocation in device.allocations if words.keeps(allocation)]
             curve = curve_of(device, kept)
             peak = device.curve.index(max(device.curve))
             wanted = {"filter": text, "filtered_allocations": len(kept), "filtered_peak_bytes": max(curve),

@@ -57,7 +57,7 @@ class JsonTest(unittest.TestCase):
             self.assertIn(word, line)
         return line
 
-    def lives_at(self, path, ordinal, events):
+    def allocations_at(self, path, ordinal, events):
         """For each event the list of (address, size) that are alive then."""
         done = subprocess.run([STATE_DUMP, str(path), str(ordinal), *map(str, events)], capture_output=True, timeout=TIMEOUT_S)
         self.assertEqual(0, done.returncode, done.stderr.decode(errors="replace"))
@@ -65,9 +65,9 @@ class JsonTest(unittest.TestCase):
         for line in done.stdout.decode().splitlines():
             words = line.split()
             if words[0] == "event":
-                lives = result[int(words[1])] = []
+                allocations = result[int(words[1])] = []
             else:
-                lives.append((int(words[0], 0), int(words[1])))
+                allocations.append((int(words[0], 0), int(words[1])))
         return [result[event] for event in events]
 
     def sample(self, n_events, count=200):

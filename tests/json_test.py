@@ -119,8 +119,8 @@ class KinetoTest(JsonTest):
         self.assertEqual((reserved[0], max(reserved), reserved[-1]),
                          tuple(device[f"reserved_{at}_bytes"] for at in ("start", "peak", "end")))
         events = self.sample(len(control.memory))
-        for event, lives in zip(events, self.lives_at(path, ordinal, events)):
-            self.assertEqual(totals[event + 1], sum(size for _, size in lives), f"total after event {event}")
+        for event, allocations in zip(events, self.allocations_at(path, ordinal, events)):
+            self.assertEqual(totals[event + 1], sum(size for _, size in allocations), f"total after event {event}")
         return control, device
 
     def check_stacks(self, control, device):
@@ -219,8 +219,8 @@ class KinetoTest(JsonTest):
         device = self.device(report, 0)
         self.assertIn("no_addresses", self.codes(report))
         self.assertEqual((max(sums), sums[-1]), (device["peak_bytes"], device["end_bytes"]))
-        for event, lives in zip(range(-1, 7), self.lives_at(path, 0, range(-1, 7))):
-            self.assertEqual(sums[event + 1], sum(size for _, size in lives))
+        for event, allocations in zip(range(-1, 7), self.allocations_at(path, 0, range(-1, 7))):
+            self.assertEqual(sums[event + 1], sum(size for _, size in allocations))
 
     def test_out_of_memory(self):
         events = [memory(10, 512, 1 << 30, 1 << 30), memory(20, None, 5 << 30, 1 << 30, name="[OutOfMemory]", reserved=2 << 30)]
@@ -343,7 +343,7 @@ class SnapshotTest(JsonTest):
                  {"action": "alloc", "addr": address + 1, "size": (1 << 53) + 1, "stream": 0, "frames": frames},
                  {"action": "free_completed", "addr": address, "size": 512, "stream": 0, "frames": frames}]
         path = self.write({"segments": [], "device_traces": [trace]})
-        self.assertEqual([[(address + 1, (1 << 53) + 1)]], self.lives_at(path, 0, [2]))
+        self.assertEqual([[(address + 1, (1 << 53) + 1)]], self.allocations_at(path, 0, [2]))
         self.assertEqual((1 << 53) + 513, self.report(path)["devices"][0]["peak_bytes"])
 
     def test_unknown_members_are_skipped(self):

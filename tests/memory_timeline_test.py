@@ -81,9 +81,9 @@ class TimelineTest(JsonTest):
         sites = {group["site"]: group["bytes"] for group in device["top_at_peak"]}
         self.assertEqual({name: nbytes for name, nbytes in zip(CATEGORIES, peak) if nbytes}, sites)
         events = self.sample(len(steps))
-        for event, lives in zip(events, self.lives_at(path, 0, events)):
+        for event, allocations in zip(events, self.allocations_at(path, 0, events)):
             found = [0] * 8
-            for address, size in lives:
+            for address, size in allocations:
                 found[(address - 1) % 8] += size
             self.assertEqual([start, *steps][event + 1], found, f"categories after event {event}")
 

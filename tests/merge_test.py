@@ -34,19 +34,19 @@ def decode(page):
     return payload_test.Payload(base64.b64decode(payload_test.ELEMENT.search(page).group(1)))
 
 
-def sums_at(lives, moment):
+def sums_at(allocations, moment):
     """Bytes and allocations by stack."""
     sums = collections.defaultdict(lambda: [0, 0])
-    for birth, death, size, stack, count in lives:
+    for birth, death, size, stack, count in allocations:
         if birth <= moment < death:
             sums[stack][0] += size
             sums[stack][1] += count
     return {stack: tuple(sum) for stack, sum in sums.items()}
 
 
-def curve_of(lives, n_moments):
+def curve_of(allocations, n_moments):
     change = [0] * (n_moments + 1)
-    for birth, death, size, _stack, _count in lives:
+    for birth, death, size, _stack, _count in allocations:
         change[birth] += size
         change[min(death, n_moments)] -= size
     total, curve = 0, []
@@ -72,14 +72,14 @@ class Recording:
         return int(least + (self.full - least) * share)
 
     @staticmethod
-    def lives(device):
-        return [(life.birth, life.death, life.size, tuple(payload_test.frames_of(life.frames)), 1) for life in device.lives]
+    def allocations(device):
+        return [(allocation.birth, allocation.death, allocation.size, tuple(payload_test.frames_of(allocation.frames)), 1) for allocation in device.allocations]
 
 
-def merged_lives(device):
+def merged_allocations(device):
     more = device.payload.table(44, device.number)["more"]
     return [(birth, death, size, tuple(stack), 1 + n) for (birth, death, _pending, size, _address, _stream, stack), n
-            in zip(device.lives(), more)]
+            in zip(device.allocations(), more)]
 
 
 class MergeTest(unittest.TestCase):
@@ -90,28 +90,28 @@ class MergeTest(unittest.TestCase):
         payload = decode(done.stdout)
         self.assertIn("merged", payload.strings)
         message = next(text for text in payload.strings if text.startswith("To keep the page below"))
-        n_merged, n_lives, _n_bands, *n_hidden, n_kept = [
+        n_merged, n_allocations, _n_bands, *n_hidden, n_kept = [
             int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", message.split(", ", 1)[1])]
-        self.assertEqual(n_lives, sum(len(device.lives) for device in recording.devices))
+        self.assertEqual(n_allocations, sum(len(device.allocations) for device in recording.devices))
         n_left = n_single = 0
         for want, have in zip(recording.devices, payload.devices()):
-            lives = merged_lives(have)
-            n_left += sum(count for *_rest, count in lives)
-            n_single += sum(1 for *_rest, count in lives if count == 1)
-            self.check_device(want, have, Recording.lives(want), lives)
-        self.assertEqual(n_left + (n_hidden[0] if n_hidden else 0), n_lives)
+            allocations = merged_allocations(have)
+            n_left += sum(count for *_rest, count in allocations)
+            n_single += sum(1 for *_rest, count in allocations if count == 1)
+            self.check_device(want, have, Recording.allocations(want), allocations)
+        self.assertEqual(n_left + (n_hidden[0] if n_hidden else 0), n_allocations)
         self.assertEqual(n_single + n_merged, n_left)
         self.assertGreater(n_merged, 0)
         self.assertGreater(n_kept, 0)
         return len(done.stdout)
 
-    def check_device(self, want, have, lives, merged):
+    def check_device(self, want, have, allocations, merged):
         n_moments = want.n_events + 1
         self.assertEqual(have.n_events, want.n_events)
         self.assertEqual(payload_test.expected_segments(want), have.segments())
         self.assertEqual(payload_test.expected_segment_events(want), have.segment_events())
         self.assertEqual(payload_test.expected_ooms(want), have.ooms())
-        exact, curve = curve_of(lives, n_moments), curve_of(merged, n_moments)
+        exact, curve = curve_of(allocations, n_moments), curve_of(merged, n_moments)
         peak = exact.index(max(exact))
         self.assertEqual(max(curve), exact[peak])
         self.assertEqual(curve.index(max(curve)), peak)
@@ -121,7 +121,7 @@ class MergeTest(unittest.TestCase):
         self.assertEqual([have.times[moment - 1] for moment in kept if moment], [times[moment - 1] for moment in kept if moment])
         self.assertEqual(sorted(have.times), have.times)
         for moment in [peak, *random.Random(1).sample(sorted(kept), min(MOMENTS, len(kept)))]:
-            self.assertEqual(sums_at(merged, moment), sums_at(lives, moment))
+            self.assertEqual(sums_at(merged, moment), sums_at(allocations, moment))
 
     def recording(self, *arguments):
         folder = tempfile.TemporaryDirectory()

@@ -29,7 +29,7 @@ def oom_truth(device, event):
     return {
         "live_bytes": device.curve[moment],
         "reserved_bytes": device.reserved[moment],
-        "pending_bytes": sum(life.size for life, _ in alive if life.pending(moment)),
+        "pending_bytes": sum(allocation.size for allocation, _ in alive if allocation.pending(moment)),
     }
 
 
@@ -96,12 +96,12 @@ def pieces_at(device, event):
 def changed_since(device, event):
     """Are other allocations alive at the end, or has a segment come or gone?"""
     moves = any(each["action"] in replay.RESERVED_SIGN for each in device.events[event + 1 :])
-    return moves or any(life.alive(event + 1) != life.alive(device.n_events) for life in device.lives)
+    return moves or any(allocation.alive(event + 1) != allocation.alive(device.n_events) for allocation in device.allocations)
 
 
 def gaps_truth(device, event):
     """(pool, small) and figures of each group of pieces: what lies between the requests that were alive."""
-    taken = sorted((life.address, life.address + -(-life.size // 512) * 512) for life, _ in device.alive_at(event + 1))
+    taken = sorted((allocation.address, allocation.address + -(-allocation.size // 512) * 512) for allocation, _ in device.alive_at(event + 1))
     groups = collections.defaultdict(list)
     for piece in pieces_at(device, event):
         at, gaps = piece.first, []
@@ -253,9 +253,9 @@ class Sections(unittest.TestCase):
 # ---- options ----
 
 
-def own_frames(life):
+def own_frames(allocation):
     """"train.py:41 step" of each frame that is not torch's or Python's, innermost first."""
-    return [f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}" for frame in life.frames
+    return [f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}" for frame in allocation.frames
             if frame["filename"].endswith(".py") and "/torch/" not in frame["filename"]
             and "/lib/python3" not in frame["filename"]]
 
@@ -263,14 +263,14 @@ def own_frames(life):
 class CallSites(unittest.TestCase):
     """Who calls a site, with shares, against a plain sum over every allocation that is alive at the peak."""
 
-    def check_callers(self, path, nodes, lives, whole):
+    def check_callers(self, path, nodes, allocations, whole):
         seen = 0
         for node in nodes:
             way = [*path, node["site"]]
-            mine = [life for life in lives if own_frames(life)[:len(way)] == way]
-            self.assertEqual((node["bytes"], node["count"]), (sum(life.size for life in mine), len(mine)), way)
+            mine = [allocation for allocation in allocations if own_frames(allocation)[:len(way)] == way]
+            self.assertEqual((node["bytes"], node["count"]), (sum(allocation.size for allocation in mine), len(mine)), way)
             self.assertAlmostEqual(node["share"], node["bytes"] / whole, places=5)
-            seen += 1 + self.check_callers(way, node.get("callers", ()), lives, whole)
+            seen += 1 + self.check_callers(way, node.get("callers", ()), allocations, whole)
         self.assertEqual([node["bytes"] for node in nodes], sorted((node["bytes"] for node in nodes), reverse=True))
         return seen
 
@@ -280,12 +280,12 @@ class CallSites(unittest.TestCase):
             if path.stem == "hostile_names":
                 continue
             for device, got in zip(replay.read_devices(path), report(path)["devices"]):
-                lives = [life for life in device.lives if life.alive(got["peak_event"] + 1)]
+                allocations = [allocation for allocation in device.allocations if allocation.alive(got["peak_event"] + 1)]
                 for group in got["top_at_peak"]:
                     with self.subTest(f"{path.name} {group['site']}"):
                         for figure in ("bytes", "count"):
                             self.assertEqual(sum(each[figure] for each in group["categories"]), group[figure])
-                        seen += self.check_callers([group["site"]], group.get("callers", ()), lives, group["bytes"])
+                        seen += self.check_callers([group["site"]], group.get("callers", ()), allocations, group["bytes"])
         self.assertGreater(seen, 100)
 
     def test_state_and_temporaries_of_an_optimizer_are_apart(self):

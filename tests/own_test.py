@@ -50,17 +50,17 @@ def python_sites(device):
 
 
 def expected(is_own):
-    (device,) = [each for each in replay.read_devices(TRAIN) if each.lives]
+    (device,) = [each for each in replay.read_devices(TRAIN) if each.allocations]
     peak = device.curve.index(max(device.curve))
     found = {}
-    for life in device.lives:
-        own = [frame for frame in life.frames if is_own(frame["filename"])]
-        if not life.alive(peak) or not own:
+    for allocation in device.allocations:
+        own = [frame for frame in allocation.frames if is_own(frame["filename"])]
+        if not allocation.alive(peak) or not own:
             continue
         frame = own[0]
         site = f"{frame['filename'].rsplit('/', 1)[-1]}:{frame['line']} {frame['name']}"
         nbytes, count = found.get(site, (0, 0))
-        found[site] = nbytes + life.size, count + 1
+        found[site] = nbytes + allocation.size, count + 1
     return found
 
 

@@ -4,7 +4,7 @@
     payload_test.py                  every sample and some simulated recordings, in pages that strata writes
     payload_test.py FILE...          these snapshots
 
-The payload of each page is decoded here with zlib and struct, and every life (birth, death, pending, size, address, stream,
+The payload of each page is decoded here with zlib and struct, and every allocation (birth, death, pending, size, address, stream,
 stack), every time, segment, block and out-of-memory event is compared with tests/replay.py, which reads the snapshot
 itself and knows nothing of payloads. STRATA names the program.
 """
@@ -235,11 +235,11 @@ class PayloadDevice:
         self.preexisting = row["preexisting"]
         self.first_us = signed(row["first_us"])
         self.streams = payload.table(32, number)["handle"]
-        self.read_lives()
+        self.read_allocations()
         self.read_addresses()
         self.read_times()
 
-    def read_lives(self):
+    def read_allocations(self):
         stacks = self.payload.table(34, self.number)["stack"]
         sizes = self.payload.table(35, self.number)["size"]
         n = self.payload.count(36, self.number)
@@ -298,7 +298,7 @@ class PayloadDevice:
 
     # ---- the same facts as replay.py has them ----
 
-    def lives(self):
+    def allocations(self):
         return [
             (self.birth[i], self.death[i], self.request[i] < self.death[i] and self.request[i], self.size[i], self.address[i],
              self.streams[self.stream[i]], self.payload.stack(self.stack[i]))
@@ -346,13 +346,13 @@ def frames_of(frames):
     return [(frame["filename"], line_of(frame), name_of(frame)) for frame in frames]
 
 
-def expected_lives(device):
-    def pending_from(life):
-        moments = [life.requested] if life.requested is not None and life.pending(life.requested) else [False]
+def expected_allocations(device):
+    def pending_from(allocation):
+        moments = [allocation.requested] if allocation.requested is not None and allocation.pending(allocation.requested) else [False]
         return moments[0]
 
-    return [(life.birth, life.death, pending_from(life), life.size, life.address, life.stream, frames_of(life.frames))
-            for life in device.lives]
+    return [(allocation.birth, allocation.death, pending_from(allocation), allocation.size, allocation.address, allocation.stream, frames_of(allocation.frames))
+            for allocation in device.allocations]
 
 
 def state_of(block):
@@ -423,7 +423,7 @@ class Comparison:
     def compare_device(self, want, have):
         name = f"device {want.ordinal}"
         self.expect(f"{name}, events", want.n_events, have.n_events)
-        self.expect(f"{name}, lives", expected_lives(want), have.lives())
+        self.expect(f"{name}, allocations", expected_allocations(want), have.allocations())
         self.expect(f"{name}, times", expected_times(want), have.times)
         self.expect(f"{name}, segments", expected_segments(want), have.segments())
         self.expect(f"{name}, segment events", expected_segment_events(want), have.segment_events())

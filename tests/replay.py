@@ -14,7 +14,7 @@ format.
     replay.py --range FILE DEVICE FROM TO
                                         what the events [FROM, TO) made, freed, left and did not touch, as JSON
 
-A *moment* counts states: moment 0 is the state before the first event, moment i + 1 the state after event i. A life is
+A *moment* counts states: moment 0 is the state before the first event, moment i + 1 the state after event i. An allocation is
 alive at moment m when birth <= m < death.
 """
 
@@ -34,7 +34,7 @@ RESERVED_SIGN = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segm
 
 
 @dataclasses.dataclass
-class Life:
+class Allocation:
     """One allocation from its birth to its death."""
 
     address: int
@@ -140,7 +140,7 @@ def own_line(frames):
 
 
 class Device:
-    """One device of a snapshot: its lives in stack order and its curves."""
+    """One device of a snapshot: its allocations in stack order and its curves."""
 
     def __init__(self, ordinal, events, segments):
         self.ordinal = ordinal
@@ -150,17 +150,17 @@ class Device:
         self.n_events = len(events)
         self.end = self.n_events + 1  # one more than the last moment
         self.has_completions = any(event["action"] == "free_completed" for event in events)
-        self.replay_lives()
+        self.replay_allocations()
         self.replay_reserved()
         self.curve = self.live_curve()
         self.order = None
         self.site_of = own_line
 
-    # ---- lives ----
+    # ---- allocations ----
 
-    def replay_lives(self):
-        self.open = {}  # address -> life
-        self.lives = []
+    def replay_allocations(self):
+        self.open = {}  # address -> allocation
+        self.allocations = []
         self.pending_blocks = {block.address for block in self.blocks if block.pending}
         self.last_alloc = {  # address -> moment
             unsigned(event["addr"]): index + 1 for index, event in enumerate(self.events) if event["action"] == "alloc"
@@ -174,35 +174,35 @@ class Device:
             elif action == "free_completed":
                 self.free_completed(index + 1, event)
         self.match_blocks()
-        self.sort_lives()
+        self.sort_allocations()
 
-    def start_life(self, event, birth):
-        life = Life(unsigned(event["addr"]), event["size"], birth, frames=event.get("frames", []))
-        life.stream = event.get("stream", 0)
-        self.lives.append(life)
-        return life
+    def start_allocation(self, event, birth):
+        allocation = Allocation(unsigned(event["addr"]), event["size"], birth, frames=event.get("frames", []))
+        allocation.stream = event.get("stream", 0)
+        self.allocations.append(allocation)
+        return allocation
 
     def alloc(self, moment, event):
         address = unsigned(event["addr"])
         if address in self.open:  # its free was not recorded
             self.open.pop(address).death = moment
-        self.open[address] = self.start_life(event, moment)
+        self.open[address] = self.start_allocation(event, moment)
 
     def free_requested(self, moment, event):
         address = unsigned(event["addr"])
         if address not in self.open:
-            self.open[address] = self.start_life(event, 0)
-        life = self.open[address]
-        if life.requested is None:
-            life.requested = moment
+            self.open[address] = self.start_allocation(event, 0)
+        allocation = self.open[address]
+        if allocation.requested is None:
+            allocation.requested = moment
         if not self.has_completions and not self.pending_at_end(moment, address):
             self.open.pop(address).death = moment
 
     def free_completed(self, moment, event):
         address = unsigned(event["addr"])
-        life = self.open.pop(address, None) or self.start_life(event, 0)
-        life.death = moment
-        life.completed = True
+        allocation = self.open.pop(address, None) or self.start_allocation(event, 0)
+        allocation.death = moment
+        allocation.completed = True
 
     def pending_at_end(self, moment, address):
         """Does the free that was requested at this moment still wait when the recording ends? (Where the recording
@@ -212,35 +212,35 @@ class Device:
     def match_blocks(self):
         """What is open at the end stays to the end; blocks that no event explains were there from the start."""
         for position, block in enumerate(self.blocks):
-            life = self.open.get(block.address)
-            if life is None:
-                life = Life(block.address, block.size, 0, frames=block.frames, stream=block.stream)
-                life.requested = 0 if block.pending else None
-                self.lives.append(life)
-            life.block = position
-            life.death = self.end
-        for life in self.open.values():
-            life.death = self.end
+            allocation = self.open.get(block.address)
+            if allocation is None:
+                allocation = Allocation(block.address, block.size, 0, frames=block.frames, stream=block.stream)
+                allocation.requested = 0 if block.pending else None
+                self.allocations.append(allocation)
+            allocation.block = position
+            allocation.death = self.end
+        for allocation in self.open.values():
+            allocation.death = self.end
 
-    def sort_lives(self):
+    def sort_allocations(self):
         """Oldest at the bottom. Of those older than the recording the real age is unknown: what outlives the recording
         lies at the bottom, in the order of the blocks, and what is freed last lies below what is freed first."""
 
-        def order(life):
-            if life.birth > 0:
-                return (1, life.birth, 0)
+        def order(allocation):
+            if allocation.birth > 0:
+                return (1, allocation.birth, 0)
             in_no_block = len(self.blocks)
-            return (0, -life.death, in_no_block if life.block is None else life.block)
+            return (0, -allocation.death, in_no_block if allocation.block is None else allocation.block)
 
-        self.lives.sort(key=order)
+        self.allocations.sort(key=order)
 
     # ---- curves ----
 
     def live_curve(self):
         change = [0] * (self.end + 1)
-        for life in self.lives:
-            change[life.birth] += life.size
-            change[life.death] -= life.size
+        for allocation in self.allocations:
+            change[allocation.birth] += allocation.size
+            change[allocation.death] -= allocation.size
         curve = []
         total = 0
         for moment in range(self.end):
@@ -264,27 +264,27 @@ class Device:
         self.reserved = [bytes_ + start + self.reserved_shift for bytes_ in reserved]
 
     def alive_at(self, moment):
-        """[(life, bytes below it)] of a moment, bottom first."""
+        """[(allocation, bytes below it)] of a moment, bottom first."""
         alive = []
         offset = 0
-        for life in self.stacked():
-            if life.alive(moment):
-                alive.append((life, offset))
-                offset += life.size
+        for allocation in self.stacked():
+            if allocation.alive(moment):
+                alive.append((allocation, offset))
+                offset += allocation.size
         return alive
 
     def stacked(self):
-        """The lives in the order of the picture: of those older than the recording nobody knows the order, so they lie
+        """The allocations in the order of the picture: of those older than the recording nobody knows the order, so they lie
         by call site, the one with the most bytes at the bottom."""
         if self.order is None:
-            old = [life for life in self.lives if life.birth == 0]
-            site_of = {id(life): self.site_of(life.frames) for life in old}
+            old = [allocation for allocation in self.allocations if allocation.birth == 0]
+            site_of = {id(allocation): self.site_of(allocation.frames) for allocation in old}
             bytes_of, first = collections.Counter(), {}
-            for index, life in enumerate(old):
-                bytes_of[site_of[id(life)]] += life.size
-                first.setdefault(site_of[id(life)], index)
-            old.sort(key=lambda life: (-bytes_of[site_of[id(life)]], first[site_of[id(life)]]))
-            self.order = old + self.lives[len(old) :]
+            for index, allocation in enumerate(old):
+                bytes_of[site_of[id(allocation)]] += allocation.size
+                first.setdefault(site_of[id(allocation)], index)
+            old.sort(key=lambda allocation: (-bytes_of[site_of[id(allocation)]], first[site_of[id(allocation)]]))
+            self.order = old + self.allocations[len(old) :]
         return self.order
 
     def figures(self):
@@ -294,8 +294,8 @@ class Device:
         return {
             "device": self.ordinal,
             "events": self.n_events,
-            "allocations": len(self.lives),
-            "preexisting": sum(life.birth == 0 for life in self.lives),
+            "allocations": len(self.allocations),
+            "preexisting": sum(allocation.birth == 0 for allocation in self.allocations),
             "start_bytes": self.curve[0],
             "peak_bytes": peak,
             "peak_event": peak_moment - 1,
@@ -348,16 +348,16 @@ class Window:
         return scale >= 6 and after_start <= min(scale / 2, 24) + 1
 
     def pick(self, device, x, y):
-        """(moment, [lives that may be under the centre of a pixel, or None]). More than one where their border is
+        """(moment, [allocations that may be under the centre of a pixel, or None]). More than one where their border is
         within a 64th of a pixel of the centre, and anything of the moment while something shrinks away."""
         moment = self.shown_at(device, x)
-        dying = [life for life in device.lives if life.death == moment]
+        dying = [allocation for allocation in device.allocations if allocation.death == moment]
         if dying and self.in_bend(x, moment):
-            return moment, [life for life, _ in device.alive_at(moment)] + dying + [None]
+            return moment, [allocation for allocation, _ in device.alive_at(moment)] + dying + [None]
         scale = fractions.Fraction(self.top - self.bottom, self.height)
         middle = self.bottom + (self.height - y - fractions.Fraction(1, 2)) * scale
         low, high = middle - scale / 64, middle + scale / 64
-        found = [life for life, offset in device.alive_at(moment) if offset <= high and low < offset + life.size]
+        found = [allocation for allocation, offset in device.alive_at(moment) if offset <= high and low < offset + allocation.size]
         if high >= device.curve[moment]:
             found.append(None)
         return moment, found
@@ -374,9 +374,9 @@ def groups(alive, key):
     """[(bytes, allocations, key)] of live allocations, most bytes first."""
     bytes_of = collections.Counter()
     count_of = collections.Counter()
-    for life, _ in alive:
-        bytes_of[key(life)] += life.size
-        count_of[key(life)] += 1
+    for allocation, _ in alive:
+        bytes_of[key(allocation)] += allocation.size
+        count_of[key(allocation)] += 1
     return sorted(((bytes_of[k], count_of[k], k) for k in bytes_of), key=lambda group: -group[0])
 
 
@@ -397,23 +397,23 @@ def read_devices(path):
 def print_picks(device, numbers, points):
     width, height, first, last, bottom, top = numbers
     window = Window(int(width), int(height), float(first), float(last), int(bottom), int(top))
-    index_of = {id(life): index for index, life in enumerate(device.lives)}
+    index_of = {id(allocation): index for index, allocation in enumerate(device.allocations)}
     answers = []
     for point in points:
         x, y = map(int, point.split(","))
         moment, found = window.pick(device, x, y)
-        lives = [
-            life
+        allocations = [
+            allocation
             and {
-                "allocation": index_of[id(life)],
-                "bytes": life.size,
-                "birth": life.birth - 1,
-                "death": life.death - 1,
-                "frames": [list(frame_key(frame)[:3]) for frame in life.frames],
+                "allocation": index_of[id(allocation)],
+                "bytes": allocation.size,
+                "birth": allocation.birth - 1,
+                "death": allocation.death - 1,
+                "frames": [list(frame_key(frame)[:3]) for frame in allocation.frames],
             }
-            for life in found
+            for allocation in found
         ]
-        answers.append({"event": moment - 1, "lives": lives})
+        answers.append({"event": moment - 1, "allocations": allocations})
     json.dump(answers, sys.stdout)
 
 
@@ -424,11 +424,11 @@ def print_search(device, text):
         file, line, name, _ = frame_key(frame)
         return text.lower() in (f"{file}:{line} {name}" if line else f"{file} {name}").lower()
 
-    frames = {id(frame): frame for life in device.lives for frame in life.frames}  # allocations share them
+    frames = {id(frame): frame for allocation in device.allocations for frame in allocation.frames}  # allocations share them
     met = {key for key, frame in frames.items() if matches(frame)}
     peak = device.curve.index(max(device.curve))
-    found = [life for life in device.lives if any(id(frame) in met for frame in life.frames)]
-    at_peak = sum(life.size for life in found if life.alive(peak))
+    found = [allocation for allocation in device.allocations if any(id(frame) in met for frame in allocation.frames)]
+    at_peak = sum(allocation.size for allocation in found if allocation.alive(peak))
     json.dump({"allocations": len(found), "bytesAtPeak": at_peak}, sys.stdout)
 
 
@@ -438,20 +438,20 @@ def print_range(device, first, end):
     last = len(device.curve)
     top = max(in_it, key=lambda moment: device.curve[moment])
     questions = {
-        "allocated": lambda life: life.birth in in_it,
-        "freed": lambda life: life.death in in_it,
-        "kept": lambda life: life.birth in in_it and life.death > end,
-        "lasting": lambda life: life.birth in in_it and life.death >= last,
-        "through": lambda life: life.birth <= first and life.death > end,
-        "peak": lambda life: life.alive(top),
+        "allocated": lambda allocation: allocation.birth in in_it,
+        "freed": lambda allocation: allocation.death in in_it,
+        "kept": lambda allocation: allocation.birth in in_it and allocation.death > end,
+        "lasting": lambda allocation: allocation.birth in in_it and allocation.death >= last,
+        "through": lambda allocation: allocation.birth <= first and allocation.death > end,
+        "peak": lambda allocation: allocation.alive(top),
     }
     answers = {}
     for name, meant in questions.items():
-        lives = [(life, 0) for life in device.lives if meant(life)]
-        by_stack = groups(lives, lambda life: tuple(map(frame_key, life.frames)))
+        allocations = [(allocation, 0) for allocation in device.allocations if meant(allocation)]
+        by_stack = groups(allocations, lambda allocation: tuple(map(frame_key, allocation.frames)))
         answers[name] = {
-            "bytes": sum(life.size for life, _ in lives),
-            "count": len(lives),
+            "bytes": sum(allocation.size for allocation, _ in allocations),
+            "count": len(allocations),
             "stacks": [[bytes_, count] for bytes_, count, _ in by_stack],
         }
     json.dump(answers, sys.stdout)
@@ -479,8 +479,8 @@ def main(arguments):
         moment = event + 1
         alive = device.alive_at(moment)
         print(f"event {event} {len(alive)}")
-        for life, offset in alive:
-            print(life.address, life.size, offset, int(life.pending(moment)))
+        for allocation, offset in alive:
+            print(allocation.address, allocation.size, offset, int(allocation.pending(moment)))
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ class Comparison:
                 device.site_of = self.site_key
             self.compare_truth()
             self.compare_report("site", self.site_of)
-            self.compare_report("stack", lambda life: tuple(map(replay.frame_key, life.frames)))
+            self.compare_report("stack", lambda allocation: tuple(map(replay.frame_key, allocation.frames)))
             for device in self.devices:
                 self.compare_states(device)
         except AssertionError as failure:
@@ -81,7 +81,7 @@ class Comparison:
                 self.expect("true reserved bytes", truth.reserved_after, device.reserved)
             if self.settings.exact():
                 for moment in self.moments(device):
-                    alive = sorted((life.address, life.size) for life, _ in device.alive_at(moment))
+                    alive = sorted((allocation.address, allocation.size) for allocation, _ in device.alive_at(moment))
                     self.expect(f"true state at moment {moment}", truth.true_alive(moment), alive)
 
     def moments(self, device):
@@ -95,8 +95,8 @@ class Comparison:
         frame = simulate.site_of(frames)
         return None if frame is None else replay.frame_key(frame)
 
-    def site_of(self, life):
-        return self.site_key(life.frames)
+    def site_of(self, allocation):
+        return self.site_key(allocation.frames)
 
     def compare_report(self, group, key):
         report = json.loads(run(self.strata, "report", "--json", "--top", "0", "--group", group, self.path))
@@ -158,8 +158,8 @@ class Comparison:
         for moment in moments:
             alive = device.alive_at(moment)
             wanted.append(f"event {moment - 1} {len(alive)}")
-            for life, offset in alive:
-                wanted.append(f"{life.address} {life.size} {offset} {int(life.pending(moment))}")
+            for allocation, offset in alive:
+                wanted.append(f"{allocation.address} {allocation.size} {offset} {int(allocation.pending(moment))}")
         for line, (want, got) in enumerate(zip(wanted, output)):
             self.expect(f"device {device.ordinal}, state_dump's line {line}", want, got)
         self.expect(f"device {device.ordinal}, lines of state_dump", len(wanted), len(output))

@@ -31,7 +31,7 @@ def snapshot_of(name):
 def live_at(snapshot, event):
     """What a plain replay finds in use after so many events of device 0: {address: (bytes, frames)}."""
     device = replay.devices_of(snapshot)[0]
-    return {life.address: (life.size, life.frames) for life in device.lives if life.birth <= event < life.death}
+    return {allocation.address: (allocation.size, allocation.frames) for allocation in device.allocations if allocation.birth <= event < allocation.death}
 
 
 def dump_at(snapshot, event, window):

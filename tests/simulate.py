@@ -2,7 +2,7 @@
 """A random simulator of PyTorch's caching allocator that knows the truth.
 
 It runs a small model of the allocator (segments, blocks, streams, frees that wait for another stream), writes down what
-`_record_memory_history` would have written down, and keeps the true life of every allocation on the side. So a reader of
+`_record_memory_history` would have written down, and keeps on the side when every allocation truly begins and ends. So a reader of
 the snapshot can be checked against what really happened, not only against another reader.
 
     simulate.py SEED FILE [FIELD=VALUE...]     writes the snapshot of a seed, with fields of Settings set (as JSON);
@@ -38,7 +38,7 @@ class Block:
     state: str = "inactive"
     requested: int = 0
     frames: list = dataclasses.field(default_factory=list)
-    life: "TrueLife" = None
+    allocation: "TrueAllocation" = None
 
 
 @dataclasses.dataclass
@@ -59,7 +59,7 @@ class Region:
 
 
 @dataclasses.dataclass
-class TrueLife:
+class TrueAllocation:
     """Counted in events written so far, those that the ring buffer has dropped included."""
 
     address: int
@@ -218,7 +218,7 @@ class SimulatedDevice:
         self.pools = [(0, 0)] + [(0, i + 1) for i in range(self.rng.randint(0, 2))]
         self.regions = []
         self.waiting = []  # blocks whose free waits for another stream
-        self.lives = []
+        self.allocations = []
         self.ring = collections.deque(maxlen=settings.ring)
         self.reserved_after = collections.deque(maxlen=settings.ring and settings.ring + 1)  # from before the first on
         self.n_written = 0  # by the recorder, also what the ring has dropped
@@ -333,8 +333,8 @@ class SimulatedDevice:
         self.carve(region, block, rounded)
         block.state, block.requested, block.frames = "active_allocated", size, frames
         self.write("alloc", block.address, size, stream, frames, **self.pool_of(pool))
-        block.life = TrueLife(block.address, size, self.n_written)
-        self.lives.append(block.life)
+        block.allocation = TrueAllocation(block.address, size, self.n_written)
+        self.allocations.append(block.allocation)
 
     def carve(self, region, block, rounded):
         rest = block.size - rounded
@@ -356,12 +356,12 @@ class SimulatedDevice:
             return
         # Mostly what is youngest, sometimes anything: as programs do.
         if self.rng.random() < 0.6:
-            region, block = max(used, key=lambda pair: pair[1].life.birth)
+            region, block = max(used, key=lambda pair: pair[1].allocation.birth)
         else:
             region, block = self.rng.choice(used)
         frames = self.stacks.pick() if self.settings.context == "all" else block.frames
         self.write("free_requested", block.address, block.requested, region.stream, frames, **self.pool_of(region.pool))
-        block.life.requested = self.n_written
+        block.allocation.requested = self.n_written
         if self.rng.random() < self.settings.cross_stream:
             block.state = "active_pending_free"
             self.waiting.append((region, block, frames))
@@ -370,8 +370,8 @@ class SimulatedDevice:
 
     def complete(self, region, block, frames):
         self.write("free_completed", block.address, block.requested, region.stream, frames, **self.pool_of(region.pool))
-        block.life.completed = self.n_written
-        block.state, block.life = "inactive", None
+        block.allocation.completed = self.n_written
+        block.state, block.allocation = "inactive", None
         position = region.blocks.index(block)
         for neighbour in region.blocks[position + 1 : position + 2] + region.blocks[max(position - 1, 0) : position]:
             low, high = sorted((block, neighbour), key=lambda each: each.address)
@@ -455,21 +455,21 @@ class SimulatedDevice:
 
     def true_alive(self, moment):
         """Sorted (address, size) of what is really in use at a moment of the events that are left."""
-        return sorted((life.address, life.size) for life in self.lives_at(moment))
+        return sorted((allocation.address, allocation.size) for allocation in self.allocations_at(moment))
 
-    def lives_at(self, moment):
+    def allocations_at(self, moment):
         now = self.n_written - len(self.events) + moment
-        return [life for life in self.lives if life.birth <= now and not self.is_gone(life, now)]
+        return [allocation for allocation in self.allocations if allocation.birth <= now and not self.is_gone(allocation, now)]
 
     def knows_reserved(self):
         return self.settings.exact() and "segment_alloc" not in self.settings.skipped
 
-    def is_gone(self, life, now):
-        """A life ends with its completed free. Where completions are not recorded, with the request of a free that was
+    def is_gone(self, allocation, now):
+        """An allocation ends with its completed free. Where completions are not recorded, with the request of a free that was
         completed later on."""
-        if life.completed is None:
+        if allocation.completed is None:
             return False
-        end = life.requested if "free_completed" in self.settings.skipped else life.completed
+        end = allocation.requested if "free_completed" in self.settings.skipped else allocation.completed
         return end <= now
 
 

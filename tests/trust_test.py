@@ -166,8 +166,8 @@ class NoSegmentEvents(TrustTest):
             snapshot = simulated(seed, skipped=tuple(SEGMENT_ACTIONS))
             device = self.control(snapshot)
             ranges = [(replay.unsigned(segment["address"]), segment["total_size"]) for segment in snapshot["segments"]]
-            outside = [life for life in device.lives
-                       if not any(start <= life.address < start + size for start, size in ranges)]
+            outside = [allocation for allocation in device.allocations
+                       if not any(start <= allocation.address < start + size for start, size in ranges)]
             above = any(live > reserved for live, reserved in zip(device.curve, device.reserved))
             wanted = bool(ranges and device.events and (outside or above))
             with self.subTest(seed=seed):
@@ -215,8 +215,8 @@ class LiveAboveReserved(TrustTest):
 class OverlappingOlder(TrustTest):
     def wanted(self, device):
         """[do older ones overlap, how many later ones overlap an older one]: every pair is looked at."""
-        older = [life for life in device.lives if life.birth == 0 and life.size]
-        later = [life for life in device.lives if life.birth and life.size]
+        older = [allocation for allocation in device.allocations if allocation.birth == 0 and allocation.size]
+        later = [allocation for allocation in device.allocations if allocation.birth and allocation.size]
 
         def overlap(a, b):
             return a.address < b.address + b.size and b.address < a.address + a.size

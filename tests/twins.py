@@ -145,10 +145,10 @@ class Script(Labelled):
         return block
 
     def plant(self, block):
-        life = self.world.life_of(block)
+        allocation = self.world.allocation_of(block)
         # Nobody's book says what a forgotten tensor is for; only that it is none of what the optimizer or backward made.
-        life.role = "|".join(sorted(KEPT_BY_HOST))
-        self.world.planted.append(life)
+        allocation.role = "|".join(sorted(KEPT_BY_HOST))
+        self.world.planted.append(allocation)
 
     def drop(self, block, name):
         self.world.free(block, self.world.stacks.free(SITES[name]))
@@ -236,7 +236,7 @@ class Script(Labelled):
             self.empty_cache_after = True
         if twin.shape == "bounded_queue":
             self.queue.append(self.make("queue", self.unit(), planted=False))
-            world.life_of(self.queue[-1]).role = "|".join(sorted(KEPT_BY_HOST))
+            world.allocation_of(self.queue[-1]).role = "|".join(sorted(KEPT_BY_HOST))
             while len(self.queue) > 3:
                 self.drop(self.queue.popleft(), "queue")
         if twin.shape == "evaluation" and self.number % 2 == 1:
@@ -286,11 +286,11 @@ class Script(Labelled):
 
     def _graph(self):
         """Everything that a backward pass would need is kept until the next pass's graph replaces it."""
-        before, first = self.held, len(self.world.lives)
+        before, first = self.held, len(self.world.allocations)
         head = self.forward()
-        for life in self.world.lives[first:]:
-            if life.gone is not None:  # by the loss, behind the model: no event tells it from what the graph holds
-                life.role = "activation|temporary"
+        for allocation in self.world.allocations[first:]:
+            if allocation.gone is not None:  # by the loss, behind the model: no event tells it from what the graph holds
+                allocation.role = "activation|temporary"
         blocks = [block for kept in self.saved for block in kept.values()] + list(head)
         for block in blocks:
             self.plant(block)
@@ -333,7 +333,7 @@ class Script(Labelled):
         stack = self.world.stacks.alloc("linear", SITES["capture"])
         blocks = [self.world.malloc(40 * MIB, stack, pool=pool) for _ in range(6)]
         for block in blocks:
-            self.world.life_of(block).role = "|".join(sorted(KEPT_BY_HOST | {"workspace"}))
+            self.world.allocation_of(block).role = "|".join(sorted(KEPT_BY_HOST | {"workspace"}))
             self.drop(block, "capture")
         if not self.faulty:
             self.world.empty_cache(self.world.stacks.empty_cache(_EMPTY_CACHE))
@@ -385,8 +385,8 @@ class Played:
 
     def planted_at(self, event):
         """(bytes, count) of what was planted and is alive after an event."""
-        alive = [life for life in self.world.planted if life.birth <= event and (life.death is None or life.death > event)]
-        return sum(life.size for life in alive), len(alive)
+        alive = [allocation for allocation in self.world.planted if allocation.birth <= event and (allocation.death is None or allocation.death > event)]
+        return sum(allocation.size for allocation in alive), len(alive)
 
 
 def record(twin, faulty, capacity=None):
@@ -453,10 +453,10 @@ def record_story(name, style, seed=7):
             made.__bases__ = (Labelled,)
         patches.enter_context(unittest.mock.patch.object(mistakes, "Training", Labelled))
         value = stories.STORIES[name](seed)
-    for life in ledgers[0].lives:  # a ring buffer has dropped the beginning
-        dropped = ledgers[0].sink.seen[life.device] - len(value["device_traces"][life.device])
-        life.birth -= dropped
-        life.death = None if life.death is None else life.death - dropped
+    for allocation in ledgers[0].allocations:  # a ring buffer has dropped the beginning
+        dropped = ledgers[0].sink.seen[allocation.device] - len(value["device_traces"][allocation.device])
+        allocation.birth -= dropped
+        allocation.death = None if allocation.death is None else allocation.death - dropped
     return value, ledgers[0]
 
 

@@ -53,7 +53,7 @@ class Phase:
 
 
 @dataclasses.dataclass
-class Life:
+class Allocation:
     device: int
     birth: int  # index of its alloc event in the device's trace
     size: int
@@ -68,28 +68,28 @@ class Ledger(World):
     """A world that writes down every allocation, the phase it is made in and the role that the script gives it."""
 
     def __init__(self, seed, sink, devices=1, style=("mixed", "posix"), **options):
-        self.lives, self.phases, self.now = [], [], Phase("other", 0)
+        self.allocations, self.phases, self.now = [], [], Phase("other", 0)
         self.role, self.planted, self._open = None, [], {}
         super().__init__(seed, sink, devices, **options)
         self.stacks = StyledStacks(*style)
 
     def malloc(self, nbytes, stack, stream=0, pool=None, device=0):
         block = super().malloc(nbytes, stack, stream, pool, device)
-        life = Life(device, self.sink.seen[device] - 1, nbytes, self.events - 1, self.now, self.role)
-        self._open[device, block.address] = life
-        self.lives.append(life)
+        allocation = Allocation(device, self.sink.seen[device] - 1, nbytes, self.events - 1, self.now, self.role)
+        self._open[device, block.address] = allocation
+        self.allocations.append(allocation)
         return block
 
     def free(self, block, stack, delay=0):
-        life = self._open.pop((block.pool.owner.device, block.address))
+        allocation = self._open.pop((block.pool.owner.device, block.address))
         self._advance()
-        life.death, life.gone = self.sink.seen[life.device], self.events
+        allocation.death, allocation.gone = self.sink.seen[allocation.device], self.events
         block.pool.owner.free(block, self.context(stack), delay)
 
     def context(self, stack):
         return super().context(stack) if self.stacks.style != "none" else None
 
-    def life_of(self, block):
+    def allocation_of(self, block):
         return self._open[block.pool.owner.device, block.address]
 
     @contextlib.contextmanager
@@ -111,23 +111,23 @@ class Ledger(World):
     def labels(self):
         """{(device, birth event): the categories that are true of it}; None: nobody can say."""
         backwards = [phase.begin for phase in self.phases if phase.kind == "backward"]
-        return {(life.device, life.birth): self._label(life, backwards) for life in self.lives}
+        return {(allocation.device, allocation.birth): self._label(allocation, backwards) for allocation in self.allocations}
 
-    def _label(self, life, backwards):
-        if life.role:
-            return frozenset(life.role.split("|"))
-        outlives = life.gone is None or life.phase.end is not None and life.gone >= life.phase.end
-        if life.phase.kind == "backward":
+    def _label(self, allocation, backwards):
+        if allocation.role:
+            return frozenset(allocation.role.split("|"))
+        outlives = allocation.gone is None or allocation.phase.end is not None and allocation.gone >= allocation.phase.end
+        if allocation.phase.kind == "backward":
             return frozenset(["gradient" if outlives else "temporary"])
-        if life.phase.kind == "optimizer":
+        if allocation.phase.kind == "optimizer":
             return frozenset(["optimizer_state" if outlives else "temporary"])
-        if life.phase.kind == "other" and outlives:
+        if allocation.phase.kind == "other" and outlives:
             return KEPT_BY_HOST  # no book says what a thing kept between steps is for
-        following = bisect.bisect_right(backwards, life.made)
+        following = bisect.bisect_right(backwards, allocation.made)
         if following < len(backwards):
-            later = life.gone is None or life.gone >= backwards[following]
+            later = allocation.gone is None or allocation.gone >= backwards[following]
             return frozenset(["activation" if later else "temporary"])
-        if life.gone is not None and not outlives:
+        if allocation.gone is not None and not outlives:
             return frozenset(["temporary"])
         if backwards:
             return None  # the recording ends before it is known

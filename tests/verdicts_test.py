@@ -219,25 +219,25 @@ def judge_labels(world, snapshot_, path):
     """[(right, wrong, other, unsaid) in bytes summed over events, least share right, largest share wrong] per device."""
     labels, found = world.labels(), []
     for device, trace in enumerate(snapshot_["device_traces"]):
-        lives = [life for life in world.lives if life.device == device]
-        if lives:
-            found.append(judge_device_labels(lives, labels, categories_of(path, device), len(trace)))
+        allocations = [allocation for allocation in world.allocations if allocation.device == device]
+        if allocations:
+            found.append(judge_device_labels(allocations, labels, categories_of(path, device), len(trace)))
     return found
 
 
-def judge_device_labels(lives, labels, categories, n_events):
+def judge_device_labels(allocations, labels, categories, n_events):
     change = [[0] * 3 for _ in range(n_events + 1)]
     confusion = collections.Counter()
-    for life in lives:
-        truth, said = labels[life.device, life.birth], categories.get(life.birth)
-        if truth is None or not 0 <= life.birth < n_events:
+    for allocation in allocations:
+        truth, said = labels[allocation.device, allocation.birth], categories.get(allocation.birth)
+        if truth is None or not 0 <= allocation.birth < n_events:
             continue
         which = 0 if said in truth else 2 if said in ("other", None) else 1
         if which:
-            confusion["|".join(sorted(truth)), said] += life.size
-        death = n_events if life.death is None else min(life.death, n_events)
-        change[life.birth][which] += life.size
-        change[death][which] -= life.size
+            confusion["|".join(sorted(truth)), said] += allocation.size
+        death = n_events if allocation.death is None else min(allocation.death, n_events)
+        change[allocation.birth][which] += allocation.size
+        change[death][which] -= allocation.size
     sums, now, least, most = [0] * 3, [0] * 3, 1.0, 0.0
     for delta in change[:-1]:
         now = [a + b for a, b in zip(now, delta)]

@@ -51,46 +51,46 @@ def _no_overlap(segments):
 
 
 def _device(device, trace, segments):
-    lives, pending = _lives(trace)
+    allocations, pending = _allocations(trace)
     blocks = {block["address"]: block for segment in segments for block in segment["blocks"]
               if block["state"] != "inactive"}
-    opened = {life["addr"]: life for life in lives if life["death"] is None}
-    for address, life in opened.items():
+    opened = {allocation["addr"]: allocation for allocation in allocations if allocation["death"] is None}
+    for address, allocation in opened.items():
         _require(address in blocks, "allocation {:#x} is open, but no block is active there", address)
-        _require(blocks[address]["requested_size"] == life["size"], "sizes differ at {:#x}", address)
+        _require(blocks[address]["requested_size"] == allocation["size"], "sizes differ at {:#x}", address)
         waits = blocks[address]["state"] == "active_pending_free"
         _require(waits == (address in pending), "pending at {:#x}", address)
     for address, block in blocks.items():
         if address not in opened:
-            lives.append({"addr": address, "size": block["requested_size"], "birth": -1, "death": None})
-    curve = _curve(lives, len(trace))
+            allocations.append({"addr": address, "size": block["requested_size"], "birth": -1, "death": None})
+    curve = _curve(allocations, len(trace))
     _require(curve[-1] == sum(segment["requested_size"] for segment in segments), "live bytes at the end")
     reserved = _reserved(trace, sum(segment["total_size"] for segment in segments))
     _check_times(trace)
     peak = max(curve)
     return {
-        "device": device, "events": len(trace), "allocations": len(lives),
-        "preexisting": sum(life["birth"] == -1 for life in lives), "start_bytes": curve[0], "peak_bytes": peak,
+        "device": device, "events": len(trace), "allocations": len(allocations),
+        "preexisting": sum(allocation["birth"] == -1 for allocation in allocations), "start_bytes": curve[0], "peak_bytes": peak,
         "peak_event": curve.index(peak) - 1, "end_bytes": curve[-1],
-        "live_at_peak": _live_at(lives, curve.index(peak) - 1),
+        "live_at_peak": _live_at(allocations, curve.index(peak) - 1),
         "reserved_start": reserved[0], "reserved_peak": max(reserved), "reserved_end": reserved[-1],
         "pending_at_end": sum(block["state"] == "active_pending_free" for block in blocks.values()),
     }
 
 
-def _lives(trace):
-    """formats.md's rules: a completion ends a life; one without an allocation has lived since the beginning."""
-    lives, opened, pending = [], {}, set()
+def _allocations(trace):
+    """formats.md's rules: a completion ends an allocation; a free of none ends one from before the recording."""
+    allocations, opened, pending = [], {}, set()
     for index, event in enumerate(trace):
         action, address = event["action"], event.get("addr")
         if action == "alloc":
             _require(address not in opened, "event {}: {:#x} is allocated twice", index, address)
             opened[address] = {"addr": address, "size": event["size"], "birth": index, "death": None}
-            lives.append(opened[address])
+            allocations.append(opened[address])
         elif action in ("free_requested", "free_completed"):
             if address not in opened:
                 opened[address] = {"addr": address, "size": event["size"], "birth": -1, "death": None}
-                lives.append(opened[address])
+                allocations.append(opened[address])
             _require(opened[address]["size"] == event["size"], "event {}: size of a free", index)
             pending.add(address)
             if action == "free_completed":
@@ -98,16 +98,16 @@ def _lives(trace):
                 pending.discard(address)
         elif action == "annotate":
             _require(address in opened, "event {}: annotates nothing", index)
-    return lives, pending
+    return allocations, pending
 
 
-def _curve(lives, events):
+def _curve(allocations, events):
     """Live bytes before the first event and after each."""
     change = [0] * (events + 1)
-    for life in lives:
-        change[life["birth"] + 1] += life["size"]
-        if life["death"] is not None:
-            change[life["death"] + 1] -= life["size"]
+    for allocation in allocations:
+        change[allocation["birth"] + 1] += allocation["size"]
+        if allocation["death"] is not None:
+            change[allocation["death"] + 1] -= allocation["size"]
     total, curve = 0, []
     for delta in change:
         total += delta
@@ -115,8 +115,8 @@ def _curve(lives, events):
     return curve
 
 
-def _live_at(lives, event):
-    return sum(life["birth"] <= event and (life["death"] is None or life["death"] > event) for life in lives)
+def _live_at(allocations, event):
+    return sum(allocation["birth"] <= event and (allocation["death"] is None or allocation["death"] > event) for allocation in allocations)
 
 
 def _reserved(trace, end):

@@ -262,7 +262,7 @@ export async function checkPicks(page, ordinal, view, count, input = recording) 
                           ...points.map((point) => point.join(","))); // prettier-ignore
     let hits = 0;
     points.forEach((point, i) => {
-        const allowed = wanted[i].lives.map((/** @type {any} */ life) => life && [life.allocation, life.bytes, life.birth, life.death]);
+        const allowed = wanted[i].allocations.map((/** @type {any} */ each) => each && [each.allocation, each.bytes, each.birth, each.death]);
         const pick = got[i];
         const answer = pick && [pick.allocation, pick.bytes, pick.birth, pick.death];
         const where = `pixel ${point} of ${width}x${height}, event ${wanted[i].event}`;
@@ -270,9 +270,9 @@ export async function checkPicks(page, ordinal, view, count, input = recording) 
                   `${where}: ${JSON.stringify(answer)} instead of ${JSON.stringify(allowed)}`); // prettier-ignore
         if (!pick) return;
         hits++;
-        const life = wanted[i].lives.find((/** @type {any} */ each) => each?.allocation === pick.allocation);
+        const met = wanted[i].allocations.find((/** @type {any} */ each) => each?.allocation === pick.allocation);
         const frames = pick.stack.map((/** @type {any} */ frame) => [frame.file, frame.line ?? 0, frame.name]);
-        assert.deepEqual(frames, life.frames, where);
+        assert.deepEqual(frames, met.frames, where);
     });
     assert.ok(hits > count / 5, `only ${hits} of ${count} points hit an allocation`);
 }

@@ -23,8 +23,8 @@ for mark in snapshot["external_annotations"]:
         else: open_phases.remove(mark["name"])
 json.dump({"event": index, "frame": next(f for f in event["frames"] if "fx_node_name" in f), "phases": open_phases,
            "context": event.get("compile_context", ""), "metadata": event["user_metadata"]}, sys.stdout, default=str)`, path.join(samples, "user_metadata_annotate.pickle")).toString());
-            const life = await ask(page, `${ALL}.find(({ birth }) => birth === ${wanted.event}).allocation`);
-            await setView(page, { selected: life });
+            const allocation = await ask(page, `${ALL}.find(({ birth }) => birth === ${wanted.event}).allocation`);
+            await setView(page, { selected: allocation });
             const detail = await page.locator("#detail").innerText();
             const { fx_node_name: name, fx_node_op: op, fx_original_trace: original } = wanted.frame;
             assert.ok(detail.includes(`${name}: ${op}`), detail);

@@ -88,17 +88,17 @@ describe("filter and selection", { skip }, () => {
 
     test("lifetime, peak and end; the hash keeps the filter", async () => {
         await withPage(writePage(train), async (page) => {
-            const lives = await ask(page, `${ALL}.map(({birth, death}) => [birth, death])`);
+            const allocations = await ask(page, `${ALL}.map(({birth, death}) => [birth, death])`);
             const { peak_event: peak, live_at_peak, events } = await ask(page, "strata.summary()");
             const count = async (/** @type {object} */ filter) => {
                 await setView(page, { filter: { leastAge: "", mostAge: "", atPeak: false, atEnd: false, ...filter } });
                 return ask(page, "strata.stats().kept");
             };
             assert.equal(await count({ atPeak: true }), live_at_peak);
-            assert.equal(await count({ atEnd: true }), lives.filter(([, death]) => death >= events).length);
-            assert.equal(await count({ leastAge: "100", mostAge: "400" }), lives.filter(([birth, death]) => death - birth >= 100 && death - birth <= 400).length);
+            assert.equal(await count({ atEnd: true }), allocations.filter(([, death]) => death >= events).length);
+            assert.equal(await count({ leastAge: "100", mostAge: "400" }), allocations.filter(([birth, death]) => death - birth >= 100 && death - birth <= 400).length);
             const short = await count({ mostAge: "2 ms" });
-            assert.ok(short > 0 && short < lives.length);
+            assert.ok(short > 0 && short < allocations.length);
             await until(() => page.evaluate(() => location.hash.includes("age%3A%3C%3D2ms")), "the hash");
             await page.reload();
             await page.evaluate("strata.ready");
@@ -198,11 +198,11 @@ describe("what a filter leaves", { skip }, () => {
             assert.equal(await strip.isVisible(), false);
             const whole = await filledRows(page, "--curve");
             await setView(page, { filter: { leastBytes: "64 MiB" } });
-            const lives = await ask(page, `${ALL}.filter(({ bytes }) => bytes >= 2 ** 26)`);
+            const allocations = await ask(page, `${ALL}.filter(({ bytes }) => bytes >= 2 ** 26)`);
             const { peak_event: peak } = await ask(page, "strata.summary()");
-            const bytes = lives.filter(({ birth, death }) => birth <= peak && peak < death).reduce((sum, life) => sum + life.bytes, 0);
+            const bytes = allocations.filter(({ birth, death }) => birth <= peak && peak < death).reduce((sum, allocation) => sum + allocation.bytes, 0);
             const text = await strip.innerText();
-            assert.ok(text.startsWith(`Filtered: ${lives.length} of 1,014 allocations \u00b7 ${(bytes / 2 ** 30).toFixed(1)} GiB of 7.3 GiB at the peak`), text);
+            assert.ok(text.startsWith(`Filtered: ${allocations.length} of 1,014 allocations \u00b7 ${(bytes / 2 ** 30).toFixed(1)} GiB of 7.3 GiB at the peak`), text);
             const some = await filledRows(page, "--curve");
             const smaller = some.rows.filter((rows, x) => rows < whole.rows[x]).length;
             assert.ok(smaller > some.rows.length / 2 && some.rows.every((rows, x) => rows <= whole.rows[x]), `${smaller} of ${some.rows.length} columns are lower`);
@@ -218,10 +218,10 @@ describe("what a filter leaves", { skip }, () => {
     test("has a scale of its own where it would be flat", async () => {
         await withPage(writePage(train), async (page) => {
             await setView(page, { filter: { mostBytes: "64 KiB" } });
-            const lives = await ask(page, `${ALL}.filter(({ bytes }) => bytes <= 2 ** 16).map(({ bytes, birth, death }) => [bytes, birth, death])`);
+            const allocations = await ask(page, `${ALL}.filter(({ bytes }) => bytes <= 2 ** 16).map(({ bytes, birth, death }) => [bytes, birth, death])`);
             const { events } = await ask(page, "strata.summary()");
             const change = new Array(events + 2).fill(0);
-            for (const [bytes, birth, death] of lives) {
+            for (const [bytes, birth, death] of allocations) {
                 change[birth + 1] += bytes;
                 change[death + 1] -= bytes;
             }

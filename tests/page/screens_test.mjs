@@ -23,10 +23,10 @@ describe("pages of a command line", { skip }, () => {
             // Some band of many is found, pinned, and says so.
             const bands = (await ask(page, "strata.stats()")).allocations;
             let many = 0;
-            for (let life = 0; life < bands && !many; life += 7) {
-                await setView(page, { selected: life });
+            for (let allocation = 0; allocation < bands && !many; allocation += 7) {
+                await setView(page, { selected: allocation });
                 const facts = await page.locator("#detail").innerText();
-                if (/allocations of this stack and time/.test(facts)) many = life;
+                if (/allocations of this stack and time/.test(facts)) many = allocation;
             }
             assert.ok(many, "a merged band");
             assert.doesNotMatch(await page.locator("#detail").innerText(), /Address/);

@@ -147,7 +147,7 @@ describe("a million events", { skip }, () => {
             await page.keyboard.press("Enter");
             await settle(page);
             const { selected } = await view();
-            const found = await page.evaluate((life) => window.strata.allocation(Number(life)), selected);
+            const found = await page.evaluate((allocation) => window.strata.allocation(Number(allocation)), selected);
             assert.ok(found.stack.some((/** @type {any} */ frame) => frame.file.includes("attention.py")));
 
             // Every stack of the run in one list.

@@ -41,7 +41,7 @@ async function together() {
     views[0].groups(views[0].facts.peak_event, "site");
     views[3].groups(views[3].facts.peak_event, "stack");
     const groups = [views[0].group(0), views[3].group(0)].map(({ bytes, count }) => ({ bytes, count }));
-    const picks = [views[0].pick(200, 140).life, views[2].pick(200, 140).life];
+    const picks = [views[0].pick(200, 140).allocation, views[2].pick(200, 140).allocation];
     for (const view of views) view.c.release();
     first.c.release();
     const again = draw(new View(second, 0), whole(new View(second, 0)));
