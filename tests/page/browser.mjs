@@ -153,14 +153,28 @@ export async function setView(page, change) {
     return ask(page, "strata.view()");
 }
 
+/** How long a page on a busy machine may take for what takes a moment. */
+const PATIENCE_MS = 30000;
+
+const pause = () => new Promise((done) => setTimeout(done, 30));
+
 /** Polls until `probe` answers something true. */
 export async function until(/** @type {() => Promise<any>} */ probe, /** @type {string} */ what) {
-    for (let i = 0; i < 100; i++) {
+    for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await pause()) {
         const answer = await probe();
         if (answer) return answer;
-        await new Promise((done) => setTimeout(done, 30));
     }
     throw new Error(`did not happen: ${what}`);
+}
+
+/** Repeats assertions until they hold; what failed last is thrown. @template T @param {() => Promise<T>} check @returns {Promise<T>} */
+export async function eventually(check) {
+    for (const end = Date.now() + PATIENCE_MS; ; await pause())
+        try {
+            return await check();
+        } catch (error) {
+            if (Date.now() > end) throw error;
+        }
 }
 
 /** The canvas' pixels. @param {import("playwright-core").Page} page */

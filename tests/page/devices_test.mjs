@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, plotBox, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, eventually, plotBox, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 const INPUT = path.join(samples, "two_devices.pickle");
 
@@ -73,8 +73,7 @@ describe("all devices on one axis", { skip }, () => {
             await settle(page);
             const zoomed = await rows(page);
             zoomed.forEach((/** @type {any} */ row, /** @type {number} */ i) => assert.ok(row.to_event - row.from_event < (whole[i].to_event - whole[i].from_event) / 2, `device ${row.device} is closer`));
-            await page.waitForTimeout(400);
-            const { from, to } = await check();
+            const { from, to } = await eventually(check);
             // The cursor is at one time in both; the totals are those of the recording.
             const at = from + ((to - from) * (other.width / 2 + 0.5)) / other.width;
             const column = (to - from) / other.width;
@@ -87,9 +86,12 @@ describe("all devices on one axis", { skip }, () => {
             await page.mouse.down();
             await page.mouse.move(other.x + other.width / 4, other.y + other.height / 2, { steps: 4 });
             await page.mouse.up();
-            await page.waitForTimeout(500);
-            const panned = await check();
-            assert.ok(panned.from > from + (to - from) / 5);
+            const panned = await eventually(async () => {
+                const window = await check();
+                assert.ok(window.from > from + (to - from) / 5);
+                return window;
+            });
+            assert.ok(panned.to > to);
         });
     });
 

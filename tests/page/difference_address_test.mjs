@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, folder, run, samples, setView, settle, skip, strata, withPage } from "./browser.mjs";
+import { ask, eventually, folder, run, samples, setView, skip, strata, withPage } from "./browser.mjs";
 
 const page = path.join(folder, "difference_address.html");
 
@@ -25,21 +25,23 @@ test("what is shown stands in the address and comes back from it", { skip }, asy
         assert.equal(await tab.evaluate(() => location.hash), "", "as it is at first the address is bare");
         await setView(tab, { align: "step", show: "difference", tab: "sites", from: 400, to: 700, filter: "size:>1MiB" });
         await setView(tab, { focus: (await ask(tab, "strata.compare()"))[0].name });
-        await tab.waitForTimeout(500);
-        hash = await tab.evaluate(() => location.hash);
         before = kept(await ask(tab, "strata.view()"));
         assert.equal(before.filter, "size:>1MiB");
-        for (const part of ["show=difference", "tab=sites", "from=400", "to=700", "align=step"]) assert.ok(hash.includes(part), hash);
+        hash = await eventually(async () => {
+            const address = await tab.evaluate(() => location.hash);
+            for (const part of ["show=difference", "tab=sites", "from=400", "to=700", "align=step", "focus=", "filter="]) assert.ok(address.includes(part), address);
+            return address;
+        });
     });
     await withPage(page, async (tab) => {
         assert.deepEqual(kept(await ask(tab, "strata.view()")), before);
         assert.equal(await tab.locator("#filter").inputValue(), "size:>1MiB");
         // Back to what it was at first, by the address.
         await tab.evaluate(() => (location.hash = "#tab=tree&at=cursors&cursor=120&linked=0"));
-        await tab.waitForTimeout(100);
-        await settle(tab);
-        const view = await ask(tab, "strata.view()");
-        assert.deepEqual([view.show, view.tab, view.filter, view.focus, view.linked, view.cursors.a], ["two", "tree", "", null, false, 120]);
+        await eventually(async () => {
+            const view = await ask(tab, "strata.view()");
+            assert.deepEqual([view.show, view.tab, view.filter, view.focus, view.linked, view.cursors.a], ["two", "tree", "", null, false, 120]);
+        });
     }, { hash });
     // Nothing that somebody writes there does harm.
     for (const wrong of ["#show=nothing&tab=x&align=y&color=z&from=9e9&to=1&cursor=abc", "#from=5&to=2&focus=nobody", "#filter=%F0&linked=2", "#from=-999999999999&to=999999999999"])

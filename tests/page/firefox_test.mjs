@@ -40,10 +40,13 @@ const PIXELS = `(() => {
     return { width: canvas.width, height: canvas.height, base64: btoa(text) };
 })()`;
 
-/** Polls until an expression is true in the page. @param {string} expression */
-async function until(expression) {
-    for (let i = 0; i < 200; i++) {
-        if (await page.evaluate(expression)) return;
+/** Waits until what was asked for is drawn. */
+const DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))";
+
+/** Polls until an expression is true in a page. @param {string} expression @param {{evaluate: (expression: string) => Promise<unknown>}} tab */
+async function until(expression, tab = page) {
+    for (const end = Date.now() + 30000; Date.now() < end; ) {
+        if (await tab.evaluate(expression)) return;
         await new Promise((done) => setTimeout(done, 30));
     }
     throw new Error(`did not happen: ${expression}`);
@@ -87,8 +90,11 @@ describe("Firefox", { skip }, () => {
         await other.evaluate("strata.ready");
         // The rest of the page may lay out a little differently; the picture of a size is the same.
         for (const hash of ["", "#device=0&window=200_500"]) {
-            await page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
-            await other.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+            const from = hash ? 200 : (await view()).from;
+            for (const tab of [page, other]) {
+                await tab.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+                await until(`strata.view().from === ${from}`, tab);
+            }
             const sizeOf = "(() => { const { width, height } = document.getElementById('timeline'); return [width, height]; })()";
             const [width, height] = await page.evaluate(sizeOf);
             for (let i = 0, window = [1400, 900]; i < 8; i++) {
@@ -98,6 +104,7 @@ describe("Firefox", { skip }, () => {
                 await other.setViewportSize({ width: window[0], height: window[1] });
                 await new Promise((done) => setTimeout(done, 200));
             }
+            for (const tab of [page, other]) await tab.evaluate(DRAWN);
             const [a, b] = [await page.evaluate(PIXELS), await other.evaluate(PIXELS)];
             assert.deepEqual([a.width, a.height], [b.width, b.height]);
             const rgba = new Uint8Array(Buffer.from(a.base64, "base64"));
@@ -150,7 +157,7 @@ describe("Firefox", { skip }, () => {
         const count = () => readdirSync(folder).filter((name) => name.endsWith(".png") && !name.startsWith("plot")).length;
         const before = count();
         await page.click("#save");
-        for (let i = 0; i < 100 && count() === before; i++) await new Promise((done) => setTimeout(done, 50));
+        for (const end = Date.now() + 30000; Date.now() < end && count() === before; ) await new Promise((done) => setTimeout(done, 50));
         assert.equal(count(), before + 1);
     });
 });

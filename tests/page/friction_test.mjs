@@ -54,11 +54,13 @@ describe("the list and the cursor", { skip }, () => {
             await page.mouse.move(box.x + box.width * 0.2, box.y + box.height * 0.9);
             await until(async () => (await textOf(page, "#list-title")) === "At the cursor", "the cursor");
             const event = await listedEvent(page);
+            const left = Date.now();
             await page.locator("#list-title").hover();
             await page.waitForTimeout(700);
-            assert.equal(await textOf(page, "#list-title"), "At the cursor");
-            assert.equal(await listedEvent(page), event);
-            assert.ok(await page.locator("#tip").isHidden(), "what was under the pointer is not");
+            const [title, listed, hidden] = [await textOf(page, "#list-title"), await listedEvent(page), await page.locator("#tip").isHidden()];
+            // On a busy machine the two seconds may be over before anybody has looked.
+            if (Date.now() - left < 1900) assert.deepEqual([title, listed], ["At the cursor", event]);
+            assert.ok(hidden, "what was under the pointer is not");
             await until(async () => (await textOf(page, "#list-title")) === "At the peak", "the peak again");
         });
     });
