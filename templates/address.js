@@ -1,8 +1,8 @@
 // The device that is shown, and the state's form in the address.
 import { filterOfText, filterWords, setFilter } from "./filter.js";
-import { askFindings, GROUPINGS, ORDERS, QUESTIONS, TREES, WHATS } from "./questions.js";
+import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES, WHATS } from "./questions.js";
 import {
-    change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
+    axisOfEvent, change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
     state, THEMES, timedViews, view, VIEWINGS, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
@@ -171,15 +171,15 @@ export function goToView(text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
     const device = session.deviceIndex(Number(hash.get("device") ?? NaN));
     if (device >= 0 && device !== state.device) setDevice(device);
-    if (state.axis === "time") setAxis("events");
     const range = numberPair(hash.get("range"));
     const at = boundedInteger(hash.get("at"), -1, view.facts.events);
     change({ selected: null, focus: focusOfText(hash.get("focus")), moment: at === view.facts.peak_event ? null : at, range: null });
     const whole = wholeRange();
     if (range && (at === null || (at >= range.from && at <= range.to))) {
-        const margin = (range.to - range.from) * 0.05;
-        setWindow(range.from - margin, range.to + margin);
-    } else if (at !== null && (at < state.from || at > state.to)) setWindow(whole.from, whole.to);
+        const [from, to] = [axisOfEvent(range.from), axisOfEvent(range.to)];
+        const margin = (to - from) * 0.05;
+        setWindow(from - margin, to + margin);
+    } else if (at !== null && (axisOfEvent(at) < state.from || axisOfEvent(at) > state.to)) setWindow(whole.from, whole.to);
 }
 
 /** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
@@ -210,7 +210,7 @@ export function readHash(text) {
         laneSize: boundedInteger(hash.get("lane"), 20, 400) ?? 0,
         internals: hash.get("internals") === "1",
         rangeOf: of && Object.hasOwn(QUESTIONS, of) ? of : "allocated",
-        groupBy: GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",
+        groupBy: LIST_GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",
         search: hash.get("search") ?? "",
         only: hash.get("only") === "1",
         order: ORDERS.includes((hash.get("order") ?? "").replace(/^-/, "")) ? String(hash.get("order")) : "-bytes",

@@ -3,6 +3,7 @@ import { NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
+import { rangeEvents } from "./overlay.js";
 import { curveShape } from "./paint.js";
 import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, QUESTIONS } from "./questions.js";
 import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, state, view } from "./state.js";
@@ -207,7 +208,10 @@ export function createCompare(box) {
     const fillSelect = (select, value) => {
         const values = ["start", "peak", "end", ...state.marks.map(({ event }) => `e${event}`), ...askSteps(view).slice(0, 200).map((_, i) => `s${i}`)];
         if (state.moment !== null && !values.includes(`e${state.moment}`)) values.push(`e${state.moment}`);
-        if (state.range && state.axis === "events") values.push(`r${Math.max(0, Math.ceil(state.range.from))}_${Math.ceil(state.range.to)}`);
+        if (state.range) {
+            const { first, end } = rangeEvents(state.range);
+            values.push(`r${Math.max(0, first)}_${end}`);
+        }
         if (!values.includes(value)) values.push(value);
         const options = values.map((one) => {
             const option = make("option", "", endName(one));

@@ -4,7 +4,7 @@ import { plot } from "./canvas.js";
 import { drawFilter } from "./filter_form.js";
 import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
-import { GROUPINGS } from "./questions.js";
+import { LIST_GROUPINGS } from "./questions.js";
 import { placeOfMatch, search, updateSearch } from "./search.js";
 import { allocationWord, capacityBytes, isDark, kept, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
 import {
@@ -137,8 +137,8 @@ export function drawHeader() {
     for (const viewing of VIEWINGS) press(`view-${viewing}`, state.viewBy === viewing);
     press("axis-events", state.axis === "events");
     press("axis-time", state.axis === "time");
-    for (const by of GROUPINGS) press(`group-${by}`, state.groupBy === by);
-    element("group-by", HTMLDivElement).hidden = listsCategories();
+    for (const by of LIST_GROUPINGS) press(`group-${by}`, state.groupBy === by);
+    element("group-by", HTMLDivElement).hidden = listsCategories() && state.groupBy === "site";
     press("search-only", state.only);
     const time = element("axis-time", HTMLButtonElement);
     time.disabled = !view.facts.has_time;

@@ -7,7 +7,7 @@ import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
 import { rangeEvents } from "./overlay.js";
 import { curveShape } from "./paint.js";
-import { askSums, FREED_LATER, GROUP_HEADS, GROUPINGS, groupName, QUESTIONS, WHATS } from "./questions.js";
+import { askSums, FREED_LATER, GROUP_HEADS, GROUPINGS, groupName, LIST_GROUPINGS, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { floats, PARTS } from "./session.js";
@@ -385,10 +385,12 @@ function drawRangeTabs() {
 }
 
 export function drawList() {
+    drawRangeTabs();
+    // The tree stands in the list's place.
+    if (state.groupBy === "tree") return;
     const moment = shownMoment();
     panel.content = listContent(moment);
     const { groups, title, text, entry } = panel.content;
-    drawRangeTabs();
     drawSorting(groups.count);
     setText(panel.listTitle, title);
     setText(panel.listWhat, listsCategories() ? "Category" : GROUP_HEADS[state.groupBy]);
@@ -420,7 +422,7 @@ export function startPanel() {
         return button;
     }));
     panel.save.addEventListener("click", () => void saveList());
-    for (const by of GROUPINGS)
+    for (const by of LIST_GROUPINGS)
         element(`group-${by}`, HTMLButtonElement).addEventListener("click", () => {
             change({ groupBy: by });
             panel.list?.restart();

@@ -6,14 +6,14 @@ import { createEach } from "./each_view.js";
 import { drawList, LIST_KEYS } from "./panel.js";
 import { makeSplitter } from "./splitter.js";
 import { change, state } from "./state.js";
-import { element, setText } from "./text.js";
+import { element, make, setText } from "./text.js";
 import { createTree } from "./tree_view.js";
 import { createWhy } from "./why.js";
 
 /** @typedef {{id: string, draw: () => void, keys?: Record<string, () => void>, count?: () => number, urgent?: () => boolean}} SideView */
 
 /** @type {[id: string, create: (box: HTMLElement) => SideView][]} */
-const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList, keys: LIST_KEYS })], ["tree", createTree], ["compare", createCompare], ["allocator", createAllocator], ["each", createEach]];
+const REGISTRY = [["why", createWhy], ["who", () => ({ id: "who", draw: drawList, keys: LIST_KEYS })], ["tree", () => createTree(treeBox)], ["compare", createCompare], ["allocator", createAllocator], ["each", createEach]];
 
 /** @type {SideView[]} */
 const views = [];
@@ -26,6 +26,27 @@ const panelOf = (/** @type {string} */ id) => element(`panel-${id}`, HTMLDivElem
 function current() {
     return views.find(({ id }) => id === state.tab) ?? views[1];
 }
+
+/** The tree, which stands in its tab, or in the list's place where that is grouped as a tree. */
+const treeBox = make("div", "tree-box");
+
+function groupsAsTree() {
+    return current().id === "who" && state.groupBy === "tree";
+}
+
+function placeTree() {
+    const asTree = groupsAsTree();
+    const home = panelOf(asTree ? "who" : "tree");
+    if (treeBox.parentElement !== home) home.append(treeBox);
+    panelOf("who").classList.toggle("as-tree", asTree);
+}
+
+/** Views that have a say in keys, the inmost first. */
+function inHand() {
+    return groupsAsTree() ? [treeView(), current()] : [current()];
+}
+
+const treeView = () => views[REGISTRY.findIndex(([id]) => id === "tree")];
 
 export function drawSide() {
     const shown = current();
@@ -42,12 +63,13 @@ export function drawSide() {
         }
     }
     applyWidth();
-    shown.draw();
+    placeTree();
+    for (const one of inHand()) one.draw();
 }
 
 /** What a key does in the open view. @param {string} key */
 export function sideKey(key) {
-    return current().keys?.[key];
+    return inHand().find(({ keys }) => keys?.[key])?.keys?.[key];
 }
 
 /** `1` to `4`. @param {number} nth */

@@ -61,7 +61,7 @@ export const state = {
     colorBy: "site",
     /** What lies together: "age" (each allocation a band), or sums by "category", "stream" or "pool". */
     viewBy: "age",
-    /** What the list groups by, of questions.js' GROUPINGS. */
+    /** What the list groups by, of questions.js' LIST_GROUPINGS. */
     groupBy: "site",
     theme: "auto",
     search: "",

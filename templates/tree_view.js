@@ -1,9 +1,11 @@
 // Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows open.
 import { setFilter } from "./filter.js";
 import { VirtualList } from "./list.js";
+import { rangeEvents } from "./overlay.js";
 import { askTree, nodeName, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
 import { baseName, cssTexture, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
+import { commonFrame } from "./tree_small.js";
 
 /** Narrower boxes of the icicle are left out, and deeper ones. */
 const BOX_LEAST = 1 / 300;
@@ -16,7 +18,7 @@ const SEARCHED_MOST = 200000;
 /** What holds less than this share of its parent's bytes is one row, until somebody opens it. */
 const SMALL_SHARE = 0.01;
 
-/** @typedef {{node: number, level: number, small: number[], itself?: boolean}} TreeRow a node, the small children of one, or what one holds itself */
+/** @typedef {{node: number, level: number, small: number[], frame?: number, itself?: boolean}} TreeRow a node, the small children of one (those that come through a frame), or what one holds itself */
 /** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement, change: HTMLElement}} TreeLine */
 
 /** Black or white, whichever can be read on a colour. @param {number} rgb */
@@ -176,6 +178,29 @@ export function createTree(box) {
     /** @param {number} index */
     const node = (index) => (nodes[index] ??= view.c.node(index));
 
+    /** The small children of a node: one row, or two where most come through a frame that says what they are. @param {number} parent @param {number} level @param {number[]} small */
+    const addSmall = (parent, level, small) => {
+        if (small.length === 0) return;
+        const { first_child, children } = node(parent);
+        const all = new Set(small);
+        const large = Array.from({ length: children }, (_, i) => first_child + i).filter((i) => !all.has(i));
+        const common = state.treeDirection === "callers" ? commonFrame(node, small, large) : null;
+        common?.small.forEach((i) => all.delete(i));
+        if (common) rows.push({ node: parent, level, ...common });
+        if (all.size) rows.push({ node: parent, level, small: [...all] });
+    };
+    /** What a row says for itself already: below it are nothing but small ones. @param {number} index */
+    const onlySmall = (index) => {
+        const { first_child, children, bytes } = node(index);
+        return children > 3 && node(first_child).bytes < bytes * SMALL_SHARE;
+    };
+    /** Words of a row of small ones. @param {TreeRow} row */
+    const smallText = ({ small, frame, level }) => {
+        const many = `${formatPlural(small.length, level === 0 && state.treeDirection === "callers" ? "site" : "row")} below 1 %`;
+        if (frame) return `${session.siteText(frame)} \u00b7 ${many}`;
+        const below = small.every((i) => baseOf(i) === baseOf(small[0])) ? baseOf(small[0]) : "";
+        return below ? `${many} in ${below}` : many;
+    };
     /** Rows of a node's children, the small ones in one. @param {number} parent @param {number} level */
     const addChildren = (parent, level) => {
         const { first_child, children, bytes } = node(parent);
@@ -186,7 +211,7 @@ export function createTree(box) {
             if (!met && node(i).bytes < bytes * SMALL_SHARE && children > 3 && !opened.has(parent)) small.push(i);
             else addNode(i, level);
         }
-        if (small.length) rows.push({ node: parent, level, small });
+        addSmall(parent, level, small);
         const { self_bytes } = node(parent);
         if (!met && parent && self_bytes > 0 && children > 0) rows.push({ node: parent, level, small: [], itself: true });
     };
@@ -223,8 +248,7 @@ export function createTree(box) {
         const whole = node(0).bytes;
         line.what.style.paddingLeft = `${row.level * 14}px`;
         setText(line.fold, many ? "\u25b8" : children === 0 || itself ? "" : open.has(row.node) ? "\u25be" : "\u25b8");
-        const below = row.small.every((i) => baseOf(i) === baseOf(row.small[0])) ? baseOf(row.small[0] ?? 0) : "";
-        setText(line.text, itself ? "itself" : many ? `${formatPlural(row.small.length, "row")} below 1 %${below && ` in ${below}`}` : nodeName(view, state.treeDirection, frame, row.level));
+        setText(line.text, itself ? "itself" : many ? smallText(row) : nodeName(view, state.treeDirection, frame, row.level));
         line.what.title = line.text.textContent ?? "";
         line.swatch.hidden = many;
         line.swatch.style.background = view.siteColor(frame, isDark());
@@ -340,9 +364,9 @@ export function createTree(box) {
 
     /** The moment or the range that the tree is of. @returns {import("./questions.js").About} */
     const about = () => {
-        const { from, to } = state.range ? { from: Math.ceil(state.range.from), to: Math.ceil(state.range.to) } : { from: 0, to: 0 };
-        if (state.range && state.axis === "events" && to > from) return { from, to, what: state.rangeOf };
-        return { at: heldMoment() };
+        if (!state.range) return { at: heldMoment() };
+        const { first, end } = rangeEvents(state.range);
+        return { from: first, to: end, what: state.rangeOf };
     };
 
     const draw = () => {
@@ -360,6 +384,7 @@ export function createTree(box) {
             // The way down to where the memory divides is open.
             for (let at = 0, level = 0; level < 6 && node(at).children > 0; level++) {
                 at = node(at).first_child;
+                if (onlySmall(at)) break;
                 open.add(at);
                 if (node(at).bytes < node(0).bytes * 0.3) break;
             }
