@@ -1,8 +1,8 @@
 #include "cli/ahead.h"
 
+#include "cli/thread.h"
+
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,16 +71,6 @@ static void *thread_run(void *context) {
     return NULL;
 }
 
-/* Starts the thread with every signal blocked: signals belong to the main thread, which owns the output. */
-static bool thread_start(struct ahead *ahead) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ahead->started = pthread_create(&ahead->thread, NULL, thread_run, ahead) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return ahead->started;
-}
-
 /* ---- the user's side ---- */
 
 struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher) {
@@ -93,7 +83,8 @@ struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher)
     bool ready = true;
     for (size_t i = 0; i < BLOCK_COUNT; i++)
         ready = (ahead->block[i].bytes = malloc(BLOCK_NBYTES)) != NULL && ready;
-    if (ready && thread_start(ahead))
+    ahead->started = ready && thread_begin(&ahead->thread, thread_run, ahead);
+    if (ahead->started)
         return ahead;
     ahead_free(ahead);
     return NULL;

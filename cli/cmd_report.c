@@ -1,3 +1,4 @@
+#include "cli/beside.h"
 #include "cli/convert.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
@@ -6,8 +7,21 @@
 #include "cli/verbs.h"
 #include "render/report/report.h"
 
+static bool render_beside(struct buffer *report, const struct trace *trace, struct report_options options,
+                          struct arena *scratch) {
+    struct beside beside;
+    struct arena guarded;
+    beside_init(&beside, scratch);
+    options.beside = &beside.hooks;
+    arena_init(&guarded, beside.hooks.host, SIZE_MAX);
+    bool done = report_render(report, trace, &options, &guarded);
+    arena_release(&guarded);
+    beside_release(&beside);
+    return done;
+}
+
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
-                  const struct report_more *more, struct arena *scratch) {
+                  const struct report_more *more, bool beside, struct arena *scratch) {
     struct filter_set filter;
     if (!filter_set_make(&filter, recording, settings, scratch))
         return false;
@@ -23,7 +37,8 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
         .device = settings->has_device ? settings->device : REPORT_ALL_DEVICES,
         .more = more,
     };
-    if (report_render(report, &recording->trace, &options, scratch))
+    if (beside ? render_beside(report, &recording->trace, options, scratch)
+               : report_render(report, &recording->trace, &options, scratch))
         return true;
     if (!report->refused)
         recording_print_no_memory(recording, scratch->limit_hit);
@@ -32,7 +47,7 @@ bool report_build(struct buffer *report, const struct recording *recording, cons
 
 static int report_tell(struct buffer *out, const struct recording *recording, const struct settings *settings,
                        struct arena *scratch) {
-    return report_build(out, recording, settings, NULL, scratch) ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
+    return report_build(out, recording, settings, NULL, true, scratch) ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
 static int report_run(const struct settings *settings) {

@@ -7,6 +7,7 @@
 #include "cli/output.h"
 #include "cli/recording.h"
 #include "cli/terminal.h"
+#include "cli/thread.h"
 #include "cli/verbs.h"
 #include "cli/version.h"
 #include "cli/whatif.h"
@@ -14,7 +15,6 @@
 #include "render/png/whatif_chart.h"
 #include "render/report/report_whatif.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,7 @@ bool scenarios_solve(struct whatif *whatif, const struct arena *scratch) {
     unsigned wanted = threads_wanted(whatif), started = 0;
     pthread_t thread[MOST_THREADS];
     struct solving solving = {.whatif = whatif, .limit_nbytes = memory_left(scratch) / (wanted + 1)};
-    while (started + 1 < wanted && pthread_create(&thread[started], NULL, solving_thread, &solving) == 0)
+    while (started + 1 < wanted && thread_begin(&thread[started], solving_thread, &solving))
         started++;
     (void)solving_thread(&solving);
     while (started > 0)

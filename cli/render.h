@@ -23,9 +23,10 @@ int picture_render(struct buffer *picture, const struct recording *recording, co
                    uint32_t device);
 
 /* Appends the report that settings->format asks for, with `more` (NULL: nothing) at the end of JSON; works in `scratch`,
- * whose limit holds for `report` too if it shares it. False: printed. In cmd_report.c. */
+ * whose limit holds for `report` too if it shares it. `beside`: a second thread helps, where it is worth it; a batch has
+ * one file for each core anyway. False: printed. In cmd_report.c. */
 bool report_build(struct buffer *report, const struct recording *recording, const struct settings *settings,
-                  const struct report_more *more, struct arena *scratch);
+                  const struct report_more *more, bool beside, struct arena *scratch);
 
 /* Appends the page of the difference of two operands (cli/operand.h); format and device are not the settings'. False:
  * printed. In cmd_diff.c. */

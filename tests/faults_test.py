@@ -169,6 +169,7 @@ VERBS = {
     "html of several": ["html", "in/s.pickle", "in/u.pickle", "-o", "out/x", "--own=*/train.py"],
     "report of several": ["report", "--json", "in/s.pickle", "in/u.pickle", "-o", "out/x"],
     "report of a log": ["report", "in/run.log", "-o", "out/x"],
+    "report, replayed beside": ["report", "--json", SAMPLES / "train.pickle", "-o", "out/x"],
 }
 
 # From the standard input, to the standard output.
@@ -272,6 +273,17 @@ class Sweep(Case):
 
     def test_threads(self):
         self.sweep("thread")
+
+    def test_replay_beside(self):
+        """A thread replays the allocator while the rest is found; without it, or without memory for both, the bytes are the same."""
+        words = VERBS["report, replayed beside"]
+        _, both = self.calls(*words)
+        good = self.outputs()
+        self.assertEqual(self.check(words, "thread:2", good), 0)
+        self.empty()
+        _, alone = self.calls(*words, "--max-memory=60M")
+        self.assertEqual((both["thread"], alone["thread"]), (2, 1))
+        self.assertEqual(self.outputs(), good)
 
     def test_the_order_of_calls(self):
         """Bytes are on the disk before the name is, and the name before success is told."""

@@ -181,7 +181,7 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
     struct settings settings = *batch->settings;
     settings.format = REPORT_JSON;
     settings.has_device = false; /* what the index shows is one device, what a program reads is the whole */
-    return report_build(out, recording, &settings, &more, scratch);
+    return report_build(out, recording, &settings, &more, false, scratch);
 }
 
 /* ---- reading ---- */

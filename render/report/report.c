@@ -22,26 +22,73 @@ bool report_groups_at(const struct report_device *report, uint32_t moment, enum 
     return groups_at(report_shown(report), moment, by, report->arena, groups, n_groups);
 }
 
-static bool report_device_init(struct report_device *report, const struct trace *trace, uint32_t index,
-                               const struct report_options *options, struct arena *arena) {
-    *report = (struct report_device){
-        .trace = trace, .device = &trace->devices[index], .options = options, .arena = arena};
-    if (!timeline_init(&report->timeline, trace, index, arena))
+/* ---- the replay, beside the rest where the host can ---- */
+
+struct replaying {
+    struct report_device *report;
+    bool beside; /* begun in another thread */
+    bool done;   /* and it had the memory; to be read after its end */
+};
+
+static void replaying_work(void *context) {
+    struct replaying *replaying = context;
+    struct report_device *report = replaying->report;
+    replaying->done = replay_run(&report->replay, report->trace, report->device, NULL, &report->replay_arena);
+}
+
+/* For both sides, generously: a replay and what is found of a device take less than 100 bytes for an event or an
+ * allocation each. With so much to spare none fails for want of what the other holds. */
+static uint64_t replaying_nbytes(const struct device_trace *device) {
+    return ((uint64_t)device->n_events + device->allocations.count) * 256 + (UINT64_C(64) << 20);
+}
+
+static void replaying_begin(struct replaying *replaying, struct report_device *report) {
+    enum { EVENTS_LEAST = 2000 }; /* fewer are replayed in the time that a thread takes to start */
+    const struct report_beside *beside = report->options->beside;
+    *replaying = (struct replaying){.report = report};
+    report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
+    replaying->beside =
+        report->replayed && beside != NULL && report->device->n_events >= EVENTS_LEAST &&
+        beside->begin(beside->context, replaying_nbytes(report->device), replaying_work, replaying);
+}
+
+/* What failed beside the rest is tried once more when the rest's scratch memory is free again. `wanted` false: only waits.
+ * False: no memory. */
+static bool replaying_end(struct replaying *replaying, bool wanted) {
+    struct report_device *report = replaying->report;
+    const struct report_beside *beside = report->options->beside;
+    if (replaying->beside)
+        beside->end(beside->context);
+    if (!wanted || !report->replayed || replaying->done)
+        return wanted;
+    arena_release(&report->replay_arena);
+    replaying_work(replaying);
+    return replaying->done;
+}
+
+/* ---- a device ---- */
+
+/* All that needs no replay. */
+static bool report_device_find(struct report_device *report, uint32_t index, struct arena *arena) {
+    const struct report_options *options = report->options;
+    if (!timeline_init(&report->timeline, report->trace, index, arena))
         return false;
     if (options->filter != NULL &&
         !selection_make(&report->selection, &report->timeline, options->filter, arena))
         return false;
-    if (!report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
-                          &report->n_groups))
-        return false;
-    if (!verdicts_init(&report->verdicts, &report->timeline, arena) ||
-        !holes_find(&report->holes, report->device, arena) ||
-        !growth_find(&report->growth, &report->timeline, arena) || !report_ooms_prepare(report))
-        return false;
-    report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
-    if (report->replayed && !replay_run(&report->replay, trace, report->device, NULL, arena))
-        return false;
-    if (!report_gap_find(report) || !report_ooms_model(report))
+    return report_groups_at(report, report->timeline.peak_moment, options->group, &report->groups,
+                            &report->n_groups) &&
+           verdicts_init(&report->verdicts, &report->timeline, arena) &&
+           holes_find(&report->holes, report->device, arena) &&
+           growth_find(&report->growth, &report->timeline, arena) && report_ooms_prepare(report);
+}
+
+static bool report_device_init(struct report_device *report, uint32_t index, struct arena *arena) {
+    const struct report_options *options = report->options;
+    struct replaying replaying;
+    replaying_begin(&replaying, report);
+    bool found = report_device_find(report, index, arena);
+    if (!replaying_end(&replaying, found) || !report_gap_find(report) || !report_ooms_model(report))
         return false;
     categories_sum(report);
     bool all = options->top == 0 || options->top > report->n_groups;
@@ -53,9 +100,13 @@ static bool report_device_init(struct report_device *report, const struct trace 
 static bool report_one_device(const struct trace *trace, uint32_t index, const struct report_options *options,
                               struct arena *scratch, report_device_writer *write, void *context) {
     struct arena arena;
-    struct report_device device;
+    struct report_device device = {
+        .trace = trace, .device = &trace->devices[index], .options = options, .arena = &arena};
     arena_init(&arena, arena_share(scratch), SIZE_MAX);
-    bool done = report_device_init(&device, trace, index, options, &arena) && write(context, &device);
+    arena_init(&device.replay_arena, options->beside != NULL ? options->beside->host : arena_share(scratch),
+               SIZE_MAX);
+    bool done = report_device_init(&device, index, &arena) && write(context, &device);
+    arena_release(&device.replay_arena);
     arena_release(&arena);
     return done;
 }

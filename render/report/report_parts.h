@@ -43,6 +43,8 @@ struct report_device {
     struct growth growth;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
+    struct arena
+        replay_arena; /* of `replay`, which another thread may be at work on; released with `arena` */
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* where `gap_known` */

@@ -1,0 +1,28 @@
+/*
+ * One piece of work in a thread beside the one that asks for it, and memory that both may take at once: render/report's
+ * `struct report_beside` on threads.
+ */
+#ifndef STRATA_CLI_BESIDE_H
+#define STRATA_CLI_BESIDE_H
+
+#include "render/report/report.h"
+
+#include <pthread.h>
+
+struct beside {
+    struct report_beside hooks; /* what report_options take */
+    struct arena *memory;       /* of both sides; nobody touches it but under the mutex */
+    pthread_mutex_t mutex;
+    pthread_t thread;
+    void (*work)(void *argument);
+    void *argument;
+};
+
+/* `memory` counts what both sides take, against its limit, and must outlive everything that takes it. Until beside_release
+ * it is taken through hooks.host alone. Does not move. */
+void beside_init(struct beside *beside, struct arena *memory);
+
+/* No work may be under way. */
+void beside_release(struct beside *beside);
+
+#endif
