@@ -16,6 +16,11 @@
 /* The temporary file that a signal must remove; empty: none. Changed only while those signals are blocked. */
 static char doomed_path[PATH_MAX];
 
+/* Directories that a signal must remove; NULL: none. */
+enum { DOOMED_DIRECTORIES = 2 };
+static const char *volatile doomed_directories[DOOMED_DIRECTORIES];
+static volatile pid_t doomed_by;
+
 static const int caught_signals[] = {SIGINT, SIGTERM, SIGHUP};
 enum { N_CAUGHT_SIGNALS = sizeof caught_signals / sizeof caught_signals[0] };
 
@@ -25,7 +30,28 @@ static void signal_leave(int number) {
         _exit(128 + number);
     if (doomed_path[0] != '\0')
         unlink(doomed_path);
+    for (size_t i = 0; i < DOOMED_DIRECTORIES && doomed_by == getpid(); i++)
+        if (doomed_directories[i] != NULL)
+            rmdir(doomed_directories[i]);
     _exit(128 + number);
+}
+
+/* Puts `to` where `from` is; nowhere if there is none. */
+static void doomed_directory_replace(const char *from, const char *to) {
+    for (size_t i = 0; i < DOOMED_DIRECTORIES; i++)
+        if (doomed_directories[i] == from) {
+            doomed_directories[i] = to;
+            return;
+        }
+}
+
+void output_doom_directory(const char *path) {
+    doomed_by = getpid();
+    doomed_directory_replace(NULL, path);
+}
+
+void output_spare_directory(const char *path) {
+    doomed_directory_replace(path, NULL);
 }
 
 void output_catch_signals(void) {
@@ -38,7 +64,7 @@ void output_catch_signals(void) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
-static void signals_block(sigset_t *before) {
+void output_hold_signals(sigset_t *before) {
     sigset_t caught;
     sigemptyset(&caught);
     for (size_t i = 0; i < N_CAUGHT_SIGNALS; i++)
@@ -327,7 +353,7 @@ bool output_keep_names(const char *path) {
  * one. Below 0: errno. */
 static int doomed_open(const char *path) {
     sigset_t before;
-    signals_block(&before);
+    output_hold_signals(&before);
     int fd = temporary_open(path), error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
@@ -337,7 +363,7 @@ static int doomed_open(const char *path) {
 /* Gives the doomed file its name (`done`), or removes it. */
 static bool doomed_end(const struct output *output, bool done) {
     sigset_t before;
-    signals_block(&before);
+    output_hold_signals(&before);
     done = done && temporary_commit(output->path, output->force);
     int error = errno;
     if (!done)

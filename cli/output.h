@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "cli/input.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 struct output {
@@ -29,6 +30,14 @@ struct output_request {
 /* Catches SIGINT, SIGTERM and SIGHUP (unless ignored by the parent): they remove the temporary file and exit
  * with 128 plus their number. A closed pipe and a file size limit become errors of write. */
 void output_catch_signals(void);
+
+/* They come no sooner than the thread's mask is `before` again, so that what is made can be doomed. */
+void output_hold_signals(sigset_t *before);
+
+/* A directory that these signals remove too where it is empty, of this process and not of its children, until it is spared.
+ * `path` must stay where it is as long; two at most. */
+void output_doom_directory(const char *path);
+void output_spare_directory(const char *path);
 
 /*
  * Decides the target and refuses early what would be refused in the end: an existing file without force, the

@@ -11,6 +11,7 @@ import pathlib
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -251,6 +252,29 @@ class Baselines(unittest.TestCase):
         own, wanted = json.loads(first)["files"]["train.pickle"], plain(TRAIN)
         self.assertEqual((wanted["peak"], wanted["end"], wanted["reserved"]), (own["peak"], own["end"], own["reserved"]))
         self.assertEqual(wanted["sites"], {name: bytes_ for name, bytes_ in own["sites"].items() if ".py:" in name})
+
+    def test_a_verdict_that_nobody_could_read_changes_nothing(self):
+        """Whoever sees a failure runs it again, against the figures that they know."""
+        words = [STRATA, "check", "--baseline", str(self.at), "--update-baseline", str(OOM)]
+        environment = {name: value for name, value in os.environ.items() if name != "CI"}
+
+        def code(**options):
+            return subprocess.run(words, stderr=subprocess.DEVNULL, env=environment, timeout=120, **options).returncode
+
+        for made in (False, True):
+            if made:
+                self.update(TRAIN)
+            before = self.at.read_text() if made else None
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open("/dev/full", "wb") as full:
+                self.assertEqual(1, code(stdout=full))
+            self.assertEqual(1, code(preexec_fn=lambda: os.close(1)))
+            self.assertEqual(-signal.SIGPIPE, code(stdout=writer))
+            os.close(writer)
+            self.assertEqual(before, self.at.read_text() if self.at.exists() else None)
+        self.assertEqual(0, code(stdout=subprocess.DEVNULL))
+        self.assertIn("oom.pickle", self.at.read_text())
 
     def test_rules(self):
         self.update(TRAIN)

@@ -7,6 +7,7 @@ Environment: STRATA, path of the program; FAULTS, path of the library that makes
 FAULTS_ALL=1 lets every single allocation of every case fail (a quarter of an hour) instead of some 60 of each.
 """
 
+import fcntl
 import gzip
 import json
 import os
@@ -136,6 +137,10 @@ class Case(unittest.TestCase):
         path = self.folder / folder
         return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if not file.is_dir()}
 
+    def hidden(self, folder="out"):
+        """What is there under a temporary name: files and folders."""
+        return [str(path) for path in (self.folder / folder).rglob(".*")]
+
     def empty(self, folder="out"):
         shutil.rmtree(self.folder / folder, ignore_errors=True)
         (self.folder / folder).mkdir()
@@ -198,8 +203,7 @@ class Sweep(Case):
         if done.returncode == 0:
             self.assertTrue(got == good, f"{fault}: success, and other content")  # a diff of pages would never end
         else:
-            whole = words[0] == "check" and got == good  # a baseline stays, though what was found could not be printed
-            self.assertTrue(got == {} or whole, f"{fault}: failure, and files {list(got)}")
+            self.assertEqual(list(got), [], f"{fault}: failure, and files")
             self.assertRegex(done.stderr, rb"^strata: ", fault)
         return done.returncode
 
@@ -366,12 +370,11 @@ class Batch(Case):
         done = self.strata(*self.words, fault=fault)
         got = self.outputs()
         self.assertIn(done.returncode, (0, 1, 4), (fault, done.stderr))
-        hidden = [name for name in got if name.startswith(".")]
+        self.assertEqual(self.hidden(), [], fault)
         if done.returncode == 0:
             self.assertTrue(got == self.good, f"{fault}: success, and other content")  # a diff of pages would never end
             return 0
         self.assertRegex(done.stderr, rb"strata: ", fault)
-        self.assertEqual(hidden, [], fault)
         for name, content in got.items():
             if name in self.good and not name.startswith(("index", "summary", "shards")):
                 self.assertTrue(content == self.good[name], f"{fault}: {name}")
@@ -391,6 +394,42 @@ class Batch(Case):
         for kind in ("write", "fsync", "rename", "open", "mkdir", "fork", "thread", "close", "read"):
             for nth in range(1, 12):
                 self.check(f"{kind}:{nth}:28")
+
+    def test_signals(self):
+        """Asked to end at any call: what is there is whole, and nothing is left under a temporary name."""
+        ended = 0
+        for kind in ("write", "fsync", "rename", "open", "mkdir", "close", "read", "fstat"):
+            for nth in range(1, self.totals[kind] + 1):
+                with self.subTest(kind=kind, nth=nth):
+                    self.empty()
+                    done = self.strata(*self.words, fault=f"{kind}:{nth}:term")
+                    self.assertIn(done.returncode, (0, 4, 143), done.stderr)  # 4: it was a worker
+                    ended += done.returncode == 143
+                    self.assertEqual(self.hidden(), [])
+                    for name, content in self.outputs().items():
+                        if name.endswith(".json"):
+                            json.loads(content)
+                        if not name.startswith(("index", "summary", "shards")):  # which tell of a worker that ended
+                            self.assertTrue(content == self.good[name], name)
+                        self.assertTrue(not name.endswith(".html") or content.rstrip().endswith(b"</html>"), name)
+        self.assertGreater(ended, 8)
+
+    def test_parts_of_killed_runs(self):
+        """A run without shards has the directory to itself: it removes what others left, and only that."""
+        for name in (".strata-1-of-1.tmp", ".strata-3-of-64.tmp", ".strata-3-of-64.tmp.mine", ".strata-03-of-64.tmp", ".mine"):
+            (self.folder / "out" / name).mkdir()
+            (self.folder / "out" / name / "half.html").write_text("<ht")
+        busy = os.open(self.folder / "out" / ".strata-3-of-64.tmp", os.O_RDONLY)
+        self.addCleanup(os.close, busy)
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        kept = [".mine", ".strata-03-of-64.tmp", ".strata-3-of-64.tmp", ".strata-3-of-64.tmp.mine"]
+        for words in ([], ["--shard=1/2"]):
+            self.assertEqual(self.strata(*self.words, *words).returncode, 0)
+            self.assertEqual(sorted(path.name for path in (self.folder / "out").glob(".*")), kept)
+        fcntl.flock(busy, fcntl.LOCK_UN)
+        for words, left in ((["--shard=1/2"], kept), ([], [name for name in kept if name != ".strata-3-of-64.tmp"])):
+            self.assertEqual(self.strata(*self.words, *words).returncode, 0)
+            self.assertEqual(sorted(path.name for path in (self.folder / "out").glob(".*")), left)
 
     def test_index(self):
         words = ["batch", "--index", "out"]

@@ -16,6 +16,9 @@
 
 enum { HEAD_NBYTES = 4096 };
 
+/* Of a staging directory's name: part I of N. */
+#define STAGING_FORMAT ".strata-%" PRIu32 "-of-%" PRIu32 ".tmp"
+
 /* Endings of a file's outputs in the order in which they are put in place. The sidecar vouches for the others. */
 static const char *const endings[] = {".png", ".html", ".strata.json"};
 enum { N_ENDINGS = sizeof endings / sizeof endings[0] };
@@ -66,14 +69,11 @@ const char *store_objection(struct batch *batch, const struct batch_file *file) 
 /* ---- staging ---- */
 
 /* Removes the files of a directory, not what lies deeper: nothing of ours does. */
-static void directory_empty(const char *path) {
-    DIR *directory = opendir(path);
-    if (directory == NULL)
-        return;
+static void directory_empty(DIR *directory) {
+    rewinddir(directory);
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             unlinkat(dirfd(directory), entry->d_name, 0);
-    closedir(directory);
 }
 
 static bool directory_make(const char *path) {
@@ -114,43 +114,126 @@ static bool folders_make(const struct batch *batch) {
     return done;
 }
 
-static bool staging_open(struct store *store) {
-    if (!directory_make(store->staging))
-        return false;
-    store->lock = open(store->staging, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (store->lock < 0) {
-        terminal_error(store->staging, "cannot open: %s", strerror(errno));
-        return false;
-    }
-    /* A file system without locks has none to refuse. */
-    if (flock(store->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return true;
-    terminal_error(store->batch->directory, "another strata batch is writing this part of it just now");
-    close(store->lock);
+/* Whether the directory is still the one of that name: who had the lock before us may have removed it. */
+static bool staging_is_there(const struct store *store) {
+    struct stat mine, there;
+    return fstat(dirfd(store->entries), &mine) == 0 && stat(store->staging, &there) == 0 &&
+           mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+/* What was made here is not left behind. Always false. */
+static bool staging_give_up(struct store *store, bool made) {
+    terminal_error(store->staging, "cannot open: %s", strerror(errno));
+    if (made)
+        rmdir(store->staging);
     return false;
 }
 
+static bool staging_open(struct store *store) {
+    enum { ATTEMPTS = 16 };
+    for (int attempt = 1;; attempt++) {
+        bool made = mkdir(store->staging, 0777) == 0;
+        if (!made && !directory_make(store->staging))
+            return false;
+        store->entries = opendir(store->staging);
+        if (store->entries == NULL && (errno != ENOENT || attempt == ATTEMPTS))
+            return staging_give_up(store, made);
+        if (store->entries == NULL)
+            continue;
+        /* A file system without locks has none to refuse. */
+        bool refused = flock(dirfd(store->entries), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!refused && (staging_is_there(store) || attempt == ATTEMPTS))
+            return true;
+        closedir(store->entries);
+        if (refused) {
+            terminal_error(store->batch->directory,
+                           "another strata batch is writing this part of it just now");
+            return false;
+        }
+    }
+}
+
+/* At no time is a signal taken while it is there and not doomed. */
+static bool staging_open_and_doom(struct store *store) {
+    sigset_t before;
+    output_hold_signals(&before);
+    bool done = staging_open(store);
+    if (done)
+        output_doom_directory(store->staging);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return done;
+}
+
+/* Behind a number from 1 without leading zeros. NULL: there is none, or `text` is NULL. */
+static const char *number_skip(const char *text) {
+    return text == NULL || *text < '1' || *text > '9' ? NULL : text + strspn(text, "0123456789");
+}
+
+static const char *word_skip(const char *text, const char *word) {
+    size_t length = strlen(word);
+    return text != NULL && strncmp(text, word, length) == 0 ? text + length : NULL;
+}
+
+/* As STAGING_FORMAT has it. */
+static bool is_staging(const char *name) {
+    const char *behind = number_skip(word_skip(number_skip(word_skip(name, ".strata-")), "-of-"));
+    return behind != NULL && strcmp(behind, ".tmp") == 0;
+}
+
+/* What a killed run left that had other parts than this one. One that is locked, or cannot be, may be in use. */
+static void staging_sweep(int directory, const char *name) {
+    int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? fdopendir(fd) : NULL;
+    if (entries != NULL) {
+        directory_empty(entries);
+        unlinkat(directory, name, AT_REMOVEDIR);
+        closedir(entries);
+    } else if (fd >= 0)
+        close(fd);
+}
+
+/* A run without shards has the directory to itself. One with shards has not, and some file systems of clusters lock for
+ * one machine only. */
+static void leftovers_sweep(const struct store *store) {
+    const char *mine = strrchr(store->staging, '/') + 1;
+    DIR *directory = store->batch->settings->shard == NULL ? opendir(store->batch->directory) : NULL;
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (is_staging(entry->d_name) && strcmp(entry->d_name, mine) != 0)
+            staging_sweep(dirfd(directory), entry->d_name);
+    closedir(directory);
+}
+
+static char *staging_path(const struct batch *batch) {
+    char name[64], *path;
+    snprintf(name, sizeof name, STAGING_FORMAT, batch->shard, batch->n_shards);
+    return asprintf(&path, "%s/%s", batch->directory, name) < 0 ? NULL : path;
+}
+
 bool store_open(struct store *store, const struct batch *batch) {
-    *store = (struct store){.batch = batch, .lock = -1};
+    *store = (struct store){.batch = batch};
     if (!directories_make(batch->directory) || !folders_make(batch))
         return false;
-    if (asprintf(&store->staging, "%s/.strata-%" PRIu32 "-of-%" PRIu32 ".tmp", batch->directory, batch->shard,
-                 batch->n_shards) < 0) {
+    store->staging = staging_path(batch);
+    if (store->staging == NULL) {
         terminal_error(NULL, "no memory");
         return false;
     }
-    if (!staging_open(store)) {
+    if (!staging_open_and_doom(store)) {
         free(store->staging);
         return false;
     }
-    directory_empty(store->staging);
+    directory_empty(store->entries);
+    leftovers_sweep(store);
     return true;
 }
 
 void store_close(struct store *store) {
-    directory_empty(store->staging);
+    directory_empty(store->entries);
     rmdir(store->staging);
-    close(store->lock);
+    output_spare_directory(store->staging);
+    closedir(store->entries);
     free(store->staging);
 }
 

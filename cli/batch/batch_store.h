@@ -9,14 +9,18 @@
 #include "cli/batch/batch.h"
 #include "cli/output.h"
 
+#include <dirent.h>
+
 struct store {
     const struct batch *batch;
     char *staging; /* path */
-    int lock;      /* descriptor of the staging directory */
+    DIR *
+        entries; /* of the staging directory, which is locked through it; open from the start, since what removes them
+                      must not need memory */
 };
 
-/* Makes the output directory, with those above it, and the staging directory, empties what an earlier, killed run left
- * in it. False: printed, nothing to close. */
+/* Makes the output directory, with those above it, and the staging directory, and removes what killed runs left: of this
+ * part, and without shards of every part that nobody does just now. False: printed, nothing to close. */
 bool store_open(struct store *store, const struct batch *batch);
 
 /* Removes the staging directory and what is in it. */

@@ -5,6 +5,7 @@
  *     FAULT=write:3:28        the 3rd write fails with errno 28
  *     FAULT=write:3:short     the 3rd write takes one byte only
  *     FAULT=malloc:17:on      the 17th allocation fails, and all after it
+ *     FAULT=write:3:term      SIGTERM comes just before the 3rd write
  *     FAULT_LOG=FILE          every call but allocations is noted in FILE, and at the end how often each was called
  *
  * Calls are counted by kind and in each process from its start; what the C library calls for itself is not seen, except
@@ -14,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -32,7 +34,7 @@ static const char *const names[KINDS] = {"malloc", "write",  "fsync", "close", "
 static atomic_ulong counts[KINDS];
 static int kind_wanted = -1, error_wanted = EIO;
 static unsigned long nth_wanted;
-static bool is_short, from_then_on;
+static bool is_short, is_signal, from_then_on;
 static char log_path[512];
 
 void *__libc_malloc(size_t nbytes);
@@ -67,6 +69,7 @@ __attribute__((constructor)) static void begin(void) {
         if (strncmp(names[kind], fault, (size_t)(colon - fault)) == 0 && names[kind][colon - fault] == '\0')
             kind_wanted = kind;
     is_short = strcmp(how, "short") == 0;
+    is_signal = strcmp(how, "term") == 0;
     from_then_on = strcmp(how, "on") == 0;
     error_wanted = kind_wanted == MALLOC        ? ENOMEM
                    : *how >= '1' && *how <= '9' ? (int)strtol(how, NULL, 10)
@@ -88,6 +91,10 @@ static bool fails(enum kind kind) {
     if (kind != MALLOC)
         note(names[kind], nth);
     bool now = (int)kind == kind_wanted && (from_then_on ? nth >= nth_wanted : nth == nth_wanted);
+    if (now && is_signal) {
+        kill(getpid(), SIGTERM);
+        return false;
+    }
     if (now)
         errno = kind == MALLOC ? ENOMEM : error_wanted;
     return now;
