@@ -246,15 +246,15 @@ void allocator_segment_release(struct allocator *a, uint32_t index) {
 
 /* ---- a request ---- */
 
-/* A growing end counts with what it may still allocator_grow by, so that a hole that fits is preferred. */
+/* A growing end counts with what it may still grow by, so that a free block that fits is preferred. */
 static uint64_t grown_size(const struct allocator *a, uint32_t index) {
     uint32_t behind = a->block[index].behind;
     bool grows = behind != 0 && !a->block[behind].mapped;
     return a->block[index].size + (grows ? a->block[behind].size : 0);
 }
 
-static const struct ordered_key *prefer_holes(struct allocator *a, const struct ordered *free,
-                                              struct ordered_place place) {
+static const struct ordered_key *prefer_whole_blocks(struct allocator *a, const struct ordered *free,
+                                                     struct ordered_place place) {
     const struct ordered_key *key = ordered_at(free, &a->store, place);
     while (a->block[key->value].reservation != 0) {
         place = ordered_next(free, &a->store, place);
@@ -294,7 +294,8 @@ static uint32_t find(struct allocator *a, uint32_t list, uint64_t rounded) {
     struct ordered_place place = ordered_seek(free, &a->store, rounded, 0);
     const struct ordered_key *key = ordered_at(free, &a->store, place);
     if (key != NULL && a->block[key->value].reservation != 0)
-        key = a->settings.expandable ? prefer_holes(a, free, place) : pass_reservations(a, free, place);
+        key =
+            a->settings.expandable ? prefer_whole_blocks(a, free, place) : pass_reservations(a, free, place);
     if (key == NULL || !serves(a, rounded, key->first))
         return 0;
     uint32_t index = key->value;
@@ -397,11 +398,11 @@ void allocator_free(struct allocator *a, uint32_t block) {
     allocator_list_put(a, block);
 }
 
-uint64_t allocator_largest_hole(const struct allocator *a) {
+uint64_t allocator_largest_free_block(const struct allocator *a) {
     uint64_t most = 0;
     for (uint32_t i = 0; i < a->n_lists; i++) {
-        const struct ordered *holes = &a->list[i].free;
-        uint64_t largest = holes->n_leaves == 0 ? 0 : holes->most[holes->n_leaves - 1].first;
+        const struct ordered *free = &a->list[i].free;
+        uint64_t largest = free->n_leaves == 0 ? 0 : free->most[free->n_leaves - 1].first;
         most = largest > most ? largest : most;
     }
     return most;

@@ -139,7 +139,7 @@ uint32_t allocator_block_add(struct allocator *allocator, uint64_t nbytes, enum 
                              bool mapped);
 
 /* The largest free block of all lists. O(lists). */
-uint64_t allocator_largest_hole(const struct allocator *allocator);
+uint64_t allocator_largest_free_block(const struct allocator *allocator);
 
 /* Do the blocks tile their segments, no free neighbours, sums as they should be? For tests. O(blocks). */
 bool allocator_is_sound(const struct allocator *allocator);

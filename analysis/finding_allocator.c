@@ -5,7 +5,7 @@
 #include "analysis/finder.h"
 
 #include "analysis/frame_bits.h"
-#include "analysis/holes.h"
+#include "analysis/free_blocks.h"
 #include "analysis/releases.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -154,31 +154,31 @@ void finding_cache_churn_detail(struct telling *telling) {
 
 void finding_private_pool_held_find(struct finder *finder) {
     const struct device_trace *device = finder->timeline->device;
-    struct holes_summary holes;
+    struct free_blocks_summary free_blocks;
     struct finding finding = {.kind = FINDING_PRIVATE_POOL_HELD,
                               .severity = SEVERITY_LOW,
                               .confidence = CONFIDENCE_CERTAIN,
                               .at_moment = finder->timeline->n_moments - 1,
                               .to_moment = finder->timeline->n_moments - 1};
-    if (!holes_find(&holes, device, finder->arena)) {
+    if (!free_blocks_find(&free_blocks, device, finder->arena)) {
         finder->failed = true;
         return;
     }
     uint16_t last = POOL_UNKNOWN;
-    for (uint32_t i = 0; i < holes.n_groups; i++) {
-        const struct holes_group *group = &holes.groups[i];
+    for (uint32_t i = 0; i < free_blocks.n_groups; i++) {
+        const struct free_blocks_group *group = &free_blocks.groups[i];
         const struct pool_id *pool = &device->pools[group->pool];
         if (group->pool == POOL_UNKNOWN || (pool->first == 0 && pool->second == 0))
             continue;
-        finding.figure[0] += group->holes.free_bytes;
-        finding.figure[1] += group->holes.reserved_bytes;
+        finding.figure[0] += group->free_blocks.free_bytes;
+        finding.figure[1] += group->free_blocks.reserved_bytes;
         finding.figure[2] += group->pool != last;
-        finding.count += group->holes.n_holes;
+        finding.count += group->free_blocks.n_free_blocks;
         last = group->pool;
     }
-    finding.figure[3] = holes.all.reserved_bytes;
+    finding.figure[3] = free_blocks.all.reserved_bytes;
     finding.bytes = finding.figure[0];
-    if (finding.figure[0] >= 64 * MIB && is_percent(finding.figure[0], holes.all.reserved_bytes, 5))
+    if (finding.figure[0] >= 64 * MIB && is_percent(finding.figure[0], free_blocks.all.reserved_bytes, 5))
         finder_add(finder, &finding);
 }
 
@@ -261,7 +261,7 @@ void finding_fragmentation_detail(struct telling *telling) {
     if (finding->variant == 1) {
         tell(telling, "When the request failed, ");
         tell_bytes(telling, finding->figure[1]);
-        tell(telling, " were reserved, enough for it in sum, and no hole among them would do.");
+        tell(telling, " were reserved, enough for it in sum, and no free block among them was large enough.");
     } else {
         tell(telling, "Reserved rose to ");
         tell_bytes(telling, finding->figure[1]);

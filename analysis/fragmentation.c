@@ -5,7 +5,7 @@
 const char *const gap_cause_name[GAP_CAUSES] = {[GAP_ROUNDING] = "rounding",
                                                 [GAP_UNSPLIT] = "unsplit_tails",
                                                 [GAP_EMPTY_SEGMENTS] = "empty_segments",
-                                                [GAP_HOLES] = "holes",
+                                                [GAP_FREE_BLOCKS] = "holes",
                                                 [GAP_EXPANDABLE_TAIL] = "expandable_tails",
                                                 [GAP_PRIVATE] = "private_pools",
                                                 [GAP_CONTRADICTION] = "contradictions"};
@@ -53,14 +53,14 @@ static void block_count(struct finding *finding, const struct held_block *block)
     found->exact &= !block->guessed;
 }
 
-static enum gap_cause cause_of_hole(const struct finding *finding, const struct held_segment *segment,
-                                    uint32_t index) {
+static enum gap_cause cause_of_free_block(const struct finding *finding, const struct held_segment *segment,
+                                          uint32_t index) {
     if (pool_is_private(finding->device, segment->pool))
         return GAP_PRIVATE;
     if (segment->n_blocks == 1)
         return GAP_EMPTY_SEGMENTS;
     bool last = index + 1 == segment->n_blocks;
-    return last && (segment->flags & SEGMENT_EXPANDABLE) ? GAP_EXPANDABLE_TAIL : GAP_HOLES;
+    return last && (segment->flags & SEGMENT_EXPANDABLE) ? GAP_EXPANDABLE_TAIL : GAP_FREE_BLOCKS;
 }
 
 static bool pins_less(const struct pinned_segment *a, const struct pinned_segment *b) {
@@ -92,10 +92,10 @@ static void segment_count(struct finding *finding, const struct held_segment *se
     for (uint32_t i = 0; i < segment->n_blocks; i++) {
         const struct held_block *block = &finding->held->block[segment->first_block + i];
         if (block->allocation == ALLOCATION_NONE) {
-            cause_add(found, cause_of_hole(finding, segment, i), block->size);
+            cause_add(found, cause_of_free_block(finding, segment, i), block->size);
             pinned.free_bytes += block->size;
-            if (block->size > found->largest_hole_bytes)
-                found->largest_hole_bytes = block->size;
+            if (block->size > found->largest_free_bytes)
+                found->largest_free_bytes = block->size;
             continue;
         }
         block_count(finding, block);

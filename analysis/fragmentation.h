@@ -3,7 +3,7 @@
  *
  *     reserved   |-------- segment --------|------- segment -------|
  *     blocks     [ request |round|  tail  ][ free ][ request |round]
- *                                  unsplit   hole
+ *                                  unsplit   free
  */
 #ifndef STRATA_ANALYSIS_FRAGMENTATION_H
 #define STRATA_ANALYSIS_FRAGMENTATION_H
@@ -15,7 +15,7 @@ enum gap_cause {
     GAP_ROUNDING,        /* requests rounded up */
     GAP_UNSPLIT,         /* the rest of a block that was not worth splitting off */
     GAP_EMPTY_SEGMENTS,  /* segments without anything in use: empty_cache() gives them back */
-    GAP_HOLES,           /* free blocks between others, in segments of the default pool */
+    GAP_FREE_BLOCKS,     /* free blocks between others, in segments of the default pool */
     GAP_EXPANDABLE_TAIL, /* the free end of an expandable segment: it can be unmapped, and grow */
     GAP_PRIVATE,         /* all that is free in private pools, which nothing else can use */
     GAP_CONTRADICTION,   /* where the file contradicts itself; may be negative */
@@ -42,8 +42,8 @@ struct fragmentation {
     int64_t gap_bytes;                   /* reserved_bytes - live_bytes: the sum of the causes */
     int64_t cause_bytes[GAP_CAUSES];
     bool
-        exact; /* sizes of blocks are known; else part of the holes may be unsplit rest, and the other way round */
-    uint64_t largest_hole_bytes;
+        exact; /* sizes of blocks are known; else a free block may be unsplit rest in part, and the other way round */
+    uint64_t largest_free_bytes;
     uint32_t n_segments, n_pinned;
     uint64_t pinned_free_bytes;               /* of all n_pinned */
     struct pinned_segment pinned[PINNED_MAX]; /* those with most free, by that */

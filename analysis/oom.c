@@ -14,9 +14,10 @@ void oom_state_of(struct oom_state *state, const struct timeline *timeline, cons
     state->lacking_bytes = beyond(beyond(event->size, state->unused_bytes), event->device_free);
 }
 
-bool oom_holes_of(struct oom_state *state, const struct device_trace *device, struct arena *arena) {
+bool oom_free_blocks_of(struct oom_state *state, const struct device_trace *device, struct arena *arena) {
     if (device->n_blocks == 0)
         return true;
-    state->holes_known = holes_at(&state->holes, &state->at_end, device, state->moment, arena);
-    return state->holes_known;
+    state->free_blocks_known =
+        free_blocks_at(&state->free_blocks, &state->at_end, device, state->moment, arena);
+    return state->free_blocks_known;
 }

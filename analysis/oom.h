@@ -6,7 +6,7 @@
 #ifndef STRATA_ANALYSIS_OOM_H
 #define STRATA_ANALYSIS_OOM_H
 
-#include "analysis/holes.h"
+#include "analysis/free_blocks.h"
 #include "layout/timeline.h"
 
 struct oom_state {
@@ -16,15 +16,15 @@ struct oom_state {
     uint64_t unused_bytes;   /* reserved_bytes - live_bytes, rounding included */
     uint64_t lacking_bytes;  /* asked for beyond unused_bytes and what the device had free; 0: nothing */
     bool reserved_known;     /* the file has final segments */
-    bool holes_known;        /* the next two were asked for, and the file has final blocks */
-    bool at_end;             /* nothing has changed since, so holes are exact; else they are upper bounds */
-    struct holes_summary holes;
+    bool free_blocks_known;  /* the next two were asked for, and the file has final blocks */
+    bool at_end;             /* nothing has changed since, so they are exact; else they are upper bounds */
+    struct free_blocks_summary free_blocks;
 };
 
-/* All but the holes. O(log n). */
+/* All but the free blocks. O(log n). */
 void oom_state_of(struct oom_state *state, const struct timeline *timeline, const struct oom_event *event);
 
-/* The holes of it, in the arena: O(allocations log allocations + blocks). False: no memory, and they are not known. */
-bool oom_holes_of(struct oom_state *state, const struct device_trace *device, struct arena *arena);
+/* Its free blocks, in the arena: O(allocations log allocations + blocks). False: no memory, and they are not known. */
+bool oom_free_blocks_of(struct oom_state *state, const struct device_trace *device, struct arena *arena);
 
 #endif

@@ -13,7 +13,7 @@ struct pool_use {
     uint32_t n_segments, n_allocations;
     uint64_t live_bytes;     /* requested, what waits for another stream included */
     uint64_t reserved_bytes; /* of its segments */
-    uint64_t free_bytes;     /* in its holes: of a private pool, kept from all others */
+    uint64_t free_bytes;     /* in its free blocks: of a private pool, kept from all others */
 };
 
 struct pool_uses {

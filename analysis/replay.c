@@ -226,25 +226,26 @@ static bool is_release(const struct segment_event *event) {
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
 
-/* What came from the driver is a hole until the request that it is for takes its part; the model takes both at once. */
-static uint64_t pending_hole(const struct replayer *replayer) {
+/* What came from the driver is free until the request that it is for takes its part; the model takes both at once. */
+static uint64_t pending_bytes(const struct replayer *replayer) {
     return replayer->n_pending == 0
                ? 0
                : replayer->device->segment_events[replayer->pending + replayer->n_pending - 1].size;
 }
 
-static void hole_note(struct replayer *replayer, uint32_t moment) {
+static void largest_note(struct replayer *replayer, uint32_t moment) {
     struct replay *replay = replayer->replay;
-    uint64_t largest = allocator_largest_hole(&replayer->allocator), pending = pending_hole(replayer);
-    struct replay_hole now = {moment, largest > pending ? largest : pending};
-    struct replay_hole *last = replay->n_holes == 0 ? NULL : &replay->hole[replay->n_holes - 1];
+    uint64_t largest = allocator_largest_free_block(&replayer->allocator), pending = pending_bytes(replayer);
+    struct replay_largest now = {moment, largest > pending ? largest : pending};
+    struct replay_largest *last = replay->n_largest == 0 ? NULL : &replay->largest[replay->n_largest - 1];
     if (moment == UINT32_MAX || replayer->allocator.n_lists > REPLAY_LISTS ||
         (last != NULL && last->bytes == now.bytes))
         return;
     if (last != NULL && last->moment == moment)
         *last = now;
-    else if (ARENA_GROW(replayer->holes, replay->hole, replay->hole_capacity, (uint64_t)replay->n_holes + 1))
-        replay->hole[replay->n_holes++] = now;
+    else if (ARENA_GROW(replayer->largest_arena, replay->largest, replay->largest_capacity,
+                        (uint64_t)replay->n_largest + 1))
+        replay->largest[replay->n_largest++] = now;
 }
 
 static void step_run(struct replayer *replayer, uint32_t i) {
@@ -262,16 +263,16 @@ static void step_run(struct replayer *replayer, uint32_t i) {
                  program->releases.group[replayer->group].first == index)
             group_release(replayer, &program->releases.group[replayer->group++], i);
     }
-    if (replayer->holes != NULL)
-        hole_note(replayer, program_moment(program, program->op[i]));
+    if (replayer->largest_arena != NULL)
+        largest_note(replayer, program_moment(program, program->op[i]));
 }
 
 /* True: there are more. */
 static bool steps_run(struct replayer *replayer, uint32_t n_steps) {
     const struct program *program = replayer->program;
     uint32_t left = program->n_ops - replayer->op, end = replayer->op + (n_steps < left ? n_steps : left);
-    if (replayer->holes != NULL && replayer->op == 0)
-        hole_note(replayer, 0);
+    if (replayer->largest_arena != NULL && replayer->op == 0)
+        largest_note(replayer, 0);
     for (; replayer->op < end && !replayer->allocator.no_memory; replayer->op++) {
         step_run(replayer, replayer->op);
         if (replayer->allocator.steps > replayer->most_steps) {
@@ -386,7 +387,7 @@ static bool end_make(struct replay_work *work) {
         return false;
     replayer_grade(&work->replayer);
     if (replay->grade != REPLAY_EXACT)
-        replay->n_holes = 0;
+        replay->n_largest = 0;
     return replay->grade != REPLAY_EXACT || extra_keep(work);
 }
 
@@ -443,7 +444,7 @@ struct replay_work *replay_begin(struct replay *replay, const struct trace *trac
     if (work == NULL)
         return NULL;
     work_init(work, replay, trace, device, arena);
-    work->replayer.holes = arena;
+    work->replayer.largest_arena = arena;
     return work;
 }
 

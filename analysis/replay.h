@@ -22,8 +22,8 @@ const char *replay_grade_text(enum replay_grade grade);
 /* Recordings of more events are replayed on demand only. */
 enum { REPLAY_EVENTS_AT_ONCE = 2000000 };
 
-/* From a moment on the largest hole has so many bytes. */
-struct replay_hole {
+/* From a moment on the largest free block has so many bytes. */
+struct replay_largest {
     uint32_t moment;
     uint64_t bytes;
 };
@@ -41,8 +41,9 @@ struct replay {
     uint32_t *
         extra; /* per allocation: what its block has beyond its request rounded up to 512 bytes; a column of the arena.
                         NULL unless the grade is exact */
-    struct replay_hole *hole; /* [n_holes] by moment, where asked for and exact; a column of the arena */
-    uint32_t n_holes, hole_capacity;
+    struct replay_largest
+        *largest; /* [n_largest] by moment, where asked for and exact; a column of the arena */
+    uint32_t n_largest, largest_capacity;
     uint32_t
         guessed_until; /* before this moment blocks are alive whose rests are not known: older than the recording,
                                and no decision showed them */
@@ -56,8 +57,8 @@ bool replay_run(struct replay *replay, const struct trace *trace, const struct d
                 const struct program *program, struct arena *arena);
 
 /*
- * The same a stretch at a time, so that who runs it can do something else in between; it follows the largest hole, too, for
- * devices of REPLAY_LISTS pools and streams at most. The work allocations in `arena`. NULL: no memory.
+ * The same a stretch at a time, so that who runs it can do something else in between; it follows the largest free
+ * block, too, for devices of REPLAY_LISTS pools and streams at most. The work's memory is from `arena`. NULL: no memory.
  */
 enum { REPLAY_LISTS = 64 };
 struct replay_work;

@@ -15,7 +15,7 @@ struct replayer {
     const struct device_trace *device;
     const struct program *program;
     struct arena *arena;
-    struct arena *holes; /* of the curve of the largest hole; NULL: not asked for */
+    struct arena *largest_arena; /* of the curve of the largest free block; NULL: not asked for */
     struct allocator allocator;
     struct segments segments;
     uint32_t *block_of; /* per allocation; 0: none */

@@ -16,7 +16,7 @@ struct whatif_case {
     uint64_t *
         column; /* [n_columns] of the run: the most reserved in each, 0 behind its end; NULL: not asked for */
     uint32_t n_columns;
-    bool descending; /* whether new segments lie ever lower; ties between equal holes go by the address */
+    bool descending; /* whether new segments lie ever lower; the address decides between equal free blocks */
 };
 
 /* A request that found no memory in a run. Afterwards the program would do something else, so the run ends there. */

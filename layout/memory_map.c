@@ -14,12 +14,13 @@ static uint64_t share_of(uint64_t part, uint64_t whole, uint64_t width) {
     return (part >> shift) * width / (whole >> shift);
 }
 
-static uint64_t hole_bytes(const struct held *held, const struct held_segment *segment, uint32_t *n_holes) {
+static uint64_t free_bytes_in(const struct held *held, const struct held_segment *segment,
+                              uint32_t *n_free_blocks) {
     uint64_t bytes = 0;
     for (uint32_t i = segment->first_block; i < segment->first_block + segment->n_blocks; i++)
         if (held->block[i].allocation == ALLOCATION_NONE) {
             bytes += held->block[i].size;
-            *n_holes += 1;
+            *n_free_blocks += 1;
         }
     return bytes;
 }
@@ -27,10 +28,10 @@ static uint64_t hole_bytes(const struct held *held, const struct held_segment *s
 /* ---- in which order ---- */
 
 static uint64_t order_key(const struct held *held, const struct held_segment *segment, enum map_order order) {
-    uint32_t n_holes = 0;
+    uint32_t n_free_blocks = 0;
     switch (order) {
     case MAP_BY_SIZE: return ~segment->size;
-    case MAP_BY_FREE: return ~share_of(hole_bytes(held, segment, &n_holes), segment->size, 1u << 20);
+    case MAP_BY_FREE: return ~share_of(free_bytes_in(held, segment, &n_free_blocks), segment->size, 1u << 20);
     case MAP_BY_AGE: return segment->birth;
     case MAP_BY_ADDRESS:
     case MAP_ORDERS: break;
@@ -140,7 +141,7 @@ static void segment_place(struct placing *placing, uint32_t index) {
 
 static void group_count(struct map_group *group, const struct held *held,
                         const struct held_segment *segment) {
-    uint64_t free_bytes = hole_bytes(held, segment, &group->n_holes);
+    uint64_t free_bytes = free_bytes_in(held, segment, &group->n_free_blocks);
     group->n_segments++;
     group->bytes += segment->size;
     group->free_bytes += free_bytes;

@@ -2,7 +2,7 @@
  * What the allocator holds at a moment, as a picture: one row for each segment, addresses along, all to one scale.
  *
  *     default pool, stream 0, above 1 MiB      <- a group: what serves the same requests
- *     |#####|####|     hole     |##|#|         <- a segment: its blocks and holes
+ *     |#####|####|     free     |##|#|         <- a segment: its blocks, free ones too
  *     |########|   |
  *     |##| |# | |##|  |#|                      <- small ones stand side by side
  *
@@ -38,7 +38,7 @@ struct map_part {
 /* Segments of one pool, stream and size class. */
 struct map_group {
     uint32_t first_part, n_parts, y; /* y of its heading */
-    uint32_t n_segments, n_holes;
+    uint32_t n_segments, n_free_blocks;
     uint64_t bytes, free_bytes, live_bytes; /* live: blocks in use or waiting, as large as they are */
     uint16_t pool, stream;
     bool small; /* up to 1 MiB */

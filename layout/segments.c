@@ -361,7 +361,7 @@ static void block_put(struct held *held, struct held_block block) {
     held->block[held->n_blocks++] = block;
 }
 
-/* What is too small for a hole of its class is the rest of the block before it. */
+/* What is too small for a free block of its class is the rest of the block before it. */
 static uint64_t gap_of_block(const struct laying *laying, const struct held_segment *segment, uint64_t size,
                              uint64_t gap) {
     bool unsplit = !(segment->flags & (SEGMENT_EXPANDABLE | SEGMENT_SMALL));

@@ -56,7 +56,7 @@ struct held_block {
     uint32_t allocation; /* ALLOCATION_NONE: free */
     uint8_t state;       /* enum block_state */
     bool
-        guessed; /* its size is what its request takes at least: the rest of it may be part of the hole behind */
+        guessed; /* its size is what its request takes at least: the rest may be part of the free block behind */
 };
 
 struct held {
@@ -70,7 +70,7 @@ struct held {
 /*
  * How large blocks are. `extra[allocation]` is what a block has beyond its request rounded up to 512 bytes, as a replay tells
  * it (analysis/replay.h); NULL: not known. Then the final blocks tell it of what is still there at the end; of others,
- * what is too small to be a hole of its class belongs to the block before it, and the rest is guessed.
+ * what is too small to be a free block of its class belongs to the block before it, and the rest is guessed.
  */
 struct block_sizes {
     const uint32_t *extra;

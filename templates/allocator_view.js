@@ -8,7 +8,7 @@ import { formatBytes, formatExactBytes, formatPlural, formatShare, make } from "
 
 /** @type {[keyof record_gap, string, string][]} */
 const CAUSES = [
-    ["holes", "Holes between what is in use", "free blocks in segments of the default pool"],
+    ["holes", "Free blocks between what is in use", "in segments of the default pool"],
     ["empty_segments", "Segments without anything in use", "empty_cache() would give them back"],
     ["expandable_tails", "Free ends of expandable segments", "they can be unmapped, and grow again"],
     ["private_pools", "Free in private pools", "of CUDA graphs and MemPools; nothing else can use it"],
@@ -106,7 +106,7 @@ export function createAllocator(box) {
         }
         replayOnce();
         const gap = view.c.gap(event);
-        head.append(make("p", "panel-total", `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in use \u00b7 largest hole ${formatBytes(gap.largest_hole_bytes)}`));
+        head.append(make("p", "panel-total", `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in use \u00b7 largest free block ${formatBytes(gap.largest_hole_bytes)}`));
         const body = make("div", "scroll allocator");
         body.tabIndex = 0;
         body.append(causesTable(gap), make("p", "why-foot", `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.${gap.exact ? "" : " Sizes of some blocks are the least they can be, so rests may stand among the holes."}`));

@@ -24,7 +24,7 @@ const REPLAYED_IN_ONE = 25000;
 /** Of so many it takes little, and runs when the page is there. */
 export const REPLAYED_AT_ONCE = 500000;
 
-const HOLE_WIDTH = 3;
+const FREE_WIDTH = 3;
 
 export const map = {
     box: element("map", HTMLElement),
@@ -71,7 +71,7 @@ function replaySome(device) {
     }
 }
 
-/** Sizes of blocks and the largest hole as a replay tells them: once, where that is quick. @param {number} [most] events */
+/** Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. @param {number} [most] events */
 export function replayOnce(most = REPLAYED_EVENTS) {
     if (replayed.has(state.device) || view.facts.events > most) return;
     replayed.add(state.device);
@@ -106,10 +106,10 @@ function layOut() {
     for (const canvas of [map.picture, map.marks]) sizeCanvas(canvas, width + (canvas === map.marks ? GUTTER.left + GUTTER.right : 0), room, ratio);
     map.picture.style.left = `${GUTTER.left}px`;
     const gap = view.c.gap(event);
-    const holes = Array.from({ length: map.laid.groups }, (_, i) => view.c.map_group(i).holes).reduce((a, b) => a + b, 0);
+    const free = Array.from({ length: map.laid.groups }, (_, i) => view.c.map_group(i).free_blocks).reduce((a, b) => a + b, 0);
     setText(map.about, [
         momentText(event), formatPlural(map.laid.segments, "segment"), `reserved ${formatBytes(gap.reserved_bytes)}`,
-        `in use ${formatBytes(gap.live_bytes)}`, `${formatPlural(holes, "hole")}, the largest ${formatBytes(gap.largest_hole_bytes)}`,
+        `in use ${formatBytes(gap.live_bytes)}`, `${formatPlural(free, "free block")}, the largest ${formatBytes(gap.largest_hole_bytes)}`,
     ].join(" \u00b7 "));
     const outside = map.laid.outside ? `${formatPlural(map.laid.outside, "allocation")} (${formatBytes(map.laid.outside_bytes)}) lie outside of all segments. ` : "";
     setText(map.note, outside + (gap.exact || !map.laid.segments ? "" : replays.under === state.device ? "Sizes of blocks are being looked up." : "Some blocks may be up to 1 MiB larger than drawn: the recording does not tell."));
@@ -153,7 +153,7 @@ function drawNames(context, top, bottom) {
         context.fillText(name, GUTTER.left, y + 16);
         context.font = `12px ${theme.font}`;
         context.fillStyle = themeColor("--dim");
-        const figures = [formatPlural(group.segments, "segment"), formatBytes(group.bytes), `free ${formatBytes(group.free_bytes)} in ${formatPlural(group.holes, "hole")}`];
+        const figures = [formatPlural(group.segments, "segment"), formatBytes(group.bytes), `free ${formatBytes(group.free_bytes)} in ${formatPlural(group.free_blocks, "block")}`];
         while (figures.length && context.measureText(figures.join(", ")).width > plot.width - after) figures.pop();
         context.fillText(figures.join(", "), GUTTER.left + after, y + 16);
     }
@@ -171,8 +171,8 @@ function drawNames(context, top, bottom) {
     }
 }
 
-/** Sizes of the holes that have room for it. @param {CanvasRenderingContext2D} context @param {number} top */
-function drawHoleSizes(context, top) {
+/** Sizes of the free blocks that have room for it. @param {CanvasRenderingContext2D} context @param {number} top */
+function drawFreeSizes(context, top) {
     const { ratio } = plot;
     const count = view.c.map_labels(scrolled(), map.picture.height, Math.round(LABEL_LEAST * ratio)) >>> 0;
     const rows = floats(view.module, view.c.map_label_rows(), count * 4).slice();
@@ -182,8 +182,8 @@ function drawHoleSizes(context, top) {
     for (let i = 0; i < count; i++) {
         const [x, end, y, bytes] = rows.subarray(4 * i, 4 * i + 4);
         const middle = GUTTER.left + (x + end) / 2 / ratio;
-        context.lineWidth = HOLE_WIDTH;
-        context.strokeStyle = themeColor("--hole-soft");
+        context.lineWidth = FREE_WIDTH;
+        context.strokeStyle = themeColor("--unused-soft");
         context.strokeText(formatBytes(bytes), middle, y / ratio - top + 11);
         context.fillStyle = themeColor("--text");
         context.fillText(formatBytes(bytes), middle, y / ratio - top + 11);
@@ -214,7 +214,7 @@ function drawMarks() {
     context.setTransform(plot.ratio, 0, 0, plot.ratio, 0, 0);
     themeColor("--text");
     drawNames(context, top, top + map.scroll.clientHeight);
-    drawHoleSizes(context, top);
+    drawFreeSizes(context, top);
     const selected = state.selected === null ? -1 : view.c.map_block_of(state.selected);
     const hovered = plot.hover && state.pointer && plot.hover.allocation !== null ? view.c.map_block_of(plot.hover.allocation) : map.block;
     if (selected >= 0) outlineBlock(context, selected, themeColor("--accent"), top);
@@ -352,7 +352,7 @@ const keys = {
     ArrowLeft: () => goToBlock(map.block - 1),
     ArrowDown: () => stepRow(1),
     ArrowUp: () => stepRow(-1),
-    h: () => goToBlock(view.c.map_next_hole(map.block >= 0 && view.c.map_cell(map.block).allocation < 0 ? map.block : -1)),
+    h: () => goToBlock(view.c.map_next_free_block(map.block >= 0 && view.c.map_cell(map.block).allocation < 0 ? map.block : -1)),
     Enter: pinBlock,
 };
 

@@ -1,4 +1,4 @@
-// The lane between timeline and phases: what is reserved and not in use, the largest hole, how many segments there are, when
+// The lane between timeline and phases: what is reserved and not in use, the largest free block, how many segments there are, when
 // the driver was called, and when memory was given back, and why.
 import { GUTTER, plot, strokeLine, themeColor, xOfEvent } from "./canvas.js";
 import { replayOnce, REPLAYED_AT_ONCE } from "./map_view.js";
@@ -25,7 +25,7 @@ const CAUSES = [
 const RETRY = 1;
 
 /** What the last drawing knows of each column. */
-const columns = { unused: new Float64Array(0), hole: new Float64Array(0), segments: new Float64Array(0), calls: new Float64Array(0) };
+const columns = { unused: new Float64Array(0), largest: new Float64Array(0), segments: new Float64Array(0), calls: new Float64Array(0) };
 
 /** Times that memory was given back, of the device with the index. @type {{device: number, groups: record_release_group[]}} */
 const releases = { device: -1, groups: [] };
@@ -54,10 +54,10 @@ const endOf = ({ event, count }) => event + count - 1;
 function readColumns() {
     const { place, width } = view.c.lanes();
     const numbers = floats(view.module, place, width * 4).slice();
-    [columns.unused, columns.hole, columns.segments, columns.calls] = [0, 1, 2, 3].map((i) => numbers.subarray(i * width, (i + 1) * width));
+    [columns.unused, columns.largest, columns.segments, columns.calls] = [0, 1, 2, 3].map((i) => numbers.subarray(i * width, (i + 1) * width));
 }
 
-/** The replay tells the largest hole; it waits until the picture is there. */
+/** The replay tells the largest free block; it waits until the picture is there. */
 function replayLater() {
     if (view.facts.events <= REPLAYED_AT_ONCE) setTimeout(() => replayOnce(REPLAYED_AT_ONCE));
 }
@@ -88,14 +88,14 @@ export function drawMemoryLane(context, top) {
     const y = (/** @type {number} */ bytes) => base - 5 - (Math.min(bytes, most) / most) * room;
     context.fillStyle = themeColor("--raised");
     context.fillRect(0, top + 2, plot.width, laneSize() - 2);
-    context.fillStyle = themeColor("--hole-soft");
+    context.fillStyle = themeColor("--unused-soft");
     trace(context, columns.unused, y, true, base - 5);
     context.lineWidth = 1;
-    context.strokeStyle = themeColor("--hole");
+    context.strokeStyle = themeColor("--unused");
     trace(context, columns.unused, y, false, base);
     context.strokeStyle = themeColor("--text");
-    if (columns.hole[0] < 0) replayLater();
-    else trace(context, columns.hole, y, false, base);
+    if (columns.largest[0] < 0) replayLater();
+    else trace(context, columns.largest, y, false, base);
     context.strokeStyle = themeColor("--axis");
     context.setLineDash([3, 2]);
     trace(context, columns.segments, (n) => base - 5 - (n / mostSegments) * room, false, base);
@@ -159,14 +159,14 @@ export function memoryLaneTip({ x }) {
     const event = view.c.event_of_x(column);
     const head = make("p", "tip-head", formatBytes(columns.unused[column]));
     head.append(make("span", "tip-share", "reserved and not in use"));
-    const hole = columns.hole[column] >= 0 ? `largest hole ${formatBytes(columns.hole[column])} \u00b7 ` : "";
+    const largest = columns.largest[column] >= 0 ? `largest free block ${formatBytes(columns.largest[column])} \u00b7 ` : "";
     const calls = columns.calls[column] ? `${formatPlural(columns.calls[column], "call")} of the driver \u00b7 ` : "";
     const near = allReleases().filter((group) => Math.abs(xOfEvent(endOf(group)) - x) < 6).slice(0, 3);
     const marks = near.map((group) => make("p", "", `${CAUSES[group.cause] ?? CAUSES[3]}: ${formatBytes(group.bytes)} in ${formatPlural(group.count, "call")}${group.out_of_memory ? "; it was not enough" : ""}${group.stack ? `, ${session.siteText(view.c.stack_site(group.stack))}` : ""}.`));
-    return [head, make("p", "", `${hole}${formatPlural(columns.segments[column], "segment")}`), ...marks, make("p", "tip-dim", `${calls}${momentText(event)}`)];
+    return [head, make("p", "", `${largest}${formatPlural(columns.segments[column], "segment")}`), ...marks, make("p", "tip-dim", `${calls}${momentText(event)}`)];
 }
 
 /** For scripts: the columns' figures. */
 export function laneFigures() {
-    return memoryLaneHeight() === 0 ? null : { unused: [...columns.unused], largestHole: [...columns.hole], segments: [...columns.segments], calls: [...columns.calls] };
+    return memoryLaneHeight() === 0 ? null : { unused: [...columns.unused], largestHole: [...columns.largest], segments: [...columns.segments], calls: [...columns.calls] };
 }

@@ -57,7 +57,7 @@ interface record_pair { a: number; b: number; }
 interface record_node { frame: number; parent: number; first_child: number; children: number; bytes: number; self_bytes: number; count: number;
 self_count: number; before_bytes: number; }
 interface record_oom_state { live_bytes: number; reserved_bytes: number; unused_bytes: number; lacking_bytes: number; reserved_known: number;
-holes_known: number; exact: number; largest_bytes: number; holes: number; }
+free_blocks_known: number; exact: number; largest_bytes: number; free_blocks: number; }
 interface record_held { segments: number; blocks: number; outside: number; outside_bytes: number; }
 interface record_segment { address_high: number; address_low: number; bytes: number; stream: number; pool: number; flags: number;
 first_block: number; blocks: number; }
@@ -65,7 +65,7 @@ interface record_block { address_high: number; address_low: number; bytes: numbe
 guessed: number; }
 interface record_map { height: number; segments: number; blocks: number; groups: number; parts: number; outside: number; outside_bytes: number;
 row_bytes: number; }
-interface record_map_group { y: number; first_part: number; parts: number; segments: number; holes: number; bytes: number; free_bytes: number;
+interface record_map_group { y: number; first_part: number; parts: number; segments: number; free_blocks: number; bytes: number; free_bytes: number;
 pool: number; stream: number; small: number; }
 interface record_map_part { segment: number; x: number; width: number; y: number; from: number; segment_bytes: number; }
 interface record_map_cell { segment: number; block: number; allocation: number; address_high: number; address_low: number; bytes: number;
@@ -215,7 +215,7 @@ map_block_of(allocation: number): number;
 map_place(block: number, nth: number): record_map_place;
 map_labels(scroll: number, height: number, least: number): number;
 map_label_rows(): number;
-map_next_hole(block: number): number;
+map_next_free_block(block: number): number;
 gap(event: number): record_gap;
 pinned(index: number): record_pinned;
 pool_use(index: number): record_pool_use;

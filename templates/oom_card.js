@@ -20,7 +20,7 @@ function formatAlike(values) {
 function lackText({ size }, { lacking_bytes }) {
     if (lacking_bytes > 0) return `${formatBytes(lacking_bytes)} short of the ${formatBytes(size)} asked for`;
     if (session.facts.kind === KIND_LOG) return `${formatBytes(size)} asked for, by the log`;
-    return `Not short of memory, but of one hole of ${formatBytes(size)}`;
+    return `Not short of memory, but of one free block of ${formatBytes(size)}`;
 }
 
 /** @param {string} kind @param {number} bytes @param {number} whole @param {string} label */
@@ -46,11 +46,11 @@ export function shareBar(whole, parts) {
 }
 
 /** @param {record_oom_state} found @param {number} free @param {number} capacity */
-function deviceBar({ live_bytes: live, unused_bytes: unused, reserved_bytes, holes_known, holes }, free, capacity) {
+function deviceBar({ live_bytes: live, unused_bytes: unused, reserved_bytes, free_blocks_known, free_blocks }, free, capacity) {
     const other = Math.max(0, capacity - reserved_bytes - free);
     const caption = make("p", "bar-caption", `this process can have ${formatBytes(live + unused + free)}: reserved and free`);
     return [caption, ...shareBar(live + unused + free + other, [
-        ["live", live, "live {}"], ["hole", unused, `unused {}${holes_known ? ` in ${formatPlural(holes, "hole")}` : ""}`], ["free", free, "free {}"], ["other", other, "other {}"],
+        ["live", live, "live {}"], ["unused", unused, `unused {}${free_blocks_known ? ` in ${formatPlural(free_blocks, "free block")}` : ""}`], ["free", free, "free {}"], ["other", other, "other {}"],
     ])];
 }
 
@@ -58,8 +58,8 @@ function deviceBar({ live_bytes: live, unused_bytes: unused, reserved_bytes, hol
 function lackTable({ size, device_free }, found) {
     /** @type {[string, number][]} */
     const rows = [["Asked for", size]];
-    // The file's last state is a later one: what is known of the holes are upper bounds.
-    if (found.holes_known) rows.push([found.exact ? "Largest hole" : "Largest hole, at most", found.largest_bytes]);
+    // The file's last state is a later one: what is known of the free blocks are upper bounds.
+    if (found.free_blocks_known) rows.push([found.exact ? "Largest free block" : "Largest free block, at most", found.largest_bytes]);
     rows.push(["Free on the device", device_free], ["Unused + free", found.unused_bytes + device_free]);
     const texts = formatAlike(rows.map(([, bytes]) => bytes));
     const table = make("table", "lack");

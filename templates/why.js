@@ -87,9 +87,9 @@ function gapPicture({ at_event: at }) {
     if (view.sentence("map_refusal") || view.facts.events > REPLAYED_AT_ONCE) return [];
     replayOnce(REPLAYED_AT_ONCE);
     const { reserved_bytes, live_bytes, gap_bytes, empty_segments } = view.c.gap(at);
-    const holes = Math.max(0, gap_bytes - empty_segments);
+    const unused = Math.max(0, gap_bytes - empty_segments);
     return shareBar(reserved_bytes, [
-        ["live", live_bytes, "live {}"], ["empty", empty_segments, "{} in segments without anything in use"], ["hole", holes, "{} unused in the other segments"],
+        ["live", live_bytes, "live {}"], ["empty", empty_segments, "{} in segments without anything in use"], ["unused", unused, "{} unused in the other segments"],
     ]);
 }
 

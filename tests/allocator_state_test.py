@@ -102,22 +102,22 @@ class MapOfTheReport(unittest.TestCase):
         segments, blocks = states(path, device["device"], [device["fragmentation_at"][0]["event"]]).popitem()[1]
         found = []
         for address, size in segments:
-            holes = [(at - address, at - address + nbytes) for at, nbytes, kind, _ in blocks
+            gaps = [(at - address, at - address + nbytes) for at, nbytes, kind, _ in blocks
                      if kind == "free" and address <= at < address + size]
-            free = sum(end - begin for begin, end in holes)
+            free = sum(end - begin for begin, end in gaps)
             if 1 << 20 <= free < size:
-                found.append((-free, address, size, holes))
+                found.append((-free, address, size, gaps))
         all_free = sum(nbytes for _, nbytes, kind, _ in blocks if kind == "free")
         if all_free < sum(size for _, size in segments) // 20:
             return []
         found = sorted(found)[:self.ROWS]
         cell = -(-max((size for _, _, size, _ in found), default=1) // self.WIDTH)
         rows = []
-        for _, _, size, holes in found:
+        for _, _, size, gaps in found:
             row = ""
             for begin in range(0, size, cell):
                 end = min(begin + cell, size)
-                free = sum(max(0, min(end, stop) - max(begin, start)) for start, stop in holes)
+                free = sum(max(0, min(end, stop) - max(begin, start)) for start, stop in gaps)
                 row += "#" if free == 0 else "." if free == end - begin else "+"
             rows.append(row)
         return rows

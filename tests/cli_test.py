@@ -492,7 +492,7 @@ class Report(Case):
         for text in (off, on):
             for words in ("Asked for             64 MiB", "Free on the device    5 MiB", "Reserved              120 MiB",
                           "In use                30 MiB", "Reserved, not in use  90 MiB",
-                          "Largest free hole     90 MiB"):
+                          "Largest free block    90 MiB"):
                 self.assertIn(words, text)
         self.assertIn("expandable_segments:True", off)
         self.assertNotIn("expandable_segments:True", on)

@@ -401,7 +401,7 @@ class LogTest(unittest.TestCase):
             for form in ((), ("--markdown",)):
                 text = self.run_strata("report", *form, SAMPLES / f"log_{log.__name__}.log").stdout.decode()
                 self.assertIn("not allocations", text)
-                for word in ("call site", "requested bytes", "Replay", "hole", "no call site"):
+                for word in ("call site", "requested bytes", "Replay", "free block", "no call site"):
                     self.assertNotIn(word, text)
 
     def test_check_and_diff(self):

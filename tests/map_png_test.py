@@ -68,8 +68,8 @@ class Map(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr.decode())
             return decode(path.read_bytes())
 
-    def test_holes_take_their_share_of_the_map(self):
-        """Holes are 15 % of what is reserved at the OOM; hatching covers 2 of 7 pixels of them, labels hide a little."""
+    def test_free_blocks_take_their_share_of_the_map(self):
+        """Free blocks are 15 % of what is reserved at the OOM; hatching covers 2 of 7 pixels of them, labels hide a little."""
         width, height, rows, texts = self.picture("png", "--map", "--at", "oom", SAMPLES / "oom.pickle")
         x, y, _, plot_height = map(int, texts["strata:plot"].split())
         self.assertEqual((width, height), (1600, 900))

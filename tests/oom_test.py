@@ -37,8 +37,8 @@ def is_small(segment):
     return segment.get("segment_type") == "small"
 
 
-def holes_truth(segments):
-    """(reserved, free, holes, largest, rounding) of segments."""
+def free_blocks_truth(segments):
+    """(reserved, free, free blocks, largest, rounding) of segments."""
     blocks = [block for segment in segments for block in segment["blocks"]]
     free = [block["size"] for block in blocks if block["state"] == "inactive"]
     used = [block for block in blocks if block["state"] != "inactive"]
@@ -46,8 +46,8 @@ def holes_truth(segments):
     return sum(s["total_size"] for s in segments), sum(free), len(free), max(free, default=0), rounding
 
 
-def holes_reported(holes):
-    return tuple(holes[f"{name}"] for name in ("reserved_bytes", "hole_bytes", "holes", "largest_hole_bytes", "rounding_bytes"))
+def free_blocks_reported(found):
+    return tuple(found[f"{name}"] for name in ("reserved_bytes", "hole_bytes", "holes", "largest_hole_bytes", "rounding_bytes"))
 
 
 class Piece:
@@ -128,16 +128,16 @@ class Sections(unittest.TestCase):
             truth = oom_truth(device, plain["event"])
             self.assertEqual(truth, {key: detail[key] for key in truth})
             if "largest_hole_bytes" in detail:
-                truth = holes_truth(device.segments)
+                truth = free_blocks_truth(device.segments)
                 self.assertEqual((truth[1], truth[3]), (detail["hole_bytes"], detail["largest_hole_bytes"]))
-            self.check_oom_holes(device, plain["event"], detail)
+            self.check_oom_free_blocks(device, plain["event"], detail)
             self.check_advice(detail)
 
-    def check_oom_holes(self, device, event, detail):
-        """The final holes where nothing has changed since, else the gaps between what was alive."""
+    def check_oom_free_blocks(self, device, event, detail):
+        """The final free blocks where nothing has changed since, else the gaps between what was alive."""
         if "holes" not in detail:
             return
-        got = [((tuple(each["pool"] or ()), each["small"]), holes_reported(each)) for each in detail["holes"]["groups"]]
+        got = [((tuple(each["pool"] or ()), each["small"]), free_blocks_reported(each)) for each in detail["holes"]["groups"]]
         if detail["holes"]["exact"]:
             self.assertEqual(self.final_groups(device), sorted(got))
         else:
@@ -157,13 +157,13 @@ class Sections(unittest.TestCase):
         for segment in device.segments:
             pool = tuple(segment.get("segment_pool_id", (0, 0)))
             groups[pool, segment.get("stream", 0), is_small(segment)].append(segment)
-        return sorted(((pool, small), holes_truth(each)) for (pool, _, small), each in groups.items())
+        return sorted(((pool, small), free_blocks_truth(each)) for (pool, _, small), each in groups.items())
 
-    def check_holes(self, device, got):
+    def check_free_blocks(self, device, got):
         fragmentation = got["fragmentation"]
-        self.assertEqual(holes_truth(device.segments), holes_reported(fragmentation["all"]))
+        self.assertEqual(free_blocks_truth(device.segments), free_blocks_reported(fragmentation["all"]))
         wanted = self.final_groups(device)
-        have = sorted(((tuple(each["pool"] or (0, 0)), each["small"]), holes_reported(each)) for each in fragmentation["groups"])
+        have = sorted(((tuple(each["pool"] or (0, 0)), each["small"]), free_blocks_reported(each)) for each in fragmentation["groups"])
         self.assertEqual(wanted, have)
         sizes = fragmentation["hole_sizes"]
         self.assertEqual(fragmentation["all"]["hole_bytes"], sum(each["bytes"] for each in sizes))
@@ -173,7 +173,7 @@ class Sections(unittest.TestCase):
         for device, got in zip(devices, report(path)["devices"]):
             self.assertEqual(device.ordinal, got["device"])
             self.check_ooms(device, got)
-            self.check_holes(device, got)
+            self.check_free_blocks(device, got)
             self.assertEqual(got["peak_bytes"], sum(each["bytes"] for each in got["categories_at_peak"]))
             self.check_steps(device, got["growth"])
 
@@ -199,7 +199,7 @@ class Sections(unittest.TestCase):
         self.assertEqual(["memory_in_use"], [each["code"] for each in device["oom_details"][0]["advice"]])
 
     def test_simulated_ooms(self):
-        """The replay's holes, and no fewer, no less and no smaller ones than there really were."""
+        """The replay's free blocks, and no fewer, no less and no smaller ones than there really were."""
         compared = {True: 0, False: 0}
         with tempfile.TemporaryDirectory() as folder:
             for seed in range(OOM_SEEDS):
@@ -218,8 +218,8 @@ class Sections(unittest.TestCase):
             self.check_ooms(device, got)
             real = truths[device.ordinal]
             details = got["oom_details"]
-            holes = real.oom_holes[len(real.oom_holes) - len(details) :]
-            for detail, (total, largest, number) in zip(details, holes):
+            free = real.oom_free[len(real.oom_free) - len(details) :]
+            for detail, (total, largest, number) in zip(details, free):
                 if "holes" not in detail or not real.knows_reserved():
                     continue
                 all_ = detail["holes"]["all"]
@@ -227,7 +227,7 @@ class Sections(unittest.TestCase):
                 compared[detail["holes"]["exact"]] += 1
                 if detail["holes"]["exact"]:
                     self.assertEqual((total, largest, number), reported)
-                self.assertTrue(all(a <= b for a, b in zip((total, largest, number), reported)), (holes, reported))
+                self.assertTrue(all(a <= b for a, b in zip((total, largest, number), reported)), (free, reported))
 
     @unittest.skipUnless(CORPUS, "skipped: STRATA_CORPUS is not set")
     def test_the_device_that_ran_out_is_shown(self):

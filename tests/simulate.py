@@ -224,7 +224,7 @@ class SimulatedDevice:
         self.n_written = 0  # by the recorder, also what the ring has dropped
         self.recording = False
         self.clock = 1_700_000_000_000_000
-        self.oom_holes = []  # (sum, largest, number) of the free blocks at each out-of-memory event that was recorded
+        self.oom_free = []  # (sum, largest, number) of the free blocks at each out-of-memory event that was recorded
 
     # -- recording --
 
@@ -327,7 +327,7 @@ class SimulatedDevice:
             self.empty_cache(frames)
             if not self.grow(rounded, stream, pool, small, frames):
                 self.write("oom", 0, rounded, stream, frames, device_free=self.capacity - self.reserved())
-                self.oom_holes += [self.holes()] if self.recording else []
+                self.oom_free += [self.free_blocks()] if self.recording else []
                 return
         region, block = found or self.find(rounded, stream, pool, small)
         self.carve(region, block, rounded)
@@ -343,7 +343,7 @@ class SimulatedDevice:
         block.size = rounded
         region.blocks.insert(region.blocks.index(block) + 1, Block(block.address + rounded, rest))
 
-    def holes(self):
+    def free_blocks(self):
         free = [block.size for region in self.regions for block in region.blocks if block.state == "inactive"]
         return sum(free), max(free, default=0), len(free)
 
@@ -417,7 +417,7 @@ class SimulatedDevice:
         return [segment for region in self.regions for segment in self.segments_of(region)]
 
     def segments_of(self, region):
-        """An expandable region gives one segment for each range that is mapped without a hole."""
+        """An expandable region gives one segment for each range that is mapped without a gap."""
         runs = []
         for block in region.blocks:
             if runs and runs[-1][-1].address + runs[-1][-1].size == block.address:

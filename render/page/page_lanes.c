@@ -14,7 +14,7 @@ static bool device_counts(struct page_session *session, struct page_device *devi
 
 /* ---- columns ---- */
 
-enum { LANE_UNUSED, LANE_HOLE, LANE_SEGMENTS, LANE_CALLS, LANES };
+enum { LANE_UNUSED, LANE_LARGEST, LANE_SEGMENTS, LANE_CALLS, LANES };
 
 /* Of the device, the first segment event at or after the event with this index. */
 static uint32_t segment_event_from(const struct device_trace *device, uint32_t event) {
@@ -29,19 +29,19 @@ static uint32_t segment_event_from(const struct device_trace *device, uint32_t e
     return low;
 }
 
-static double hole_at(const struct page_device *device, uint32_t moment) {
+static double largest_at(const struct page_device *device, uint32_t moment) {
     const struct replay *replay = &device->replay;
-    uint32_t low = 0, high = replay->n_holes;
+    uint32_t low = 0, high = replay->n_largest;
     if (!device->replayed || high == 0)
         return -1;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
-        if (replay->hole[middle].moment <= moment)
+        if (replay->largest[middle].moment <= moment)
             low = middle;
         else
             high = middle;
     }
-    return (double)replay->hole[low].bytes;
+    return (double)replay->largest[low].bytes;
 }
 
 static void column_fill(double *at, uint32_t width, const struct page_device *device, uint32_t moment,
@@ -51,7 +51,7 @@ static void column_fill(double *at, uint32_t width, const struct page_device *de
     uint32_t first = segment_event_from(timeline->device, before),
              end = segment_event_from(timeline->device, moment);
     at[(size_t)LANE_UNUSED * width] = reserved > live ? (double)(reserved - live) : 0;
-    at[(size_t)LANE_HOLE * width] = hole_at(device, moment);
+    at[(size_t)LANE_LARGEST * width] = largest_at(device, moment);
     at[(size_t)LANE_SEGMENTS * width] = segment_counts_at(&device->counts, moment);
     at[(size_t)LANE_CALLS * width] = end > first ? end - first : 0;
 }

@@ -156,8 +156,8 @@ place view_map_group(struct page_view *view, u32 index) {
         return 0;
     const struct map_group *group = &map->group[index];
     return FILL(view, map_group, group->y, group->first_part, group->n_parts, group->n_segments,
-                group->n_holes, (double)group->bytes, (double)group->free_bytes, group->pool, group->stream,
-                group->small);
+                group->n_free_blocks, (double)group->bytes, (double)group->free_bytes, group->pool,
+                group->stream, group->small);
 }
 
 u32 view_map_part_from(struct page_view *view, u32 y) {
@@ -236,7 +236,7 @@ place view_map_place(struct page_view *view, u32 block, u32 nth) {
     return FILL(view, map_place, found.x_q8 / 256.0, found.end_q8 / 256.0, found.y);
 }
 
-/* Holes that have room for their size, of the rows shown. */
+/* Free blocks that have room for their size, of the rows shown. */
 static uint32_t labels_of_part(struct page_map *map, const struct map_part *part, uint32_t least,
                                uint32_t count, uint32_t most) {
     const struct held_segment *segment = &map->held.segment[part->segment];
@@ -273,8 +273,8 @@ place view_map_label_rows(struct page_view *view) {
     return (place)view->map.labels;
 }
 
-/* The largest holes: the nth block by falling size is found by looking at all of them. */
-i32 view_map_next_hole(struct page_view *view, i32 block) {
+/* The largest free blocks: the nth block by falling size is found by looking at all of them. */
+i32 view_map_next_free_block(struct page_view *view, i32 block) {
     const struct held *held = &view->map.held;
     uint32_t found = ALLOCATION_NONE;
     if (!view->map.there)
@@ -300,9 +300,10 @@ place view_gap(struct page_view *view, f64 event) {
     const int64_t *cause = gap->cause_bytes;
     return FILL(view, gap, (double)gap->reserved_bytes, (double)gap->live_bytes, (double)gap->gap_bytes,
                 (double)cause[GAP_ROUNDING], (double)cause[GAP_UNSPLIT], (double)cause[GAP_EMPTY_SEGMENTS],
-                (double)cause[GAP_HOLES], (double)cause[GAP_EXPANDABLE_TAIL], (double)cause[GAP_PRIVATE],
-                (double)cause[GAP_CONTRADICTION], gap->exact, (double)gap->largest_hole_bytes,
-                gap->n_segments, gap->n_pinned, (double)gap->pinned_free_bytes, map->pools.count);
+                (double)cause[GAP_FREE_BLOCKS], (double)cause[GAP_EXPANDABLE_TAIL],
+                (double)cause[GAP_PRIVATE], (double)cause[GAP_CONTRADICTION], gap->exact,
+                (double)gap->largest_free_bytes, gap->n_segments, gap->n_pinned,
+                (double)gap->pinned_free_bytes, map->pools.count);
 }
 
 place view_pinned(struct page_view *view, u32 index) {

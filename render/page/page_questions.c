@@ -170,11 +170,11 @@ place view_oom_state(struct page_view *view, u32 index) {
     view->held = (struct held){0};
     arena_release(&view->holding);
     oom_state_of(&oom, timeline, &timeline->device->ooms[index]);
-    if (!oom_holes_of(&oom, timeline->device, &view->holding))
+    if (!oom_free_blocks_of(&oom, timeline->device, &view->holding))
         return 0;
     return FILL(view, oom_state, (double)oom.live_bytes, (double)oom.reserved_bytes, (double)oom.unused_bytes,
-                (double)oom.lacking_bytes, oom.reserved_known, oom.holes_known, oom.at_end,
-                (double)oom.holes.all.largest_bytes, oom.holes.all.n_holes);
+                (double)oom.lacking_bytes, oom.reserved_known, oom.free_blocks_known, oom.at_end,
+                (double)oom.free_blocks.all.largest_bytes, oom.free_blocks.all.n_free_blocks);
 }
 
 place view_segment(struct page_view *view, u32 index) {

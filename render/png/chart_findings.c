@@ -3,7 +3,7 @@
  * its sentences. Where memory ran out, a bar shows what the device's memory was taken by.
  *
  *     | Out of memory: 1.5 GiB asked for, 384 MiB free     bold, in the colour of its urgency
- *     | [live ==============|holes////|free]
+ *     | [live ==============|unused///|free]
  *     | The request came from loss.py:19 ...               two or three lines
  */
 #include "render/png/chart_maker.h"
@@ -92,7 +92,7 @@ static void bar_parts(const struct chart_maker *maker, const struct oom_event *o
     uint64_t live = timeline->live[oom->event + 1], reserved = timeline_reserved_at(timeline, oom->event + 1);
     uint64_t unused = reserved > live ? reserved - live : 0;
     parts[0] = (struct bar_part){CHART_FILL, maker->out->colors.live, live, "live"};
-    parts[1] = (struct bar_part){CHART_FILL, maker->out->colors.hole, unused, "unused"};
+    parts[1] = (struct bar_part){CHART_FILL, maker->out->colors.unused, unused, "unused"};
     parts[2] = (struct bar_part){CHART_FILL, maker->out->colors.line, oom->device_free, "free"};
 }
 

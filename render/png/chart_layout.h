@@ -31,7 +31,7 @@
 struct chart_colors {
     uint32_t background, text, quiet, line, alarm, note;
     uint32_t live;                    /* the part of a bar that is in use */
-    uint32_t hole, hole_soft;         /* reserved memory that is not in use, and its ground */
+    uint32_t unused, unused_soft;     /* reserved memory that is not in use, and its ground */
     uint32_t phase[2];                /* neighbours alternate */
     uint32_t mark[RASTER_MARKS], hit; /* as in the page: marks A to C, where a search finds something */
 };

@@ -79,7 +79,7 @@ static void key_of_ghost(const struct chart_maker *maker, struct key *key) {
 
 static void key_of_unused(const struct chart_maker *maker, struct key *key) {
     key->kind = CHART_SWATCH;
-    key->color = maker->out->colors.hole;
+    key->color = maker->out->colors.unused;
     snprintf(key->text, sizeof key->text, "lane: reserved, unused \xc2\xb7 up to %s",
              format_bytes(maker->unused_bytes).text);
 }

@@ -84,11 +84,11 @@ static void group_text(const struct chart_maker *maker, const struct map_group *
                  (unsigned long long)id->second);
     if (device->n_streams > 1)
         snprintf(stream, sizeof stream, " \xc2\xb7 stream %u", group->stream);
-    snprintf(text, capacity, "%s%s \xc2\xb7 %s: %s segment%s, %s, free %s in %s hole%s", pool, stream,
+    snprintf(text, capacity, "%s%s \xc2\xb7 %s: %s segment%s, %s, free %s in %s block%s", pool, stream,
              group->small ? "up to 1 MiB" : "above 1 MiB", format_count(group->n_segments).text,
              group->n_segments == 1 ? "" : "s", format_bytes(group->bytes).text,
-             format_bytes(group->free_bytes).text, format_count(group->n_holes).text,
-             group->n_holes == 1 ? "" : "s");
+             format_bytes(group->free_bytes).text, format_count(group->n_free_blocks).text,
+             group->n_free_blocks == 1 ? "" : "s");
 }
 
 static void groups_put(struct chart_maker *maker) {
@@ -124,8 +124,8 @@ static void rows_put(struct chart_maker *maker, int32_t left) {
     }
 }
 
-static void hole_put(struct chart_maker *maker, const struct map_part *part, const struct held_block *block,
-                     uint64_t from) {
+static void free_block_put(struct chart_maker *maker, const struct map_part *part,
+                           const struct held_block *block, uint64_t from) {
     const struct chart_map *map = &maker->out->map;
     int32_t x = (int32_t)(map_part_q8(part, from) >> 8),
             end = (int32_t)(map_part_q8(part, from + block->size) >> 8);
@@ -135,13 +135,13 @@ static void hole_put(struct chart_maker *maker, const struct map_part *part, con
         return;
     struct rect plate = {map->rect.x + (int32_t)part->x + (x + end - width) / 2 - maker->em / 4, top,
                          width + maker->em / 2, row};
-    chart_put(maker, CHART_FILL, plate, maker->out->colors.hole_soft);
+    chart_put(maker, CHART_FILL, plate, maker->out->colors.unused_soft);
     plate.y += (row - chart_line(maker->small)) / 2;
     chart_put_text(maker, plate, CHART_CENTER, maker->small, maker->out->colors.text,
                    format_bytes(block->size).text);
 }
 
-static void holes_put(struct chart_maker *maker) {
+static void free_blocks_put(struct chart_maker *maker) {
     const struct chart_map *map = &maker->out->map;
     uint32_t looked = 0;
     for (uint32_t i = 0; i < map->laid.n_parts; i++) {
@@ -159,7 +159,7 @@ static void holes_put(struct chart_maker *maker) {
                         map_part_q8(part, from + block->size) - map_part_q8(part, from) >
                             3 * (uint32_t)maker->em * 256;
             if (wide && looked++ < LABELS_MAX)
-                hole_put(maker, part, block, from);
+                free_block_put(maker, part, block, from);
         }
     }
 }
@@ -205,7 +205,7 @@ static void map_lay(struct chart_maker *maker, struct rect rect) {
     map->rect = rect;
     map->rect.height = rows_height(&map->laid, rect.height);
     groups_put(maker);
-    holes_put(maker);
+    free_blocks_put(maker);
 }
 
 void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot) {

@@ -104,9 +104,9 @@ static void column_put(struct chart_maker *maker, struct rect lane, int32_t x, i
                        int32_t height) {
     struct rect ground = {lane.x + x, lane.y + lane.height - height, width, height};
     struct rect line = {ground.x, ground.y, width, maker->scale};
-    chart_put(maker, CHART_FILL, ground, maker->out->colors.hole_soft);
+    chart_put(maker, CHART_FILL, ground, maker->out->colors.unused_soft);
     if (height > 0)
-        chart_put(maker, CHART_FILL, line, maker->out->colors.hole);
+        chart_put(maker, CHART_FILL, line, maker->out->colors.unused);
 }
 
 static void curve_put(struct chart_maker *maker, struct rect lane) {

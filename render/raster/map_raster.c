@@ -13,12 +13,12 @@ enum {
 };
 
 struct map_theme {
-    uint32_t ground, hole, hatch, other;
+    uint32_t ground, free, hatch, other;
 };
 
 static const struct map_theme themes[2] = {
-    {.ground = 0xFFFFFF, .hole = 0xF4DFB6, .hatch = 0xC98F35, .other = 0xB9C1CC},
-    {.ground = 0x12161C, .hole = 0x4A3A1C, .hatch = 0xA97622, .other = 0x4A525D},
+    {.ground = 0xFFFFFF, .free = 0xF4DFB6, .hatch = 0xC98F35, .other = 0xB9C1CC},
+    {.ground = 0x12161C, .free = 0x4A3A1C, .hatch = 0xA97622, .other = 0x4A525D},
 };
 
 /* What covers a column of a part so far, in 1/256 of a pixel. */
@@ -36,10 +36,6 @@ struct map_painter {
     uint32_t *pixels, width;
 };
 
-uint32_t map_raster_hole_color(bool dark) {
-    return themes[dark].hole;
-}
-
 static uint32_t color_of(struct map_painter *painter, uint32_t allocation) {
     const struct raster_style *style = painter->picture->style;
     const struct timeline *timeline = painter->picture->timeline;
@@ -54,7 +50,7 @@ static uint32_t color_of(struct map_painter *painter, uint32_t allocation) {
 static uint32_t block_color(struct map_painter *painter, const struct held_block *block) {
     const struct map_picture *picture = painter->picture;
     if (block->allocation == ALLOCATION_NONE)
-        return painter->theme->hole;
+        return painter->theme->free;
     uint32_t rgb = filter_keeps(picture->keep, block->allocation) ? color_of(painter, block->allocation)
                                                                   : painter->theme->other;
     return filter_keeps(picture->style->lit, block->allocation)
@@ -122,7 +118,7 @@ static uint32_t pixel_of(const struct map_painter *painter, const struct column 
     uint32_t pen = painter->picture->style->scale == 0 ? 1 : painter->picture->style->scale,
              weight = column->weight;
     if (weight == 0)
-        return color_pixel(theme->hole);
+        return color_pixel(theme->free);
     uint32_t rgb = column->red / weight << 16 | column->green / weight << 8 | column->blue / weight;
     if (column->free == weight && hatched(x, y, pen))
         rgb = theme->hatch;

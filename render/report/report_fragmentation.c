@@ -32,10 +32,10 @@ static void moments_table(struct sheet *sheet, const struct timeline *timeline) 
 }
 
 /* The causes have told of rounding, where they are known. */
-static void end_write(struct sheet *sheet, const struct holes *all, bool causes_known) {
+static void end_write(struct sheet *sheet, const struct free_blocks *all, bool causes_known) {
     sheet_say(sheet, "By the final blocks, %s of %s reserved are free at the end, in %s; the largest has %s.",
               format_bytes(all->free_bytes).text, format_bytes(all->reserved_bytes).text,
-              words_counted(sheet, all->n_holes, "hole"), words_bytes(sheet, all->largest_bytes));
+              words_counted(sheet, all->n_free_blocks, "free block"), words_bytes(sheet, all->largest_bytes));
     if (all->n_empty != 0)
         sheet_point(sheet,
                     "%s in %s are wholly free: torch.cuda.empty_cache() gives them back to the device.",
@@ -45,35 +45,36 @@ static void end_write(struct sheet *sheet, const struct holes *all, bool causes_
                     format_bytes(all->pending_bytes).text);
     if (all->requested_bytes != 0 && !causes_known)
         sheet_point(sheet, "Rounding up takes %s, %s of the blocks in use.",
-                    format_bytes(holes_rounding(all)).text,
-                    format_share(holes_rounding(all), all->used_bytes + all->pending_bytes).text);
+                    format_bytes(free_blocks_rounding(all)).text,
+                    format_share(free_blocks_rounding(all), all->used_bytes + all->pending_bytes).text);
 }
 
 static const char *size_text(struct sheet *sheet, uint32_t class) {
     if (class == 0)
-        return sheet_format(sheet, "below %s", format_bytes(holes_size_limit[0]).text);
-    if (class == HOLE_SIZES - 1)
-        return sheet_format(sheet, "%s and more", format_bytes(holes_size_limit[class - 1]).text);
-    return sheet_format(sheet, "%s to %s", format_bytes(holes_size_limit[class - 1]).text,
-                        format_bytes(holes_size_limit[class]).text);
+        return sheet_format(sheet, "below %s", format_bytes(free_block_size_limit[0]).text);
+    if (class == FREE_BLOCK_SIZES - 1)
+        return sheet_format(sheet, "%s and more", format_bytes(free_block_size_limit[class - 1]).text);
+    return sheet_format(sheet, "%s to %s", format_bytes(free_block_size_limit[class - 1]).text,
+                        format_bytes(free_block_size_limit[class]).text);
 }
 
-static void sizes_table(struct sheet *sheet, const struct holes_summary *holes) {
-    static const char *const headings[] = {"Size of the hole", "Holes", "Bytes", "Share", NULL};
-    if (holes->all.n_holes == 0)
+static void sizes_table(struct sheet *sheet, const struct free_blocks_summary *free_blocks) {
+    static const char *const headings[] = {"Size of the free block", "Free blocks", "Bytes", "Share", NULL};
+    if (free_blocks->all.n_free_blocks == 0)
         return;
     uint64_t most = 0;
-    for (uint32_t i = 0; i < HOLE_SIZES; i++)
-        most = holes->bytes_of_size[i] > most ? holes->bytes_of_size[i] : most;
+    for (uint32_t i = 0; i < FREE_BLOCK_SIZES; i++)
+        most = free_blocks->bytes_of_size[i] > most ? free_blocks->bytes_of_size[i] : most;
     sheet_say(sheet, "By size:");
     sheet_table(sheet, headings, "lrrr");
-    for (uint32_t i = 0; i < HOLE_SIZES; i++) {
-        if (holes->count_of_size[i] == 0)
+    for (uint32_t i = 0; i < FREE_BLOCK_SIZES; i++) {
+        if (free_blocks->count_of_size[i] == 0)
             continue;
         sheet_cell(sheet, "%s", size_text(sheet, i));
-        sheet_cell(sheet, "%s", format_count(holes->count_of_size[i]).text);
-        sheet_cell(sheet, "%s", format_bytes_in(holes->bytes_of_size[i], format_unit(most)).text);
-        sheet_cell(sheet, "%s", format_share(holes->bytes_of_size[i], holes->all.free_bytes).text);
+        sheet_cell(sheet, "%s", format_count(free_blocks->count_of_size[i]).text);
+        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->bytes_of_size[i], format_unit(most)).text);
+        sheet_cell(sheet, "%s",
+                   format_share(free_blocks->bytes_of_size[i], free_blocks->all.free_bytes).text);
     }
     sheet_table_end(sheet);
 }
@@ -88,8 +89,8 @@ void report_fragmentation(struct sheet *sheet, const struct report_device *repor
     report_gap(sheet, report);
     if (report->device->n_blocks == 0)
         return;
-    end_write(sheet, &report->holes.all, report->gap_known);
-    sheet_say(sheet, "A hole serves only its own pool, stream and class of requests:");
-    words_holes(sheet, report->device, &report->holes);
-    sizes_table(sheet, &report->holes);
+    end_write(sheet, &report->free_blocks.all, report->gap_known);
+    sheet_say(sheet, "A free block serves only its own pool, stream and class of requests:");
+    words_free_blocks(sheet, report->device, &report->free_blocks);
+    sizes_table(sheet, &report->free_blocks);
 }

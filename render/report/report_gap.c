@@ -74,7 +74,7 @@ static void gap_json(struct json_writer *json, const struct report_device *repor
     json_u64(json, "live_bytes", gap->live_bytes);
     json_i64(json, "gap_bytes", gap->gap_bytes);
     json_bool(json, "exact", gap->exact);
-    json_u64(json, "largest_hole_bytes", gap->largest_hole_bytes);
+    json_u64(json, "largest_hole_bytes", gap->largest_free_bytes);
     json_object(json, "causes", JSON_LINES);
     for (unsigned i = 0; i < GAP_CAUSES; i++)
         json_i64(json, gap_cause_name[i], gap->cause_bytes[i]);
@@ -101,7 +101,7 @@ static const char *const cause_text[GAP_CAUSES] = {
     [GAP_ROUNDING] = "rounding up",
     [GAP_UNSPLIT] = "rests of blocks, too small to be split off",
     [GAP_EMPTY_SEGMENTS] = "segments without anything in use",
-    [GAP_HOLES] = "holes between what is in use",
+    [GAP_FREE_BLOCKS] = "free blocks between what is in use",
     [GAP_EXPANDABLE_TAIL] = "free ends of expandable segments",
     [GAP_PRIVATE] = "free in private pools",
     [GAP_CONTRADICTION] = "unexplained: the file contradicts itself",
@@ -192,8 +192,7 @@ void report_gap(struct sheet *sheet, const struct report_device *report) {
     for (int i = 0; i < REPORT_GAPS; i++)
         if (!report->gap[i].exact) {
             sheet_say(sheet, "Sizes of blocks that are older than the recording, or of one that could not be "
-                             "replayed, are not all "
-                             "known: holes may be rests of blocks in part.");
+                             "replayed, are not all known: free blocks may be rests of used ones in part.");
             break;
         }
     report_map_write(sheet, &report->map);

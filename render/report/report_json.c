@@ -195,33 +195,34 @@ static void add_advice(struct json_writer *json, const struct report_device *rep
     json_end(json);
 }
 
-static void add_holes_members(struct json_writer *json, const struct holes *holes) {
-    json_u64(json, "segments", holes->n_segments);
-    json_u64(json, "reserved_bytes", holes->reserved_bytes);
-    json_u64(json, "used_bytes", holes->used_bytes);
-    json_u64(json, "pending_bytes", holes->pending_bytes);
-    json_u64(json, "rounding_bytes", holes_rounding(holes));
-    json_u64(json, "hole_bytes", holes->free_bytes);
-    json_u64(json, "holes", holes->n_holes);
-    json_u64(json, "largest_hole_bytes", holes->largest_bytes);
-    json_u64(json, "empty_segments", holes->n_empty);
-    json_u64(json, "empty_segment_bytes", holes->empty_bytes);
+static void add_free_blocks_members(struct json_writer *json, const struct free_blocks *free_blocks) {
+    json_u64(json, "segments", free_blocks->n_segments);
+    json_u64(json, "reserved_bytes", free_blocks->reserved_bytes);
+    json_u64(json, "used_bytes", free_blocks->used_bytes);
+    json_u64(json, "pending_bytes", free_blocks->pending_bytes);
+    json_u64(json, "rounding_bytes", free_blocks_rounding(free_blocks));
+    json_u64(json, "hole_bytes", free_blocks->free_bytes);
+    json_u64(json, "holes", free_blocks->n_free_blocks);
+    json_u64(json, "largest_hole_bytes", free_blocks->largest_bytes);
+    json_u64(json, "empty_segments", free_blocks->n_empty);
+    json_u64(json, "empty_segment_bytes", free_blocks->empty_bytes);
 }
 
-static void add_holes(struct json_writer *json, const char *name, const struct holes *holes) {
+static void add_free_blocks(struct json_writer *json, const char *name,
+                            const struct free_blocks *free_blocks) {
     json_object(json, name, JSON_COMPACT);
-    add_holes_members(json, holes);
+    add_free_blocks_members(json, free_blocks);
     json_end(json);
 }
 
-static void add_holes_groups(struct json_writer *json, const struct report_device *report,
-                             const struct holes_summary *holes) {
+static void add_free_blocks_groups(struct json_writer *json, const struct report_device *report,
+                                   const struct free_blocks_summary *free_blocks) {
     json_array(json, "groups", JSON_LINES);
-    for (uint32_t i = 0; i < holes->n_groups; i++) {
-        const struct holes_group *group = &holes->groups[i];
+    for (uint32_t i = 0; i < free_blocks->n_groups; i++) {
+        const struct free_blocks_group *group = &free_blocks->groups[i];
         const struct pool_id *id = &report->device->pools[group->pool];
         json_object(json, NULL, JSON_COMPACT);
-        add_holes_members(json, &group->holes);
+        add_free_blocks_members(json, &group->free_blocks);
         if (group->pool != POOL_UNKNOWN) {
             json_array(json, "pool", JSON_COMPACT);
             json_u64(json, NULL, id->first);
@@ -237,13 +238,13 @@ static void add_holes_groups(struct json_writer *json, const struct report_devic
     json_end(json);
 }
 
-/* The holes at an event, by group. */
-static void add_oom_holes(struct json_writer *json, const struct report_device *report,
-                          const struct report_oom *oom) {
+/* The free blocks at an event, by group. */
+static void add_oom_free_blocks(struct json_writer *json, const struct report_device *report,
+                                const struct report_oom *oom) {
     json_object(json, "holes", JSON_COMPACT);
     json_bool(json, "exact", oom->state.at_end);
-    add_holes(json, "all", &oom->state.holes.all);
-    add_holes_groups(json, report, &oom->state.holes);
+    add_free_blocks(json, "all", &oom->state.free_blocks.all);
+    add_free_blocks_groups(json, report, &oom->state.free_blocks);
     json_end(json);
 }
 
@@ -262,12 +263,12 @@ static bool add_oom_detail(struct json_writer *json, const struct report_device 
     json_u64(json, "pending_bytes", oom.pending_bytes);
     report_site_json(json, report->trace, report->timeline.site[event->stack]);
     if (oom.state.at_end) {
-        json_u64(json, "largest_hole_bytes", oom.state.holes.all.largest_bytes);
-        json_u64(json, "hole_bytes", oom.state.holes.all.free_bytes);
-        json_u64(json, "rounding_bytes", holes_rounding(&oom.state.holes.all));
+        json_u64(json, "largest_hole_bytes", oom.state.free_blocks.all.largest_bytes);
+        json_u64(json, "hole_bytes", oom.state.free_blocks.all.free_bytes);
+        json_u64(json, "rounding_bytes", free_blocks_rounding(&oom.state.free_blocks.all));
     }
-    if (oom.state.holes_known)
-        add_oom_holes(json, report, &oom);
+    if (oom.state.free_blocks_known)
+        add_oom_free_blocks(json, report, &oom);
     add_advice(json, report, &oom);
     json_end(json);
     return true;
@@ -329,16 +330,16 @@ static bool add_ooms(struct json_writer *json, const struct report_device *repor
 }
 
 static void add_fragmentation(struct json_writer *json, const struct report_device *report) {
-    const struct holes_summary *holes = &report->holes;
+    const struct free_blocks_summary *free_blocks = &report->free_blocks;
     json_object(json, "fragmentation", JSON_LINES);
-    add_holes(json, "all", &holes->all);
-    add_holes_groups(json, report, holes);
+    add_free_blocks(json, "all", &free_blocks->all);
+    add_free_blocks_groups(json, report, free_blocks);
     json_array(json, "hole_sizes", JSON_LINES);
-    for (uint32_t i = 0; i < HOLE_SIZES; i++) {
+    for (uint32_t i = 0; i < FREE_BLOCK_SIZES; i++) {
         json_object(json, NULL, JSON_COMPACT);
-        json_u64(json, "from_bytes", i == 0 ? 0 : holes_size_limit[i - 1]);
-        json_u64(json, "holes", holes->count_of_size[i]);
-        json_u64(json, "bytes", holes->bytes_of_size[i]);
+        json_u64(json, "from_bytes", i == 0 ? 0 : free_block_size_limit[i - 1]);
+        json_u64(json, "holes", free_blocks->count_of_size[i]);
+        json_u64(json, "bytes", free_blocks->bytes_of_size[i]);
         json_end(json);
     }
     json_end(json);

@@ -55,7 +55,7 @@ bool report_oom_of(struct report_oom *oom, const struct report_device *report,
                             .in_full = oom_in_full(report->device, event),
                             .pending_bytes = report->oom_ground->pending_bytes[event - report->device->ooms]};
     oom_state_of(&oom->state, &report->timeline, event);
-    return !oom->in_full || oom_holes_of(&oom->state, report->device, report->arena);
+    return !oom->in_full || oom_free_blocks_of(&oom->state, report->device, report->arena);
 }
 
 /* ---- settings ---- */
@@ -259,7 +259,8 @@ static void advise_verdict(struct advisor *advisor) {
                format_bytes(asked).text, format_bytes(oom->event->device_free).text);
     else if (oom->state.unused_bytes >= asked)
         advise(advisor, "fragmented",
-               "%s were reserved but not in use, more than was asked for, and no hole among them would do.",
+               "%s were reserved but not in use, more than was asked for, and no free block among them was "
+               "large enough.",
                format_bytes(oom->state.unused_bytes).text);
     else if (!oom->state.reserved_known)
         return;
@@ -275,8 +276,8 @@ static void advise_verdict(struct advisor *advisor) {
                format_bytes(sum_of(oom->state.unused_bytes, oom->event->device_free)).text);
 }
 
-/* Holes are the trouble where they would have been enough, or are more than what was lacking. */
-static bool holes_matter(const struct report_oom *oom) {
+/* Free blocks are the trouble where they would have been enough, or are more than what was lacking. */
+static bool unused_matters(const struct report_oom *oom) {
     return oom->state.unused_bytes > oom->state.lacking_bytes &&
            is_part(oom->state.unused_bytes, oom->event->size, 10);
 }
@@ -320,7 +321,7 @@ static void advise_expandable(struct advisor *advisor) {
     struct figure unused = format_bytes(advisor->oom->state.unused_bytes);
     char text[160];
     const char *hope = expandable_hope(advisor->oom, text);
-    if (!holes_matter(advisor->oom) || advise_modelled(advisor))
+    if (!unused_matters(advisor->oom) || advise_modelled(advisor))
         return;
     if (advisor->allocator.expandable == OFF)
         advise(advisor, "enable_expandable_segments",
@@ -339,7 +340,7 @@ static void advise_expandable(struct advisor *advisor) {
                unused.text);
 }
 
-/* Free bytes in holes that only requests of at least max_split_size_mb may use. */
+/* Free bytes in blocks that only requests of at least max_split_size_mb may use. */
 static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit) {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < device->n_blocks; i++)
@@ -350,7 +351,7 @@ static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit
 
 static void advise_split(struct advisor *advisor) {
     const struct known_settings *allocator = &advisor->allocator;
-    const struct holes *all = &advisor->report->holes.all;
+    const struct free_blocks *all = &advisor->report->free_blocks.all;
     uint64_t asked = advisor->oom->event->size, parts = all->free_bytes - all->empty_bytes;
     if (!advisor->oom->state.at_end)
         return;
@@ -358,27 +359,25 @@ static void advise_split(struct advisor *advisor) {
         uint64_t closed = oversize_bytes(advisor->report->device, allocator->split_bytes);
         if (closed >= asked)
             advise(advisor, "raise_max_split_size",
-                   "max_split_size_mb is %s: holes of that size serve only requests as large, so %s of free "
-                   "memory were "
-                   "closed to this one.",
+                   "max_split_size_mb is %s: free blocks of that size serve only requests as large, so %s of "
+                   "free memory were closed to this one.",
                    format_bytes(allocator->split_bytes).text, format_bytes(closed).text);
     }
     if (allocator->limit == OFF && allocator->expandable == OFF && parts >= asked)
         advise(advisor, "set_max_split_size",
                "%s are free in parts of segments that are otherwise in use. Where expandable segments cannot "
-               "be used, "
-               "max_split_size_mb keeps large blocks whole.",
+               "be used, max_split_size_mb keeps large blocks whole.",
                format_bytes(parts).text);
 }
 
 /* Free bytes of the final segments outside of the default pool. */
 static uint64_t private_bytes(const struct report_device *report) {
     uint64_t bytes = 0;
-    for (uint32_t i = 0; i < report->holes.n_groups; i++) {
-        const struct holes_group *group = &report->holes.groups[i];
+    for (uint32_t i = 0; i < report->free_blocks.n_groups; i++) {
+        const struct free_blocks_group *group = &report->free_blocks.groups[i];
         const struct pool_id *id = &report->device->pools[group->pool];
         if (group->pool != POOL_UNKNOWN && (id->first != 0 || id->second != 0))
-            bytes += group->holes.free_bytes;
+            bytes += group->free_blocks.free_bytes;
     }
     return bytes;
 }
@@ -405,14 +404,14 @@ static void advise_pending(struct advisor *advisor) {
 }
 
 static void advise_rounding(struct advisor *advisor) {
-    const struct holes *all = &advisor->report->holes.all;
-    if (advisor->oom->state.at_end && holes_rounding(all) >= advisor->oom->event->size)
+    const struct free_blocks *all = &advisor->report->free_blocks.all;
+    if (advisor->oom->state.at_end && free_blocks_rounding(all) >= advisor->oom->event->size)
         advise(advisor, "rounding",
                "Rounding up and rests of blocks that were not split off take %s, as much as was asked for: "
                "roundup_power2_divisions or many allocations "
                "of odd sizes "
                "cause that.",
-               format_bytes(holes_rounding(all)).text);
+               format_bytes(free_blocks_rounding(all)).text);
 }
 
 static void advise_others(struct advisor *advisor) {
@@ -470,16 +469,16 @@ static void reserved_row(struct sheet *sheet, const struct report_device *report
         sheet_cell(sheet, "unknown: the file holds no segments");
 }
 
-static void holes_rows(struct sheet *sheet, const struct report_oom *oom) {
-    const struct holes *all = &oom->state.holes.all;
-    if (!oom->state.holes_known)
+static void free_blocks_rows(struct sheet *sheet, const struct report_oom *oom) {
+    const struct free_blocks *all = &oom->state.free_blocks.all;
+    if (!oom->state.free_blocks_known)
         return;
-    sheet_cell(sheet, "Largest free hole");
+    sheet_cell(sheet, "Largest free block");
     sheet_cell(sheet, oom->state.at_end ? "%s of %s in %s" : "at most %s of %s in %s",
                words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
-               words_counted(sheet, all->n_holes, "hole"));
+               words_counted(sheet, all->n_free_blocks, "free block"));
     if (oom->state.at_end)
-        bytes_row(sheet, "Rounding and rests", holes_rounding(all));
+        bytes_row(sheet, "Rounding and rests", free_blocks_rounding(all));
 }
 
 static void state_table(struct sheet *sheet, const struct report_device *report,
@@ -493,17 +492,18 @@ static void state_table(struct sheet *sheet, const struct report_device *report,
     if (oom->pending_bytes != 0)
         bytes_row(sheet, "Of it waiting for other streams", oom->pending_bytes);
     reserved_row(sheet, report, "Reserved, not in use", oom->state.unused_bytes);
-    holes_rows(sheet, oom);
+    free_blocks_rows(sheet, oom);
     settings_row(sheet, report);
     sheet_table_end(sheet);
 }
 
-static void holes_write(struct sheet *sheet, const struct report_device *report,
-                        const struct report_oom *oom) {
-    if (!oom->state.holes_known)
+static void free_blocks_write(struct sheet *sheet, const struct report_device *report,
+                              const struct report_oom *oom) {
+    if (!oom->state.free_blocks_known)
         return;
-    sheet_say(sheet, "Its holes, of which each serves only its own pool, stream and class of requests:");
-    words_holes(sheet, report->device, &oom->state.holes);
+    sheet_say(sheet,
+              "Its free blocks, of which each serves only its own pool, stream and class of requests:");
+    words_free_blocks(sheet, report->device, &oom->state.free_blocks);
     if (!oom->state.at_end)
         sheet_say(sheet, "These are upper bounds: the recording went on and its final segments show a later "
                          "state, so they are the gaps between what was in use at the event. A block may have "
@@ -532,7 +532,7 @@ static void oom_write(struct sheet *sheet, const struct report_device *report,
     if (event->stack != 0)
         sheet_say(sheet, "Asked for by %s.",
                   words_site(sheet, report->trace, report->timeline.site[event->stack]));
-    holes_write(sheet, report, &oom);
+    free_blocks_write(sheet, report, &oom);
     holders_table(sheet, report, &oom);
     if (n != 0)
         sheet_say(sheet, "What follows:");

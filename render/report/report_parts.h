@@ -3,8 +3,8 @@
 #define STRATA_RENDER_REPORT_REPORT_PARTS_H
 
 #include "analysis/fragmentation.h"
+#include "analysis/free_blocks.h"
 #include "analysis/growth.h"
-#include "analysis/holes.h"
 #include "analysis/oom.h"
 #include "analysis/replay.h"
 #include "analysis/verdicts.h"
@@ -39,7 +39,7 @@ struct report_device {
     struct category_sum category_at_peak[CATEGORY_COUNT];
     uint64_t reason_at_peak[REASON_COUNT]; /* bytes of CATEGORY_OTHER */
     bool categories_inferred;              /* of at least one allocation no event says it */
-    struct holes_summary holes;
+    struct free_blocks_summary free_blocks;
     struct growth growth;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
@@ -74,10 +74,10 @@ static inline const struct timeline *report_shown(const struct report_device *re
 bool report_groups_at(const struct report_device *report, uint32_t moment, enum group_by by,
                       struct group **groups, uint32_t *n_groups);
 
-/* What can be said of an out-of-memory event besides what it says itself; its holes are in the report's arena. */
+/* What can be said of an out-of-memory event besides what it says itself; its free blocks are in the report's arena. */
 struct report_oom {
     const struct oom_event *event;
-    struct oom_state state; /* its holes are known of those told in full */
+    struct oom_state state; /* its free blocks are known of those told in full */
     uint64_t pending_bytes; /* of what was live: freed, waiting for other streams */
     bool in_full;           /* one of the first REPORT_OOMS_IN_FULL, or the last */
 };

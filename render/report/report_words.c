@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-enum { HOLES_SHOWN = 20 }; /* groups of holes */
+enum { GROUPS_SHOWN = 20 }; /* groups of free blocks */
 
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
     char text[1024];
@@ -45,33 +45,35 @@ const char *words_pool(struct sheet *sheet, const struct device_trace *device, u
     return sheet_format(sheet, "private (%" PRIu64 ", %" PRIu64 ")", id->first, id->second);
 }
 
-static const char *holes_name(struct sheet *sheet, const struct device_trace *device,
-                              const struct holes_group *group) {
+static const char *group_name(struct sheet *sheet, const struct device_trace *device,
+                              const struct free_blocks_group *group) {
     return sheet_format(sheet, "%s, stream %u, %s", words_pool(sheet, device, group->pool),
                         (unsigned)group->stream, group->small ? "up to 1 MiB" : "above 1 MiB");
 }
 
-void words_holes(struct sheet *sheet, const struct device_trace *device,
-                 const struct holes_summary *summary) {
+void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
+                       const struct free_blocks_summary *summary) {
     static const char *const headings[] = {
-        "Pool, stream and requests", "Segments", "Reserved", "Free", "Holes", "Largest hole", NULL};
+        "Pool, stream and requests", "Segments", "Reserved", "Free", "Free blocks", "Largest", NULL};
     uint32_t count = summary->n_groups;
     uint64_t most = 0;
-    for (uint32_t i = 0; i < count && i < HOLES_SHOWN; i++)
-        most =
-            summary->groups[i].holes.reserved_bytes > most ? summary->groups[i].holes.reserved_bytes : most;
+    for (uint32_t i = 0; i < count && i < GROUPS_SHOWN; i++)
+        most = summary->groups[i].free_blocks.reserved_bytes > most
+                   ? summary->groups[i].free_blocks.reserved_bytes
+                   : most;
     unsigned unit = format_unit(most);
     sheet_table(sheet, headings, "lrrrrr");
-    for (uint32_t i = 0; i < count && i < HOLES_SHOWN; i++) {
-        const struct holes *holes = &summary->groups[i].holes;
-        sheet_cell(sheet, "%s", holes_name(sheet, device, &summary->groups[i]));
-        sheet_cell(sheet, "%s", format_count(holes->n_segments).text);
-        sheet_cell(sheet, "%s", format_bytes_in(holes->reserved_bytes, unit).text);
-        sheet_cell(sheet, "%s", format_bytes_in(holes->free_bytes, unit).text);
-        sheet_cell(sheet, "%s", format_count(holes->n_holes).text);
-        sheet_cell(sheet, "%s", format_bytes_in(holes->largest_bytes, unit).text);
+    for (uint32_t i = 0; i < count && i < GROUPS_SHOWN; i++) {
+        const struct free_blocks *free_blocks = &summary->groups[i].free_blocks;
+        sheet_cell(sheet, "%s", group_name(sheet, device, &summary->groups[i]));
+        sheet_cell(sheet, "%s", format_count(free_blocks->n_segments).text);
+        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->reserved_bytes, unit).text);
+        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->free_bytes, unit).text);
+        sheet_cell(sheet, "%s", format_count(free_blocks->n_free_blocks).text);
+        sheet_cell(sheet, "%s", format_bytes_in(free_blocks->largest_bytes, unit).text);
     }
     sheet_table_end(sheet);
-    if (count > HOLES_SHOWN)
-        sheet_say(sheet, "Not listed: %s more; --json has them all.", format_count(count - HOLES_SHOWN).text);
+    if (count > GROUPS_SHOWN)
+        sheet_say(sheet, "Not listed: %s more; --json has them all.",
+                  format_count(count - GROUPS_SHOWN).text);
 }

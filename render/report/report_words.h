@@ -21,8 +21,9 @@ const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing
 /* "default", "private (0, 1)", "not recorded" */
 const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool);
 
-/* Holes by pool, stream and class of requests, as a table. */
-void words_holes(struct sheet *sheet, const struct device_trace *device, const struct holes_summary *summary);
+/* Free blocks by pool, stream and class of requests, as a table. */
+void words_free_blocks(struct sheet *sheet, const struct device_trace *device,
+                       const struct free_blocks_summary *summary);
 
 /* The sections that have files of their own. */
 void report_ooms(struct sheet *sheet, const struct report_device *report);

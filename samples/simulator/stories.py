@@ -126,7 +126,7 @@ def oom(seed):
 
 
 def expandable(seed):
-    """expandable_segments:True: segments grow and, at the end of an epoch, shrink with holes in their middle."""
+    """expandable_segments:True: segments grow and, at the end of an epoch, shrink with gaps in their middle."""
     def play(world):
         training = Training(world, Shape(layers=3, width=1024, batch=4, tokens=1024))
         cached = []

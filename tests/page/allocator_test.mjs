@@ -73,7 +73,7 @@ describe("the allocator", { skip }, () => {
             await page.keyboard.press("5");
             await until(() => page.locator("#panel-allocator table").first().isVisible(), "the causes");
             const text = await page.locator("#panel-allocator").innerText();
-            assert.match(text, /Holes between what is in use\s+1\.1 GiB/);
+            assert.match(text, /Free blocks between what is in use\s+1\.1 GiB/);
             assert.match(text, /All parts add up to 1,211,736,064 bytes: reserved less requested/);
             assert.match(text, /182 MiB free in a segment of 198 MiB, held by\s+block\.py:34 forward/);
             assert.match(text, /Replay check: 1,302 of 1,302 allocations/);

@@ -63,7 +63,7 @@ describe("the map", { skip }, () => {
         await withPage(writePage(sample("oom")), async (page) => {
             assert.equal(await page.locator("#map").isVisible(), false);
             await press(page, "g");
-            assert.match(await textOf(page, "map-about"), /event 3,552 .*54 segments . reserved 7\.6 GiB . in use 6\.5 GiB . 18 holes, the largest 666 MiB/);
+            assert.match(await textOf(page, "map-about"), /event 3,552 .*54 segments . reserved 7\.6 GiB . in use 6\.5 GiB . 18 free blocks, the largest 666 MiB/);
             await page.click("#map-free");
             await until(() => page.evaluate(() => location.hash.includes("map=free")), "the order in the address");
             assert.equal((await ask(page, "strata.view()")).map, "free");
@@ -91,7 +91,7 @@ describe("the map", { skip }, () => {
         }, OOM);
     });
 
-    test("keys go from block to block and to the next hole", async () => {
+    test("keys go from block to block and to the next free block", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             await page.focus("#map-scroll");
             await press(page, "h");

@@ -106,7 +106,7 @@ static void test_orders(void **state) {
         for (uint32_t i = 0; i < 3; i++)
             assert_int_equal(nth_segment(drawing, i), wanted[order][i]);
         assert_int_equal(drawing->map.n_groups, 1);
-        assert_int_equal(drawing->map.group[0].n_holes, 3);
+        assert_int_equal(drawing->map.group[0].n_free_blocks, 3);
         assert_int_equal(drawing->map.group[0].free_bytes, 54 * MIB);
     }
     drawing_close(drawing);

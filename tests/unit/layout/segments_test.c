@@ -77,7 +77,7 @@ static void test_segments_come_and_go(void **state) {
     struct fragmentation found = causes_after(recording, 8);
     assert_int_equal(found.cause_bytes[GAP_ROUNDING], 24 + 412);
     assert_int_equal(found.cause_bytes[GAP_UNSPLIT], MIB - 512);
-    assert_int_equal(found.cause_bytes[GAP_HOLES], 2 * MIB - 1024);
+    assert_int_equal(found.cause_bytes[GAP_FREE_BLOCKS], 2 * MIB - 1024);
     assert_int_equal(found.n_pinned, 1);
     assert_int_equal(found.pinned[0].allocation, small);
     assert_int_equal(causes_after(recording, 13).cause_bytes[GAP_EMPTY_SEGMENTS], 2 * MIB);
@@ -101,7 +101,7 @@ static void test_pages_join_and_part(void **state) {
     assert_segment(&held, 0, BASE, 80 * MIB, 2);
     struct fragmentation found = causes_after(recording, 9);
     assert_int_equal(found.cause_bytes[GAP_EXPANDABLE_TAIL], 50 * MIB);
-    assert_int_equal(found.cause_bytes[GAP_HOLES], 0);
+    assert_int_equal(found.cause_bytes[GAP_FREE_BLOCKS], 0);
     recording_close(recording);
 }
 

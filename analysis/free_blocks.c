@@ -1,47 +1,50 @@
-#include "analysis/holes.h"
+#include "analysis/free_blocks.h"
 
 #include "base/sort.h"
 
 #define MIB (UINT64_C(1) << 20)
 
-const uint64_t holes_size_limit[HOLE_SIZES - 1] = {MIB, 10 * MIB, 100 * MIB, 1024 * MIB, 10240 * MIB};
+const uint64_t free_block_size_limit[FREE_BLOCK_SIZES - 1] = {MIB, 10 * MIB, 100 * MIB, 1024 * MIB,
+                                                              10240 * MIB};
 
 static uint32_t size_class(uint64_t bytes) {
     uint32_t i = 0;
-    while (i < HOLE_SIZES - 1 && bytes >= holes_size_limit[i])
+    while (i < FREE_BLOCK_SIZES - 1 && bytes >= free_block_size_limit[i])
         i++;
     return i;
 }
 
-static void block_add(struct holes *holes, const struct block *block) {
-    holes->reserved_bytes += block->size;
+static void block_add(struct free_blocks *free_blocks, const struct block *block) {
+    free_blocks->reserved_bytes += block->size;
     if (block->state == BLOCK_INACTIVE) {
-        holes->free_bytes += block->size;
-        holes->n_holes++;
-        if (block->size > holes->largest_bytes)
-            holes->largest_bytes = block->size;
+        free_blocks->free_bytes += block->size;
+        free_blocks->n_free_blocks++;
+        if (block->size > free_blocks->largest_bytes)
+            free_blocks->largest_bytes = block->size;
         return;
     }
-    *(block->state == BLOCK_ALLOCATED ? &holes->used_bytes : &holes->pending_bytes) += block->size;
-    holes->requested_bytes += block->requested_size;
+    *(block->state == BLOCK_ALLOCATED ? &free_blocks->used_bytes : &free_blocks->pending_bytes) +=
+        block->size;
+    free_blocks->requested_bytes += block->requested_size;
 }
 
-/* The segment alone. What its blocks leave out (a file that contradicts itself) counts as free, but is not a hole. */
-static struct holes holes_of_segment(const struct device_trace *device, const struct segment *segment) {
-    struct holes holes = {.n_segments = 1};
+/* The segment alone. What its blocks leave out (a file that contradicts itself) is free, but not a block. */
+static struct free_blocks free_blocks_of_segment(const struct device_trace *device,
+                                                 const struct segment *segment) {
+    struct free_blocks free_blocks = {.n_segments = 1};
     for (uint32_t i = 0; i < segment->block_count; i++)
-        block_add(&holes, &device->blocks[segment->first_block + i]);
-    if (holes.reserved_bytes < segment->total_size)
-        holes.free_bytes += segment->total_size - holes.reserved_bytes;
-    holes.reserved_bytes = holes.used_bytes + holes.pending_bytes + holes.free_bytes;
-    if (holes.used_bytes == 0 && holes.pending_bytes == 0) {
-        holes.empty_bytes = holes.reserved_bytes;
-        holes.n_empty = 1;
+        block_add(&free_blocks, &device->blocks[segment->first_block + i]);
+    if (free_blocks.reserved_bytes < segment->total_size)
+        free_blocks.free_bytes += segment->total_size - free_blocks.reserved_bytes;
+    free_blocks.reserved_bytes = free_blocks.used_bytes + free_blocks.pending_bytes + free_blocks.free_bytes;
+    if (free_blocks.used_bytes == 0 && free_blocks.pending_bytes == 0) {
+        free_blocks.empty_bytes = free_blocks.reserved_bytes;
+        free_blocks.n_empty = 1;
     }
-    return holes;
+    return free_blocks;
 }
 
-static void holes_add(struct holes *sum, const struct holes *more) {
+static void free_blocks_add(struct free_blocks *sum, const struct free_blocks *more) {
     sum->reserved_bytes += more->reserved_bytes;
     sum->used_bytes += more->used_bytes;
     sum->pending_bytes += more->pending_bytes;
@@ -49,7 +52,7 @@ static void holes_add(struct holes *sum, const struct holes *more) {
     sum->free_bytes += more->free_bytes;
     sum->empty_bytes += more->empty_bytes;
     sum->n_segments += more->n_segments;
-    sum->n_holes += more->n_holes;
+    sum->n_free_blocks += more->n_free_blocks;
     sum->n_empty += more->n_empty;
     if (more->largest_bytes > sum->largest_bytes)
         sum->largest_bytes = more->largest_bytes;
@@ -80,7 +83,7 @@ static uint32_t keys_count(const struct sort_row *rows, uint32_t count) {
     return n;
 }
 
-static void sizes_add(struct holes_summary *summary, const struct device_trace *device) {
+static void sizes_add(struct free_blocks_summary *summary, const struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_blocks; i++) {
         if (device->blocks[i].state != BLOCK_INACTIVE)
             continue;
@@ -90,8 +93,9 @@ static void sizes_add(struct holes_summary *summary, const struct device_trace *
     }
 }
 
-bool holes_find(struct holes_summary *summary, const struct device_trace *device, struct arena *arena) {
-    *summary = (struct holes_summary){0};
+bool free_blocks_find(struct free_blocks_summary *summary, const struct device_trace *device,
+                      struct arena *arena) {
+    *summary = (struct free_blocks_summary){0};
     struct sort_row *rows = segments_sorted(device, arena);
     if (rows == NULL)
         return false;
@@ -101,14 +105,14 @@ bool holes_find(struct holes_summary *summary, const struct device_trace *device
         return false;
     for (uint32_t i = 0; i < device->n_segments; i++) {
         const struct segment *segment = &device->segments[rows[i].value];
-        struct holes holes = holes_of_segment(device, segment);
+        struct free_blocks free_blocks = free_blocks_of_segment(device, segment);
         if (i == 0 || rows[i].key != rows[i - 1].key)
             summary->groups[summary->n_groups++] =
-                (struct holes_group){.pool = segment->pool,
-                                     .stream = segment->stream,
-                                     .small = (segment->flags & SEGMENT_SMALL) != 0};
-        holes_add(&summary->groups[summary->n_groups - 1].holes, &holes);
-        holes_add(&summary->all, &holes);
+                (struct free_blocks_group){.pool = segment->pool,
+                                           .stream = segment->stream,
+                                           .small = (segment->flags & SEGMENT_SMALL) != 0};
+        free_blocks_add(&summary->groups[summary->n_groups - 1].free_blocks, &free_blocks);
+        free_blocks_add(&summary->all, &free_blocks);
     }
     sizes_add(summary, device);
     return true;
@@ -250,7 +254,7 @@ static bool pieces_find(struct pieces *pieces, const struct device_trace *device
     return true;
 }
 
-/* Reserved memory in which neighbouring holes join. */
+/* Reserved memory in which neighbouring free blocks join. */
 struct extent {
     struct range range;
     uint32_t owner;
@@ -281,7 +285,7 @@ static bool extent_of_piece(struct extent *extent, const struct pieces *pieces, 
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
 }
 
-/* Takes the next piece in, where holes of both would join. */
+/* Takes the next piece in, where free blocks of both would join. */
 static bool extent_join(struct extent *extent, const struct extent *next) {
     bool one = extent->expandable && next->expandable && extent->stream == next->stream;
     if (extent->range.to != next->range.from || (extent->owner != next->owner && !one))
@@ -315,54 +319,54 @@ static struct sort_row *alive_sorted(const struct device_trace *device, uint32_t
 
 /* What the sweep over the addresses carries along. */
 struct sweep {
-    struct holes_summary *summary;
+    struct free_blocks_summary *summary;
     const struct allocations *allocations;
     const struct sort_row *alive;
     uint32_t n_alive, next, moment;
 };
 
-static void gap_add(struct holes_summary *summary, struct holes *holes, uint64_t bytes) {
+static void gap_add(struct free_blocks_summary *summary, struct free_blocks *free_blocks, uint64_t bytes) {
     if (bytes < GRAIN)
         return;
-    holes->free_bytes += bytes;
-    holes->n_holes++;
-    if (bytes > holes->largest_bytes)
-        holes->largest_bytes = bytes;
+    free_blocks->free_bytes += bytes;
+    free_blocks->n_free_blocks++;
+    if (bytes > free_blocks->largest_bytes)
+        free_blocks->largest_bytes = bytes;
     summary->count_of_size[size_class(bytes)]++;
     summary->bytes_of_size[size_class(bytes)] += bytes;
 }
 
 /* The extent alone. */
-static struct holes holes_of_extent(struct sweep *sweep, const struct extent *extent) {
+static struct free_blocks free_blocks_of_extent(struct sweep *sweep, const struct extent *extent) {
     const struct allocations *allocations = sweep->allocations;
     const struct sort_row *alive = sweep->alive;
     uint64_t at = extent->range.from, end = extent->range.to, reserved = end - at;
-    struct holes holes = {.n_segments = 1, .reserved_bytes = reserved};
+    struct free_blocks free_blocks = {.n_segments = 1, .reserved_bytes = reserved};
     while (sweep->next < sweep->n_alive && alive[sweep->next].key < at)
         sweep->next++;
     for (; sweep->next < sweep->n_alive && alive[sweep->next].key < end; sweep->next++) {
         uint64_t begin = alive[sweep->next].key, size = allocations->size[alive[sweep->next].value];
         uint64_t room = end - begin, rounded = size < room ? (size + GRAIN - 1) / GRAIN * GRAIN : room;
-        gap_add(sweep->summary, &holes, begin > at ? begin - at : 0);
+        gap_add(sweep->summary, &free_blocks, begin > at ? begin - at : 0);
         at = begin + rounded > at ? begin + rounded : at;
-        holes.requested_bytes += size;
+        free_blocks.requested_bytes += size;
         bool pending = allocations->request[alive[sweep->next].value] <= sweep->moment;
-        *(pending ? &holes.pending_bytes : &holes.used_bytes) += rounded;
+        *(pending ? &free_blocks.pending_bytes : &free_blocks.used_bytes) += rounded;
     }
-    gap_add(sweep->summary, &holes, end > at ? end - at : 0);
-    holes.n_empty = holes.requested_bytes == 0;
-    holes.empty_bytes = holes.n_empty != 0 ? reserved : 0;
-    return holes;
+    gap_add(sweep->summary, &free_blocks, end > at ? end - at : 0);
+    free_blocks.n_empty = free_blocks.requested_bytes == 0;
+    free_blocks.empty_bytes = free_blocks.n_empty != 0 ? reserved : 0;
+    return free_blocks;
 }
 
-static uint64_t group_order(const struct holes_group *group) {
+static uint64_t group_order(const struct free_blocks_group *group) {
     return (uint64_t)group->pool << 32 | (uint64_t)group->stream << 1 | group->small;
 }
 
 /* One group per extent becomes one per pool, stream and class. False: no memory. */
-static bool groups_fold(struct holes_summary *summary, struct arena *arena) {
+static bool groups_fold(struct free_blocks_summary *summary, struct arena *arena) {
     size_t n = (size_t)summary->n_groups + 1;
-    struct holes_group *each = summary->groups;
+    struct free_blocks_group *each = summary->groups;
     struct sort_row *rows = arena_alloc(arena, n * 2 * sizeof *rows);
     summary->groups = arena_alloc(arena, n * sizeof *summary->groups);
     if (rows == NULL || summary->groups == NULL)
@@ -373,21 +377,21 @@ static bool groups_fold(struct holes_summary *summary, struct arena *arena) {
     sort_rows(rows, rows + n, count);
     summary->n_groups = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const struct holes_group *own = &each[rows[i].value];
+        const struct free_blocks_group *own = &each[rows[i].value];
         if (i == 0 || rows[i].key != rows[i - 1].key)
             summary->groups[summary->n_groups++] = *own;
         else
-            holes_add(&summary->groups[summary->n_groups - 1].holes, &own->holes);
+            free_blocks_add(&summary->groups[summary->n_groups - 1].free_blocks, &own->free_blocks);
     }
     return true;
 }
 
 static void extent_add(struct sweep *sweep, const struct extent *extent) {
-    struct holes holes = holes_of_extent(sweep, extent);
-    struct holes_summary *summary = sweep->summary;
+    struct free_blocks free_blocks = free_blocks_of_extent(sweep, extent);
+    struct free_blocks_summary *summary = sweep->summary;
     summary->groups[summary->n_groups++] =
-        (struct holes_group){extent->pool, extent->stream, extent->small, holes};
-    holes_add(&summary->all, &holes);
+        (struct free_blocks_group){extent->pool, extent->stream, extent->small, free_blocks};
+    free_blocks_add(&summary->all, &free_blocks);
 }
 
 static void pieces_sweep(struct sweep *sweep, const struct pieces *pieces,
@@ -406,11 +410,11 @@ static void pieces_sweep(struct sweep *sweep, const struct pieces *pieces,
         extent_add(sweep, &open);
 }
 
-static bool gaps_find(struct holes_summary *summary, const struct device_trace *device, uint32_t moment,
+static bool gaps_find(struct free_blocks_summary *summary, const struct device_trace *device, uint32_t moment,
                       struct arena *arena) {
     struct pieces pieces;
     struct sweep sweep = {.summary = summary, .allocations = &device->allocations, .moment = moment};
-    *summary = (struct holes_summary){0};
+    *summary = (struct free_blocks_summary){0};
     sweep.alive = alive_sorted(device, moment, arena, &sweep.n_alive);
     if (sweep.alive == NULL || !pieces_find(&pieces, device, moment, arena))
         return false;
@@ -421,8 +425,8 @@ static bool gaps_find(struct holes_summary *summary, const struct device_trace *
     return groups_fold(summary, arena);
 }
 
-bool holes_at(struct holes_summary *summary, bool *exact, const struct device_trace *device, uint32_t moment,
-              struct arena *arena) {
+bool free_blocks_at(struct free_blocks_summary *summary, bool *exact, const struct device_trace *device,
+                    uint32_t moment, struct arena *arena) {
     *exact = !changed_since(device, moment);
-    return *exact ? holes_find(summary, device, arena) : gaps_find(summary, device, moment, arena);
+    return *exact ? free_blocks_find(summary, device, arena) : gaps_find(summary, device, moment, arena);
 }

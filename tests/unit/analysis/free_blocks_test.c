@@ -1,36 +1,37 @@
-/* Holes of segments written down block by block, at the end and at an earlier moment. */
+/* Free blocks of segments written down block by block, at the end and at an earlier moment. */
 #include "recording.h"
 
-#include "analysis/holes.h"
+#include "analysis/free_blocks.h"
 
 #define MIB (UINT64_C(1) << 20)
 
 enum { BASE = 0x10000000 };
 
-static struct holes_summary holes_at_end(struct recording *recording) {
-    struct holes_summary summary;
-    assert_true(holes_find(&summary, &recording->device, &recording->arena));
+static struct free_blocks_summary free_blocks_at_end(struct recording *recording) {
+    struct free_blocks_summary summary;
+    assert_true(free_blocks_find(&summary, &recording->device, &recording->arena));
     return summary;
 }
 
-static struct holes_summary holes_after(struct recording *recording, uint32_t event, bool exact_wanted) {
-    struct holes_summary summary;
+static struct free_blocks_summary free_blocks_after(struct recording *recording, uint32_t event,
+                                                    bool exact_wanted) {
+    struct free_blocks_summary summary;
     bool exact;
-    assert_true(holes_at(&summary, &exact, &recording->device, event + 1, &recording->arena));
+    assert_true(free_blocks_at(&summary, &exact, &recording->device, event + 1, &recording->arena));
     assert_int_equal(exact, exact_wanted);
     return summary;
 }
 
-static void assert_holes(const struct holes *holes, uint32_t n_segments, uint64_t reserved,
-                         uint64_t free_bytes, uint32_t n_holes, uint64_t largest) {
-    assert_int_equal(holes->n_segments, n_segments);
-    assert_int_equal(holes->reserved_bytes, reserved);
-    assert_int_equal(holes->free_bytes, free_bytes);
-    assert_int_equal(holes->n_holes, n_holes);
-    assert_int_equal(holes->largest_bytes, largest);
+static void assert_free_blocks(const struct free_blocks *free_blocks, uint32_t n_segments, uint64_t reserved,
+                               uint64_t free_bytes, uint32_t n_free_blocks, uint64_t largest) {
+    assert_int_equal(free_blocks->n_segments, n_segments);
+    assert_int_equal(free_blocks->reserved_bytes, reserved);
+    assert_int_equal(free_blocks->free_bytes, free_bytes);
+    assert_int_equal(free_blocks->n_free_blocks, n_free_blocks);
+    assert_int_equal(free_blocks->largest_bytes, largest);
 }
 
-static void test_final_holes_by_group(void **state) {
+static void test_final_free_blocks_by_group(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){10 << 20, -(6 << 20), 4 << 20, 0});
@@ -39,16 +40,16 @@ static void test_final_holes_by_group(void **state) {
     recording_segment(recording, 4 * BASE, 0, 2, (const int64_t[]){-(3 << 20), 1 << 20, 0});
     recording->blocks[2].state = BLOCK_PENDING_FREE;
     recording->blocks[0].requested_size -= 300;
-    struct holes_summary summary = holes_at_end(recording);
+    struct free_blocks_summary summary = free_blocks_at_end(recording);
     assert_int_equal(summary.n_groups, 3); /* by pool, stream, large before small */
-    assert_holes(&summary.groups[0].holes, 2, 40 * MIB, 26 * MIB, 2, 20 * MIB);
-    assert_holes(&summary.groups[1].holes, 1, 2 * MIB, 2 * MIB - 1024, 1, 2 * MIB - 1024);
-    assert_holes(&summary.groups[2].holes, 1, 4 * MIB, 3 * MIB, 1, 3 * MIB);
+    assert_free_blocks(&summary.groups[0].free_blocks, 2, 40 * MIB, 26 * MIB, 2, 20 * MIB);
+    assert_free_blocks(&summary.groups[1].free_blocks, 1, 2 * MIB, 2 * MIB - 1024, 1, 2 * MIB - 1024);
+    assert_free_blocks(&summary.groups[2].free_blocks, 1, 4 * MIB, 3 * MIB, 1, 3 * MIB);
     assert_true(summary.groups[1].small);
     assert_int_equal(summary.groups[2].pool, 2);
     assert_int_equal(summary.all.pending_bytes, 4 * MIB);
     assert_int_equal(summary.all.used_bytes, 11 * MIB + 1024);
-    assert_int_equal(holes_rounding(&summary.all), 300);
+    assert_int_equal(free_blocks_rounding(&summary.all), 300);
     assert_int_equal(summary.all.n_empty, 1);
     assert_int_equal(summary.all.empty_bytes, 20 * MIB);
     assert_int_equal(summary.count_of_size[1], 3); /* 1 MiB to 10 MiB */
@@ -56,14 +57,14 @@ static void test_final_holes_by_group(void **state) {
     recording_close(recording);
 }
 
-/* What a file leaves out of a segment is free, but no hole. */
+/* What a file leaves out of a segment is free, but not a free block. */
 static void test_a_segment_larger_than_its_blocks(void **state) {
     (void)state;
     struct recording *recording = recording_open();
     recording_segment(recording, BASE, 0, 1, (const int64_t[]){1 << 20, 0});
     recording->segments[0].total_size = 5 * MIB;
-    struct holes_summary summary = holes_at_end(recording);
-    assert_holes(&summary.all, 1, 5 * MIB, 4 * MIB, 0, 0);
+    struct free_blocks_summary summary = free_blocks_at_end(recording);
+    assert_free_blocks(&summary.all, 1, 5 * MIB, 4 * MIB, 0, 0);
     recording_close(recording);
 }
 
@@ -82,9 +83,9 @@ static void test_what_comes_and_goes_changes_nothing(void **state) {
     allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
     allocation_at(recording, 12, 15, MIB, BASE + 4 * MIB);
     recording_settle(recording, 20);
-    struct holes_summary summary = holes_after(recording, 10, true);
-    assert_holes(&summary.all, 1, 10 * MIB, 6 * MIB, 1, 6 * MIB);
-    assert_int_equal(holes_after(recording, 12, false).all.free_bytes, 5 * MIB); /* while it is there */
+    struct free_blocks_summary summary = free_blocks_after(recording, 10, true);
+    assert_free_blocks(&summary.all, 1, 10 * MIB, 6 * MIB, 1, 6 * MIB);
+    assert_int_equal(free_blocks_after(recording, 12, false).all.free_bytes, 5 * MIB); /* while it is there */
     recording_close(recording);
 }
 
@@ -97,12 +98,12 @@ static void test_gaps_between_what_was_alive(void **state) {
     allocation_at(recording, 3, 5, MIB, BASE); /* gone before */
     recording->request[pending] = 8;
     recording_settle(recording, 20);
-    struct holes_summary summary = holes_after(recording, 10, false);
-    assert_holes(&summary.all, 1, 10 * MIB, 7 * MIB - 512, 3, 4 * MIB);
+    struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
+    assert_free_blocks(&summary.all, 1, 10 * MIB, 7 * MIB - 512, 3, 4 * MIB);
     assert_int_equal(summary.all.pending_bytes, MIB + 512);
     assert_int_equal(summary.all.used_bytes, 2 * MIB);
     assert_int_equal(summary.count_of_size[1], 3);
-    assert_int_equal(holes_at_end(recording).all.largest_bytes, 10 * MIB);
+    assert_int_equal(free_blocks_at_end(recording).all.largest_bytes, 10 * MIB);
     recording_close(recording);
 }
 
@@ -124,12 +125,12 @@ static void test_segments_that_came_and_went_since(void **state) {
     segment_event(recording, 14, SEGMENT_FREE, 3 * BASE, 40 * MIB);
     allocation_at(recording, 6, 15, 4 * MIB, 3 * BASE);
     recording_settle(recording, 20);
-    struct holes_summary summary = holes_after(recording, 10, false);
+    struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.n_groups, 2);
     assert_int_equal(summary.groups[0].pool, POOL_UNKNOWN); /* of what was given back */
-    assert_holes(&summary.groups[0].holes, 1, 30 * MIB, 26 * MIB, 1, 26 * MIB);
-    assert_holes(&summary.groups[1].holes, 1, 20 * MIB, 20 * MIB, 1, 20 * MIB);
-    assert_int_equal(summary.groups[1].holes.empty_bytes, 20 * MIB);
+    assert_free_blocks(&summary.groups[0].free_blocks, 1, 30 * MIB, 26 * MIB, 1, 26 * MIB);
+    assert_free_blocks(&summary.groups[1].free_blocks, 1, 20 * MIB, 20 * MIB, 1, 20 * MIB);
+    assert_int_equal(summary.groups[1].free_blocks.empty_bytes, 20 * MIB);
     recording_close(recording);
 }
 
@@ -142,17 +143,17 @@ static void test_pages_of_an_expandable_segment(void **state) {
     segment_event(recording, 12, SEGMENT_MAP, BASE + 6 * MIB, 2 * MIB);
     allocation_at(recording, 1, STAYS, 4 * MIB, BASE);
     recording_settle(recording, 20);
-    struct holes_summary summary = holes_after(recording, 10, false);
+    struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.n_groups,
                      2); /* the pages between them were not there yet, so they do not touch */
-    assert_holes(&summary.all, 2, 16 * MIB, 12 * MIB, 2, 10 * MIB);
+    assert_free_blocks(&summary.all, 2, 16 * MIB, 12 * MIB, 2, 10 * MIB);
     recording->segment_events[1].event = 5;
     recording->segment_events[0].event = 5;
     segment_event(recording, 11, SEGMENT_UNMAP, BASE + 8 * MIB, 10 * MIB);
-    summary = holes_after(recording, 10, false);
+    summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.n_groups, 1);
     assert_int_equal(summary.groups[0].pool, 1);
-    assert_holes(&summary.all, 1, 18 * MIB, 14 * MIB, 1, 14 * MIB);
+    assert_free_blocks(&summary.all, 1, 18 * MIB, 14 * MIB, 1, 14 * MIB);
     recording_close(recording);
 }
 
@@ -167,7 +168,7 @@ static void test_hostile_ranges(void **state) {
     segment_event(recording, 12, SEGMENT_FREE, BASE, 0);
     allocation_at(recording, 1, 15, UINT64_MAX, BASE + 2 * MIB);
     recording_settle(recording, 20);
-    struct holes_summary summary = holes_after(recording, 10, false);
+    struct free_blocks_summary summary = free_blocks_after(recording, 10, false);
     assert_int_equal(summary.all.reserved_bytes, 5 * MIB);
     assert_int_equal(summary.all.used_bytes, 2 * MIB);
     recording_close(recording);
@@ -175,7 +176,7 @@ static void test_hostile_ranges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_final_holes_by_group),
+        cmocka_unit_test(test_final_free_blocks_by_group),
         cmocka_unit_test(test_a_segment_larger_than_its_blocks),
         cmocka_unit_test(test_what_comes_and_goes_changes_nothing),
         cmocka_unit_test(test_gaps_between_what_was_alive),
