@@ -1,5 +1,5 @@
 // Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
-import { plot, themeColor, yOfBytes } from "./canvas.js";
+import { themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName } from "./questions.js";
 import { COLORINGS, state, view } from "./state.js";
@@ -32,9 +32,9 @@ export function areaAt(event, bytes) {
     return bytes < 0 ? -1 : (areaEdges(event).find((edge) => edge.bytes > bytes)?.key ?? -1);
 }
 
-/** What a key is called. @param {number} key */
-function areaName(key) {
-    return groupName(view, GROUPINGS.indexOf(state.viewBy), key).replace(/_/g, state.viewBy === "category" ? " " : "_");
+/** What a key is called. @param {number} key @param {import("./session.js").View} [shown] */
+function areaName(key, shown = view) {
+    return groupName(shown, GROUPINGS.indexOf(state.viewBy), key).replace(/_/g, state.viewBy === "category" ? " " : "_");
 }
 
 /** Totals of the areas after an event, by falling bytes. @param {number} event @returns {{key: number, name: string, bytes: number, color: string}[]} */
@@ -58,22 +58,24 @@ export function areaEdges(event) {
 /** Columns from one place that is tried for a name to the next. */
 const NAME_STEP = 4;
 
-/** Fades what lies above and below the highlighted area. @param {CanvasRenderingContext2D} context */
-export function veilAreas(context) {
+/** Fades what lies above and below the highlighted area. @param {CanvasRenderingContext2D} context @param {import("./canvas.js").Pane} pane */
+export function veilAreas(context, pane) {
     const { focus, viewBy } = state;
     if (!showsAreas() || focus?.by !== viewBy) return;
-    const { place, keys, width } = view.c.areas();
+    // Streams and pools are numbered by device.
+    if (pane.view !== view && viewBy !== "category") return;
+    const { place, keys, width } = pane.view.c.areas();
     const bytes = new Float64Array(view.module.memory.buffer, place, keys * width);
     const below = orderOf(keys).slice(0, orderOf(keys).indexOf(focus.id));
-    const y = (/** @type {number} */ value) => Math.min(plot.height, Math.max(0, yOfBytes(value)));
+    const y = (/** @type {number} */ value) => Math.min(pane.height, Math.max(0, yOfBytes(value, pane)));
     context.save();
     context.globalAlpha = VEIL;
     context.fillStyle = themeColor("--surface");
     for (let x = 0; x < width; x++) {
         const at = (/** @type {number} */ key) => bytes[key * width + x];
         const [low, high] = [y(below.reduce((sum, key) => sum + at(key), 0)), y(below.reduce((sum, key) => sum + at(key), at(focus.id)))];
-        context.fillRect(x / plot.ratio, 0, 1 / plot.ratio, high);
-        context.fillRect(x / plot.ratio, low, 1 / plot.ratio, plot.height - low);
+        context.fillRect(x / pane.ratio, 0, 1 / pane.ratio, high);
+        context.fillRect(x / pane.ratio, low, 1 / pane.ratio, pane.height - low);
     }
     context.restore();
 }
@@ -81,18 +83,18 @@ export function veilAreas(context) {
 /**
  * Where in each area of the last drawing a text of its name's width has most height, of `least` pixels or more, and lies on
  * nothing that is taken; pixels are the screen's.
- * @param {(text: string) => number} widthOf @param {number} least @param {(bytes: number) => number} yOf @param {(x: number, columns: number, middle: number) => boolean} isFree
+ * @param {import("./session.js").View} shown @param {(text: string) => number} widthOf @param {number} least @param {(bytes: number) => number} yOf @param {(x: number, columns: number, middle: number) => boolean} isFree
  */
-export function areaRooms(widthOf, least, yOf, isFree) {
+export function areaRooms(shown, widthOf, least, yOf, isFree) {
     const by = COLORINGS.indexOf(state.viewBy);
-    const { place, keys, width } = view.c.areas();
+    const { place, keys, width } = shown.c.areas();
     const bytes = new Float64Array(view.module.memory.buffer, place, keys * width).slice();
     const below = new Float64Array(width);
     // Of more keys than there are areas, the last one has no name.
     return orderOf(keys).map((key) => {
         const [low, high] = [below.map(yOf), below.map((value, x) => yOf((below[x] = value + bytes[key * width + x])))];
-        const seen = state.focus?.by !== state.viewBy || state.focus.id === key;
-        const name = seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key) : "";
+        const seen = shown !== view || state.focus?.by !== state.viewBy || state.focus.id === key;
+        const name = seen && key < AREAS_MOST - 1 && high.some((y, x) => low[x] - y >= least) ? areaName(key, shown) : "";
         const columns = name ? Math.ceil(widthOf(name)) : width + 1;
         let best = { x: 0, top: 0, bottom: least - 1 };
         for (let x = 0; x + columns <= width; x += NAME_STEP) {

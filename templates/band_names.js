@@ -1,9 +1,9 @@
 // Names of call sites on the bands that have room for them, of areas in the areas: written when the view rests, since nobody reads while dragging.
 import { areaRooms, showsAreas } from "./areas.js";
-import { context2d, middleOfEvent, plot, theme, yOfBytes } from "./canvas.js";
+import { context2d, plot, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { drawAlsoShown } from "./legend.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
-import { session, state, view } from "./state.js";
+import { session, state } from "./state.js";
 import { cssColor } from "./text.js";
 
 const REST_MS = 120;
@@ -11,14 +11,15 @@ const ROWS = 15;
 const COLUMNS = 48;
 const PAD = 4;
 
-let timer = 0;
+/** @typedef {import("./canvas.js").Pane} Pane */
 
-/** What a name must not lie on: lines of the markers, ghosts of requests that failed, and the names of lines. */
-function obstacles() {
-    const lines = visibleMarkers().map(({ x }) => ({ left: x - 2, right: x + 2, top: 0, bottom: plot.height }));
-    const marks = state.marks.map(({ event }) => middleOfEvent(event)).map((x) => ({ left: x - 2, right: x + 2, top: 0, bottom: plot.height }));
-    const ghosts = visibleGhosts().map(({ left, top, bottom }) => ({ left: left - 2, right: left + GHOST_WIDTH + 2, top, bottom }));
-    return [...lines, ...ghosts, ...plot.lineNames, ...marks, ...plot.flags];
+/** What a name must not lie on: lines of the markers, ghosts of requests that failed, and the names of lines. @param {Pane} pane */
+function obstacles(pane) {
+    const standing = (/** @type {number} */ x) => ({ left: x - 2, right: x + 2, top: 0, bottom: pane.height });
+    const lines = visibleMarkers(pane).map(({ x }) => standing(x));
+    const marks = state.marks.map(({ event }) => standing(xOfMoment(event, pane)));
+    const ghosts = visibleGhosts(pane).map(({ left, top, bottom }) => ({ left: left - 2, right: left + GHOST_WIDTH + 2, top, bottom }));
+    return [...lines, ...ghosts, ...pane.lineNames, ...marks, ...pane.flags];
 }
 
 /** Whole, or without the name of the function. @param {string} text */
@@ -43,26 +44,26 @@ function inkOf(color) {
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.18 ? "#000" : "#fff";
 }
 
-/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken */
-function nameAreas(context, taken) {
-    const { ratio } = plot;
+/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
+function nameAreas(context, taken, pane) {
+    const { ratio } = pane;
     const widthOf = (/** @type {string} */ text) => (context.measureText(text).width + 2 * PAD) * ratio;
-    const yOf = (/** @type {number} */ bytes) => Math.min(plot.height, Math.max(0, yOfBytes(bytes))) * ratio;
+    const yOf = (/** @type {number} */ bytes) => Math.min(pane.height, Math.max(0, yOfBytes(bytes, pane))) * ratio;
     const isFree = (/** @type {number} */ x, /** @type {number} */ columns, /** @type {number} */ middle) =>
         placeIn({ from: x / ratio, to: (x + columns) / ratio }, columns / ratio, middle / ratio - ROWS / 2, taken) === x / ratio;
-    for (const { name, color, x, top, bottom } of areaRooms(widthOf, ROWS * ratio, yOf, isFree)) {
+    for (const { name, color, x, top, bottom } of areaRooms(pane.view, widthOf, ROWS * ratio, yOf, isFree)) {
         context.fillStyle = inkOf(color);
         context.fillText(name, x / ratio + PAD, (top + bottom) / 2 / ratio + 0.5);
     }
 }
 
-/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken */
-function nameBands(context, taken) {
-    const names = view.c.band_names(Math.ceil(ROWS * plot.ratio), Math.ceil(COLUMNS * plot.ratio));
+/** @param {CanvasRenderingContext2D} context @param {ReturnType<typeof obstacles>} taken @param {Pane} pane */
+function nameBands(context, taken, { view, ratio }) {
+    const names = view.c.band_names(Math.ceil(ROWS * ratio), Math.ceil(COLUMNS * ratio));
     for (let i = 0; i < names; i++) {
         const { site, color, ink, from, to, top, bottom } = view.c.band_name(i);
-        const room = { from: from / plot.ratio + PAD, to: to / plot.ratio - PAD };
-        const upper = (top + bottom) / 2 / plot.ratio - ROWS / 2;
+        const room = { from: from / ratio + PAD, to: to / ratio - PAD };
+        const upper = (top + bottom) / 2 / ratio - ROWS / 2;
         for (const text of wordings(session.siteText(site))) {
             const width = context.measureText(text).width + 2 * PAD;
             const x = placeIn(room, width, upper, taken);
@@ -76,20 +77,20 @@ function nameBands(context, taken) {
     }
 }
 
-/** Writes them at once. */
-export function writeNames() {
-    const context = context2d(plot.axes);
+/** Writes them at once. @param {Pane} pane */
+export function writeNames(pane) {
+    const context = context2d(pane.axes);
     context.save();
     context.font = `${showsAreas() ? "600 12px" : "11px"} ${theme.font}`;
     context.textAlign = "left";
     context.textBaseline = "middle";
-    (showsAreas() ? nameAreas : nameBands)(context, obstacles());
+    (showsAreas() ? nameAreas : nameBands)(context, obstacles(pane), pane);
     context.restore();
-    drawAlsoShown();
+    if (pane === plot) drawAlsoShown();
 }
 
-/** After a drawing: the next one takes what was written away. */
-export function nameBandsSoon() {
-    clearTimeout(timer);
-    timer = setTimeout(writeNames, REST_MS);
+/** After a drawing: the next one takes what was written away. @param {Pane} pane */
+export function nameBandsSoon(pane) {
+    clearTimeout(pane.resting);
+    pane.resting = setTimeout(writeNames, REST_MS, pane);
 }

@@ -1,6 +1,6 @@
 // Where the timeline lies on the page and the canvases that it is made of: sizes, positions, colours, lines.
 import { context2d, theme, themeColor } from "./paint.js";
-import { state, topBytes, view } from "./state.js";
+import { axisOfEvent, goToEvent, state, topBytes, usOfEvent, view } from "./state.js";
 import { element } from "./text.js";
 
 export { context2d, cutText, lineScale, sizeCanvas, theme, themeColor } from "./paint.js";
@@ -11,7 +11,49 @@ export const GUTTER = { left: 66, top: 30, right: 16, bottom: 46 };
 /** Of these, what the labels of the axis below the lane take. */
 export const AXIS_HEIGHT = 46;
 
+/**
+ * A timeline and what its axes, lane, marks and names need to know of it. The one in hand is `plot`; the rows of other
+ * devices have panes of their own, with the same room around them.
+ * @typedef {object} Pane
+ * @property {import("./session.js").View} view what it shows
+ * @property {number} from the window along its own axis
+ * @property {number} to
+ * @property {number} bottom bytes at the lower edge
+ * @property {number} top and at the upper one
+ * @property {number} width CSS pixels
+ * @property {number} height
+ * @property {number} ratio device pixels per CSS pixel
+ * @property {HTMLCanvasElement} timeline
+ * @property {HTMLCanvasElement} axes
+ * @property {HTMLDivElement} markers
+ * @property {Room[]} lineNames names of lines inside of the timeline
+ * @property {Room[]} flags where marks stand
+ * @property {number} resting timer until names are written
+ * @property {(event: number) => number} axisOf where an event lies along its axis
+ * @property {(event: number) => void} go brings an event into the window
+ */
+
+/** @typedef {{left: number, right: number, top: number, bottom: number}} Room CSS pixels of the timeline */
+
 export const plot = {
+    get view() {
+        return view;
+    },
+    get from() {
+        return state.from;
+    },
+    get to() {
+        return state.to;
+    },
+    get bottom() {
+        return state.bottom;
+    },
+    get top() {
+        return topBytes();
+    },
+    axisOf: axisOfEvent,
+    go: goToEvent,
+    resting: 0,
     box: element("plot", HTMLDivElement),
     timeline: element("timeline", HTMLCanvasElement),
     axes: element("axes", HTMLCanvasElement),
@@ -36,21 +78,23 @@ export const plot = {
     left: false,
     /** Labels of the axis along, in CSS pixels. @type {{from: number, to: number}[]} */
     labels: [],
-    /** Names of lines inside of the timeline. @type {{left: number, right: number, top: number, bottom: number}[]} */
+    /** @type {Room[]} */
     lineNames: [],
-    /** Where marks stand, the same. @type {{left: number, right: number, top: number, bottom: number}[]} */
+    /** @type {Room[]} */
     flags: [],
     /** What the last overlay found under the pointer. @type {{allocation: number | null, band: number | null, event: number} | null} */
     hover: null,
+    /** CSS pixel along it under the pointer, while that is in another device's row. @type {number | null} */
+    pointed: null,
     /** The event that the list was last told of. */
     told: NaN,
 };
 
 /* ---- positions in CSS pixels of the timeline ---- */
 
-/** @param {number} position along the axis */
-export function xOfAxis(position) {
-    return ((position - state.from) / (state.to - state.from)) * plot.width;
+/** @param {number} position along the axis @param {Pane} [pane] */
+export function xOfAxis(position, pane = plot) {
+    return ((position - pane.from) / (pane.to - pane.from)) * pane.width;
 }
 
 /** @param {number} x */
@@ -58,20 +102,25 @@ export function axisOfX(x) {
     return state.from + (x / plot.width) * (state.to - state.from);
 }
 
-/** @param {number} event */
-export function xOfEvent(event) {
-    return view.c.x_of_event(event) / plot.ratio;
+/** @param {number} event @param {Pane} [pane] */
+export function xOfEvent(event, pane = plot) {
+    return pane.view.c.x_of_event(event) / pane.ratio;
 }
 
-/** Middle of what an event has of the timeline: where its marks stand. @param {number} event */
-export function middleOfEvent(event) {
-    const from = xOfEvent(event);
-    return (from + Math.max(from, Math.min(xOfEvent(event + 1), plot.width))) / 2;
+/** Middle of what an event has of the timeline: where its marks stand. @param {number} event @param {Pane} [pane] */
+export function middleOfEvent(event, pane = plot) {
+    const from = xOfEvent(event, pane);
+    return (from + Math.max(from, Math.min(xOfEvent(event + 1, pane), pane.width))) / 2;
 }
 
-/** @param {number} bytes */
-export function yOfBytes(bytes) {
-    return plot.height * (1 - (bytes - state.bottom) / (topBytes() - state.bottom));
+/** Where an event of the device in hand stands in a pane; in another device's by its time. @param {number} event @param {Pane} pane */
+export function xOfMoment(event, pane) {
+    return pane === plot ? middleOfEvent(event) : xOfAxis(usOfEvent(event));
+}
+
+/** @param {number} bytes @param {Pane} [pane] */
+export function yOfBytes(bytes, pane = plot) {
+    return pane.height * (1 - (bytes - pane.bottom) / (pane.top - pane.bottom));
 }
 
 /** @param {number} y */
@@ -79,12 +128,12 @@ export function bytesOfY(y) {
     return state.bottom + (1 - y / plot.height) * (topBytes() - state.bottom);
 }
 
-/** A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) the timeline's corner. @param {HTMLCanvasElement} canvas */
-export function startCanvas(canvas) {
+/** A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) the timeline's corner. @param {HTMLCanvasElement} canvas @param {Pane} [pane] */
+export function startCanvas(canvas, pane = plot) {
     const context = context2d(canvas);
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
-    context.setTransform(plot.ratio, 0, 0, plot.ratio, GUTTER.left * plot.ratio, GUTTER.top * plot.ratio);
+    context.setTransform(pane.ratio, 0, 0, pane.ratio, GUTTER.left * pane.ratio, GUTTER.top * pane.ratio);
     themeColor("--text");
     context.font = `12px ${theme.font}`;
     return context;

@@ -1,6 +1,8 @@
 // Streams, pools, phases and lifetimes in words.
-import { momentText, session, usOfEvent, view } from "./state.js";
+import { momentText, session, view } from "./state.js";
 import { formatDuration, formatPlural } from "./text.js";
+
+/** @typedef {import("./session.js").View} View */
 
 /** @param {number} stream index */
 export function streamText(stream) {
@@ -10,10 +12,10 @@ export function streamText(stream) {
     return `${stream} (0x${handle})`;
 }
 
-/** @param {number} pool index */
-export function poolName(pool) {
+/** @param {number} pool index @param {View} [shown] */
+export function poolName(pool, shown = view) {
     if (pool === 0) return "unknown";
-    const { first, second } = view.c.pool(pool);
+    const { first, second } = shown.c.pool(pool);
     return first === 0 && second === 0 ? "default" : `(${first}, ${second})`;
 }
 
@@ -32,25 +34,25 @@ export function phasesOfEvent(event) {
         .map((phase) => session.string(phase.name));
 }
 
-export function phaseIds() {
+function phaseIds() {
     return Array.from({ length: view.facts.phases }, (_, phase) => phase);
 }
 
 /* ---- one allocation in words ---- */
 
-/** "1,234 events (12.3 ms)", with what is special about its ends. @param {{birth: number, death: number}} allocation */
-export function lifetimeText({ birth, death }) {
-    const { events, has_time } = view.facts;
-    const time = has_time && birth >= 0 && death < events ? ` (${formatDuration(usOfEvent(death) - usOfEvent(birth))})` : "";
+/** "1,234 events (12.3 ms)", with what is special about its ends. @param {{birth: number, death: number}} allocation @param {View} [shown] */
+export function lifetimeText({ birth, death }, shown = view) {
+    const { events, has_time } = shown.facts;
+    const time = has_time && birth >= 0 && death < events ? ` (${formatDuration(shown.c.event_us(death) - shown.c.event_us(birth))})` : "";
     if (birth < 0 && death >= events) return "alive in the whole recording";
-    if (birth < 0) return `older than the recording, freed at ${momentText(death)}`;
-    if (death >= events) return `from ${momentText(birth)} to the end`;
+    if (birth < 0) return `older than the recording, freed at ${momentText(death, shown)}`;
+    if (death >= events) return `from ${momentText(birth, shown)} to the end`;
     return `lived ${formatPlural(death - birth, "event")}${time}`;
 }
 
-/** @param {number} pool index */
-export function poolText(pool) {
+/** @param {number} pool index @param {View} [shown] */
+export function poolText(pool, shown = view) {
     if (pool === 0) return "pool unknown";
-    const name = poolName(pool);
+    const name = poolName(pool, shown);
     return name === "default" ? "default pool" : `pool ${name}`;
 }

@@ -1,37 +1,34 @@
 // All devices on one axis: those that are not in hand are rows above and below the timeline, each with its own scale of
 // bytes. Window, cursor, selected range, marked moment, search, filter and highlight are the same in all of them.
 import { setDevice } from "./address.js";
-import { GUTTER, plot, themeColor } from "./canvas.js";
+import { nameBandsSoon } from "./band_names.js";
+import { GUTTER, plot, startCanvas, strokeLine, themeColor } from "./canvas.js";
 import { filterWords } from "./filter.js";
-import { drawStack } from "./plot.js";
+import { emptyLane, phaseAt, phasesHeight, selectPhase } from "./lane.js";
+import { placeMarkers } from "./markers.js";
+import { allocationTip, drawHeld, outlineAllocation, phaseTip, rangeEvents } from "./overlay.js";
+import { drawAround, drawStack } from "./plot.js";
 import {
-    capacityBytes, change, clockShift, FOCUS_KINDS, fitWindow, invalidate, OVERLAY, panWindow, select, session,
-    state, TIMELINE, timedViews, usOfEvent, view, zoomWindow,
+    capacityBytes, change, clockShift, FOCUS_KINDS, fitWindow, goToEvent, invalidate, OVERLAY, panWindow, select, session,
+    state, TIMELINE, timedViews, view, zoomWindow,
 } from "./state.js";
-import { deviceName, element, formatBytes, formatDuration, formatPlural, formatShare, make, setText } from "./text.js";
-import { drawBytes, line, listen, makeStage, pill } from "./two_stage.js";
+import { deviceName, element, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
+import { listen, makeStage } from "./two_stage.js";
 import { Matcher, selectWords } from "./words.js";
 
 /** @typedef {import("./session.js").View} View */
+/** @typedef {import("./canvas.js").Pane} Pane */
 /** @typedef {ReturnType<typeof createRow>} Row */
 
 /** By the device's index. @type {Map<number, Row>} */
 const rows = new Map();
 
 /** Around a row's plot; what lies beside the timeline lies beside it, so that one moment has one x. */
-const ROUND = { left: GUTTER.left, top: 20, bottom: 5, get right() { return GUTTER.right; } };
-
-/** CSS pixel along the timeline under the pointer, in whichever row it is; null: it is in none. @type {number | null} */
-let pointed = null;
-
-/** The crosshair of all rows but the one that is pointed at with more. */
-export function rowPointer() {
-    return state.all ? pointed : null;
-}
+const ROUND = { left: GUTTER.left, top: GUTTER.top, bottom: 5, get right() { return GUTTER.right; } };
 
 /** Where the cursor is, for every row. */
 function cursorX() {
-    return state.pointer ? state.pointer.x : pointed;
+    return state.pointer ? state.pointer.x : plot.pointed;
 }
 
 /** @param {View} shown @param {boolean} inHand */
@@ -49,24 +46,41 @@ function makeHead(device) {
     button.title = "List, tabs and header speak of this device (n: of the next one)";
     button.addEventListener("click", () => setDevice(device));
     const facts = make("span", "two-dim");
-    head.append(button, facts);
-    return { head, button, facts };
+    const cursor = make("b", "two-cursor");
+    head.append(button, cursor, facts);
+    return { head, button, facts, cursor };
 }
+
+/** CSS pixels of a row without its lane. */
+const ROW_LEAST = 130;
 
 /** @param {number} device index @param {View} shown */
 function createRow(device, shown) {
     const box = make("section", "two-plot");
-    const { head, facts } = makeHead(device);
-    const { stage, measure, begin } = makeStage(`device-${device}`, box, ROUND, () => 0);
+    const { head, facts, cursor } = makeHead(device);
+    const lane = emptyLane();
+    const { stage, measure } = makeStage(`device-${device}`, box, ROUND, () => lane.height);
     const tip = make("div", "tip");
+    const markers = make("div");
     tip.setAttribute("role", "tooltip");
     box.setAttribute("aria-label", head.textContent ?? "");
-    stage.room.append(tip);
+    stage.room.append(markers, tip);
     const matcher = new Matcher(session);
+    const [from, to, bottom, top, resting] = [0, 1, 0, 1, 0];
+    /** @type {Pane & typeof stage} */
+    const pane = Object.assign(stage, {
+        view: shown, timeline: stage.pixels, markers, from, to, bottom, top, resting, lineNames: [], flags: [],
+        axisOf: (/** @type {number} */ event) => shown.c.event_us(event),
+        go: (/** @type {number} */ event) => {
+            setDevice(device);
+            goToEvent(event);
+        },
+    });
     /** What the view holds now of the state's highlight, filter and search. */
     const has = { focus: "", filter: "", search: "", found: false };
+    /** What lies under the pointer. @type {{event: number, allocation: number | null} | null} */
+    let hover = null;
     let version = 0;
-    const position = (/** @type {number} */ us) => ((us - state.from) / (state.to - state.from)) * stage.width;
 
     /** @param {0 | 1} slot of the filter, the search @param {string} words @param {(error: string) => void} done */
     const find = async (slot, words, done) => {
@@ -96,22 +110,13 @@ function createRow(device, shown) {
         return highest > 0 && highest * 3 < whole ? (highest * 17) / 16 : whole;
     };
     const drawOverlay = () => {
-        const context = begin(stage.overlay);
-        if (state.range) {
-            const [from, to] = [position(state.range.from), position(state.range.to)].map((x) => Math.min(stage.width, Math.max(0, x)));
-            const { first, end } = eventsOf(shown, state.range);
-            context.fillStyle = themeColor("--select");
-            context.fillRect(from, 0, to - from, stage.height);
-            if (to > from) pill(context, `highest ${formatBytes(shown.c.live_at(shown.c.peak_in(first, end)))}`, (from + to) / 2, 2, stage.width, themeColor("--dim"));
-        }
-        const held = state.moment === null ? -1 : position(usOfEvent(state.moment));
-        context.strokeStyle = themeColor("--accent");
-        if (held >= 0 && held <= stage.width) line(context, held, 0, held, stage.height);
+        const context = startCanvas(stage.overlay, pane);
+        drawHeld(context, pane);
+        if (hover !== null && hover.allocation !== null) outlineAllocation(context, hover.allocation, themeColor("--text"), pane);
         const x = cursorX();
-        if (x === null) return;
+        context.lineWidth = 1 / pane.ratio;
         context.strokeStyle = themeColor("--cross");
-        line(context, x, 0, x, stage.height);
-        pill(context, formatBytes(shown.c.live_at(eventAt(x))), x, stage.height - 22, stage.width, themeColor("--text"));
+        if (x !== null) strokeLine(context, x, 0, x, stage.height);
     };
     const eventAt = (/** @type {number} */ x) => shown.c.event_of_x(x * stage.ratio);
     const at = (/** @type {number} */ x, /** @type {number} */ y) => {
@@ -121,42 +126,44 @@ function createRow(device, shown) {
     };
     /** @param {{x: number, y: number}} point */
     const showTip = ({ x, y }) => {
-        const found = at(x, y);
-        tip.hidden = found?.allocation == null;
-        if (!found || found.allocation === null) return;
-        const { bytes, stack } = shown.c.allocation(found.allocation);
-        const live = shown.c.live_at(found.event);
-        const first = make("p", "tip-head", formatBytes(bytes));
-        first.append(make("span", "tip-share", `${formatShare(bytes, live)} of ${formatBytes(live)} on this device`));
-        tip.replaceChildren(first, make("p", "tip-site", session.siteText(shown.c.stack_site(stack))), make("p", "tip-dim", "a click takes the device in hand and pins this"));
+        const mark = phaseAt({ x, y }, pane, lane);
+        tip.hidden = !mark && hover?.allocation == null;
+        if (mark) tip.replaceChildren(...phaseTip(mark, shown));
+        else if (hover?.allocation != null) tip.replaceChildren(...allocationTip(hover.allocation, hover.event, shown), make("p", "tip-dim", "on this device; a click takes it in hand and pins this"));
+        else return;
         const left = x + 16 + tip.offsetWidth <= stage.width ? x + 16 : Math.max(0, x - 16 - tip.offsetWidth);
-        tip.style.transform = `translate(${Math.round(left + ROUND.left)}px, ${Math.round(Math.min(y, Math.max(0, stage.height - tip.offsetHeight)))}px)`;
+        tip.style.transform = `translate(${Math.round(left + ROUND.left)}px, ${Math.round(Math.min(y, Math.max(0, stage.room.clientHeight - tip.offsetHeight)))}px)`;
     };
     listen(stage, at, {
         zoom: zoomWindow,
         pan: panWindow,
         fit: fitWindow,
         hover: (event, point) => {
-            pointed = event === null ? null : point.x;
-            tip.hidden = true;
-            if (pointed !== null) showTip(point);
+            plot.pointed = event === null ? null : point.x;
+            hover = at(point.x, point.y);
+            showTip(point);
             invalidate(OVERLAY);
         },
         choose: (event, allocation) => {
-            pointed = null;
+            plot.pointed = null;
             setDevice(device);
             change({ moment: event });
             select(allocation);
         },
     });
+    stage.room.addEventListener("pointerdown", ({ button, clientX, clientY }) => {
+        const { left, top: upper } = stage.pixels.getBoundingClientRect();
+        const mark = button === 0 ? phaseAt({ x: clientX - left, y: clientY - upper }, pane, lane) : null;
+        if (mark) selectPhase(mark, shown);
+    });
     tip.hidden = true;
     return {
         head,
         box,
-        shown,
         facts,
+        cursor,
         /** The event that the row shows at the cursor; null: nobody points. */
-        cursor: () => {
+        at: () => {
             const x = cursorX();
             return x === null ? null : eventAt(x);
         },
@@ -164,15 +171,15 @@ function createRow(device, shown) {
         draw(pixels) {
             if (pixels) {
                 void follow();
+                lane.height = phasesHeight(shown, lane);
+                box.style.flexBasis = `${ROW_LEAST + lane.height}px`;
                 measure();
                 const shift = clockShift(shown);
-                const top = topBytes();
-                drawStack(stage.pixels, shown, state.from + shift, state.to + shift, 0, top, has.found);
-                const context = begin(stage.axes);
-                drawBytes(context, shown, 0, top, stage, false);
-                context.strokeStyle = themeColor("--axis");
-                line(context, 0, 0, 0, stage.height);
-                line(context, 0, stage.height, stage.width, stage.height);
+                Object.assign(pane, { from: state.from + shift, to: state.to + shift, top: topBytes() });
+                drawStack(stage.pixels, shown, pane.from, pane.to, 0, pane.top, has.found);
+                drawAround(pane, lane, has.found);
+                placeMarkers(pane);
+                nameBandsSoon(pane);
                 setText(facts, headText(shown, false));
                 stage.pixels.setAttribute("aria-label", `Allocations of device ${deviceName(session.devices[device].ordinal)}; highest ${formatBytes(shown.facts.peak_bytes)}.`);
             }
@@ -181,14 +188,7 @@ function createRow(device, shown) {
     };
 }
 
-/** Events [first, end) of a device in a range of the time of the one in hand. @param {View} shown @param {{from: number, to: number}} range */
-function eventsOf(shown, { from, to }) {
-    const shift = clockShift(shown);
-    const first = shown.c.event_at_us(from + shift);
-    return { first, end: Math.max(first + 1, shown.c.event_at_us(to + shift) + 1) };
-}
-
-/** The head of the timeline itself. @type {{device: number, head: HTMLElement, facts: HTMLElement} | null} */
+/** The head of the timeline itself. @type {{device: number, head: HTMLElement, cursor: HTMLElement} | null} */
 let own = null;
 
 /** Puts the rows around the timeline, by device; takes them away where one device is shown. Before the timeline is measured. */
@@ -208,9 +208,9 @@ export function placeRows() {
         const row = rows.get(device);
         if (device < state.device && row) plot.box.before(row.head, row.box);
     }
-    const { head, button, facts } = makeHead(state.device);
+    const { head, button, facts, cursor } = makeHead(state.device);
     button.setAttribute("aria-pressed", "true");
-    own = { device: state.device, head, facts };
+    own = { device: state.device, head, cursor };
     setText(facts, headText(view, true));
     plot.box.before(head);
     for (const device of [...timedViews().keys()].reverse()) {
@@ -219,9 +219,29 @@ export function placeRows() {
     }
 }
 
+/** The event that a device is at where the cursor is; null: nobody points. @param {number} device */
+function cursorEvent(device) {
+    if (device !== state.device) return rows.get(device)?.at() ?? null;
+    return plot.hover?.event ?? (plot.pointed === null ? null : view.c.event_of_x(plot.pointed * plot.ratio));
+}
+
+/** What a device holds at the cursor. @param {number} device @param {View} shown */
+function cursorText(device, shown) {
+    const event = cursorEvent(device);
+    if (event === null) return "";
+    const reserved = shown.facts.reserved_peak > 0 ? ` \u00b7 reserved ${formatBytes(shown.c.reserved_at(event))}` : "";
+    return `live ${formatBytes(shown.c.live_at(event))}${reserved}`;
+}
+
 /** @param {boolean} pixels whether more than the cursor is another */
 export function drawRows(pixels) {
-    if (state.all) for (const [device, row] of rows) if (device !== state.device) row.draw(pixels);
+    if (!state.all) return;
+    for (const [device, shown] of timedViews()) {
+        const row = device === state.device ? null : rows.get(device);
+        row?.draw(pixels);
+        const cursor = row ? row.cursor : own?.cursor;
+        if (cursor) setText(cursor, cursorText(device, shown));
+    }
 }
 
 /** `n`: the next device. */
@@ -235,8 +255,8 @@ export function rowFigures() {
     if (!state.all) return [];
     return [...timedViews()].map(([device, shown]) => {
         const inHand = device === state.device;
-        const { first, end } = eventsOf(inHand ? view : shown, state);
-        const event = inHand ? (plot.hover?.event ?? (pointed === null ? null : view.c.event_of_x(pointed * plot.ratio))) : rows.get(device)?.cursor() ?? null;
+        const { first, end } = rangeEvents(state, inHand ? view : shown);
+        const event = cursorEvent(device);
         return { device: session.devices[device].ordinal, in_hand: inHand, from_event: first, to_event: end, peak_bytes: shown.facts.peak_bytes, cursor: event === null ? null : { event, bytes: shown.c.live_at(event) } };
     });
 }

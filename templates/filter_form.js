@@ -39,7 +39,7 @@ function fillFilterMenus() {
     filterUi.device = state.device;
     const count = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
     fillOptions(filterUi.stream, count(view.facts.streams).map(streamText));
-    fillOptions(filterUi.pool, count(view.facts.pools).map(poolName));
+    fillOptions(filterUi.pool, count(view.facts.pools).map((pool) => poolName(pool)));
     element("filter-streams", HTMLFieldSetElement).hidden = view.facts.streams < 2;
     element("filter-pools", HTMLFieldSetElement).hidden = view.facts.pools < 3;
 }

@@ -1,5 +1,5 @@
 // A comparison of two ranges in the timeline: A is what is drawn, B an outline over it that begins where A begins.
-import { middleOfEvent, plot, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
+import { plot, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { comparedRanges, LETTERS } from "./ends.js";
 import { axisNumber, axisOfEvent, kept, setWindow, state, view } from "./state.js";
 import { cutText } from "./paint.js";
@@ -7,7 +7,7 @@ import { formatBytes } from "./text.js";
 
 const FLAG_MOST = 140;
 
-/** A letter on a plate, with words beside it, above what is taken there: where it lies. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y @param {typeof plot.flags} [taken] */
+/** A letter on a plate, with words beside it, above what is taken there: where it lies. @param {CanvasRenderingContext2D} context @param {string} letter @param {string} text @param {number} x @param {number} y @param {import("./canvas.js").Room[]} [taken] */
 function drawFlag(context, letter, text, x, y, taken = []) {
     const words = text ? cutText(context, text, FLAG_MOST) : "";
     const width = 18 + (words ? context.measureText(words).width + 8 : 0);
@@ -23,20 +23,20 @@ function drawFlag(context, letter, text, x, y, taken = []) {
     return { left, right: left + width, top: y, bottom: y + 17 };
 }
 
-/** The marks with their notes. @param {CanvasRenderingContext2D} context @param {boolean} lines */
-export function drawMarks(context, lines) {
-    /** @type {typeof plot.flags} */
+/** The marks with their notes. @param {CanvasRenderingContext2D} context @param {boolean} lines @param {import("./canvas.js").Pane} [pane] */
+export function drawMarks(context, lines, pane = plot) {
+    /** @type {import("./canvas.js").Room[]} */
     const flags = [];
     state.marks.forEach(({ event, note }, i) => {
-        const x = middleOfEvent(event);
-        if (x < 0 || x > plot.width) return;
+        const x = xOfMoment(event, pane);
+        if (x < 0 || x > pane.width) return;
         context.strokeStyle = themeColor(`--mark-${LETTERS[i].toLowerCase()}`);
         context.lineWidth = 2;
-        if (lines) strokeLine(context, x, 0, x, plot.height);
-        context.lineWidth = 1 / plot.ratio;
-        flags.push(drawFlag(context, LETTERS[i], note, x, plot.height - 18, flags));
+        if (lines) strokeLine(context, x, 0, x, pane.height);
+        context.lineWidth = 1 / pane.ratio;
+        flags.push(drawFlag(context, LETTERS[i], note, x, pane.height - 18, flags));
     });
-    plot.flags = flags;
+    pane.flags = flags;
 }
 
 /** B's totals as A's place would show them, with both highest moments named. @param {CanvasRenderingContext2D} context */

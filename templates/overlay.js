@@ -1,7 +1,6 @@
 // What follows the pointer, on a canvas of its own: outlines, the crosshair, the tip, the selected range.
 import { areaEdges, areaTotals, showsAreas } from "./areas.js";
-import { GUTTER, middleOfEvent, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, yOfBytes } from "./canvas.js";
-import { rowPointer } from "./device_rows.js";
+import { GUTTER, plot, startCanvas, strokeLine, themeColor, xOfAxis, xOfEvent, xOfMoment, yOfBytes } from "./canvas.js";
 import { lifetimeText, phaseText, poolText } from "./describe.js";
 import { lane, phaseLines } from "./lane.js";
 import { mapAllocation } from "./map_view.js";
@@ -10,7 +9,7 @@ import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
 import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
 import { askFindings, askSteps } from "./questions.js";
-import { eventOfAxis, invalidate, kept, LIST, momentText, session, state, usOfEvent, view } from "./state.js";
+import { clockShift, eventOfAxis, eventOfUs, invalidate, kept, LIST, momentText, session, state, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
 
 /* ---- what follows the pointer ---- */
@@ -24,25 +23,29 @@ export function pickAt(x, y) {
     return { ...picked, band: bands ? picked.allocation : null, allocation: bands || showsAreas() ? null : picked.allocation };
 }
 
-/** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} allocation @param {string} color */
-function outlineAllocation(context, allocation, color) {
-    const { first: column, count, edges } = view.outline(allocation);
+/** @typedef {import("./canvas.js").Pane} Pane */
+/** @typedef {import("./session.js").View} View */
+
+/** Outline of an allocation's band. @param {CanvasRenderingContext2D} context @param {number} allocation @param {string} color @param {Pane} [pane] */
+export function outlineAllocation(context, allocation, color, pane = plot) {
+    const { first: column, count, edges } = pane.view.outline(allocation);
     if (count === 0) return;
-    const first = column / plot.ratio;
+    const { ratio } = pane;
+    const first = column / ratio;
     context.save();
     context.beginPath();
-    context.rect(-2, -2, plot.width + 4, plot.height + 4);
+    context.rect(-2, -2, pane.width + 4, pane.height + 4);
     context.clip();
     context.beginPath();
     for (let i = 0; i < count; i++) {
-        const y = yOfBytes(edges[2 * i + 1]);
-        context.lineTo(first + i / plot.ratio, y);
-        context.lineTo(first + (i + 1) / plot.ratio, y);
+        const y = yOfBytes(edges[2 * i + 1], pane);
+        context.lineTo(first + i / ratio, y);
+        context.lineTo(first + (i + 1) / ratio, y);
     }
     for (let i = count - 1; i >= 0; i--) {
-        const y = yOfBytes(edges[2 * i]);
-        context.lineTo(first + (i + 1) / plot.ratio, y);
-        context.lineTo(first + i / plot.ratio, y);
+        const y = yOfBytes(edges[2 * i], pane);
+        context.lineTo(first + (i + 1) / ratio, y);
+        context.lineTo(first + i / ratio, y);
     }
     context.closePath();
     context.lineJoin = "round";
@@ -77,37 +80,41 @@ function drawPlate(context, text, x, y) {
     context.fillText(text, middle, y + 10);
 }
 
-/** @param {CanvasRenderingContext2D} context */
-function drawRange(context) {
+/** @param {CanvasRenderingContext2D} context @param {Pane} pane */
+function drawRange(context, pane) {
     if (!state.range) return;
     const from = Math.max(0, xOfAxis(state.range.from));
-    const to = Math.min(plot.width, xOfAxis(state.range.to));
-    if (to < 0 || from > plot.width) return;
+    const to = Math.min(pane.width, xOfAxis(state.range.to));
+    if (to < 0 || from > pane.width) return;
     context.fillStyle = themeColor("--select");
-    context.fillRect(from, 0, to - from, plot.height);
+    context.fillRect(from, 0, to - from, pane.height);
     context.strokeStyle = themeColor("--accent");
-    strokeLine(context, from, 0, from, plot.height);
-    strokeLine(context, to, 0, to, plot.height);
-    drawPlate(context, `${rangeText(state.range)} \u00b7 f zooms`, (from + to) / 2, 6);
+    strokeLine(context, from, 0, from, pane.height);
+    strokeLine(context, to, 0, to, pane.height);
+    drawPlate(context, `${rangeText(state.range, pane.view)}${pane === plot ? " \u00b7 f zooms" : ""}`, (from + to) / 2, 6);
 }
 
-/** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range */
-export function rangeEvents(range) {
-    const first = Math.max(-1, Math.ceil(eventOfAxis(range.from)));
-    return { first, end: Math.min(view.facts.events, Math.max(first + 1, Math.ceil(eventOfAxis(range.to)))) };
+/** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range @param {View} [shown] whose events */
+export function rangeEvents(range, shown = view) {
+    const shift = clockShift(shown);
+    const place = shown === view ? eventOfAxis : (/** @type {number} */ us) => eventOfUs(us + shift, shown);
+    const first = Math.max(-1, Math.ceil(place(range.from)));
+    return { first, end: Math.min(shown.facts.events, Math.max(first + 1, Math.ceil(place(range.to)))) };
 }
 
-/** @param {{from: number, to: number}} range */
-export function rangeText(range) {
-    const { first, end } = rangeEvents(range);
-    const peak = view.c.live_at(view.c.peak_in(first, end));
-    const time = view.facts.has_time ? ` \u00b7 ${formatDuration(usOfEvent(end) - usOfEvent(first))}` : "";
+/** @param {{from: number, to: number}} range @param {View} [shown] */
+export function rangeText(range, shown = view) {
+    const { c, facts } = shown;
+    const { first, end } = rangeEvents(range, shown);
+    const peak = c.live_at(c.peak_in(first, end));
+    const us = state.axis === "time" ? range.to - range.from : c.event_us(end) - c.event_us(first);
+    const time = facts.has_time ? ` \u00b7 ${formatDuration(us)}` : "";
     return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)}`;
 }
 
-/** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context */
-function drawGhosts(context) {
-    for (const { left, top, bottom, size } of visibleGhosts()) {
+/** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+function drawGhosts(context, pane) {
+    for (const { left, top, bottom, size } of visibleGhosts(pane)) {
         context.fillStyle = themeColor("--ghost");
         context.fillRect(left, top, GHOST_WIDTH, bottom - top);
         context.strokeStyle = themeColor("--bad");
@@ -126,22 +133,23 @@ function drawGhosts(context) {
     }
 }
 
-/** Where memory ran out: all that the process could have then, which the request goes beyond. @param {CanvasRenderingContext2D} context */
-function drawCeiling(context) {
-    const last = view.facts.ooms - 1;
-    const [ghost] = visibleGhosts().slice(-1);
-    if (!ghost || kept.active || view.c.oom(last).size !== ghost.size) return;
-    const { reserved_known, reserved_bytes } = view.c.oom_state(last);
-    const bytes = reserved_bytes + view.c.oom(last).device_free;
-    const y = yOfBytes(bytes);
-    if (!reserved_known || y < 14 || y > plot.height) return;
+/** Where memory ran out: all that the process could have then, which the request goes beyond. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+function drawCeiling(context, pane) {
+    const { c, facts } = pane.view;
+    const last = facts.ooms - 1;
+    const [ghost] = visibleGhosts(pane).slice(-1);
+    if (!ghost || kept.active || c.oom(last).size !== ghost.size) return;
+    const { reserved_known, reserved_bytes } = c.oom_state(last);
+    const bytes = reserved_bytes + c.oom(last).device_free;
+    const y = yOfBytes(bytes, pane);
+    if (!reserved_known || y < 14 || y > pane.height) return;
     context.fillStyle = themeColor("--bad");
     if (ghost.top < y) context.fillRect(ghost.left, ghost.top, GHOST_WIDTH, Math.min(y, ghost.bottom) - ghost.top);
     context.strokeStyle = context.fillStyle = themeColor("--text");
     context.setLineDash([6, 4]);
-    strokeLine(context, 0, y, plot.width, y);
+    strokeLine(context, 0, y, pane.width, y);
     context.setLineDash([]);
-    haloText(context, plot.width < 420 ? `reserved + free ${formatBytes(bytes)}` : `all this process can have: ${formatBytes(bytes)} (reserved + free)`, 8, y - 4);
+    haloText(context, pane.width < 420 ? `reserved + free ${formatBytes(bytes)}` : `all this process can have: ${formatBytes(bytes)} (reserved + free)`, 8, y - 4);
 }
 
 /** A text that can be read on whatever lies there. @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} y its base line */
@@ -156,13 +164,14 @@ function haloText(context, text, x, y) {
     context.lineWidth = 1 / plot.ratio;
 }
 
-/** While a leak is highlighted: what each step begins with, and by how much that rises. @param {CanvasRenderingContext2D} context */
-function drawCarried(context) {
+/** While a leak is highlighted: what each step begins with, and by how much that rises. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+function drawCarried(context, pane) {
+    const { view } = pane;
     if (state.focus?.by !== "site" || kept.active) return;
     const site = state.focus.id;
     const index = askFindings(view).findIndex(({ kind, per }, i) => kind === "leak" && per?.unit === "step" && view.c.finding(i).site === site);
     if (index < 0) return;
-    const dots = askSteps(view).slice(1).map(({ from, begin_bytes }) => ({ x: xOfEvent(from), y: yOfBytes(begin_bytes) })).filter(({ x }) => x >= 0 && x <= plot.width);
+    const dots = askSteps(view).slice(1).map(({ from, begin_bytes }) => ({ x: xOfEvent(from, pane), y: yOfBytes(begin_bytes, pane) })).filter(({ x }) => x >= 0 && x <= pane.width);
     if (dots.length < 2) return;
     context.strokeStyle = context.fillStyle = themeColor("--bad");
     context.lineWidth = 1.5;
@@ -185,13 +194,13 @@ function drawCarried(context) {
     context.lineWidth = 1 / plot.ratio;
 }
 
-/** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context */
-function drawHeldMoment(context) {
+/** Line of the moment that the list is held at. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+function drawHeldMoment(context, pane) {
     if (state.moment === null) return;
-    const x = middleOfEvent(state.moment);
-    if (x < 0 || x > plot.width) return;
+    const x = xOfMoment(state.moment, pane);
+    if (x < 0 || x > pane.width) return;
     context.strokeStyle = themeColor("--accent");
-    strokeLine(context, x, 0, x, plot.height);
+    strokeLine(context, x, 0, x, pane.height);
 }
 
 /** @param {CanvasRenderingContext2D} context @param {number} x @param {number} event */
@@ -218,17 +227,22 @@ function drawEdges(context, x, event) {
     }
 }
 
+/** What stays over the stack of any device when nobody points. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+export function drawHeld(context, pane) {
+    context.lineWidth = 1 / pane.ratio;
+    drawRange(context, pane);
+    drawGhosts(context, pane);
+    drawCeiling(context, pane);
+    drawCarried(context, pane);
+    drawHeldMoment(context, pane);
+    if (pane === plot) drawOutline(context);
+    drawMarks(context, true, pane);
+    context.lineWidth = 1 / pane.ratio;
+}
+
 export function drawOverlay() {
     const context = startCanvas(plot.overlay);
-    context.lineWidth = 1 / plot.ratio;
-    drawRange(context);
-    drawGhosts(context);
-    drawCeiling(context);
-    drawCarried(context);
-    drawHeldMoment(context);
-    drawOutline(context);
-    drawMarks(context, true);
-    context.lineWidth = 1 / plot.ratio;
+    drawHeld(context, plot);
     const segments = state.viewBy === "segments";
     if (state.selected !== null && state.viewBy === "age") outlineAllocation(context, state.selected, themeColor("--accent"));
     const mapped = mapAllocation();
@@ -242,7 +256,7 @@ export function drawOverlay() {
         drawCrosshair(context, state.pointer.x, plot.hover.event);
         if (showsAreas()) drawEdges(context, state.pointer.x, plot.hover.event);
     }
-    const x = rowPointer();
+    const x = state.all ? plot.pointed : null;
     if (x !== null) drawCrosshair(context, x, view.c.event_of_x(x * plot.ratio));
     showTip();
     tellList();
@@ -273,18 +287,33 @@ function tipFrames(stack, site) {
     return frames.map((id) => session.siteText(id));
 }
 
-/** The first lines of what a click tells in full. @param {number} id @param {number} event */
-function tipLines(id, event) {
-    const allocation = view.c.allocation(id);
+/** The first lines of what a click tells in full. @param {number} id @param {number} event @param {View} shown */
+function tipLines(id, event, shown) {
+    const allocation = shown.c.allocation(id);
     const { bytes, count, stream, pool } = allocation;
-    const live = view.c.live_at(event);
+    const live = shown.c.live_at(event);
     return {
         size: formatBytes(bytes),
         share: `${formatShare(bytes, live)} of ${formatBytes(live)} at this moment`,
-        frames: tipFrames(allocation.stack, view.c.stack_site(allocation.stack) >>> 0),
-        lived: lifetimeText(allocation),
-        place: [count === 1 ? "" : `${formatPlural(count, "allocation")} merged`, `stream ${stream}`, pool === 0 ? "" : poolText(pool)].filter(Boolean).join(" \u00b7 "),
+        frames: tipFrames(allocation.stack, shown.c.stack_site(allocation.stack) >>> 0),
+        lived: lifetimeText(allocation, shown),
+        place: [count === 1 ? "" : `${formatPlural(count, "allocation")} merged`, `stream ${stream}`, pool === 0 ? "" : poolText(pool, shown)].filter(Boolean).join(" \u00b7 "),
     };
+}
+
+/** A tip about an allocation. @param {number} id @param {number} event @param {View} [shown] */
+export function allocationTip(id, event, shown = view) {
+    const lines = tipLines(id, event, shown);
+    const head = make("p", "tip-head", lines.size);
+    head.append(make("span", "tip-share", lines.share));
+    const frames = lines.frames.map((text, i) => make("p", i === 0 ? "tip-site" : "tip-site tip-dim", i === 0 ? text : `\u2039 ${text}`));
+    return [head, ...frames, make("p", "", lines.lived), make("p", "tip-dim", lines.place)];
+}
+
+/** A tip about a band of the lane. @param {import("./lane.js").PhaseMark} mark @param {View} [shown] */
+export function phaseTip(mark, shown = view) {
+    const { when, events } = phaseLines(mark, shown);
+    return [make("p", "tip-site", phaseText(mark.name)), make("p", "", when), make("p", "tip-dim", events)];
 }
 
 const TIP_AREAS = 8;
@@ -329,8 +358,7 @@ function showTip() {
         return;
     }
     if (lane.hover && state.lanePointer) {
-        const { when, events } = phaseLines(lane.hover);
-        plot.tip.replaceChildren(make("p", "tip-site", phaseText(lane.hover.name)), make("p", "", when), make("p", "tip-dim", events));
+        plot.tip.replaceChildren(...phaseTip(lane.hover));
         plot.tip.hidden = false;
         placeTip(state.lanePointer);
         return;
@@ -348,12 +376,7 @@ function showTip() {
         plot.tip.hidden = true;
         return;
     }
-    const lines = tipLines(allocation, plot.hover.event);
-    const head = make("p", "tip-head", lines.size);
-    head.append(make("span", "tip-share", lines.share));
-    const frames = lines.frames.map((text, i) => make("p", i === 0 ? "tip-site" : "tip-site tip-dim", i === 0 ? text : `\u2039 ${text}`));
-    const rows = [...frames, make("p", "", lines.lived), make("p", "tip-dim", lines.place)];
-    plot.tip.replaceChildren(head, ...rows);
+    plot.tip.replaceChildren(...allocationTip(allocation, plot.hover.event));
     plot.tip.hidden = false;
     placeTip(state.pointer);
 }

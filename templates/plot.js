@@ -15,6 +15,8 @@ import {
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./two_stage.js";
 
+/** @typedef {import("./canvas.js").Pane} Pane */
+
 const FRAMES_KEPT = 60;
 
 /** Measures the box; true if something has changed. */
@@ -82,8 +84,8 @@ export function drawTimeline() {
     plot.frameMs.push(performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
     drawAxes();
-    placeMarkers();
-    nameBandsSoon();
+    placeMarkers(plot);
+    nameBandsSoon(plot);
 }
 
 /** What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same. */
@@ -107,7 +109,7 @@ export function drawForPicture(scale, inside) {
     sizeCanvas(made.axes, plot.width + GUTTER.left + GUTTER.right, plot.height + GUTTER.top + GUTTER.bottom, scale);
     drawStack(made.timeline, view, state.from, state.to, state.bottom, topBytes(), search.ready, laidOver());
     drawAxes();
-    if (inside) writeNames();
+    if (inside) writeNames(plot);
     if (!inside) context2d(made.axes).clearRect(0, 0, plot.width, plot.height);
     // Later questions are about what the screen shows.
     Object.assign(plot, { timeline, axes, ratio });
@@ -164,13 +166,13 @@ function drawAlongAxis(context) {
     context.fillText(title, plot.width / 2, base + 28);
 }
 
-/** Lines far above the picture do not squeeze it: they are named at its upper edge. @param {CanvasRenderingContext2D} context @param {{text: string, bytes: number, reserved: boolean}[]} lines */
-function nameHigher(context, lines) {
+/** Lines far above the picture do not squeeze it: they are named at its upper edge. @param {CanvasRenderingContext2D} context @param {{text: string, bytes: number, reserved: boolean}[]} lines @param {Pane} pane */
+function nameHigher(context, lines, pane) {
     lines.sort((a, b) => b.bytes - a.bytes).forEach(({ text, bytes, reserved }, i) => {
         const label = `\u25b2 ${reserved ? `reserved ${formatBytes(bytes)}` : text}`;
         const width = context.measureText(label).width + 12;
-        const [x, y] = [plot.width - width - 4, 4 + i * 22];
-        plot.lineNames.push({ left: x, right: x + width, top: y, bottom: y + 18 });
+        const [x, y] = [pane.width - width - 4, 4 + i * 22];
+        pane.lineNames.push({ left: x, right: x + width, top: y, bottom: y + 18 });
         context.fillStyle = themeColor("--raised");
         context.strokeStyle = themeColor("--axis");
         context.beginPath();
@@ -198,65 +200,72 @@ function breakAxis(context) {
     context.stroke();
 }
 
-/** Where what the search finds was made: ticks above the timeline. @param {CanvasRenderingContext2D} context */
-function drawHits(context) {
-    if (!search.ready) return;
-    const { width } = plot.timeline;
-    const place = view.c.hits(axisNumber(), state.from, state.to, width) >>> 0;
+/** Where what the search finds was made: ticks above the timeline. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+function drawHits(context, pane) {
+    const { width } = pane.timeline;
+    const place = pane.view.c.hits(axisNumber(), pane.from, pane.to, width) >>> 0;
     if (place === 0) return;
     const hits = new Float64Array(view.module.memory.buffer, place, width);
     context.fillStyle = themeColor("--hit");
-    for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / plot.ratio - 0.5, -5, 1 + 1 / plot.ratio, 4);
+    for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / pane.ratio - 0.5, -5, 1 + 1 / pane.ratio, 4);
 }
 
-/** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context */
-function nameLines(context) {
-    const capacity = capacityBytes();
-    const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * plot.ratio));
-    const lines = view.facts.reserved_peak > 0 ? [{ text: "reserved", bytes: reservedAt(plot.width - 8), reserved: true }] : [];
+/** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context @param {Pane} pane */
+function nameLines(context, pane) {
+    const { view } = pane;
+    const capacity = capacityBytes(view.device);
+    const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * pane.ratio));
+    const lines = view.facts.reserved_peak > 0 ? [{ text: "reserved", bytes: reservedAt(pane.width - 8), reserved: true }] : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
-    plot.lineNames = [];
-    const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes) }));
-    const placed = all.filter(({ y }) => y > 0 && y < plot.height);
-    nameHigher(context, all.filter(({ y }) => y <= 0));
+    pane.lineNames = [];
+    const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes, pane) }));
+    const placed = all.filter(({ y }) => y > 0 && y < pane.height);
+    nameHigher(context, all.filter(({ y }) => y <= 0), pane);
     const near = placed.length > 1 && Math.abs(placed[0].y - placed[1].y) < 18;
     // From right to left, what a name must not lie on: the markers' lines, and the ghosts of requests that failed.
-    const marks = visibleMarkers().map(({ x }) => ({ from: x, to: x }));
-    for (const { left } of visibleGhosts()) marks.push({ from: left, to: left + GHOST_WIDTH });
+    const marks = visibleMarkers(pane).map(({ x }) => ({ from: x, to: x }));
+    for (const { left } of visibleGhosts(pane)) marks.push({ from: left, to: left + GHOST_WIDTH });
     marks.sort((a, b) => b.to - a.to);
     context.textAlign = "right";
     context.lineJoin = "round";
     placed.forEach(({ text, y: atEnd, reserved }, i) => {
         const width = context.measureText(text).width;
-        const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), plot.width - 6);
-        const y = reserved ? yOfBytes(reservedAt(right - 2)) : atEnd;
+        const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), pane.width - 6);
+        const y = reserved ? yOfBytes(reservedAt(right - 2), pane) : atEnd;
         // The lower one of two that are near goes below its line.
         const below = y < 18 || (near && i === 0);
         context.textBaseline = below ? "top" : "bottom";
-        plot.lineNames.push({ left: right - width - 4, right: right + 4, top: below ? y : y - 20, bottom: below ? y + 20 : y });
+        pane.lineNames.push({ left: right - width - 4, right: right + 4, top: below ? y : y - 20, bottom: below ? y + 20 : y });
         context.lineWidth = 3;
         context.strokeStyle = themeColor("--surface");
         context.strokeText(text, right, below ? y + 4 : y - 3);
         context.fillStyle = themeColor("--text");
         context.fillText(text, right, below ? y + 4 : y - 3);
     });
-    context.lineWidth = 1 / plot.ratio;
+    context.lineWidth = 1 / pane.ratio;
+}
+
+/** What lies around the stack of any device. @param {Pane} pane @param {import("./lane.js").Lane} lane below it @param {boolean} found its search is done */
+export function drawAround(pane, lane, found) {
+    const context = startCanvas(pane.axes, pane);
+    const { width, height } = pane;
+    veilAreas(context, pane);
+    context.lineWidth = 1 / pane.ratio;
+    drawBytes(context, pane.view, pane.bottom, pane.top, pane, false);
+    drawLane(context, pane, lane);
+    context.lineWidth = 1 / pane.ratio;
+    context.strokeStyle = themeColor("--axis");
+    strokeLine(context, 0, 0, 0, height);
+    strokeLine(context, 0, height, width, height);
+    if (lane.height) strokeLine(context, 0, height + lane.height, width, height + lane.height);
+    if (found) drawHits(context, pane);
+    nameLines(context, pane);
+    drawMarkerLines(context, pane);
+    return context;
 }
 
 function drawAxes() {
-    const context = startCanvas(plot.axes);
-    veilAreas(context);
-    context.lineWidth = 1 / plot.ratio;
-    drawBytes(context, view, state.bottom, topBytes(), plot, false);
+    const context = drawAround(plot, lane, search.ready);
     drawAlongAxis(context);
-    drawLane(context, plot.height);
-    context.lineWidth = 1 / plot.ratio;
-    context.strokeStyle = themeColor("--axis");
-    strokeLine(context, 0, 0, 0, plot.height);
-    strokeLine(context, 0, plot.height, plot.width, plot.height);
-    if (lane.height) strokeLine(context, 0, plot.height + lane.height, plot.width, plot.height + lane.height);
     breakAxis(context);
-    drawHits(context);
-    nameLines(context);
-    drawMarkerLines(context);
 }

@@ -150,7 +150,7 @@ export function askBlocks(view, at) {
 /** @typedef {{name: string, from: number, to: number, peak_event: number, begin_bytes: number, peak_bytes: number, end_bytes: number}} Step */
 
 /** What is asked of a device once: the recording does not change. @template T @param {(view: View) => T} ask @returns {(view: View) => T} */
-function once(ask) {
+export function once(ask) {
     /** @type {WeakMap<View, Map<number, T>>} */
     const known = new WeakMap();
     return (view) => {

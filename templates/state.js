@@ -253,11 +253,11 @@ export function usOfEvent(event) {
     return event === whole ? begin : begin + (view.c.event_us(whole + 1) - begin) * (event - whole);
 }
 
-/** @param {number} us */
-function eventOfUs(us) {
-    const event = view.c.event_at_us(us);
-    const begin = view.c.event_us(event);
-    const end = view.c.event_us(event + 1);
+/** @param {number} us @param {View} [shown] whose event it is */
+export function eventOfUs(us, shown = view) {
+    const event = shown.c.event_at_us(us);
+    const begin = shown.c.event_us(event);
+    const end = shown.c.event_us(event + 1);
     return end > begin ? event + Math.min(1, Math.max(0, (us - begin) / (end - begin))) : event;
 }
 
@@ -321,10 +321,10 @@ export function topBytes() {
     return state.top || mostBytes();
 }
 
-/** "event 18,204 (12.3 s)". @param {number} event */
-export function momentText(event) {
-    if (event < 0 || !view.facts.has_time) return formatEvent(event);
-    return `${formatEvent(event)} (${formatDuration(view.c.event_us(event))})`;
+/** "event 18,204 (12.3 s)". @param {number} event @param {View} [shown] whose event it is */
+export function momentText(event, shown = view) {
+    if (event < 0 || !shown.facts.has_time) return formatEvent(event);
+    return `${formatEvent(event)} (${formatDuration(shown.c.event_us(event))})`;
 }
 
 /** The event whose state the list shows when nothing is hovered. */
