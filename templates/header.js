@@ -1,10 +1,11 @@
 // Header and toolbar: the file, its figures, what to know before trusting them.
 import { COLORING_TITLES, KIND_LOG, WHOLE_FILE } from "./api.js";
 import { plot } from "./canvas.js";
+import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { drawFilter } from "./filter_form.js";
 import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
-import { LIST_GROUPINGS } from "./questions.js";
+import { askFindings, LIST_GROUPINGS } from "./questions.js";
 import { placeOfMatch, search, updateSearch } from "./search.js";
 import { allocationWord, capacityBytes, isDark, kept, meta, momentText, session, state, view, VIEWINGS } from "./state.js";
 import {
@@ -16,6 +17,7 @@ export const ui = {
     peak: element("peak", HTMLButtonElement),
     reserved: element("reserved", HTMLButtonElement),
     oom: element("oom", HTMLButtonElement),
+    finding: element("finding", HTMLButtonElement),
     trust: element("trust", HTMLButtonElement),
     trustBody: element("trust-body", HTMLDivElement),
     trustDialog: element("trust-dialog", HTMLDialogElement),
@@ -53,6 +55,15 @@ function drawFigures() {
     ui.oom.hidden = ooms === 0;
     if (ooms) ui.oom.title = `${oomMarker(0).title}. Go there (o)`;
     if (ooms) fillFigure(ui.oom, "OOM asked", `${formatBytes(view.c.oom(0).size)}, ${formatBytes(view.c.oom(0).device_free)} free`, ooms > 1 ? `and ${formatPlural(ooms - 1, "more time")}` : "");
+}
+
+/** The most urgent of what was found; an OOM has a figure of its own. */
+function drawFinding() {
+    const [first] = askFindings(view);
+    ui.finding.hidden = view.facts.ooms > 0 || !["high", "medium"].includes(first?.severity);
+    if (ui.finding.hidden) return;
+    fillFigure(ui.finding, `! ${KIND_TITLES[first.kind] ?? first.kind}`, `${first.per ? "+" : ""}${findingFigure(first)}`, "");
+    ui.finding.title = `${first.title}. Show why (1)`;
 }
 
 /** Diagnostics of the current device and of the file. */
@@ -129,6 +140,7 @@ export function drawHeader() {
     drawOrigin();
     drawFilter();
     drawFigures();
+    drawFinding();
     drawTrust();
     drawSearch();
     ui.device.value = state.all ? ALL : String(state.device);

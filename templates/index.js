@@ -2,7 +2,8 @@
 import { createCurves } from "./index/curves.js";
 import { createBatch } from "./index/data.js";
 import { createDetail } from "./index/detail.js";
-import { createFindings, KIND_TITLES } from "./index/findings.js";
+import { KIND_TITLES } from "./finding_words.js";
+import { createFindings } from "./index/findings.js";
 import { createHeat } from "./index/heat.js";
 import { createState } from "./index/state.js";
 import { createTable } from "./index/table.js";

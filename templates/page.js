@@ -94,6 +94,12 @@ function startToolbar() {
     ui.peak.addEventListener("click", () => goToEvent(view.facts.peak_event));
     ui.reserved.addEventListener("click", fitWindow);
     ui.oom.addEventListener("click", goToOom);
+    ui.finding.addEventListener("click", () => {
+        change({ tab: "why" });
+        flush();
+        element("panel-why", HTMLDivElement).querySelector("summary")?.focus();
+        element("panel-why", HTMLDivElement).scrollTop = 0;
+    });
     ui.trust.addEventListener("click", openTrust);
     element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
     element("fit", HTMLButtonElement).addEventListener("click", fitWindow);

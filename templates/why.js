@@ -1,5 +1,6 @@
 // Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
 import { goToView } from "./address.js";
+import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
 import { oomParts, shareBar } from "./oom_card.js";
 import { curveShape } from "./paint.js";
@@ -12,13 +13,6 @@ import { copyText, formatBytes, formatCount, formatPlural, make } from "./text.j
 const STEPS_SHOWN = 12;
 
 const OPEN_MOST = 3;
-
-/** @type {Record<string, string>} */
-const KIND_TITLES = {
-    out_of_memory: "Out of memory", leak: "Leak", growing_buffer: "Growing buffer", gradients_kept: "Gradients kept", held_over: "Held over",
-    kept_per_layer: "Kept per layer", fragmentation: "Fragmentation", retry_flush: "Nearly out of memory", cache_churn: "Cache churn",
-    private_pool_held: "Private pool", stops_at_peak: "Stops at its peak", starts_late: "Starts late",
-};
 
 /** @type {Record<string, string>} */
 const STEPS_FROM = { annotations: "annotations", optimizer: "optimizer steps", backward: "backward passes", repetition: "what repeats" };
@@ -175,8 +169,7 @@ function oomCard(finding, index, open) {
 function findingCard(finding, index, open) {
     if (finding.kind === "out_of_memory" && view.facts.ooms > 0) return oomCard(finding, index, open);
     const record = view.c.finding(index);
-    const figure = finding.per ? `${formatBytes(finding.per.bytes)} a ${finding.per.unit}` : finding.bytes > 0 ? formatBytes(finding.bytes) : "";
-    const card = makeCard(finding.kind, finding.severity, finding.confidence, figure, finding.title, open);
+    const card = makeCard(finding.kind, finding.severity, finding.confidence, findingFigure(finding), finding.title, open);
     // What a card holds is made when it is first opened: bars of every step are not free.
     const fill = () => {
         if (card.childElementCount === 1) card.append(...findingBody(finding, record), findingActions(finding, record));

@@ -2,7 +2,7 @@
 import { copyText, element, formatBytes, formatCount, formatEvent, formatPlural, make } from "../text.js";
 import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
-import { KIND_TITLES } from "./findings.js";
+import { KIND_TITLES } from "../finding_words.js";
 import { makeLink, rowView } from "./link.js";
 
 /**

@@ -1,4 +1,5 @@
 // What is different, alike over ranks said once; and what there is to say where nothing is.
+import { KIND_TITLES } from "../finding_words.js";
 import { element, formatCount, make, setText } from "../text.js";
 import { rangesText } from "./data.js";
 
@@ -8,25 +9,6 @@ import { rangesText } from "./data.js";
  */
 
 const FINDINGS_SHOWN = 12;
-
-/** @type {Record<string, string>} */
-export const KIND_TITLES = {
-    out_of_memory: "Out of memory",
-    leak: "Leak",
-    growing_buffer: "Growing buffer",
-    gradients_kept: "Gradients kept",
-    held_over: "Held over",
-    kept_per_layer: "Kept per layer",
-    fragmentation: "Fragmentation",
-    retry_flush: "Nearly out of memory",
-    cache_churn: "Cache emptied",
-    private_pool_held: "Private pool",
-    stops_at_peak: "Stops at its peak",
-    starts_late: "Starts late",
-    rank_odd: "Differs",
-    rank_only_line: "Only there",
-    levels_rise: "Levels rise",
-};
 
 /** @param {Batch} batch */
 function calmSentence(batch) {

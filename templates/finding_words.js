@@ -1,0 +1,26 @@
+// What the page and the index call what was found.
+import { formatBytes } from "./text.js";
+
+/** @type {Record<string, string>} */
+export const KIND_TITLES = {
+    out_of_memory: "Out of memory",
+    leak: "Leak",
+    growing_buffer: "Growing buffer",
+    gradients_kept: "Gradients kept",
+    held_over: "Held over",
+    kept_per_layer: "Kept per layer",
+    fragmentation: "Fragmentation",
+    retry_flush: "Nearly out of memory",
+    cache_churn: "Cache churn",
+    private_pool_held: "Private pool",
+    stops_at_peak: "Stops at its peak",
+    starts_late: "Starts late",
+    rank_odd: "Differs",
+    rank_only_line: "Only there",
+    levels_rise: "Levels rise",
+};
+
+/** What a finding is about, in a figure: "24 MiB a step", "1.5 GiB", "". @param {PageFinding} finding */
+export function findingFigure({ per, bytes }) {
+    return per ? `${formatBytes(per.bytes)} a ${per.unit}` : bytes > 0 ? formatBytes(bytes) : "";
+}

@@ -1,0 +1,31 @@
+// The badge in the header: the most urgent of what was found, or the OOM; nothing where nothing is worth more than a hint.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { report, samples, skip, until, withPage, writePage } from "./browser.mjs";
+
+const TITLES = { leak: "Leak", gradients_kept: "Gradients kept", held_over: "Held over", fragmentation: "Fragmentation", kept_per_layer: "Kept per layer" };
+
+describe("the badge of what was found", { skip }, () => {
+    for (const name of ["oom", "leak_two_per_layer", "leak_zero_grad", "train", "one_event"])
+        test(`in ${name}`, async () => {
+            const input = path.join(samples, `${name}.pickle`);
+            const [{ findings, oom }] = report(input).devices;
+            const [first] = findings;
+            const expected = oom.length === 0 && first && ["high", "medium"].includes(first.severity);
+            await withPage(writePage(input), async (page) => {
+                assert.equal(await page.locator("#oom").isVisible(), oom.length > 0);
+                const badge = page.locator("#finding");
+                assert.equal(await badge.isVisible(), Boolean(expected));
+                if (!expected) return;
+                const title = TITLES[/** @type {keyof typeof TITLES} */ (first.kind)];
+                assert.ok(title && (await badge.innerText()).startsWith(`! ${title}`), `${title}: ${await badge.innerText()}`);
+                if (first.per) assert.match(await badge.innerText(), new RegExp(`\\+[\\d.]+ [KMG]iB a ${first.per.unit}$`));
+                await badge.click();
+                await until(() => page.locator("#panel-why .card").first().isVisible(), "the cards");
+                assert.match(await page.locator("#panel-why .card").first().innerText(), new RegExp(`^${title}`));
+                assert.equal(await page.evaluate(() => document.activeElement?.tagName), "SUMMARY");
+            }, { hash: "#tab=who" });
+        });
+});
