@@ -170,6 +170,14 @@ static bool unlimited_solve(const struct whatif *whatif, struct whatif_scenario 
     return true;
 }
 
+uint64_t whatif_highest_bytes(const struct whatif *whatif) {
+    uint64_t highest = whatif->recorded_peak_bytes;
+    for (uint32_t i = 0; i < whatif->n_scenarios; i++)
+        if (whatif->scenario[i].peak_max_bytes > highest)
+            highest = whatif->scenario[i].peak_max_bytes;
+    return highest;
+}
+
 uint64_t whatif_budget_bytes(const struct whatif *whatif) {
     if (whatif->gpu_bytes != 0)
         return whatif->gpu_bytes;

@@ -136,6 +136,9 @@ bool whatif_curve(uint64_t *column, uint32_t n_columns, const struct whatif *wha
 /* After all are solved: copies what scenarios of equal settings share. */
 void whatif_finish(struct whatif *whatif);
 
+/* The most that any scenario reserves. */
+uint64_t whatif_highest_bytes(const struct whatif *whatif);
+
 /* The budget that retries and out of memory are told for; 0: none. */
 uint64_t whatif_budget_bytes(const struct whatif *whatif);
 

@@ -94,10 +94,10 @@ unsigned format_unit(uint64_t most) {
 }
 
 unsigned format_unit_fine(uint64_t most) {
-    unsigned unit = 0;
-    while (unit < 6 && most >> (10 * unit) >= 100 * 1024)
-        unit++;
-    return unit;
+    unsigned unit = format_unit(most), plain = unit & (HUNDREDTHS - 1);
+    if (plain < 3)
+        return unit;
+    return plain == unit ? unit | HUNDREDTHS : plain - 1;
 }
 
 /* Rounded half up. */

@@ -23,7 +23,8 @@ struct figure format_bytes_change(int64_t bytes);
 
 /* A unit and its decimals for the figures of one table, of which `most` is the largest: the unit that this one would have
  * alone, with two decimals below 100 of it, else with one; bytes have none. Only for the two functions below. The second is
- * for tables of changes, which may be small: the largest has three digits or more before the point. */
+ * for tables of changes, which may be small: from GiB up in the next smaller unit, with one decimal, or from 100 on with two:
+ * 7,472.2 MiB, 112.50 GiB. */
 unsigned format_unit(uint64_t most);
 unsigned format_unit_fine(uint64_t most);
 

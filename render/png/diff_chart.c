@@ -197,12 +197,12 @@ static int32_t causes_put(struct pad *pad, struct rect area) {
     return area.y;
 }
 
-static void site_row_put(struct pad *pad, const struct compare_site *site, struct rect area) {
+static void site_row_put(struct pad *pad, const struct compare_site *site, struct rect area, unsigned unit) {
     int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
     int32_t column = pad->em * 6;
     char text[LINE_NBYTES];
     text_put(pad, (struct rect){area.x, area.y, column, 0}, pad->small, delta_color(pad, delta), true,
-             FONT_CUT_END, format_bytes_change(delta).text);
+             FONT_CUT_END, format_change_in(delta, unit).text);
     diff_site_text(pad->diff, site, text, sizeof text);
     snprintf(text + strlen(text), sizeof text - strlen(text), "  %s", diff_change_name(site->change));
     text_put(pad, (struct rect){area.x + column + pad->em / 2, area.y, area.width - column - pad->em / 2, 0},
@@ -215,9 +215,11 @@ static void sites_put(struct pad *pad, struct rect area) {
     if (comparison->n_listed == 0 || comparison->site[0].change == CHANGE_SAME || area.height < 2 * height)
         return;
     area.y = heading_put(pad, area, "Call sites");
+    int64_t largest = compare_delta(comparison->site[0].a.bytes, comparison->site[0].b.bytes);
+    unsigned unit = format_unit(largest < 0 ? 0 - (uint64_t)largest : (uint64_t)largest);
     for (uint32_t i = 0; i < comparison->n_listed && area.y + height <= bottom; i++, area.y += height)
         if (comparison->site[i].change != CHANGE_SAME)
-            site_row_put(pad, &comparison->site[i], area);
+            site_row_put(pad, &comparison->site[i], area, unit);
         else
             return;
 }

@@ -149,10 +149,12 @@ static void row_put(struct sheet_of_whatif *sheet, struct rect *area, uint32_t c
             column = sheet->em * 10;
     if (area->height < height)
         return;
-    if (strcmp(format_bytes(low).text, format_bytes(high).text) == 0)
-        snprintf(figure, sizeof figure, "%s", format_bytes(high).text);
+    unsigned unit = format_unit(whatif_highest_bytes(sheet->whatif));
+    struct figure least = format_bytes_in(low, unit), most = format_bytes_in(high, unit);
+    if (strcmp(least.text, most.text) == 0)
+        snprintf(figure, sizeof figure, "%s", most.text);
     else
-        snprintf(figure, sizeof figure, "%s to %s", format_bytes(low).text, format_bytes(high).text);
+        snprintf(figure, sizeof figure, "%s to %s", least.text, most.text);
     canvas_fill(&sheet->canvas,
                 (struct rect){area->x, area->y + height / 2 - (int32_t)sheet->options->scale * 2, swatch,
                               2 * (int32_t)sheet->options->scale},

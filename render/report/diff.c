@@ -210,11 +210,15 @@ static void causes_write(struct sheet *sheet, const struct diff *diff) {
         sheet_say(sheet, "No call site differs at these moments.");
 }
 
-static void figure_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b) {
+static uint64_t larger_of(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+static void figure_row(struct sheet *sheet, const char *name, uint64_t a, uint64_t b, unsigned unit) {
     sheet_cell(sheet, "%s", name);
-    sheet_cell(sheet, "%s", format_bytes(a).text);
-    sheet_cell(sheet, "%s", format_bytes(b).text);
-    sheet_cell(sheet, "%s", format_bytes_change(compare_delta(a, b)).text);
+    sheet_cell(sheet, "%s", format_bytes_in(a, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(b, unit).text);
+    sheet_cell(sheet, "%s", format_change_in(compare_delta(a, b), unit).text);
 }
 
 static uint64_t unused_at_peak(const struct timeline *timeline) {
@@ -232,14 +236,16 @@ static void count_row(struct sheet *sheet, const char *name, uint64_t a, uint64_
 static void figures_write(struct sheet *sheet, const struct diff *diff) {
     static const char *const headings[] = {"Figure", "A", "B", "Difference", NULL};
     const struct timeline *a = diff->a.timeline, *b = diff->b.timeline;
+    unsigned unit = format_unit_fine(
+        larger_of(larger_of(a->peak_bytes, b->peak_bytes), larger_of(a->reserved_peak, b->reserved_peak)));
     sheet_heading(sheet, 3, "Figures");
     sheet_table(sheet, headings, "lrrr");
-    figure_row(sheet, "Compared", diff->comparison.a_bytes, diff->comparison.b_bytes);
-    figure_row(sheet, "Peak", a->peak_bytes, b->peak_bytes);
-    figure_row(sheet, "At the beginning", a->start_bytes, b->start_bytes);
-    figure_row(sheet, "At the end", a->end_bytes, b->end_bytes);
-    figure_row(sheet, "Reserved peak", a->reserved_peak, b->reserved_peak);
-    figure_row(sheet, "Reserved, not in use then", unused_at_peak(a), unused_at_peak(b));
+    figure_row(sheet, "Compared", diff->comparison.a_bytes, diff->comparison.b_bytes, unit);
+    figure_row(sheet, "Peak", a->peak_bytes, b->peak_bytes, unit);
+    figure_row(sheet, "At the beginning", a->start_bytes, b->start_bytes, unit);
+    figure_row(sheet, "At the end", a->end_bytes, b->end_bytes, unit);
+    figure_row(sheet, "Reserved peak", a->reserved_peak, b->reserved_peak, unit);
+    figure_row(sheet, "Reserved, not in use then", unused_at_peak(a), unused_at_peak(b), unit);
     count_row(sheet, "Allocations", a->device->allocations.count, b->device->allocations.count);
     count_row(sheet, "Events", a->device->n_events, b->device->n_events);
     if (n_steps(&diff->a) + n_steps(&diff->b) != 0)
@@ -247,10 +253,11 @@ static void figures_write(struct sheet *sheet, const struct diff *diff) {
     sheet_table_end(sheet);
 }
 
-static void sum_cells(struct sheet *sheet, uint64_t a, uint64_t b, uint64_t a_count, uint64_t b_count) {
-    sheet_cell(sheet, "%s", format_bytes_change(compare_delta(a, b)).text);
-    sheet_cell(sheet, "%s", format_bytes(a).text);
-    sheet_cell(sheet, "%s", format_bytes(b).text);
+static void sum_cells(struct sheet *sheet, uint64_t a, uint64_t b, uint64_t a_count, uint64_t b_count,
+                      unsigned unit) {
+    sheet_cell(sheet, "%s", format_change_in(compare_delta(a, b), unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(a, unit).text);
+    sheet_cell(sheet, "%s", format_bytes_in(b, unit).text);
     sheet_cell(sheet, "%s", format_count(a_count).text);
     sheet_cell(sheet, "%s", format_count(b_count).text);
 }
@@ -261,6 +268,19 @@ static uint32_t sites_that_differ(const struct comparison *comparison) {
     for (uint32_t i = 0; i < comparison->n_listed; i++)
         n += comparison->site[i].change != CHANGE_SAME;
     return n;
+}
+
+static unsigned sites_unit(const struct comparison *comparison, uint32_t top) {
+    uint64_t most = 0;
+    uint32_t shown = 0;
+    for (uint32_t i = 0; i < comparison->n_listed && (top == 0 || shown < top); i++) {
+        const struct compare_site *site = &comparison->site[i];
+        if (site->change == CHANGE_SAME)
+            continue;
+        most = larger_of(most, larger_of(site->a.bytes, site->b.bytes));
+        shown++;
+    }
+    return format_unit_fine(most);
 }
 
 static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t top) {
@@ -274,12 +294,13 @@ static void sites_write(struct sheet *sheet, const struct diff *diff, uint32_t t
         sheet_say(sheet, "All %s are the same.", words_counted(sheet, comparison->n_listed, "call site"));
         return;
     }
+    unsigned unit = sites_unit(comparison, top);
     sheet_table(sheet, headings, "rrrrrll");
     for (uint32_t i = 0; i < comparison->n_listed && (top == 0 || shown < top); i++) {
         const struct compare_site *site = &comparison->site[i];
         if (site->change == CHANGE_SAME)
             continue;
-        sum_cells(sheet, site->a.bytes, site->b.bytes, site->a.count, site->b.count);
+        sum_cells(sheet, site->a.bytes, site->b.bytes, site->a.count, site->b.count, unit);
         sheet_cell(sheet, "%s", diff_change_name(site->change));
         diff_site_text(diff, site, text, sizeof text);
         sheet_cell(sheet, "%s", sheet_name(sheet, text, strlen(text)));
@@ -302,11 +323,14 @@ static void categories_write(struct sheet *sheet, const struct diff *diff) {
     uint32_t order[CATEGORY_COUNT], n = categories_order(diff, order);
     if (n == 0)
         return;
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = larger_of(most, larger_of(diff->category[order[i]].a_bytes, diff->category[order[i]].b_bytes));
     sheet_heading(sheet, 3, "Categories");
     sheet_table(sheet, headings, "rrrrrl");
     for (uint32_t i = 0; i < n; i++) {
         const struct diff_sum *sum = &diff->category[order[i]];
-        sum_cells(sheet, sum->a_bytes, sum->b_bytes, sum->a_count, sum->b_count);
+        sum_cells(sheet, sum->a_bytes, sum->b_bytes, sum->a_count, sum->b_count, format_unit_fine(most));
         sheet_cell(sheet, "%s", category_name((enum category)order[i]));
     }
     sheet_table_end(sheet);

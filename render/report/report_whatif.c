@@ -169,8 +169,9 @@ static const char *fine_bytes(struct sheet *sheet, uint64_t bytes) {
     return sheet_format(sheet, "%" PRIu64 ".%02" PRIu64 " GiB", hundredths / 100, hundredths % 100);
 }
 
-static const char *range_text(struct sheet *sheet, uint64_t least, uint64_t most) {
-    const char *low = fine_bytes(sheet, least), *high = fine_bytes(sheet, most);
+static const char *range_text(struct sheet *sheet, uint64_t least, uint64_t most, unsigned unit) {
+    const char *low = sheet_format(sheet, "%s", format_bytes_in(least, unit).text),
+               *high = sheet_format(sheet, "%s", format_bytes_in(most, unit).text);
     if (least == most)
         return low;
     return sheet_format(sheet, "%s to %s", low, high);
@@ -214,11 +215,11 @@ static void budget_write(struct sheet *sheet, const struct whatif *whatif) {
 /* ---- the table ---- */
 
 static const char *change_text(struct sheet *sheet, const struct whatif_scenario *scenario,
-                               const struct whatif_scenario *recorded) {
+                               const struct whatif_scenario *recorded, unsigned unit) {
     uint64_t middle = scenario->peak_max_bytes, was = recorded->peak_max_bytes;
     if (scenario == recorded)
         return "";
-    return sheet_format(sheet, "%s", format_bytes_change((int64_t)(middle - was)).text);
+    return sheet_format(sheet, "%s", format_change_in((int64_t)(middle - was), unit).text);
 }
 
 static const char *oom_text(struct sheet *sheet, const struct whatif_scenario *scenario) {
@@ -232,17 +233,18 @@ static const char *oom_text(struct sheet *sheet, const struct whatif_scenario *s
 
 static void scenario_row(struct sheet *sheet, const struct whatif *whatif,
                          const struct whatif_scenario *scenario, bool budgets) {
+    unsigned unit = format_unit(whatif_highest_bytes(whatif));
     sheet_cell(sheet, "%s", scenario->name);
-    sheet_cell(sheet, "%s%s", range_text(sheet, scenario->peak_min_bytes, scenario->peak_max_bytes),
+    sheet_cell(sheet, "%s%s", range_text(sheet, scenario->peak_min_bytes, scenario->peak_max_bytes, unit),
                scenario->endless ? " (not to the end)" : "");
-    sheet_cell(sheet, "%s", change_text(sheet, scenario, &whatif->scenario[0]));
-    sheet_cell(sheet, "%s", fine_bytes(sheet, scenario->end_bytes));
+    sheet_cell(sheet, "%s", change_text(sheet, scenario, &whatif->scenario[0], unit));
+    sheet_cell(sheet, "%s", format_bytes_in(scenario->end_bytes, unit).text);
     if (scenario->budgeted) {
         sheet_cell(sheet, "%s", format_count(scenario->n_retries).text);
         sheet_cell(sheet, "%s", oom_text(sheet, scenario));
     }
     if (budgets)
-        sheet_cell(sheet, "%s", fine_bytes(sheet, scenario->smallest_budget_bytes));
+        sheet_cell(sheet, "%s", format_bytes_in(scenario->smallest_budget_bytes, unit).text);
 }
 
 static void scenarios_table(struct sheet *sheet, const struct whatif *whatif) {
@@ -274,6 +276,7 @@ static const struct whatif_scenario *lowest(const struct whatif *whatif) {
 
 static void lowest_write(struct sheet *sheet, const struct whatif *whatif) {
     const struct whatif_scenario *low = lowest(whatif), *recorded = &whatif->scenario[0];
+    unsigned unit = format_unit(whatif_highest_bytes(whatif));
     if (low == recorded) {
         sheet_point(sheet, "None of these settings would have lowered the peak of this sequence (model).");
         return;
@@ -282,8 +285,8 @@ static void lowest_write(struct sheet *sheet, const struct whatif *whatif) {
         sheet,
         "With %s this recorded sequence would have peaked at %s reserved instead of %s (model; allocation "
         "sequence unchanged; window of this recording).",
-        low->name, range_text(sheet, low->peak_min_bytes, low->peak_max_bytes),
-        range_text(sheet, recorded->peak_min_bytes, recorded->peak_max_bytes));
+        low->name, range_text(sheet, low->peak_min_bytes, low->peak_max_bytes, unit),
+        range_text(sheet, recorded->peak_min_bytes, recorded->peak_max_bytes, unit));
 }
 
 /* The names of the scenarios in which the failed request is served, or not, in the budget. */

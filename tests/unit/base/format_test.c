@@ -58,6 +58,10 @@ static void figures_of_one_table_share_unit_and_decimals(void **state) {
     assert_in(UINT64_MAX, UINT64_MAX, "16.00 EiB");
     assert_string_equal(format_change_in(-1, format_unit_fine(50 * GIB)).text, "-<0.1 MiB");
     assert_string_equal(format_change_in(24 << 20, format_unit_fine(50 * GIB)).text, "+24.0 MiB");
+    assert_string_equal(format_change_in(24 << 20, format_unit_fine(90 * MIB)).text, "+24.00 MiB");
+    assert_string_equal(format_change_in(24 << 20, format_unit_fine(150 * GIB)).text, "+0.02 GiB");
+    assert_string_equal(format_bytes_in(7 * GIB, format_unit_fine(7 * GIB)).text, "7,168.0 MiB");
+    assert_string_equal(format_bytes_in(900, format_unit_fine(90 << 10)).text, "0.88 KiB");
 }
 
 static void bytes_change_has_a_sign(void **state) {
