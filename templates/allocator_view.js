@@ -4,7 +4,7 @@ import { poolName } from "./describe.js";
 import { replayOnce, replays } from "./map_view.js";
 import { addressText } from "./questions.js";
 import { change, heldMoment, isDark, momentText, session, state, view } from "./state.js";
-import { formatBytes, formatExactBytes, formatPlural, formatShare, make } from "./text.js";
+import { formatBytes, formatExactBytes, formatPlural, formatShare, make, tableFigures } from "./text.js";
 
 /** @type {[keyof record_gap, string, string][]} */
 const CAUSES = [
@@ -32,21 +32,22 @@ function table(className, heads, rows) {
     return made;
 }
 
-/** @param {number} bytes */
-function bytesCell(bytes) {
-    const cell = make("span", "", bytes < 0 ? `\u2212${formatBytes(-bytes)}` : formatBytes(bytes));
+/** @param {number} bytes @param {(bytes: number) => string} figure */
+function bytesCell(bytes, figure) {
+    const cell = make("span", "", bytes < 0 ? `\u2212${figure(-bytes)}` : figure(bytes));
     cell.title = formatExactBytes(Math.abs(bytes));
     return cell;
 }
 
 /** @param {record_gap} gap */
 function causesTable(gap) {
+    const figure = tableFigures(Math.abs(gap.gap_bytes)).text;
     const rows = CAUSES.filter(([key]) => gap[key] !== 0).sort((a, b) => Math.abs(gap[b[0]]) - Math.abs(gap[a[0]])).map(([key, text, hint]) => {
         const name = make("span", "", text);
         name.title = hint;
-        return [name, bytesCell(gap[key]), gap[key] > 0 && gap.gap_bytes > 0 ? formatShare(gap[key], gap.gap_bytes) : ""];
+        return [name, bytesCell(gap[key], figure), gap[key] > 0 && gap.gap_bytes > 0 ? formatShare(gap[key], gap.gap_bytes) : ""];
     });
-    return table("figures-table", ["Why", "Bytes", "Share"], [...rows, ["Unused", bytesCell(gap.gap_bytes), ""]]);
+    return table("figures-table", ["Why", "Bytes", "Share"], [...rows, ["Unused", bytesCell(gap.gap_bytes, figure), ""]]);
 }
 
 /** A mostly empty segment, and what keeps it. @param {number} index */
@@ -69,10 +70,11 @@ function pinnedRow(index) {
 /** @param {number} count */
 function poolsTable(count) {
     const uses = Array.from({ length: count }, (_, i) => view.c.pool_use(i));
+    const figure = tableFigures(Math.max(...uses.map((use) => use.reserved_bytes))).text;
     const rows = uses.map((use) => {
         const name = make("span", "", poolName(use.pool));
         name.title = use.is_private ? `${formatPlural(use.segments, "segment")}; what is free in it serves no other request` : formatPlural(use.segments, "segment");
-        return [name, bytesCell(use.live_bytes), bytesCell(use.free_bytes), bytesCell(use.reserved_bytes)];
+        return [name, ...[use.live_bytes, use.free_bytes, use.reserved_bytes].map((bytes) => bytesCell(bytes, figure))];
     });
     const kept = uses.filter((use) => use.is_private).reduce((sum, use) => sum + use.free_bytes, 0);
     const note = make("p", "why-foot", `Private pools keep ${formatBytes(kept)} of free memory from all other requests.`);

@@ -7,7 +7,7 @@ import { rangeEvents } from "./overlay.js";
 import { curveShape } from "./paint.js";
 import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, QUESTIONS } from "./questions.js";
 import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, state, view } from "./state.js";
-import { formatBytes, formatCount, formatExactBytes, make, setText } from "./text.js";
+import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
 
 /** @type {Record<string, string>} */
 const BY_NAMES = { site: "call site", stack: "stack", file: "file", category: "category", stream: "stream", pool: "pool" };
@@ -19,12 +19,6 @@ const CURVE_WIDTH = 60;
 
 /** Slot of the view for what B keeps for good. */
 const LASTING_SLOT = 4;
-
-/** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes */
-function formatChange(bytes) {
-    if (bytes === 0) return "0";
-    return `${bytes > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(bytes))}`;
-}
 
 /** @typedef {{element: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a: HTMLElement, b: HTMLElement, delta: HTMLElement}} CompareLine */
 
@@ -103,8 +97,8 @@ export function createCompare(box) {
     listHead.setAttribute("role", "rowgroup");
     const names = make("div", "row compare-row");
     names.setAttribute("role", "row");
-    const heads = ["", "A", "B", "B \u2212 A"].map((name, i) => {
-        const cell = make("span", i ? "number" : "", name);
+    const heads = ["", "number", "number", "number"].map((className) => {
+        const cell = make("span", className);
         cell.setAttribute("role", "columnheader");
         names.append(cell);
         return cell;
@@ -125,6 +119,7 @@ export function createCompare(box) {
     let asked = "";
     /** @type {ReturnType<typeof askDifferences> | null} */
     let content = null;
+    let figures = tableFigures(0);
     /** Of what B keeps, by key: what is never freed in the recording. Null: that is not what is asked. @type {Map<number, number> | null} */
     let lasting = null;
 
@@ -180,10 +175,10 @@ export function createCompare(box) {
     /** @param {CompareLine} line @param {{a: number, b: number, delta: number}} row */
     const fillFigures = (line, row) => {
         for (const name of /** @type {const} */ (["a", "b"])) {
-            setText(line[name], formatBytes(row[name]));
+            setText(line[name], figures.number(row[name]));
             line[name].title = formatExactBytes(row[name]);
         }
-        setText(line.delta, formatChange(row.delta));
+        setText(line.delta, formatChange(row.delta, figures.number));
         line.delta.title = formatExactBytes(row.delta);
         line.delta.classList.toggle("more", row.delta > 0);
         line.delta.classList.toggle("less", row.delta < 0);
@@ -227,9 +222,10 @@ export function createCompare(box) {
         const steps = askSteps(view);
         strip.hidden = steps.length < 2;
         const most = Math.max(1, ...steps.map(({ peak_bytes }) => peak_bytes));
+        const { unit, number } = tableFigures(most, true);
         const begin = Math.max(0, Math.min(Number(/^s(\d+)$/.exec(valueB)?.[1] ?? 0) - STEPS_SHOWN / 2, steps.length - STEPS_SHOWN));
         const shown = steps.slice(begin, begin + STEPS_SHOWN);
-        const words = make("span", "strip-words", "peak");
+        const words = make("span", "strip-words", `peak, ${unit}`);
         words.append(make("span", "", "carried over"), make("span", "", shown.length < steps.length ? `${STEPS_SHOWN} of ${formatCount(steps.length)}` : ""));
         strip.replaceChildren(words, ...shown.map((step, nth) => {
             const end = `s${begin + nth}`;
@@ -240,8 +236,8 @@ export function createCompare(box) {
             curve.style.setProperty("--floor", `${(step.end_bytes / most) * 100}%`);
             const grown = step.end_bytes - step.begin_bytes;
             const head = make("span", "strip-head");
-            head.append(make("b", "", step.name), formatBytes(step.peak_bytes));
-            button.append(head, curve, make("span", "", formatBytes(step.end_bytes)), make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown)));
+            head.append(make("b", "", step.name), number(step.peak_bytes));
+            button.append(head, curve, make("span", "", number(step.end_bytes)), make("span", grown > 0 ? "more" : grown < 0 ? "less" : "", formatChange(grown, number)));
             button.title = `Step ${step.name}: peak ${formatBytes(step.peak_bytes)}, carried over ${formatBytes(step.end_bytes)} (${formatChange(grown)}). A click makes it B, with Shift A`;
             button.setAttribute("aria-label", button.title);
             button.setAttribute("aria-pressed", String(valueA === end || valueB === end));
@@ -261,6 +257,7 @@ export function createCompare(box) {
             asked = now;
             content = askDifferences(view, withWhat(of_a), withWhat(of_b), state.compareBy);
             lasting = keptSums(of_b);
+            figures = tableFigures(Math.max(content.a.bytes, content.b.bytes), true);
             drawMarkRow();
             fillSelect(a.select, valueA);
             fillSelect(b.select, valueB);
@@ -272,6 +269,7 @@ export function createCompare(box) {
         questions.hidden = !ranges;
         for (const { what, button } of buttons) button.setAttribute("aria-pressed", String(what === state.compareWhat));
         setText(heads[0], BY_NAMES[state.compareBy].replace(/^./, (first) => first.toUpperCase()));
+        ["A", "B", "B \u2212 A"].forEach((name, i) => setText(heads[i + 1], `${name}, ${figures.unit}`));
         const delta = content.b.bytes - content.a.bytes;
         setText(sum.text, "Sum");
         fillFigures(sum, { a: content.a.bytes, b: content.b.bytes, delta });

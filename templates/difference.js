@@ -3,11 +3,11 @@ import { WHOLE_FILE } from "./api.js";
 import { carriedText, decodeBase64, base64Length, loadModule, loadSession, missingFeature, nextTurn } from "./load.js";
 import { View } from "./session.js";
 import { COLORINGS, THEMES } from "./state.js";
-import { element, formatBytes, formatCount, formatExactBytes, formatPlural, make, press, setText } from "./text.js";
+import { element, formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, make, press, setText } from "./text.js";
 import { startAddress } from "./two_address.js";
 import { align, ALIGNMENTS, annotationsLeftOut, belongs } from "./two_axes.js";
 import { createDifference, createTimeline } from "./two_plots.js";
-import { createCauses, createRows, createTreePanel, formatChange, rowsAt, rowsOfFigures } from "./two_side.js";
+import { createCauses, createRows, createTreePanel, rowsAt, rowsOfFigures } from "./two_side.js";
 import { Matcher, selectWords } from "./words.js";
 
 /** @typedef {import("./two_plots.js").Side} Side */

@@ -5,7 +5,7 @@ import { addressText, ORDERS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search, showAllocation } from "./search.js";
 import { change, invalidate, kept, LIST, session, state, usOfEvent, view } from "./state.js";
-import { formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText } from "./text.js";
+import { formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
 
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
 
@@ -15,7 +15,7 @@ const COLUMNS = [
     ["category", "Category", ({ category }) => session.categoryNames()[category]],
     ["birth", "Made at", ({ birth }) => (birth < 0 ? "before" : formatCount(birth))],
     ["lifetime", "Lived", ({ birth, death }) => livedText(birth, death)],
-    ["bytes", "Size", ({ bytes }) => formatBytes(bytes)],
+    ["bytes", "Size", ({ bytes }) => rows.figure(bytes)],
 ];
 
 const NUMBERS = ["birth", "lifetime", "bytes"];
@@ -28,7 +28,7 @@ function livedText(birth, death) {
 }
 
 /** How many rows there are, brought up to the search, the filter and the order. */
-const rows = { asked: "", count: 0 };
+const rows = { asked: "", count: 0, figure: formatBytes };
 
 function updateRows() {
     const asked = JSON.stringify([state.device, search.version, kept.version, state.order]);
@@ -36,6 +36,7 @@ function updateRows() {
     const falling = state.order.startsWith("-");
     rows.asked = asked;
     rows.count = view.c.match_rows(ORDERS.indexOf(state.order.replace("-", "")), falling ? 1 : 0) >>> 0;
+    rows.figure = tableFigures(view.c.largest_match(), true).text;
     return true;
 }
 

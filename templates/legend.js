@@ -5,7 +5,7 @@ import { momentWords, shownMoment } from "./moment.js";
 import { askSums } from "./questions.js";
 import { PARTS } from "./session.js";
 import { capacityBytes, COLORINGS, heldMoment, isDark, session, state, view } from "./state.js";
-import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
+import { cssColor, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
 
 const LEGEND_MOST = 14;
 
@@ -72,8 +72,9 @@ export function drawLegendFigures() {
     const bytes = bytesOfKeys(moment);
     const when = momentWords(moment);
     setText(following.when, `${when.charAt(0).toUpperCase()}${when.slice(1)}:`);
+    const { text } = tableFigures(Math.max(...bytes.values()));
     for (const [key, figure] of following.figures) {
-        setText(figure, formatBytes(bytes.get(key) ?? 0));
+        setText(figure, text(bytes.get(key) ?? 0));
         figure.title = formatExactBytes(bytes.get(key) ?? 0);
     }
 }
@@ -137,12 +138,13 @@ const also = make("li", "legend-also");
 
 /** Asked for when the view rests; its line is there before, so that nothing moves. */
 export function drawAlsoShown() {
-    const items = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment()) : 0 }, (_, i) => {
-        const { site, bytes, of_free } = view.c.also(i);
+    const shown = Array.from({ length: also.isConnected ? view.c.also_shown(heldMoment()) : 0 }, (_, i) => view.c.also(i));
+    const { text } = tableFigures(Math.max(0, ...shown.map(({ bytes }) => bytes)));
+    const items = shown.map(({ site, bytes, of_free }) => {
         const item = make("span");
         const swatch = make("i", "swatch");
         swatch.style.background = view.siteColor(site, isDark());
-        item.append(swatch, `${session.siteText(site)}${of_free ? PARTS[3] : ""} ${formatBytes(bytes)}`);
+        item.append(swatch, `${session.siteText(site)}${of_free ? PARTS[3] : ""} ${text(bytes)}`);
         return item;
     });
     also.replaceChildren(items.length ? "Also in the picture, at its highest:" : "Every colour of the picture is in the list.", ...items);

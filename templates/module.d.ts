@@ -179,6 +179,7 @@ hits(axis: number, from: number, to: number, width: number): number;
 narrow(on: number): number;
 match_rows(by: number, falling: number): number;
 match_row(index: number): number;
+largest_match(): number;
 light(by: number, key: number): number;
 light_off(): number;
 sums(slot: number, what: number, from: number, to: number, by: number): record_sums;

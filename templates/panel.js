@@ -17,6 +17,7 @@ import {
 } from "./state.js";
 import {
     element, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, press, setText,
+    tableFigures,
 } from "./text.js";
 
 export const panel = {
@@ -44,7 +45,7 @@ const LIST_SLOT = 0;
 /** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
 /** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number}} ListEntry */
 /** @typedef {{groups: Held, live: number, title: string, text: string, lasting?: Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
-/** @typedef {ListSummary & {largest: number, entry: (index: number) => ListEntry}} ListContent */
+/** @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry}} ListContent */
 
 /* ---- the list ---- */
 
@@ -145,7 +146,7 @@ function sumEntry(index) {
 /** @param {ListRow} row @param {number} index */
 function fillRow(row, index) {
     if (!panel.content) return;
-    const { live, largest, entry, lasting } = panel.content;
+    const { live, largest, figure, entry, lasting } = panel.content;
     const { bytes, count, name, title, color, focus, part } = entry(index);
     const never = lasting ? lasting.get(rowKey(focus, part)) ?? 0 : bytes;
     const later = never === 0 && bytes > 0;
@@ -158,7 +159,7 @@ function fillRow(row, index) {
     row.bar.style.setProperty("--part", String(bytes / largest));
     row.spark.style.background = color;
     drawSpark(row.spark, focus);
-    setText(row.bytes, formatBytes(bytes));
+    setText(row.bytes, figure(bytes));
     row.bytes.title = formatExactBytes(bytes);
     setText(row.share, formatShare(bytes, live));
     setText(row.count, formatCount(count));
@@ -260,7 +261,8 @@ function listContent(moment) {
     const order = sortedRows(content.groups.count, entry);
     if (state.groupBy === "stack" && content.groups.count > TOLD_MOST) content.text += ` \u00b7 above ${formatCount(TOLD_MOST)} stacks, names may repeat`;
     if (staysByBytes(content.groups.count)) content.text += ` \u00b7 above ${formatCount(SORTED_MOST)} rows, the order stays by bytes`;
-    return { ...content, entry: order ? (index) => entry(order[index]) : entry, largest: Math.max(1, content.groups.count ? entry(0).bytes : 0) };
+    const largest = Math.max(1, content.groups.count ? entry(0).bytes : 0);
+    return { ...content, entry: order ? (index) => entry(order[index]) : entry, largest, figure: tableFigures(largest).text };
 }
 
 /** More rows than these stay in the order of their bytes. */

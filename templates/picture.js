@@ -13,7 +13,7 @@ import { saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { PARTS } from "./session.js";
 import { allocationWord, capacityBytes, flush, heldMoment, isDark, kept, meta, momentText, session, state, view } from "./state.js";
-import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatPlural, formatShare, setText, stripesOf } from "./text.js";
+import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatPlural, formatShare, setText, stripesOf, tableFigures } from "./text.js";
 
 const PICTURE_ROWS = 8;
 
@@ -35,9 +35,11 @@ function legendLines() {
         const { allocations, bytes } = view.groups(moment, "parts");
         const sum = bytes === live ? formatBytes(live) : `${formatBytes(bytes)} of ${formatBytes(live)}`;
         const when = moment === view.facts.peak_event ? `At the peak${view.facts.events ? `, ${momentText(moment)}` : ""}` : `After ${momentText(moment)}`;
-        return [{ text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord())}`, strong: true }, ...view.firstGroups(PICTURE_ROWS).map(({ bytes: part, site, part: kind }) => {
+        const rows = view.firstGroups(PICTURE_ROWS);
+        const figure = tableFigures(rows[0]?.bytes ?? 0).text;
+        return [{ text: `${when} \u00b7 ${sum} \u00b7 ${formatPlural(allocations, allocationWord())}`, strong: true }, ...rows.map(({ bytes: part, site, part: kind }) => {
             const color = view.c.site_color(site, isDark() ? 1 : 0);
-            return { color: cssColor(color), stripes: stripesOf(color), text: `${session.siteText(site)}${PARTS[kind]}  ${formatBytes(part)} (${formatShare(part, live)})` };
+            return { color: cssColor(color), stripes: stripesOf(color), text: `${session.siteText(site)}${PARTS[kind]}  ${figure(part)} (${formatShare(part, live)})` };
         })];
     }
     const steps = legendUi.querySelectorAll(".legend-step");

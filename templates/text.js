@@ -23,6 +23,31 @@ export function formatBytes(bytes) {
     }
 }
 
+/**
+ * How the figures of one table are written, of which `most` is the largest: one unit, fixed decimals. The rule is that of
+ * format_unit and format_bytes_in (base/format.h); fine: that of format_unit_fine, for changes.
+ * @param {number} most @param {boolean} [fine]
+ */
+export function tableFigures(most, fine = false) {
+    let unit = 0;
+    while (unit < 6 && most >= 1000 * 1024 ** unit) unit++;
+    let digits = unit === 0 ? 0 : most < 100 * 1024 ** unit ? 2 : 1;
+    if (fine && unit > 2) [unit, digits] = digits === 2 ? [unit - 1, 1] : [unit, 2];
+    const [one, parts] = [1024 ** unit, 10 ** digits];
+    const number = (/** @type {number} */ bytes) => {
+        const shown = Math.floor(((bytes % one) * parts + one / 2) / one);
+        const whole = Math.floor(bytes / one) + Math.floor(shown / parts);
+        if (bytes > 0 && whole === 0 && shown === 0) return `<${(1 / parts).toFixed(digits)}`;
+        return `${formatCount(whole)}${digits ? `.${String(shown % parts).padStart(digits, "0")}` : ""}`;
+    };
+    return { unit: unit ? BYTE_UNITS[unit] : "bytes", number, text: (/** @type {number} */ bytes) => `${number(bytes)} ${BYTE_UNITS[unit]}` };
+}
+
+/** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes @param {(bytes: number) => string} [figure] */
+export function formatChange(bytes, figure = formatBytes) {
+    return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${figure(Math.abs(bytes))}`;
+}
+
 /** For titles: what formatBytes rounds. @param {number} bytes */
 export function formatExactBytes(bytes) {
     return `${formatCount(bytes)} bytes`;

@@ -4,7 +4,7 @@ import { VirtualList } from "./list.js";
 import { rangeEvents } from "./overlay.js";
 import { askTree, nodeName, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
-import { baseName, cssTexture, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, setText } from "./text.js";
+import { baseName, cssTexture, formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, formatShare, make, setText, tableFigures } from "./text.js";
 import { commonFrame } from "./tree_small.js";
 
 /** Narrower boxes of the icicle are left out, and deeper ones. */
@@ -26,11 +26,6 @@ function textOn(rgb) {
     const linear = (/** @type {number} */ value) => ((value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
     const light = 0.2126 * linear((rgb >> 16) & 255) + 0.7152 * linear((rgb >> 8) & 255) + 0.0722 * linear(rgb & 255);
     return light > 0.179 ? "#000" : "#fff";
-}
-
-/** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes */
-function formatChange(bytes) {
-    return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(bytes))}`;
 }
 
 /** @returns {TreeLine} */
@@ -161,6 +156,7 @@ export function createTree(box) {
     let opened = new Set();
     /** @type {TreeRow[]} */
     let rows = [];
+    let figures = tableFigures(0);
     /** Nodes that the words of the search are in, or below which they are; null: there are none. @type {Uint8Array | null} */
     let met = null;
     /** Levels that there are. */
@@ -232,6 +228,7 @@ export function createTree(box) {
     };
     const renew = () => {
         rows = [];
+        figures = tableFigures(node(0).children ? node(node(0).first_child).bytes : 0);
         addChildren(0, 0);
     };
 
@@ -254,12 +251,12 @@ export function createTree(box) {
         line.swatch.style.background = view.siteColor(frame, isDark());
         line.bar.style.background = many ? "" : view.siteColor(frame, isDark());
         line.bar.style.setProperty("--part", String(whole ? sum.bytes / whole : 0));
-        setText(line.bytes, formatBytes(sum.bytes));
+        setText(line.bytes, figures.text(sum.bytes));
         line.bytes.title = formatExactBytes(sum.bytes);
         setText(line.share, formatShare(sum.bytes, whole));
         setText(line.count, formatCount(sum.count));
         const since = sum.bytes - sum.before_bytes;
-        setText(line.change, against && !itself ? formatChange(since) : "");
+        setText(line.change, against && !itself ? formatChange(since, figures.text) : "");
         line.change.classList.toggle("more", since > 0);
         line.change.classList.toggle("less", since < 0);
         const focus = focusOf(frame, row.level);

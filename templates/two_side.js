@@ -1,7 +1,7 @@
 // What differs, beside the timelines: causes as cards, call sites and categories as rows that sum up, the tree of both.
 import { VirtualList } from "./list.js";
 import { askSums, askTree } from "./questions.js";
-import { formatBytes, formatCount, formatExactBytes, formatPlural, make, setText } from "./text.js";
+import { formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 /** @typedef {{site?: string, category?: string, a_site?: string, a_bytes: number, b_bytes: number, a_count: number, b_count: number, match?: string}} FigureRow */
@@ -12,12 +12,6 @@ import { formatBytes, formatCount, formatExactBytes, formatPlural, make, setText
 /** @typedef {{focus: () => Focus, setFocus: (name: string | null) => void, color: (name: string) => string, renames: Map<string, string>}} Shared what the panels share */
 
 const CAUSES_SHOWN = 60;
-
-/** "+1.5 GiB", "\u22124 MiB", "0". @param {number} bytes */
-export function formatChange(bytes) {
-    if (bytes === 0) return "0";
-    return `${bytes > 0 ? "+" : "\u2212"}${formatBytes(Math.abs(bytes))}`;
-}
 
 /* ---- rows of two moments ---- */
 
@@ -122,19 +116,21 @@ function makeLine() {
     return { element: row, swatch, text, what, a, b, delta, barA, barB };
 }
 
-/** @param {Line} line @param {{a: number, b: number}} row @param {number} most the largest of all */
-function fillFigures(line, { a, b }, most) {
+/** @param {Line} line @param {{a: number, b: number}} row @param {number} most the largest of all @param {(bytes: number) => string} figure */
+function fillFigures(line, { a, b }, most, figure) {
     for (const [cell, bytes] of /** @type {[HTMLElement, number][]} */ ([[line.a, a], [line.b, b]])) {
-        setText(cell, bytes === 0 ? "\u2013" : formatBytes(bytes));
+        setText(cell, bytes === 0 ? "\u2013" : figure(bytes));
         cell.title = formatExactBytes(bytes);
     }
-    setText(line.delta, formatChange(b - a));
+    setText(line.delta, formatChange(b - a, figure));
     line.delta.title = formatExactBytes(b - a);
     line.delta.classList.toggle("more", b > a);
     line.delta.classList.toggle("less", b < a);
     line.barA.style.width = `${most ? (100 * a) / most : 0}%`;
     line.barB.style.width = `${most ? (100 * b) / most : 0}%`;
 }
+
+const COLUMNS = ["A", "B", "B \u2212 A"];
 
 /** The frame of a list with three columns of figures, and its sum. @param {string} id @param {string} what */
 function makeList(id, what) {
@@ -146,11 +142,18 @@ function makeList(id, what) {
     head.setAttribute("role", "rowgroup");
     const names = make("div", "row two-row");
     names.setAttribute("role", "row");
-    for (const [i, name] of [what, "A", "B", "B \u2212 A"].entries()) {
+    const heads = [what, ...COLUMNS].map((name, i) => {
         const cell = make("span", i ? "number" : "", name);
         cell.setAttribute("role", "columnheader");
         names.append(cell);
-    }
+        return cell;
+    });
+    /** One unit for all rows and the sum, which stands in the heads. @param {{a: number, b: number}} sums */
+    const figuresOf = ({ a, b }) => {
+        const { unit, number } = tableFigures(Math.max(a, b), true);
+        COLUMNS.forEach((name, i) => setText(heads[i + 1], `${name}, ${unit}`));
+        return number;
+    };
     head.append(names);
     const body = make("div", "list-rows");
     body.id = id;
@@ -161,18 +164,19 @@ function makeList(id, what) {
     for (const cell of sum.element.children) cell.removeAttribute("role");
     sum.swatch.hidden = true;
     setText(sum.text, "Sum");
-    return { scroll, body, sum };
+    return { scroll, body, sum, figuresOf };
 }
 
 /** @param {string} id @param {string} what @param {Shared} shared @param {boolean} sites whether a row is a call site */
 export function createRows(id, what, shared, sites) {
-    const { scroll, body, sum } = makeList(id, what);
+    const { scroll, body, sum, figuresOf } = makeList(id, what);
     const box = make("div", "two-part");
     const foot = make("p", "why-foot");
     box.append(scroll, sum.element, foot);
     /** @type {Row[]} */
     let rows = [];
     let most = 1;
+    let figure = formatBytes;
     const list = new VirtualList(scroll, body, {
         make: makeLine,
         fill: (line, index) => {
@@ -182,7 +186,7 @@ export function createRows(id, what, shared, sites) {
             line.what.title = `${row.name}${moved}: ${formatPlural(row.aCount, "allocation")} in A, ${formatCount(row.bCount)} in B`;
             line.swatch.hidden = !sites;
             if (sites) line.swatch.style.background = shared.color(row.name);
-            fillFigures(line, row, most);
+            fillFigures(line, row, most, figure);
             const focused = sites && shared.focus()?.name === row.name;
             line.element.classList.toggle("focused", focused);
             line.element.setAttribute("aria-selected", String(focused));
@@ -197,7 +201,8 @@ export function createRows(id, what, shared, sites) {
             rows = next;
             most = Math.max(1, ...rows.slice(0, 2000).map(({ a, b }) => Math.max(a, b)));
             const total = rows.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
-            fillFigures(sum, total, 0);
+            figure = figuresOf(total);
+            fillFigures(sum, total, 0, figure);
             setText(foot, `${formatPlural(rows.length, sites ? "call site" : "category").replace("categorys", "categories")}; the differences add up to ${formatExactBytes(total.b - total.a).replace("-", "\u2212")}.`);
         },
         draw() {
@@ -272,8 +277,9 @@ export function createTreePanel(shared) {
     const key = make("p", "two-key");
     key.append(make("span", "", "Width: B now"), make("i", "key-more"), make("span", "", "more"), make("i", "key-same"), make("span", "", "same"), make("i", "key-less"), make("span", "", "less"));
     const gone = make("p", "two-gone");
-    const { scroll, body, sum } = makeList("two-tree", "Call");
+    const { scroll, body, sum, figuresOf } = makeList("two-tree", "Call");
     box.append(icicle, key, gone, scroll, sum.element);
+    let figure = formatBytes;
     /** @type {ReturnType<typeof makePairs>} */
     let pairs = { root: { name: "", nodeA: -1, nodeB: -1, a: 0, b: 0, level: -1, children: [] }, childrenOf: () => [] };
     /** @type {Set<Pair>} */
@@ -305,7 +311,7 @@ export function createTreePanel(shared) {
             line.swatch.style.background = shared.color(pair.name);
             line.element.classList.toggle("two-gone-row", pair.nodeB < 0);
             line.element.setAttribute("aria-expanded", String(open.has(pair)));
-            fillFigures(line, pair, Math.max(pairs.root.a, pairs.root.b));
+            fillFigures(line, pair, Math.max(pairs.root.a, pairs.root.b), figure);
         },
         choose: (index) => toggle(rows[index]),
         redraw: () => list.draw(rows.length),
@@ -363,7 +369,8 @@ export function createTreePanel(shared) {
                 at = largest;
             }
             renew();
-            fillFigures(sum, pairs.root, 0);
+            figure = figuresOf(pairs.root);
+            fillFigures(sum, pairs.root, 0, figure);
             const lost = sites.filter((row) => row.a > 0 && row.bCount === 0);
             gone.hidden = lost.length === 0;
             const bytes = lost.reduce((all, row) => all + row.a, 0);

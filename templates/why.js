@@ -8,7 +8,7 @@ import { askFindings, askSteps } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { capacityBytes, change, goToEvent, momentText, session, view } from "./state.js";
-import { copyText, formatBytes, formatCount, formatPlural, make } from "./text.js";
+import { copyText, formatBytes, formatCount, formatPlural, make, tableFigures } from "./text.js";
 
 const STEPS_SHOWN = 12;
 
@@ -32,16 +32,17 @@ function stepBars(site) {
     const bytes = steps.map(({ to }) => view.c.site_sum(site, to - 1).bytes);
     const most = Math.max(...bytes);
     if (most === 0) return [];
+    const { text } = tableFigures(most);
     const bars = make("div", "step-bars");
     bars.setAttribute("role", "img");
-    bars.setAttribute("aria-label", `Alive at the end of each step: ${bytes.map((value, i) => `${steps[i].name} ${formatBytes(value)}`).join(", ")}`);
+    bars.setAttribute("aria-label", `Alive at the end of each step: ${bytes.map((value, i) => `${steps[i].name} ${text(value)}`).join(", ")}`);
     steps.forEach(({ name }, i) => {
         const column = make("div", "step-column");
         const bar = make("div", "step-bar");
         const old = i === 0 ? 0 : Math.min(bytes[i], bytes[i - 1]);
         bar.style.height = `${(bytes[i] / most) * 56}px`;
         bar.style.setProperty("--new", `${bytes[i] ? ((bytes[i] - old) / bytes[i]) * 100 : 0}%`);
-        column.append(make("span", "step-value", formatBytes(bytes[i])), bar, make("span", "step-name", name));
+        column.append(make("span", "step-value", text(bytes[i])), bar, make("span", "step-name", name));
         bars.append(column);
     });
     return [bars];

@@ -172,17 +172,25 @@ u32 view_match_rows(struct page_view *view, u32 by, u32 falling) {
     const struct allocations *allocations = view_allocations(view);
     arena_release(&view->listing);
     view->n_matches = 0;
+    view->largest_match = 0;
     view->matches = arena_column(&view->listing, allocations->count, sizeof *view->matches);
     if (view->matches == NULL || by >= MATCH_ORDERS)
         return 0;
     uint32_t count = 0;
     for (uint32_t i = 0; i < allocations->count; i++)
-        if (allocation_is_found(view, i))
+        if (allocation_is_found(view, i)) {
             view->matches[count++] = i;
+            if (allocations->size[i] > view->largest_match)
+                view->largest_match = allocations->size[i];
+        }
     if ((by != BY_BIRTH || falling != 0) && !matches_sort(view, (enum match_order)by, falling != 0, count))
         return 0;
     view->n_matches = count;
     return count;
+}
+
+f64 view_largest_match(struct page_view *view) {
+    return (double)view->largest_match;
 }
 
 f64 view_match_row(struct page_view *view, u32 index) {

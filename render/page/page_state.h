@@ -220,6 +220,7 @@ struct page_view {
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
     uint32_t *matches, n_matches; /* ids, in the order that was asked for */
+    uint64_t largest_match;       /* bytes */
     uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, marks_capacity, spans_capacity,
         spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;

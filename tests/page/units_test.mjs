@@ -1,0 +1,98 @@
+// Figures of one table share a unit and their decimals, those that the report's tables have, and are what their exact bytes say.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { run, samples, skip, strata, until, withPage, writePage } from "./browser.mjs";
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** What the cells of a table say, and the exact bytes in their titles. @param {import("playwright-core").Page} page @param {string} cells @param {string} [unit] where the cells do not have it */
+async function figuresIn(page, cells, unit) {
+    await until(() => page.locator(cells).first().isVisible(), cells);
+    const all = await page.locator(cells).evaluateAll((found) => found.map((cell) => [cell.textContent ?? "", /** @type {HTMLElement} */ (cell).title]));
+    return all.map(([text, title]) => ({ text: unit ? `${text} ${unit}` : text, exact: Math.abs(Number(title.replace(/ bytes$/, "").replace(/[,\u2212]/g, "").replace(/^-/, ""))) }));
+}
+
+/** @param {{text: string, exact: number}[]} figures */
+function checkAlike(figures) {
+    assert.ok(figures.length > 1, "several rows");
+    const forms = figures.filter(({ text }) => !/^0 /.test(text)).map(({ text, exact }) => {
+        const [, sign, number, unit] = /** @type {RegExpExecArray} */ (/^[+\u2212]?(<?)([\d,]+(?:\.\d+)?) (\w+)$/.exec(text) ?? assert.fail(text));
+        const decimals = number.split(".")[1]?.length ?? 0;
+        const shown = Number(number.replaceAll(",", ""));
+        const bytes = exact / 1024 ** UNITS.indexOf(unit === "bytes" ? "B" : unit);
+        if (sign) assert.ok(bytes > 0 && bytes < shown, `${text}: ${exact}`);
+        else assert.ok(Math.abs(bytes - shown) <= 0.5001 * 10 ** -decimals, `${text}: ${exact}`);
+        return `${decimals} of ${unit}`;
+    });
+    assert.equal(new Set(forms).size, 1, figures.map(({ text }) => text).join(", "));
+}
+
+/** The first column of the report's first table. @param {string} input */
+function reportedBytes(input) {
+    const text = String(run(strata, "report", "--top", "0", input));
+    const table = text.slice(text.indexOf("At the peak")).split("\n").slice(3);
+    return table.slice(0, table.indexOf("")).map((line) => /** @type {RegExpExecArray} */ (/^ +(<?[\d,.]+ \w+)  /.exec(line))[1]);
+}
+
+describe("units of tables", { skip }, () => {
+    for (const name of ["train", "held_over", "streams", "user_metadata_annotate"])
+        test(`the list and the tree of ${name}, and what the report says`, async () => {
+            const input = path.join(samples, `${name}.pickle`);
+            await withPage(writePage(input), async (page) => {
+                await page.keyboard.press("2");
+                const figures = await figuresIn(page, "#list > .row:not([hidden]) .bytes");
+                checkAlike(figures);
+                assert.deepEqual(figures.map(({ text }) => text), reportedBytes(input).slice(0, figures.length));
+                await page.keyboard.press("3");
+                checkAlike(await figuresIn(page, "#tree-rows > .row:not([hidden]) .bytes"));
+            });
+        });
+
+    test("each allocation, in whatever order", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            await page.keyboard.press("6");
+            for (const head of ["Size", "Made at", "Call site"]) {
+                await page.locator("#panel-each").getByRole("button", { name: head }).click();
+                await until(() => page.locator("#panel-each [aria-sort]:not([aria-sort=none])", { hasText: head }).isVisible(), head);
+                checkAlike(await figuresIn(page, "#each > .each-row:not([hidden]) .each-bytes"));
+            }
+        });
+    });
+
+    test("causes and pools of what is unused", async () => {
+        await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
+            for (const table of await page.locator("#panel-allocator table").all()) assert.ok(await table.isVisible());
+            checkAlike(await figuresIn(page, "#panel-allocator table >> nth=0 >> td:nth-child(2) span"));
+            checkAlike(await figuresIn(page, "#panel-allocator table >> nth=1 >> td:not(:first-child) span"));
+        }, { hash: "#device=0&tab=allocator&at=1384" });
+    });
+
+    test("Compare and its steps have the unit in the head", async () => {
+        await withPage(writePage(path.join(samples, "leak_two_per_layer.pickle")), async (page) => {
+            await page.keyboard.press("4");
+            await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
+            await page.locator(".step-button").nth(4).click();
+            await until(() => page.locator("#compare-rows > .row").first().isVisible(), "rows");
+            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".compare-list .list-head .number").first().innerText()));
+            checkAlike(await figuresIn(page, "#compare-rows > .row:not([hidden]) .number", unit));
+            const peaks = await page.locator(".strip-head").evaluateAll((all) => all.map((head) => head.lastChild?.textContent ?? ""));
+            assert.equal(new Set(peaks.map((text) => text.split(".")[1]?.length)).size, 1, peaks.join());
+            assert.equal(await page.locator(".strip-words").evaluate((words) => words.firstChild?.textContent), `peak, ${unit}`);
+        });
+    });
+
+    test("the page of a difference", async () => {
+        const [healthy, leak] = ["leak_zero_grad_healthy", "leak_zero_grad"].map((name) => path.join(samples, `${name}.pickle`));
+        const target = `${writePage(healthy)}-difference.html`;
+        run(strata, "diff", "-f", "-q", "-o", target, healthy, leak);
+        await withPage(target, async (page) => {
+            await page.keyboard.press("2");
+            await until(() => page.locator("#two-sites > .row").first().isVisible(), "rows");
+            const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".two-list .list-head .number >> visible=true").first().innerText()));
+            const figures = await figuresIn(page, "#two-sites > .row:not([hidden]) .number", unit);
+            checkAlike(figures.filter(({ text }) => !text.startsWith("\u2013")));
+        });
+    });
+});
