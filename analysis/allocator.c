@@ -253,30 +253,31 @@ static uint64_t grown_size(const struct allocator *a, uint32_t index) {
     return a->block[index].size + (grows ? a->block[behind].size : 0);
 }
 
-static const struct ordered_key *prefer_whole_blocks(struct allocator *a, const struct ordered *free,
-                                                     struct ordered_place place) {
+static struct ordered_place prefer_whole_blocks(struct allocator *a, const struct ordered *free,
+                                                struct ordered_place place) {
     const struct ordered_key *key = ordered_at(free, &a->store, place);
     while (a->block[key->value].reservation != 0) {
-        place = ordered_next(free, &a->store, place);
-        const struct ordered_key *next = ordered_at(free, &a->store, place);
+        struct ordered_place behind = ordered_next(free, &a->store, place);
+        const struct ordered_key *next = ordered_at(free, &a->store, behind);
         if (next == NULL || grown_size(a, next->value) >= grown_size(a, key->value))
             break;
         key = next;
+        place = behind;
         a->steps++;
     }
-    return key;
+    return place;
 }
 
 /* Expandable segments were turned off again: what they left is passed over. */
-static const struct ordered_key *pass_reservations(struct allocator *a, const struct ordered *free,
-                                                   struct ordered_place place) {
+static struct ordered_place pass_reservations(struct allocator *a, const struct ordered *free,
+                                              struct ordered_place place) {
     const struct ordered_key *key;
     do {
         place = ordered_next(free, &a->store, place);
         key = ordered_at(free, &a->store, place);
         a->steps++;
     } while (key != NULL && a->block[key->value].reservation != 0);
-    return key;
+    return place;
 }
 
 /* May a request take this block? With max_split_size the large ones are kept for large requests. */
@@ -288,18 +289,20 @@ static bool serves(const struct allocator *a, uint64_t rounded, uint64_t size) {
 
 /* The block that serves, taken out of its list; 0: none. */
 static uint32_t find(struct allocator *a, uint32_t list, uint64_t rounded) {
-    const struct ordered *free = &a->list[list].free;
+    struct ordered *free = &a->list[list].free;
     if (a->settings.collect_ppm != 0)
         ++*searches_of(a, &a->list[list]);
     struct ordered_place place = ordered_seek(free, &a->store, rounded, 0);
     const struct ordered_key *key = ordered_at(free, &a->store, place);
-    if (key != NULL && a->block[key->value].reservation != 0)
-        key =
+    if (key != NULL && a->block[key->value].reservation != 0) {
+        place =
             a->settings.expandable ? prefer_whole_blocks(a, free, place) : pass_reservations(a, free, place);
+        key = ordered_at(free, &a->store, place);
+    }
     if (key == NULL || !serves(a, rounded, key->first))
         return 0;
     uint32_t index = key->value;
-    allocator_list_take(a, index);
+    ordered_remove_at(free, &a->store, place);
     return index;
 }
 

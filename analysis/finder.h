@@ -32,6 +32,7 @@ struct finder {
     struct {
         struct sort_row *row;
         uint32_t count, capacity;
+        uint64_t *most; /* by the low bits of a stack: the largest allocation */
     } pairs;            /* of growing buffers, from part to part */
     uint8_t *blamed;    /* [frames.count] sites that a leak or a growing buffer was found at */
     uint32_t made;      /* moment of the last recorded birth: what is alive after it is there at the end */

@@ -16,7 +16,8 @@ enum {
     SOON = 8, /* allocations within which the one before goes */
     APART = 3,
     LINKS_LEAST = 3,
-    LINKS_EVEN = 4 /* up to so many, lengths that rise by chance look the same */
+    LINKS_EVEN = 4,      /* up to so many, lengths that rise by chance look the same */
+    STACK_CLASSES = 4096 /* a power of two */
 };
 
 /* An allocation that takes the place of another, or has its place taken. By rising allocation. */
@@ -57,14 +58,37 @@ static uint32_t successor_of(const struct finder *finder, uint32_t allocation) {
     return UINT32_MAX;
 }
 
+/* The largest allocation of each class of stacks: most allocations are as large as any of their stack, and then need not be
+ * looked up one by one. */
+static bool most_find(struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t *most = arena_column(finder->arena, STACK_CLASSES, sizeof *most);
+    finder->pairs.most = most;
+    if (most == NULL)
+        return false;
+    bytes_zero(most, STACK_CLASSES * sizeof *most);
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint64_t *of_class = &most[allocations->stack[i] % STACK_CLASSES];
+        *of_class = allocations->size[i] > *of_class ? allocations->size[i] : *of_class;
+    }
+    return true;
+}
+
+/* Can it have a successor at all? */
+static bool may_grow(const struct finder *finder, uint32_t allocation, uint64_t least) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t stack = allocations->stack[allocation];
+    return stack != 0 && allocations->size[allocation] >= least &&
+           allocations->size[allocation] < finder->pairs.most[stack % STACK_CLASSES];
+}
+
 /* Pairs (allocation, successor) of the finder's part of the allocations, by allocation. */
 static void pairs_find(struct finder *finder, uint64_t least) {
     const struct allocations *allocations = finder->allocations;
     uint64_t n = allocations->count - allocations->preexisting;
     uint32_t end = allocations->preexisting + (uint32_t)(n * (finder->part + 1) / FINDING_PARTS);
     for (uint32_t i = allocations->preexisting + (uint32_t)(n * finder->part / FINDING_PARTS); i < end; i++) {
-        uint32_t next = allocations->stack[i] != 0 && allocations->size[i] >= least ? successor_of(finder, i)
-                                                                                    : UINT32_MAX;
+        uint32_t next = may_grow(finder, i, least) ? successor_of(finder, i) : UINT32_MAX;
         if (next == UINT32_MAX)
             continue;
         if (!ARENA_GROW(finder->arena, finder->pairs.row, finder->pairs.capacity,
@@ -211,8 +235,13 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
 void finding_growing_buffer_find(struct finder *finder) {
     uint64_t least = finder->timeline->peak_bytes / 100000;
     uint32_t n_links, n_growing = 0, n_rows = 0, n_judged = 0;
-    pairs_find(finder, least < 512 ? 512 : least);
-    if (finder->part + 1 < FINDING_PARTS || finder->pairs.count == 0 || finder->failed)
+    finder->failed |= finder->part == 0 && !most_find(finder);
+    if (!finder->failed)
+        pairs_find(finder, least < 512 ? 512 : least);
+    if (finder->part + 1 < FINDING_PARTS || finder->failed)
+        return;
+    ARENA_DROP(finder->arena, finder->pairs.most);
+    if (finder->pairs.count == 0)
         return;
     struct link *links = links_make(finder, &n_links);
     for (uint32_t i = 0; i < n_links; i++)

@@ -105,27 +105,31 @@ bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordere
     uint32_t slot = keys_seek(leaf->key, leaf->count, key.first, key.second);
     bytes_move(leaf->key + slot + 1, leaf->key + slot, (leaf->count - slot) * sizeof *leaf->key);
     leaf->key[slot] = key;
+    if (slot == leaf->count)
+        set->most[at] = key;
     leaf->count++;
-    set->most[at] = leaf->key[leaf->count - 1];
     set->count++;
     return true;
 }
 
-bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second) {
-    uint32_t at = keys_seek(set->most, set->n_leaves, first, second);
-    if (at == set->n_leaves)
-        return false;
-    struct ordered_leaf *leaf = &store->leaf[set->leaf[at]];
-    uint32_t slot = keys_seek(leaf->key, leaf->count, first, second);
-    if (leaf->key[slot].first != first || leaf->key[slot].second != second)
-        return false;
+void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct ordered_place place) {
+    struct ordered_leaf *leaf = &store->leaf[set->leaf[place.leaf]];
     leaf->count--;
-    bytes_move(leaf->key + slot, leaf->key + slot + 1, (leaf->count - slot) * sizeof *leaf->key);
     set->count--;
+    bytes_move(leaf->key + place.slot, leaf->key + place.slot + 1,
+               (leaf->count - place.slot) * sizeof *leaf->key);
     if (leaf->count == 0)
-        leaf_remove(set, store, at);
-    else
-        set->most[at] = leaf->key[leaf->count - 1];
+        leaf_remove(set, store, place.leaf);
+    else if (place.slot == leaf->count)
+        set->most[place.leaf] = leaf->key[place.slot - 1];
+}
+
+bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second) {
+    struct ordered_place place = ordered_seek(set, store, first, second);
+    const struct ordered_key *key = ordered_at(set, store, place);
+    if (key == NULL || key->first != first || key->second != second)
+        return false;
+    ordered_remove_at(set, store, place);
     return true;
 }
 

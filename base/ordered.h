@@ -50,6 +50,9 @@ bool ordered_add(struct ordered *set, struct ordered_store *store, struct ordere
 /* Takes a key out; false where it is not there. O(log n). */
 bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t first, uint64_t second);
 
+/* Takes out the key at a place that holds one. O(1), and bytes moved as above. */
+void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct ordered_place place);
+
 /* The first key that is not below (first, second); behind the last one where there is none. */
 struct ordered_place ordered_seek(const struct ordered *set, const struct ordered_store *store,
                                   uint64_t first, uint64_t second);
