@@ -91,9 +91,21 @@ void *arena_alloc(struct arena *arena, size_t nbytes) {
     return result;
 }
 
+/* The block of the column whose items the pointer at `place` points to. Copied, as that is a pointer of any type. */
+static struct arena_column *column_at(const void *place) {
+    struct arena_column *items;
+    bytes_copy(&items, place, sizeof items);
+    return items == NULL ? NULL : items - 1;
+}
+
+static void column_put(void *place, struct arena_column *block) {
+    struct arena_column *items = block == NULL ? NULL : block + 1;
+    bytes_copy(place, &items, sizeof items);
+}
+
 /* Gives a column's block another size; its neighbours in the list follow it when it moves. */
-static bool column_resize(struct arena *arena, void **column, size_t item_nbytes_total) {
-    struct arena_column *old = *column == NULL ? NULL : (struct arena_column *)*column - 1;
+static bool column_resize(struct arena *arena, void *column, size_t item_nbytes_total) {
+    struct arena_column *old = column_at(column);
     size_t nbytes = sizeof *old + round_up(item_nbytes_total);
     struct arena_column *block = host_resize(arena, old, old == NULL ? 0 : old->nbytes, nbytes);
     if (block == NULL)
@@ -106,11 +118,11 @@ static bool column_resize(struct arena *arena, void **column, size_t item_nbytes
     *block->link = block;
     if (block->next != NULL)
         block->next->link = &block->next;
-    *column = block + 1;
+    column_put(column, block);
     return true;
 }
 
-bool arena_grow(struct arena *arena, void **column, uint32_t *capacity, uint64_t count, size_t item_nbytes) {
+bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t count, size_t item_nbytes) {
     if (count <= *capacity)
         return true;
     if (count > UINT32_MAX) {
@@ -138,20 +150,21 @@ bool arena_grow(struct arena *arena, void **column, uint32_t *capacity, uint64_t
     return true;
 }
 
-void arena_trim(struct arena *arena, void **column, uint32_t *capacity, uint32_t count, size_t item_nbytes) {
-    if (*column != NULL && count < *capacity && column_resize(arena, column, (size_t)count * item_nbytes))
+void arena_trim(struct arena *arena, void *column, uint32_t *capacity, uint32_t count, size_t item_nbytes) {
+    if (column_at(column) != NULL && count < *capacity &&
+        column_resize(arena, column, (size_t)count * item_nbytes))
         *capacity = count;
 }
 
-void arena_drop(struct arena *arena, void **column) {
-    if (*column == NULL)
+void arena_drop(struct arena *arena, void *column) {
+    struct arena_column *block = column_at(column);
+    if (block == NULL)
         return;
-    struct arena_column *block = (struct arena_column *)*column - 1;
     *block->link = block->next;
     if (block->next != NULL)
         block->next->link = block->link;
     host_resize(arena, block, block->nbytes, 0);
-    *column = NULL;
+    column_put(column, NULL);
 }
 
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes) {

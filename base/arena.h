@@ -50,24 +50,24 @@ void arena_release(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t nbytes);
 
 /*
- * Makes room for `count` items in a growable column. `*column` (NULL at first) and `*capacity` (0 at first,
- * in items) are updated; the column may move. New items are NOT zeroed. Grows by half, so n appends cost
- * O(n). False: no memory, and the column is unchanged.
+ * Makes room for `count` items in a growable column. `column` is where the pointer to its items is, whatever their
+ * type; it (NULL at first) and `*capacity` (0 at first, in items) are updated; the column may move. New items are NOT
+ * zeroed. Grows by half, so n appends cost O(n). False: no memory, and the column is unchanged.
  */
-bool arena_grow(struct arena *arena, void **column, uint32_t *capacity, uint64_t count, size_t item_nbytes);
+bool arena_grow(struct arena *arena, void *column, uint32_t *capacity, uint64_t count, size_t item_nbytes);
 
 /* Gives back what a column has beyond `count` items. Never fails (a column that cannot shrink stays). */
-void arena_trim(struct arena *arena, void **column, uint32_t *capacity, uint32_t count, size_t item_nbytes);
+void arena_trim(struct arena *arena, void *column, uint32_t *capacity, uint32_t count, size_t item_nbytes);
 
-/* Frees one column before its arena; `*column` becomes NULL. NULL is fine. */
-void arena_drop(struct arena *arena, void **column);
+/* Frees one column before its arena; the pointer becomes NULL. One that is NULL is fine. */
+void arena_drop(struct arena *arena, void *column);
 
-/* The three above for a column that is an lvalue of its own type, so that no caller writes a cast or a size. */
+/* The three above for a column that is an lvalue of its own type, so that nobody gives another place or size. */
 #define ARENA_GROW(arena, column, capacity, count) \
-    arena_grow((arena), (void **)&(column), &(capacity), (count), sizeof *(column))
+    arena_grow((arena), &(column), &(capacity), (count), sizeof *(column))
 #define ARENA_TRIM(arena, column, capacity, count) \
-    arena_trim((arena), (void **)&(column), &(capacity), (count), sizeof *(column))
-#define ARENA_DROP(arena, column) arena_drop((arena), (void **)&(column))
+    arena_trim((arena), &(column), &(capacity), (count), sizeof *(column))
+#define ARENA_DROP(arena, column) arena_drop((arena), &(column))
 
 /* A column of `count` items (at least one) whose length does not change; not zeroed; ARENA_DROP frees it early. NULL: no
  * memory. */

@@ -428,13 +428,10 @@ static void rest_redact(struct redaction *redaction) {
 
 /* The new table begins as a fresh trace's: id 0 is the empty string. */
 static bool table_begin(struct trace *trace) {
-    void *start = NULL, *bytes = NULL;
     trace->strings = (struct string_table){.count = 1};
-    if (!arena_grow(&trace->arena, &start, &trace->strings.start_capacity, 2, sizeof *trace->strings.start) ||
-        !arena_grow(&trace->arena, &bytes, &trace->strings.bytes_capacity, 1, 1))
+    if (!ARENA_GROW(&trace->arena, trace->strings.start, trace->strings.start_capacity, 2) ||
+        !ARENA_GROW(&trace->arena, trace->strings.bytes, trace->strings.bytes_capacity, 1))
         return false;
-    trace->strings.start = start;
-    trace->strings.bytes = bytes;
     trace->strings.start[0] = trace->strings.start[1] = 0;
     return true;
 }

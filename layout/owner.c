@@ -109,8 +109,7 @@ static bool owners_make(struct trace *trace) {
 }
 
 bool frames_tell_owner(struct trace *trace, const char *pattern, enum frame_owner owner, uint32_t *n_frames) {
-    void *scratch = arena_column(&trace->arena, trace->strings.count, 1);
-    uint8_t *known = scratch;
+    uint8_t *known = arena_column(&trace->arena, trace->strings.count, 1);
     bool done = known != NULL;
     *n_frames = 0;
     if (done)
@@ -123,6 +122,6 @@ bool frames_tell_owner(struct trace *trace, const char *pattern, enum frame_owne
             trace->frames.owner[i] = (uint8_t)owner;
         *n_frames += done;
     }
-    arena_drop(&trace->arena, &scratch);
+    ARENA_DROP(&trace->arena, known);
     return done;
 }

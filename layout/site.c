@@ -262,11 +262,9 @@ static unsigned string_marks(const struct trace *trace, uint16_t *marks, uint32_
 }
 
 bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) {
-    void *scratch = NULL;
-    uint32_t capacity = 0;
-    if (!arena_grow(arena, &scratch, &capacity, trace->strings.count, sizeof(uint16_t)))
+    uint16_t *marks = arena_column(arena, trace->strings.count, sizeof *marks);
+    if (marks == NULL)
         return false;
-    uint16_t *marks = scratch;
     bytes_zero(marks, trace->strings.count * sizeof *marks);
     rank[0] = 2 * FRAME_NOISE;
     for (uint32_t i = 1; i < trace->frames.count; i++) {
@@ -276,7 +274,7 @@ bool frames_rank(const struct trace *trace, uint8_t *rank, struct arena *arena) 
         if (trace->frames.owner != NULL)
             rank[i] = rank_of_owner(rank[i], trace->frames.owner[i]);
     }
-    arena_drop(arena, &scratch);
+    ARENA_DROP(arena, marks);
     return true;
 }
 

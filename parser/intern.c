@@ -12,8 +12,7 @@ void interner_init(struct interner *interner, struct trace *trace) {
 }
 
 static void index_release(struct arena *arena, struct intern_index *index) {
-    void *slot = index->slot;
-    arena_drop(arena, &slot);
+    ARENA_DROP(arena, index->slot);
     *index = (struct intern_index){0};
 }
 
@@ -67,11 +66,10 @@ static bool index_reserve(struct trace *trace, struct intern_index *index, row_h
     if (index->mask != 0 && index->count < index->mask / 2)
         return true;
     uint64_t n_slots = index->mask == 0 ? FIRST_SLOTS : ((uint64_t)index->mask + 1) * 2;
-    void *slot = NULL;
-    uint32_t capacity = 0;
-    if (!arena_grow(&trace->arena, &slot, &capacity, n_slots, sizeof(uint32_t)))
+    uint32_t *slot = arena_column(&trace->arena, n_slots, sizeof *slot);
+    if (slot == NULL)
         return false;
-    bytes_zero(slot, (size_t)n_slots * sizeof(uint32_t));
+    bytes_zero(slot, (size_t)n_slots * sizeof *slot);
     struct intern_index larger = {.slot = slot, .mask = (uint32_t)(n_slots - 1), .count = index->count};
     slots_fill(&larger, index, trace, hash);
     index_release(&trace->arena, index);
@@ -104,23 +102,20 @@ bool intern_string(struct interner *interner, const void *bytes, size_t nbytes, 
     return true;
 }
 
-/* Finds or adds a row of fixed size made of 32-bit ids. */
-static bool row_intern(struct trace *trace, struct intern_index *index, row_hash *hash, void **rows,
-                       uint32_t *n_rows, uint32_t *capacity, const void *row, size_t row_nbytes,
-                       uint32_t *id) {
+/* Finds or adds a row of fixed size made of 32-bit ids; `rows` have room for one more. */
+static bool row_intern(struct trace *trace, struct intern_index *index, row_hash *hash, void *rows,
+                       uint32_t *n_rows, const void *row, size_t row_nbytes, uint32_t *id) {
     if (!index_reserve(trace, index, hash))
         return false;
     uint32_t at = (uint32_t)words_hash(row, row_nbytes) & index->mask;
     for (; index->slot[at] != 0; at = (at + 1) & index->mask) {
-        const uint8_t *other = (const uint8_t *)*rows + (size_t)index->slot[at] * row_nbytes;
+        const uint8_t *other = (const uint8_t *)rows + (size_t)index->slot[at] * row_nbytes;
         if (__builtin_memcmp(other, row, row_nbytes) == 0) {
             *id = index->slot[at];
             return true;
         }
     }
-    if (!arena_grow(&trace->arena, rows, capacity, (uint64_t)*n_rows + 1, row_nbytes))
-        return false;
-    bytes_copy((uint8_t *)*rows + (size_t)*n_rows * row_nbytes, row, row_nbytes);
+    bytes_copy((uint8_t *)rows + (size_t)*n_rows * row_nbytes, row, row_nbytes);
     *id = index->slot[at] = (*n_rows)++;
     index->count++;
     return true;
@@ -143,29 +138,34 @@ static bool frame_text_cut(struct interner *interner, uint32_t *string, bool kee
 }
 
 bool intern_frame(struct interner *interner, struct frame frame, uint32_t *id) {
-    struct frame_table *table = &interner->trace->frames;
+    struct trace *trace = interner->trace;
+    struct frame_table *table = &trace->frames;
     if (!frame_text_cut(interner, &frame.file, true) || !frame_text_cut(interner, &frame.name, false))
         return false;
-    return row_intern(interner->trace, &interner->frames, frame_hash, (void **)&table->frame, &table->count,
-                      &table->capacity, &frame, sizeof frame, id);
+    return ARENA_GROW(&trace->arena, table->frame, table->capacity, (uint64_t)table->count + 1) &&
+           row_intern(trace, &interner->frames, frame_hash, table->frame, &table->count, &frame, sizeof frame,
+                      id);
 }
 
 bool intern_fx(struct interner *interner, struct fx fx, uint32_t *id) {
-    struct fx_table *table = &interner->trace->fx;
+    struct trace *trace = interner->trace;
+    struct fx_table *table = &trace->fx;
     *id = 0;
     if ((fx.op | fx.name | fx.target | fx.original_trace) == 0)
         return true;
-    return row_intern(interner->trace, &interner->fx, fx_hash, (void **)&table->fx, &table->count,
-                      &table->capacity, &fx, sizeof fx, id);
+    return ARENA_GROW(&trace->arena, table->fx, table->capacity, (uint64_t)table->count + 1) &&
+           row_intern(trace, &interner->fx, fx_hash, table->fx, &table->count, &fx, sizeof fx, id);
 }
 
 bool intern_context(struct interner *interner, struct context context, uint32_t *id) {
-    struct context_table *table = &interner->trace->contexts;
+    struct trace *trace = interner->trace;
+    struct context_table *table = &trace->contexts;
     *id = 0;
     if ((context.compile_context | context.user_metadata | context.category | context.forward_frames) == 0)
         return true;
-    return row_intern(interner->trace, &interner->contexts, context_hash, (void **)&table->context,
-                      &table->count, &table->capacity, &context, sizeof context, id);
+    return ARENA_GROW(&trace->arena, table->context, table->capacity, (uint64_t)table->count + 1) &&
+           row_intern(trace, &interner->contexts, context_hash, table->context, &table->count, &context,
+                      sizeof context, id);
 }
 
 bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_frames, uint32_t *id) {

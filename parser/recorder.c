@@ -71,46 +71,28 @@ void recorder_map_remove(struct address_map *map, uint32_t hole) {
 
 /* ---- columns of allocations ---- */
 
-const struct allocations_column allocations_columns[] = {
-    {offsetof(struct allocations, birth), sizeof(uint32_t)},
-    {offsetof(struct allocations, death), sizeof(uint32_t)},
-    {offsetof(struct allocations, request), sizeof(uint32_t)},
-    {offsetof(struct allocations, size), sizeof(uint64_t)},
-    {offsetof(struct allocations, address), sizeof(uint64_t)},
-    {offsetof(struct allocations, stack), sizeof(uint32_t)},
-    {offsetof(struct allocations, context), sizeof(uint32_t)},
-    {offsetof(struct allocations, stream), sizeof(uint16_t)},
-    {offsetof(struct allocations, pool), sizeof(uint16_t)},
-    {offsetof(struct allocations, flags), sizeof(uint8_t)},
-};
-_Static_assert(sizeof allocations_columns / sizeof *allocations_columns == ALLOCATIONS_COLUMNS,
-               "every column is named");
-
-void **allocations_column_of(struct allocations *allocations, unsigned i) {
-    return (void **)((char *)allocations + allocations_columns[i].offset);
-}
-
 bool allocations_reserve(struct arena *arena, struct allocations_builder *builder, uint64_t count) {
     if (count <= builder->capacity)
         return true;
     if (count >= BEFORE)
         return false;
-    uint32_t reached =
-        UINT32_MAX; /* the least that any column has room for: near the limit one may get less */
-    for (unsigned i = 0; i < ALLOCATIONS_COLUMNS; i++) {
-        uint32_t capacity = builder->capacity;
-        if (!arena_grow(arena, allocations_column_of(&builder->allocations, i), &capacity, count,
-                        allocations_columns[i].item_nbytes))
-            return false;
-        reached = capacity < reached ? capacity : reached;
-    }
+    uint32_t capacity = 0,
+             reached = UINT32_MAX; /* the least that any has room for: near the limit one may get less */
+#define COLUMN_RESERVE(name)                                            \
+    capacity = builder->capacity;                                       \
+    if (!ARENA_GROW(arena, builder->allocations.name, capacity, count)) \
+        return false;                                                   \
+    reached = capacity < reached ? capacity : reached;
+    ALLOCATIONS_EACH_COLUMN(COLUMN_RESERVE)
+#undef COLUMN_RESERVE
     builder->capacity = reached;
     return true;
 }
 
 void allocations_drop(struct arena *arena, struct allocations_builder *builder) {
-    for (unsigned i = 0; i < ALLOCATIONS_COLUMNS; i++)
-        arena_drop(arena, allocations_column_of(&builder->allocations, i));
+#define COLUMN_DROP(name) ARENA_DROP(arena, builder->allocations.name);
+    ALLOCATIONS_EACH_COLUMN(COLUMN_DROP)
+#undef COLUMN_DROP
     *builder = (struct allocations_builder){0};
 }
 
@@ -342,15 +324,14 @@ static bool record_annotate(struct recorder *recorder, const struct event *event
         (void)trace_string(trace, merged.user_metadata, &old_nbytes);
         (void)trace_string(trace, text, &new_nbytes);
         joined_nbytes = old_nbytes + 1 + new_nbytes;
-        void *joined = NULL;
-        uint32_t capacity = 0;
-        if (!arena_grow(&trace->arena, &joined, &capacity, joined_nbytes, 1))
+        uint8_t *joined = arena_column(&trace->arena, joined_nbytes, 1);
+        if (joined == NULL)
             return false;
         bytes_copy(joined, trace_string(trace, merged.user_metadata, &old_nbytes), old_nbytes);
-        ((uint8_t *)joined)[old_nbytes] = '\n';
-        bytes_copy((uint8_t *)joined + old_nbytes + 1, trace_string(trace, text, &new_nbytes), new_nbytes);
+        joined[old_nbytes] = '\n';
+        bytes_copy(joined + old_nbytes + 1, trace_string(trace, text, &new_nbytes), new_nbytes);
         bool interned = intern_string(recorder->interner, joined, joined_nbytes, &text);
-        arena_drop(&trace->arena, &joined);
+        ARENA_DROP(&trace->arena, joined);
         if (!interned)
             return false;
     }

@@ -139,9 +139,15 @@ static bool before_order(struct recorder *recorder, const struct ranks *ranks, s
     return true;
 }
 
-static void column_permute(uint8_t *to, const uint8_t *from, const struct sort_row *order, uint32_t count,
-                           size_t item_nbytes) {
-    for (uint32_t i = 0; i < count; i++)
+/* Moves `n_later` items up and puts those of `before` in front, as they are ordered. */
+static void column_join(void *later, uint32_t n_later, const void *before, const struct sort_row *order,
+                        uint32_t n_before, size_t item_nbytes) {
+    uint8_t *to = later;
+    const uint8_t *from = before;
+    if (n_before == 0)
+        return;
+    bytes_move(to + n_before * item_nbytes, to, n_later * item_nbytes);
+    for (uint32_t i = 0; i < n_before; i++)
         bytes_copy(to + i * item_nbytes, from + order[i].value * item_nbytes, item_nbytes);
 }
 
@@ -155,16 +161,13 @@ static bool allocations_join(struct recorder *recorder, const struct ranks *rank
         return false;
     if (!allocations_reserve(arena, &recorder->later, (uint64_t)n_before + n_later))
         return false;
-    for (unsigned i = 0; i < ALLOCATIONS_COLUMNS; i++) {
-        uint8_t *column = *allocations_column_of(later, i);
-        size_t item = allocations_columns[i].item_nbytes;
-        if (n_before != 0) {
-            bytes_move(column + n_before * item, column, n_later * item);
-            column_permute(column, *allocations_column_of(before, i), order, n_before, item);
-        }
-        uint32_t capacity = recorder->later.capacity;
-        arena_trim(arena, allocations_column_of(later, i), &capacity, n_before + n_later, item);
-    }
+    uint32_t capacity = 0;
+#define COLUMN_JOIN(name)                                                                          \
+    column_join(later->name, n_later, before->name, order, n_before, sizeof *later->name);         \
+    capacity = recorder->later.capacity; /* trimming tells of one column, all begin with theirs */ \
+    ARENA_TRIM(arena, later->name, capacity, n_before + n_later);
+    ALLOCATIONS_EACH_COLUMN(COLUMN_JOIN)
+#undef COLUMN_JOIN
     ARENA_DROP(arena, order);
     later->count = n_before + n_later;
     later->preexisting = n_before;

@@ -4,20 +4,14 @@
 
 #include "parser/recorder.h"
 
-#include <stddef.h>
-
 /* References in the open map: allocations older than the recording are told apart by the top bit. */
 #define BEFORE (UINT32_C(1) << 31)
 
 enum { NOT_FOUND = UINT32_MAX };
 
-enum { ALLOCATIONS_COLUMNS = 10 };
-
-/* A column: where its pointer is in struct allocations, and the size of an item. */
-struct allocations_column {
-    size_t offset, item_nbytes;
-};
-extern const struct allocations_column allocations_columns[ALLOCATIONS_COLUMNS];
+/* DO(name) for every column that a recorder fills: what is done to all of them keeps the type of each. */
+#define ALLOCATIONS_EACH_COLUMN(DO) \
+    DO(birth) DO(death) DO(request) DO(size) DO(address) DO(stack) DO(context) DO(stream) DO(pool) DO(flags)
 
 struct allocation_row {
     uint32_t birth, death, request, stack, context;
@@ -30,8 +24,6 @@ enum { FOREVER = UINT32_MAX }; /* death and request until the end is known */
 
 /* The slot of an address, or NOT_FOUND. */
 uint32_t recorder_map_slot(const struct address_map *map, uint64_t address);
-
-void **allocations_column_of(struct allocations *allocations, unsigned i);
 
 bool allocations_reserve(struct arena *arena, struct allocations_builder *builder, uint64_t count);
 

@@ -86,13 +86,11 @@ void section_add_column(struct packer *packer, uint64_t count, uint32_t least_wi
 static void section_add_pieces(struct packer *packer, const uint8_t *bytes, uint64_t nbytes) {
     struct payload *payload = packer->payload;
     while (nbytes > 0) {
-        void *pieces = payload->pieces;
-        if (!arena_grow(payload->arena, &pieces, &payload->pieces_capacity, (uint64_t)payload->n_pieces + 1,
-                        sizeof *payload->pieces)) {
+        if (!ARENA_GROW(payload->arena, payload->pieces, payload->pieces_capacity,
+                        (uint64_t)payload->n_pieces + 1)) {
             packer_fail(packer, PAYLOAD_NO_MEMORY);
             return;
         }
-        payload->pieces = pieces;
         uint32_t raw_nbytes = nbytes < PAYLOAD_PIECE_NBYTES ? (uint32_t)nbytes : PAYLOAD_PIECE_NBYTES;
         payload->pieces[payload->n_pieces++] = (struct payload_piece){.raw = bytes, .raw_nbytes = raw_nbytes};
         bytes += raw_nbytes;
@@ -121,15 +119,13 @@ static void section_add_run(struct packer *packer, uint32_t first, uint32_t end,
 /* Ends the section: heads and planes become pieces, and the section an entry of the directory. */
 void section_end(struct packer *packer, uint16_t type, uint16_t flags, uint32_t device, uint32_t count) {
     struct payload *payload = packer->payload;
-    void *sections = payload->sections;
     if (packer->error != PAYLOAD_OK)
         return;
-    if (!arena_grow(payload->arena, &sections, &payload->sections_capacity, (uint64_t)payload->n_sections + 1,
-                    sizeof *payload->sections)) {
+    if (!ARENA_GROW(payload->arena, payload->sections, payload->sections_capacity,
+                    (uint64_t)payload->n_sections + 1)) {
         packer_fail(packer, PAYLOAD_NO_MEMORY);
         return;
     }
-    payload->sections = sections;
     struct payload_section section = {
         .type = type, .flags = flags, .device = device, .count = count, .first_piece = payload->n_pieces};
 
@@ -523,8 +519,7 @@ enum payload_error payload_pack(struct payload *payload, const struct trace *tra
         file_pack(&packer);
     for (uint32_t i = 0; i < trace->n_devices && packer.error == PAYLOAD_OK; i++)
         device_pack(&packer, &trace->devices[i], i + 1);
-    void *scratch = packer.value;
-    arena_drop(arena, &scratch);
+    ARENA_DROP(arena, packer.value);
     return packer.error;
 }
 

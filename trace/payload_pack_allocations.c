@@ -25,20 +25,16 @@ static struct numbering_slot *numbering_find(const struct numbering *numbering, 
 static bool numbering_widen(struct packer *packer, struct numbering *numbering) {
     struct numbering wider = {NULL, 0, numbering->count};
     uint32_t slots = numbering->capacity != 0 ? numbering->capacity * 2 : FEWEST_SLOTS;
-    void *column = NULL;
-    if (slots == 0 ||
-        !arena_grow(packer->payload->arena, &column, &wider.capacity, slots, sizeof *wider.slot)) {
+    if (slots == 0 || !ARENA_GROW(packer->payload->arena, wider.slot, wider.capacity, slots)) {
         packer_fail(packer, PAYLOAD_NO_MEMORY);
         return false;
     }
-    wider.slot = column;
     wider.capacity = slots;
     bytes_zero(wider.slot, (size_t)slots * sizeof *wider.slot);
     for (uint32_t i = 0; i < numbering->capacity; i++)
         if (numbering->slot[i].number != 0)
             *numbering_find(&wider, numbering->slot[i].key) = numbering->slot[i];
-    column = numbering->slot;
-    arena_drop(packer->payload->arena, &column);
+    ARENA_DROP(packer->payload->arena, numbering->slot);
     *numbering = wider;
     return true;
 }
@@ -57,8 +53,7 @@ static struct numbering_slot *numbering_slot(struct packer *packer, struct numbe
 }
 
 static void numbering_release(struct packer *packer, struct numbering *numbering) {
-    void *column = numbering->slot;
-    arena_drop(packer->payload->arena, &column);
+    ARENA_DROP(packer->payload->arena, numbering->slot);
 }
 
 /* Everything that the reader will insist on. */

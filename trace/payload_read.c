@@ -76,12 +76,10 @@ bool section_open(struct reader *reader, const struct payload_section *section, 
 
 /* A column of the trace with room for `count` items. NULL and an error: no memory. */
 void *column_alloc(struct reader *reader, uint64_t count, size_t item_nbytes) {
-    void *column = NULL;
-    uint32_t capacity = 0;
-    if (count == 0)
-        count = 1;
-    if (reader->error == PAYLOAD_OK &&
-        !arena_grow(&reader->trace->arena, &column, &capacity, count, item_nbytes))
+    if (reader->error != PAYLOAD_OK)
+        return NULL;
+    void *column = arena_column(&reader->trace->arena, count, item_nbytes);
+    if (column == NULL)
         reader_fail(reader, PAYLOAD_NO_MEMORY);
     return column;
 }
@@ -164,13 +162,11 @@ static void string_bytes_read(struct reader *reader, uint64_t nbytes) {
     }
     if (nbytes == 0 || !section_open(reader, section, 1, NULL))
         return;
-    void *bytes = strings->bytes;
     if (reader->column[0].width != 1 || reader->column[0].shift != 0) {
         reader_fail(reader, PAYLOAD_BAD_SECTION);
-    } else if (!arena_grow(&reader->trace->arena, &bytes, &strings->bytes_capacity, nbytes, 1)) {
+    } else if (!ARENA_GROW(&reader->trace->arena, strings->bytes, strings->bytes_capacity, nbytes)) {
         reader_fail(reader, PAYLOAD_NO_MEMORY);
     } else {
-        strings->bytes = bytes;
         bytes_copy(strings->bytes, reader->column[0].planes, (size_t)nbytes);
     }
 }
@@ -180,13 +176,11 @@ static void strings_read(struct reader *reader) {
     struct string_table *strings = &reader->trace->strings;
     uint64_t at = 0;
     if (section != NULL && section_open(reader, section, 1, NULL)) {
-        void *start = strings->start;
-        if (!arena_grow(&reader->trace->arena, &start, &strings->start_capacity, (uint64_t)section->count + 2,
-                        sizeof *strings->start)) {
+        if (!ARENA_GROW(&reader->trace->arena, strings->start, strings->start_capacity,
+                        (uint64_t)section->count + 2)) {
             reader_fail(reader, PAYLOAD_NO_MEMORY);
             return;
         }
-        strings->start = start;
         for (uint32_t i = 0; i < section->count && at <= UINT32_MAX; i++) {
             uint64_t nbytes = column_next(&reader->column[0]);
             strings->start[i + 1] = (uint32_t)at;

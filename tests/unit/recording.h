@@ -102,12 +102,10 @@ static inline uint32_t recording_text(struct recording *recording, const char *t
 static inline uint32_t recording_stack(struct recording *recording, uint32_t caller, const char *file,
                                        const char *name) {
     struct trace *trace = &recording->trace;
-    void *frames = trace->frames.frame;
     struct frame frame = {recording_text(recording, file), recording_text(recording, name),
                           trace->frames.count, 0};
-    assert_true(arena_grow(&trace->arena, &frames, &trace->frames.capacity, (uint64_t)trace->frames.count + 1,
-                           sizeof frame));
-    trace->frames.frame = frames;
+    assert_true(ARENA_GROW(&trace->arena, trace->frames.frame, trace->frames.capacity,
+                           (uint64_t)trace->frames.count + 1));
     trace->frames.frame[trace->frames.count] = frame;
     assert_true(stack_table_add(&trace->stacks, &trace->arena, caller, trace->frames.count++));
     return trace->stacks.count - 1;
@@ -124,10 +122,8 @@ static inline uint32_t recording_site(struct recording *recording, const char *f
 /* A context that names a category, as a profiler does. */
 static inline uint32_t recording_context(struct recording *recording, const char *category) {
     struct trace *trace = &recording->trace;
-    void *contexts = trace->contexts.context;
-    assert_true(arena_grow(&trace->arena, &contexts, &trace->contexts.capacity,
-                           (uint64_t)trace->contexts.count + 1, sizeof(struct context)));
-    trace->contexts.context = contexts;
+    assert_true(ARENA_GROW(&trace->arena, trace->contexts.context, trace->contexts.capacity,
+                           (uint64_t)trace->contexts.count + 1));
     trace->contexts.context[trace->contexts.count] =
         (struct context){.category = recording_text(recording, category)};
     return trace->contexts.count++;

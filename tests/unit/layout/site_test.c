@@ -24,10 +24,8 @@ static int teardown(void **state) {
 }
 
 static uint32_t add_frame(const char *file, uint32_t line, const char *name) {
-    void *frames = trace.frames.frame;
     uint32_t id = trace.frames.count;
-    assert_true(arena_grow(&trace.arena, &frames, &trace.frames.capacity, id + 1, sizeof(struct frame)));
-    trace.frames.frame = frames;
+    assert_true(ARENA_GROW(&trace.arena, trace.frames.frame, trace.frames.capacity, (uint64_t)id + 1));
     trace.frames.frame[id] = (struct frame){.file = trace_string_add(&trace, file, strlen(file)),
                                             .name = trace_string_add(&trace, name, strlen(name)),
                                             .line = line};
