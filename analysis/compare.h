@@ -38,6 +38,11 @@ bool compare_groups(const struct timeline *timeline, const uint32_t *allocations
                     enum compare_by by, const uint8_t *category, struct arena *arena,
                     struct compare_group **groups, uint32_t *n_groups);
 
+/* Leaves of `allocations[*n_allocations]` those of the group `key`, in their order. `category` and the rest as for
+ * compare_groups; after no memory they are as before. */
+bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint32_t *n_allocations,
+                    enum compare_by by, uint32_t key, const uint8_t *category, struct arena *arena);
+
 /* What a group is called: "train.py:41 forward", "train.py", "gradient", "stream 3", "pool (0, 1)"; cut at capacity - 1
  * bytes, terminated; returns the length written. */
 uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,

@@ -118,6 +118,19 @@ bool compare_groups(const struct timeline *timeline, const uint32_t *allocations
     return done;
 }
 
+bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint32_t *n_allocations,
+                    enum compare_by by, uint32_t key, const uint8_t *category, struct arena *arena) {
+    struct keys keys = {.timeline = timeline, .by = by, .category = category};
+    uint32_t n = 0;
+    bool done = keys_init(&keys, arena);
+    for (uint32_t i = 0; done && i < *n_allocations; i++)
+        if (key_of(&keys, allocations[i]) == key)
+            allocations[n++] = allocations[i];
+    *n_allocations = done ? n : *n_allocations;
+    ARENA_DROP(arena, keys.of_stack);
+    return done;
+}
+
 /* ---- two extents of one device ---- */
 
 static uint64_t magnitude(int64_t delta) {

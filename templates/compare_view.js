@@ -1,11 +1,13 @@
 // Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
 import { NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
+import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { rangeEvents } from "./overlay.js";
 import { curveShape } from "./paint.js";
-import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, QUESTIONS } from "./questions.js";
+import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, listDifferences, QUESTIONS } from "./questions.js";
+import { drawSpark } from "./sparks.js";
 import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, state, view } from "./state.js";
 import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
 
@@ -17,25 +19,33 @@ const STEPS_SHOWN = 40;
 /** Columns of a step's curve. */
 const CURVE_WIDTH = 60;
 
+/** Call sites of one group that have rows of their own. */
+const SITES_MOST = 100;
+
 /** Slot of the view for what B keeps for good. */
 const LASTING_SLOT = 4;
 
-/** @typedef {{element: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a: HTMLElement, b: HTMLElement, delta: HTMLElement}} CompareLine */
+/** @typedef {{element: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, what: HTMLElement, a: HTMLElement, b: HTMLElement, delta: HTMLElement, spark: HTMLElement}} CompareLine */
+/** @typedef {{name: string, key: number, a: number, b: number, delta: number, never: number | null, focus: import("./state.js").Focus | null, nested: boolean}} CompareRow never: of B, what is never freed, where that is asked */
 
 /** @returns {CompareLine} */
 function makeLine() {
     const row = make("div", "row compare-row");
     const what = make("span", "what");
     what.setAttribute("role", "rowheader");
-    const [swatch, text] = [make("i", "swatch"), make("span", "row-text")];
-    what.append(swatch, text);
+    const [fold, swatch, text] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text")];
+    what.append(fold, swatch, text);
     const [a, b, delta] = ["a", "b", "delta"].map((name) => {
         const cell = make("span", `number ${name}`);
         cell.setAttribute("role", "gridcell");
         return cell;
     });
-    row.append(what, a, b, delta);
-    return { element: row, swatch, text, what, a, b, delta };
+    const curve = make("span", "compare-curve");
+    curve.setAttribute("role", "gridcell");
+    const spark = make("i", "compare-spark");
+    curve.append(spark);
+    row.append(what, a, b, delta, curve);
+    return { element: row, fold, swatch, text, what, a, b, delta, spark };
 }
 
 /** @param {string} letter @param {(value: string) => void} choose */
@@ -97,7 +107,7 @@ export function createCompare(box) {
     listHead.setAttribute("role", "rowgroup");
     const names = make("div", "row compare-row");
     names.setAttribute("role", "row");
-    const heads = ["", "number", "number", "number"].map((className) => {
+    const heads = ["", "number", "number", "number", "compare-curve"].map((className) => {
         const cell = make("span", className);
         cell.setAttribute("role", "columnheader");
         names.append(cell);
@@ -112,7 +122,7 @@ export function createCompare(box) {
     sum.element.classList.add("sum-row");
     // It stands below the grid, not in it.
     for (const cell of sum.element.children) cell.removeAttribute("role");
-    sum.swatch.hidden = true;
+    sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;
     const foot = make("p", "why-foot");
     box.replaceChildren(head, marks, questions, strip, scroll, sum.element, foot);
 
@@ -122,11 +132,15 @@ export function createCompare(box) {
     let figures = tableFigures(0);
     /** Of what B keeps, by key: what is never freed in the recording. Null: that is not what is asked. @type {Map<number, number> | null} */
     let lasting = null;
+    /** Keys of the groups whose call sites are shown, and those below each. @type {Map<number, CompareRow[]>} */
+    const open = new Map();
+    /** Rows in sight: the comparison's, by number, and call sites below them; null: the comparison's alone. @type {(number | CompareRow)[] | null} */
+    let rows = null;
 
-    /** @param {import("./questions.js").About} about */
-    const keptSums = (about) => {
+    /** @param {import("./questions.js").About} about @param {string} by @param {import("./questions.js").Within} [within] */
+    const keptSums = (about, by, within) => {
         if (!("from" in about) || state.compareWhat !== "kept" || about.to >= view.facts.events) return null;
-        const sums = askSums(view, LASTING_SLOT, { ...about, what: "lasting" }, state.compareBy);
+        const sums = askSums(view, LASTING_SLOT, { ...about, what: "lasting" }, by, within);
         return new Map(Array.from({ length: sums.groups }, (_, i) => {
             const { key, bytes } = sums.row(i);
             return [key, bytes];
@@ -165,9 +179,11 @@ export function createCompare(box) {
         make: makeLine,
         fill: (line, index) => fillLine(line, index),
         choose: (index) => {
-            const row = content?.row(index);
-            const kind = /** @type {import("./state.js").Focus["by"]} */ (state.compareBy);
-            if (row) change({ focus: { by: kind, id: row.key }, selected: null });
+            const row = rowAt(index);
+            if (!row?.focus) return;
+            // Chosen once more, a row folds.
+            if (folds(row) && (isFocused(row) || !open.has(row.key))) turn(row);
+            change({ focus: row.focus, selected: null });
         },
         redraw: () => invalidate(LIST),
     });
@@ -183,20 +199,85 @@ export function createCompare(box) {
         line.delta.classList.toggle("more", row.delta > 0);
         line.delta.classList.toggle("less", row.delta < 0);
     };
+    /** @param {{name: string, key: number, a: number, b: number, delta: number}} row @param {string} by @param {Map<number, number> | null} forGood @returns {CompareRow} */
+    const rowOf = ({ name, key, a, b, delta }, by, forGood) =>
+        ({ name: by === "category" ? name.replace(/_/g, " ") : name, key, a, b, delta, never: forGood ? forGood.get(key) ?? 0 : null, focus: { by: /** @type {import("./state.js").Focus["by"]} */ (by), id: key }, nested: by !== state.compareBy });
+    /** @param {number} index @returns {CompareRow | null} */
+    const rowAt = (index) => {
+        const row = rows ? rows[index] : index;
+        if (typeof row !== "number") return row ?? null;
+        return content && row < content.count ? rowOf(content.row(row), state.compareBy, lasting) : null;
+    };
+    /** @param {CompareRow} row */
+    const isFocused = ({ focus }) => focus !== null && state.focus?.by === focus.by && state.focus.id === focus.id;
+    /** A row has call sites of its own below it. @param {CompareRow} row */
+    const folds = ({ nested }) => !nested && state.compareBy !== "site" && state.compareBy !== "stack";
+
+    /** What is asked of an end. @param {import("./questions.js").About} about */
+    const withWhat = (about) => ("from" in about ? { ...about, what: state.compareWhat } : about);
+
+    /** Call sites of one group; those beyond the most are one row. @param {number} key @returns {CompareRow[]} */
+    const sitesOf = (key) => {
+        const { aboutA, aboutB } = comparedEnds();
+        const within = { by: state.compareBy, key };
+        const forGood = keptSums(aboutB, "site", within);
+        const sites = listDifferences(view, withWhat(aboutA), withWhat(aboutB), "site", within).rows.map((row) => rowOf(row, "site", forGood));
+        if (sites.length <= SITES_MOST) return sites;
+        const others = sites.splice(SITES_MOST);
+        const total = (/** @type {"a" | "b" | "delta"} */ part) => others.reduce((all, row) => all + row[part], 0);
+        return [...sites, { name: `${formatCount(others.length)} more`, key: -1, a: total("a"), b: total("b"), delta: total("delta"), never: null, focus: null, nested: true }];
+    };
+    /** Shows the call sites below a row, or no more. @param {CompareRow} row */
+    const turn = ({ key }) => {
+        if (!open.delete(key)) open.set(key, sitesOf(key));
+        rows = open.size ? [] : null;
+        for (let i = 0; rows && i < (content?.count ?? 0); i++) rows.push(i, ...(open.get(content?.row(i).key ?? -1) ?? []));
+        invalidate(LIST);
+    };
+    scroll.addEventListener("keydown", (event) => {
+        const row = rowAt(list.active);
+        if (!row || !folds(row) || !["ArrowRight", "ArrowLeft"].includes(event.key)) return;
+        if (open.has(row.key) !== (event.key === "ArrowRight")) turn(row);
+        event.preventDefault();
+        event.stopPropagation();
+    });
+
+    /** @param {CompareRow} row */
+    const swatchColor = ({ focus, nested }) => {
+        if (!focus || (nested && focus.by !== "site")) return "";
+        if (focus.by === "site") return view.siteColor(focus.id, isDark());
+        return focus.by === "stack" ? view.siteColor(view.c.stack_site(focus.id), isDark()) : groupColor(focus.by, focus.id);
+    };
     /** @param {CompareLine} line @param {number} index */
     const fillLine = (line, index) => {
-        if (!content) return;
-        const row = content.row(index);
-        const later = lasting !== null && row.b > 0 && !lasting.get(row.key);
-        setText(line.text, later ? `${row.name} \u00b7 ${FREED_LATER}` : row.name);
-        line.what.title = later ? `${row.name}: a later step frees this` : lasting && row.b > 0 && lasting.get(row.key) !== row.b ? `${row.name}: ${formatBytes(lasting.get(row.key) ?? 0)} of it is never freed` : row.name;
+        const row = rowAt(index);
+        if (!row) return;
+        const { name, b, never, nested } = row;
+        const later = never === 0 && b > 0;
+        const color = swatchColor(row);
+        setText(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
+        line.what.title = later ? `${name}: a later step frees this` : never !== null && b > 0 && never !== b ? `${name}: ${formatBytes(never)} of it is never freed` : name;
         line.element.classList.toggle("freed-later", later);
-        line.swatch.hidden = state.compareBy !== "site" && state.compareBy !== "stack";
-        if (!line.swatch.hidden) line.swatch.style.background = view.siteColor(state.compareBy === "site" ? row.key : view.c.stack_site(row.key), isDark());
+        line.what.classList.toggle("nested", nested);
+        setText(line.fold, folds(row) ? (open.has(row.key) ? "\u25be" : "\u25b8") : "");
+        line.fold.hidden = !folds(row);
+        if (folds(row)) line.element.setAttribute("aria-expanded", String(open.has(row.key)));
+        else line.element.removeAttribute("aria-expanded");
+        line.swatch.hidden = color === "";
+        line.swatch.style.background = color;
         fillFigures(line, row);
-        const focused = state.focus?.by === state.compareBy && state.focus.id === row.key;
-        line.element.classList.toggle("focused", focused);
-        line.element.setAttribute("aria-selected", String(focused));
+        line.spark.hidden = nested || !row.focus;
+        if (!nested && row.focus) drawSpark(line.spark, row.focus);
+        line.element.classList.toggle("focused", isFocused(row));
+        line.element.setAttribute("aria-selected", String(isFocused(row)));
+    };
+
+    /** Where A and B lie in the run: their part of each curve has their colour. @param {string} name @param {import("./questions.js").About} about */
+    const placeEnd = (name, about) => {
+        const whole = view.facts.events + 1;
+        const { from, to } = "from" in about ? about : { from: Number(about.at) - 0.02 * whole, to: Number(about.at) + 0.02 * whole };
+        scroll.style.setProperty(`--${name}-from`, `${((from + 1) / whole) * 100}%`);
+        scroll.style.setProperty(`--${name}-to`, `${((to + 1) / whole) * 100}%`);
     };
 
     /** @param {HTMLSelectElement} select @param {string} value */
@@ -251,12 +332,15 @@ export function createCompare(box) {
     const draw = () => {
         const { a: valueA, b: valueB, aboutA: of_a, aboutB: of_b } = comparedEnds();
         const ranges = [of_a, of_b].some((about) => "from" in about);
-        const withWhat = (/** @type {import("./questions.js").About} */ about) => ("from" in about ? { ...about, what: state.compareWhat } : about);
         const now = JSON.stringify([state.device, valueA, valueB, state.compareBy, state.compareWhat, kept.version, state.moment, state.range, state.marks]);
         if (asked !== now) {
             asked = now;
             content = askDifferences(view, withWhat(of_a), withWhat(of_b), state.compareBy);
-            lasting = keptSums(of_b);
+            lasting = keptSums(of_b, state.compareBy);
+            open.clear();
+            rows = null;
+            placeEnd("a", of_a);
+            placeEnd("b", of_b);
             figures = tableFigures(Math.max(content.a.bytes, content.b.bytes), true);
             drawMarkRow();
             fillSelect(a.select, valueA);
@@ -270,6 +354,7 @@ export function createCompare(box) {
         for (const { what, button } of buttons) button.setAttribute("aria-pressed", String(what === state.compareWhat));
         setText(heads[0], BY_NAMES[state.compareBy].replace(/^./, (first) => first.toUpperCase()));
         ["A", "B", "B \u2212 A"].forEach((name, i) => setText(heads[i + 1], `${name}, ${figures.unit}`));
+        setText(heads[4], "Run");
         const delta = content.b.bytes - content.a.bytes;
         setText(sum.text, "Sum");
         fillFigures(sum, { a: content.a.bytes, b: content.b.bytes, delta });
@@ -277,7 +362,7 @@ export function createCompare(box) {
         const last = state.compareWhat === "kept" && "from" in of_b && of_b.to >= view.facts.events;
         const lastText = last ? " No event follows B: what it keeps may be freed later." : "";
         setText(foot, `A is ${endName(valueA)}, B is ${endName(valueB)}. The differences add up to ${formatExactBytes(delta)}.${lastText}`);
-        list.draw(content.count);
+        list.draw(rows?.length ?? content.count);
     };
     const whats = Object.keys(QUESTIONS);
     return { id: "compare", draw, keys: { x: swapEnds, l: showOutline, q: () => change({ compareWhat: whats[(whats.indexOf(state.compareWhat) + 1) % whats.length] }) } };

@@ -183,6 +183,7 @@ largest_match(): number;
 light(by: number, key: number): number;
 light_off(): number;
 sums(slot: number, what: number, from: number, to: number, by: number): record_sums;
+sums_within(by: number, key: number): number;
 sums_row(slot: number, index: number): record_sums_row;
 group_name(by: number, key: number): record_text;
 spark(by: number, key: number, width: number): number;

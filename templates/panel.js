@@ -6,13 +6,13 @@ import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
 import { rangeEvents } from "./overlay.js";
-import { curveShape } from "./paint.js";
 import { askSums, FREED_LATER, GROUP_HEADS, GROUPINGS, groupName, LIST_GROUPINGS, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
-import { floats, PARTS } from "./session.js";
+import { PARTS } from "./session.js";
+import { drawSpark } from "./sparks.js";
 import {
-    allocationWord, change, COLORINGS, FOCUS_KINDS, invalidate, isDark, kept, LIST, momentText, printing, session, state,
+    allocationWord, change, COLORINGS, invalidate, isDark, kept, LIST, momentText, printing, session, state,
     toggleFocus, view,
 } from "./state.js";
 import {
@@ -343,42 +343,6 @@ function drawSorting(count) {
         if (SORTS[i] !== by || i === 2) cell.removeAttribute("aria-sort");
         else cell.setAttribute("aria-sort", (by === "name") === order.startsWith("-") ? "descending" : "ascending");
     });
-}
-
-/* ---- what each row held over the run ---- */
-
-const SPARK_WIDTH = 56;
-
-/** Curves by what they are of, and rows that wait for theirs. */
-const sparks = { known: /** @type {Map<string, Float64Array>} */ (new Map()), waiting: /** @type {Map<string, Focus>} */ (new Map()), timer: 0 };
-
-/** One curve at a time, so that nothing waits for many. */
-function nextSpark() {
-    sparks.timer = 0;
-    const [first] = sparks.waiting;
-    if (!first) return invalidate(LIST);
-    const [name, { by, id }] = first;
-    sparks.waiting.delete(name);
-    const place = view.c.spark(FOCUS_KINDS.indexOf(by), id, SPARK_WIDTH) >>> 0;
-    if (name === sparkName({ by, id })) sparks.known.set(name, place ? floats(view.module, place, SPARK_WIDTH).slice() : new Float64Array(SPARK_WIDTH));
-    sparks.timer = setTimeout(nextSpark);
-}
-
-/** @param {Focus} focus */
-function sparkName({ by, id }) {
-    return `${state.device} ${kept.version} ${by} ${id}`;
-}
-
-/** @param {HTMLElement} bar @param {Focus} focus */
-function drawSpark(bar, focus) {
-    const curve = sparks.known.get(sparkName(focus));
-    if (!curve) {
-        if (sparks.waiting.size < 200) sparks.waiting.set(sparkName(focus), focus);
-        sparks.timer ||= setTimeout(nextSpark, 100);
-        bar.style.clipPath = "inset(100%)";
-        return;
-    }
-    bar.style.clipPath = curveShape(curve, Math.max(1, ...curve));
 }
 
 function drawRangeTabs() {

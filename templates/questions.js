@@ -46,10 +46,13 @@ function groupingOf(by) {
     return index;
 }
 
-/** Groups by falling bytes, kept in a slot of the view (0 to 3) until it is asked for others. @param {View} view @param {number} slot @param {About} about @param {string} by @returns {Sums} */
-export function askSums(view, slot, about, by) {
+/** @typedef {{by: string, key: number}} Within one group */
+
+/** Groups by falling bytes, kept in a slot of the view (0 to 6) until it is asked for others. @param {View} view @param {number} slot @param {About} about @param {string} by @param {Within | null} [within] of one group only @returns {Sums} */
+export function askSums(view, slot, about, by, within = null) {
     const { what, from, to } = extentOf(view, about);
     const grouping = groupingOf(by);
+    view.c.sums_within(within ? groupingOf(within.by) : GROUPINGS.length, within?.key ?? 0);
     const sums = view.c.sums(slot, what, from, to, grouping);
     const row = (/** @type {number} */ i) => view.c.sums_row(slot, i);
     return { ...sums, by: grouping, row, name: (i) => groupName(view, grouping, row(i).key) };
@@ -70,10 +73,13 @@ export function listSums(sums) {
 
 /** @typedef {{name: string, key: number, stack: number, a: number, b: number, delta: number}} Difference */
 
-/** A against B, by falling size of the difference. @param {View} view @param {About} a @param {About} b @param {string} by */
-export function askDifferences(view, a, b, by) {
-    const [sumsA, sumsB] = [askSums(view, 1, a, by), askSums(view, 2, b, by)];
-    const count = view.c.pairs(1, 2) >>> 0;
+/** Slots of A and B: of the page's comparison, and of what is asked for beside it. */
+const [PAIR_SLOTS, BESIDE_SLOTS] = [[1, 2], [5, 6]];
+
+/** A against B, by falling size of the difference. @param {View} view @param {About} a @param {About} b @param {string} by @param {number[]} [slots] @param {Within | null} [within] */
+export function askDifferences(view, a, b, by, slots = PAIR_SLOTS, within = null) {
+    const [sumsA, sumsB] = [askSums(view, slots[0], a, by, within), askSums(view, slots[1], b, by, within)];
+    const count = view.c.pairs(slots[0], slots[1]) >>> 0;
     /** @param {number} i @returns {Difference} */
     const row = (i) => {
         const pair = view.c.pair(i);
@@ -85,14 +91,26 @@ export function askDifferences(view, a, b, by) {
     return { a: sumsA, b: sumsB, count, row };
 }
 
+/** All rows of a comparison at once; that of the page stays as it is. @param {View} view @param {About} a @param {About} b @param {string} by @param {Within | null} [within] */
+export function listDifferences(view, a, b, by, within = null) {
+    const asked = askDifferences(view, a, b, by, BESIDE_SLOTS, within);
+    const rows = Array.from({ length: asked.count }, (_, i) => asked.row(i));
+    view.c.pairs(PAIR_SLOTS[0], PAIR_SLOTS[1]);
+    return { ...asked, rows };
+}
+
 /** Trees, as the module counts them (enum tree_direction). @type {("callees" | "callers" | "places")[]} */
 export const TREES = ["callees", "callers", "places"];
+
+/** How many trees were planted: who reads a tree that is not the last one must plant it again. */
+export const planted = { count: 0 };
 
 /** Plants a tree of the view, which stays until the next one: how many nodes; 0 is the root. @param {View} view @param {About} about @param {string} direction of TREES @param {number | null} [before] event that it is held against @param {number} [through] frame that it begins with */
 export function askTree(view, about, direction, before = null, through = 0) {
     const { what, from, to } = extentOf(view, about);
     const which = TREES.findIndex((tree) => tree === direction);
     if (which < 0) throw new RangeError(`"${direction}" is not one of ${TREES.join(", ")}.`);
+    planted.count++;
     view.c.tree_through(through);
     const count = view.c.tree(what, from, to, which, before ?? -2) >>> 0;
     if (count === 0) throw new Error("There is not enough memory in this tab for the tree.");

@@ -11,7 +11,7 @@ import { laneFigures } from "./memory_lane.js";
 import { pickAt, rangeEvents } from "./overlay.js";
 import { makePicture } from "./picture.js";
 import { insidePlot } from "./pointer.js";
-import { askBlocks, askDifferences, askFindings, askSums, askTree, listSums, treeObject } from "./questions.js";
+import { askBlocks, askFindings, askSums, askTree, listDifferences, listSums, treeObject } from "./questions.js";
 import { search, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
@@ -183,8 +183,8 @@ export function makeApi(ready) {
             return treeObject(view, askTree(view, aboutOf(question), direction, null, frameOf(question.through)), direction);
         },
         compare: ({ a, b, by = "site" }) => {
-            const { a: sumsA, b: sumsB, count, row } = askDifferences(view, a, b, by);
-            const rows = Array.from({ length: count }, (_, i) => row(i)).map(({ name, a: bytesA, b: bytesB, delta }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: delta }));
+            const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);
+            const rows = found.map(({ name, a: bytesA, b: bytesB, delta }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: delta }));
             return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
         },
         picture: ({ scale = 1, names = true } = {}) => {

@@ -2,7 +2,7 @@
 import { setFilter } from "./filter.js";
 import { VirtualList } from "./list.js";
 import { rangeEvents } from "./overlay.js";
-import { askTree, nodeName, TREES } from "./questions.js";
+import { askTree, nodeName, planted, TREES } from "./questions.js";
 import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
 import { baseName, cssTexture, formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, formatShare, make, setText, tableFigures } from "./text.js";
 import { commonFrame } from "./tree_small.js";
@@ -159,6 +159,8 @@ export function createTree(box) {
     let figures = tableFigures(0);
     /** Nodes that the words of the search are in, or below which they are; null: there are none. @type {Uint8Array | null} */
     let met = null;
+    /** Which of the planted trees is the one that is shown. */
+    let own = 0;
     /** Levels that there are. */
     let deepest = 1;
     /** It is held against mark A. */
@@ -268,6 +270,7 @@ export function createTree(box) {
 
     /** Opens or closes a row; what goes through its frame is highlighted. @param {TreeRow} row */
     const choose = (row) => {
+        keepTree();
         if (row.itself) return;
         if (row.small.length) opened.add(row.node);
         else {
@@ -348,7 +351,13 @@ export function createTree(box) {
     /** Plants a tree and forgets what was read of the one before. @param {import("./questions.js").About} question @param {string} direction */
     const plant = (question, direction) => {
         nodes = [];
+        own = planted.count + 1;
         return askTree(view, question, direction, against ? (state.marks[0]?.event ?? null) : null, state.treeFrom);
+    };
+
+    /** A script may have planted another. */
+    const keepTree = () => {
+        if (own !== planted.count) plant(about(), state.treeDirection);
     };
 
     /** Who called the frame that the tree begins with: they stand above it. @param {import("./questions.js").About} question */
@@ -389,6 +398,7 @@ export function createTree(box) {
             drawIcicle(over);
             list.restart();
         }
+        keepTree();
         const { bytes, count } = node(0);
         setText(title, "at" in question ? (question.at === view.facts.peak_event ? "At the peak" : "At the marked moment") : "In the selection");
         setText(total, `${formatBytes(bytes)} in ${formatPlural(count, "allocation")}${"at" in question && view.facts.events ? ` \u00b7 ${momentText(Number(question.at))}` : ""}`);

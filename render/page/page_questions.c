@@ -34,6 +34,24 @@ static void sums_total(struct page_sums *sums) {
     }
 }
 
+void view_sums_within(struct page_view *view, u32 by, u32 key) {
+    view->is_within = by <= COMPARE_BY_POOL;
+    view->within_by = view->is_within ? (enum compare_by)by : COMPARE_BY_SITE;
+    view->within_key = key;
+}
+
+/* Takes out of them what is not of the group that was asked for. False: no memory. */
+static bool allocations_within(const struct page_view *view, const uint8_t *category, struct arena *arena,
+                               uint32_t *allocations, uint32_t *n_allocations) {
+    return !view->is_within || compare_within(view_timeline(view), allocations, n_allocations,
+                                              view->within_by, view->within_key, category, arena);
+}
+
+/* Some group of them is by category. */
+static bool sums_need_categories(const struct page_view *view, uint32_t by) {
+    return by == COMPARE_BY_CATEGORY || (view->is_within && view->within_by == COMPARE_BY_CATEGORY);
+}
+
 place view_sums(struct page_view *view, u32 slot, u32 what, f64 from, f64 to, u32 by) {
     struct page_sums *sums = sums_at(view, slot);
     struct extent extent = view_extent(view, what, from, to);
@@ -43,9 +61,11 @@ place view_sums(struct page_view *view, u32 slot, u32 what, f64 from, f64 to, u3
         return 0;
     sums->n_groups = 0;
     sums->by = (enum compare_by)by;
-    if (by == COMPARE_BY_CATEGORY && (category = session_categories(view->session, view_now(view))) == NULL)
+    if (sums_need_categories(view, by) &&
+        (category = session_categories(view->session, view_now(view))) == NULL)
         return 0;
     if (!allocations_of(view, extent, &sums->arena, &allocations, &n_allocations) ||
+        !allocations_within(view, category, &sums->arena, allocations, &n_allocations) ||
         !compare_groups(view_timeline(view), allocations, n_allocations, sums->by, category, &sums->arena,
                         &sums->groups, &sums->n_groups))
         return 0;

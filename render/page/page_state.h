@@ -62,7 +62,7 @@ struct page_device {
 };
 
 /* Groups of some allocations, kept until the slot is asked again. */
-enum { PAGE_SLOTS = 5 };
+enum { PAGE_SLOTS = 7 };
 struct page_sums {
     struct arena arena;
     enum compare_by by;
@@ -197,6 +197,9 @@ struct page_view {
     struct also_shown also[ALSO_SHOWN_MAX];
     uint32_t n_also;
     struct page_sums sums[PAGE_SLOTS];
+    bool is_within; /* sums are of one group only: `within_key` of `within_by` */
+    enum compare_by within_by;
+    uint32_t within_key;
     struct compare_pair *pairs;
     uint32_t n_pairs;
     struct tree tree;

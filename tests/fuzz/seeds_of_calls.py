@@ -135,6 +135,7 @@ def questions(recipe, device):
     calls = Calls(recipe, device)
     for by in range(6):
         calls.view("sums", by % 5, by, 16, 240, by)
+        calls.view("sums_within", by, 1)
         calls.view("sums", (by + 1) % 5, 0, 120, 0, by)
         calls.view("sums_row", by % 5, 0)
         calls.view("pairs", by % 5, (by + 1) % 5)

@@ -60,19 +60,22 @@ static enum outcome groups_task(struct arena_host host, const void *input) {
     const struct timeline *timeline = input;
     struct compare_group *first, *second;
     struct compare_pair *pairs;
-    uint32_t *allocations, n, n_first = 0, n_second, n_pairs = 0;
+    uint32_t *allocations, n, n_first = 0, n_second, n_pairs = 0, n_within = 0;
     struct arena arena;
     arena_init(&arena, host, SIZE_MAX);
     bool done =
-        extent_allocations(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &allocations, &n) &&
-        compare_groups(timeline, allocations, n, COMPARE_BY_SITE, NULL, &arena, &first, &n_first) &&
+        extent_allocations(timeline, (struct extent){EXTENT_AT, 60, 0}, NULL, &arena, &allocations,
+                           &n_within) &&
+        compare_groups(timeline, allocations, n_within, COMPARE_BY_SITE, NULL, &arena, &first, &n_first) &&
+        compare_within(timeline, allocations, &n_within, COMPARE_BY_SITE, first[0].key, NULL, &arena) &&
         extent_allocations(timeline, (struct extent){EXTENT_ALLOCATED, 10, 90}, NULL, &arena, &allocations,
                            &n) &&
         compare_groups(timeline, allocations, n, COMPARE_BY_SITE, NULL, &arena, &second, &n_second) &&
         compare_groups(timeline, allocations, n, COMPARE_BY_FILE, NULL, &arena, &second, &n_second) &&
         compare_pairs(first, n_first, first, n_first, &arena, &pairs, &n_pairs);
+    bool right = done && n_pairs == n_first && n_within == first[0].count;
     arena_release(&arena);
-    return done_or_not(done, n_pairs == n_first);
+    return done_or_not(done, right);
 }
 
 static enum outcome tree_task(struct arena_host host, const void *input) {
