@@ -8,7 +8,7 @@ import { askFindings, askSteps } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { capacityBytes, change, goToEvent, momentText, session, view } from "./state.js";
-import { copyText, formatBytes, formatCount, formatPlural, make, tableFigures } from "./text.js";
+import { copyText, formatCount, formatPlural, make, tableFigures } from "./text.js";
 
 const STEPS_SHOWN = 12;
 
