@@ -106,21 +106,30 @@ static bool walkers_find(struct making *making, const uint32_t *allocations, uin
 
 /* ---- from one frame on ---- */
 
-/* The stack whose own frame is the wanted one, the outermost of them; 0: none is. */
-static uint32_t through_of(const struct making *making, uint32_t stack) {
+/* For each stack: that on its way whose own frame is the wanted one, the outermost of them; 0: none is. NULL: no memory. */
+static uint32_t *through_find(const struct making *making) {
     const struct stack_table *all = &making->timeline->trace->stacks;
-    uint32_t found = 0;
-    for (uint32_t at = making->up[stack]; at != 0; at = making->up[stack_parent(all, at)])
-        found = making->same[all->frame[at]] == making->way.through ? at : found;
-    return found;
+    uint32_t *through = arena_column(making->arena, all->count, sizeof *through);
+    if (through == NULL)
+        return NULL;
+    through[0] = 0;
+    for (uint32_t i = 1; i < all->count; i++) {
+        bool own = making->up[i] == i && making->same[all->frame[i]] == making->way.through;
+        through[i] = through[stack_parent(all, i)];
+        if (through[i] == 0 && own)
+            through[i] = i;
+    }
+    return through;
 }
 
-/* Leaves the walkers that go through the frame; callers begin there. */
-static void walkers_through(struct making *making) {
-    uint32_t kept = 0;
+/* Leaves the walkers that go through the frame; callers begin there. False: no memory. */
+static bool walkers_through(struct making *making) {
+    uint32_t kept = 0, *through = through_find(making);
+    if (through == NULL)
+        return false;
     for (uint32_t i = 0; i < making->n_walkers; i++) {
         struct walker walker = making->walker[i];
-        uint32_t from = through_of(making, walker.stack);
+        uint32_t from = through[walker.stack];
         bool stranger = making->up[walker.stack] == 0 &&
                         making->same[making->timeline->site[walker.stack]] == making->way.through;
         if (from == 0 && !stranger)
@@ -130,6 +139,8 @@ static void walkers_through(struct making *making) {
         making->walker[kept++] = walker;
     }
     making->n_walkers = kept;
+    ARENA_DROP(making->arena, through);
+    return true;
 }
 
 /* ---- callees: a node for each folded stack, where equal paths share one ---- */
@@ -437,7 +448,7 @@ bool tree_against(struct tree *tree, const struct timeline *timeline, const uint
                 node_add(&making, 0, 0) != NULL;
     if (done && way.through != 0) {
         making.way.through = making.same[way.through];
-        walkers_through(&making);
+        done = walkers_through(&making);
     }
     done = done && nodes_make(&making);
     if (done)

@@ -168,6 +168,10 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
                       sizeof context, id);
 }
 
+bool intern_stack_below(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id) {
+    return stack_tree_extend(&interner->stacks, &interner->trace->arena, parent, frame, id);
+}
+
 bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_frames, uint32_t *id) {
     return stack_tree_add(&interner->stacks, &interner->trace->arena, frames, n_frames, id);
 }

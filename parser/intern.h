@@ -36,4 +36,7 @@ bool intern_context(struct interner *interner, struct context context, uint32_t 
 /* The stack of `frames` (innermost first). O(n_frames). */
 bool intern_stack(struct interner *interner, const uint32_t *frames, uint32_t n_frames, uint32_t *id);
 
+/* The stack that begins with `parent`, an id from here or 0, and ends with `frame`. O(1) on average. */
+bool intern_stack_below(struct interner *interner, uint32_t parent, uint32_t frame, uint32_t *id);
+
 #endif

@@ -29,53 +29,37 @@ static bool frame_map(struct series *series, const struct trace *from, struct id
            intern_frame(&series->interner, frame, &ids->frame[i]);
 }
 
-/* Outermost frame last, as intern_stack takes them. */
-static bool stack_map(struct series *series, const struct trace *from, struct ids *ids, uint32_t i,
-                      uint32_t *frames) {
-    uint32_t n = 0;
-    for (uint32_t at = i; at != 0; at = stack_parent(&from->stacks, at))
-        frames[n++] = ids->frame[from->stacks.frame[at]];
-    return intern_stack(&series->interner, frames, n, &ids->stack[i]);
+/* Marks the stacks that a device has, once for each time. */
+static void stacks_mark(const struct device_trace *device, uint8_t *used) {
+    for (uint32_t i = 0; i < device->allocations.count; i++)
+        used[device->allocations.stack[i]] = 1;
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        used[device->segment_events[i].stack] = 1;
+    for (uint32_t i = 0; i < device->n_ooms; i++)
+        used[device->ooms[i].stack] = 1;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        used[device->segments[i].stack] = 1;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        used[device->blocks[i].stack] = 1;
 }
 
-static uint32_t deepest(const struct trace *from, uint32_t *depth) {
-    uint32_t most = 0;
-    depth[0] = 0;
-    for (uint32_t i = 1; i < from->stacks.count; i++) {
-        depth[i] = depth[stack_parent(&from->stacks, i)] + 1;
-        most = depth[i] > most ? depth[i] : most;
-    }
-    return most;
-}
-
-/* Only stacks that something has: a prefix is made with the stack. */
+/* Only stacks that something has, and what these begin with. A parent comes before its children. */
 static bool stacks_map(struct series *series, const struct trace *from, struct ids *ids) {
-    uint32_t *depth = arena_column(series_arena(series), from->stacks.count, sizeof *depth);
-    uint8_t *inner = arena_column(series_arena(series), from->stacks.count, 1);
-    if (depth == NULL || inner == NULL)
+    const struct stack_table *stacks = &from->stacks;
+    uint8_t *used = arena_column(series_arena(series), stacks->count, 1);
+    if (used == NULL)
         return false;
-    uint32_t *frames = arena_column(series_arena(series), deepest(from, depth), sizeof *frames);
-    bool done = frames != NULL;
-    bytes_zero(ids->stack, from->stacks.count * sizeof *ids->stack);
-    bytes_zero(inner, from->stacks.count);
-    for (uint32_t d = 0; d < from->n_devices; d++) {
-        const struct device_trace *device = &from->devices[d];
-        for (uint32_t i = 0; i < device->allocations.count; i++)
-            inner[device->allocations.stack[i]] = 1;
-        for (uint32_t i = 0; i < device->n_segment_events; i++)
-            inner[device->segment_events[i].stack] = 1;
-        for (uint32_t i = 0; i < device->n_ooms; i++)
-            inner[device->ooms[i].stack] = 1;
-        for (uint32_t i = 0; i < device->n_segments; i++)
-            inner[device->segments[i].stack] = 1;
-        for (uint32_t i = 0; i < device->n_blocks; i++)
-            inner[device->blocks[i].stack] = 1;
-    }
-    for (uint32_t i = 1; i < from->stacks.count && done; i++)
-        done = inner[i] == 0 || stack_map(series, from, ids, i, frames);
-    ARENA_DROP(series_arena(series), frames);
-    ARENA_DROP(series_arena(series), inner);
-    ARENA_DROP(series_arena(series), depth);
+    bool done = true;
+    bytes_zero(ids->stack, stacks->count * sizeof *ids->stack);
+    bytes_zero(used, stacks->count);
+    for (uint32_t d = 0; d < from->n_devices; d++)
+        stacks_mark(&from->devices[d], used);
+    for (uint32_t i = stacks->count; i-- > 1;)
+        used[stack_parent(stacks, i)] |= used[i];
+    for (uint32_t i = 1; i < stacks->count && done; i++)
+        done = used[i] == 0 || intern_stack_below(&series->interner, ids->stack[stack_parent(stacks, i)],
+                                                  ids->frame[stacks->frame[i]], &ids->stack[i]);
+    ARENA_DROP(series_arena(series), used);
     return done;
 }
 

@@ -68,10 +68,19 @@ static bool child_add(struct stack_tree *tree, struct arena *arena, uint32_t par
     return branch_add(tree, arena, parent, frame, id);
 }
 
+static bool root_add(struct stack_tree *tree, struct arena *arena) {
+    return tree->table.count != 0 || stack_table_add(&tree->table, arena, 0, 0);
+}
+
+bool stack_tree_extend(struct stack_tree *tree, struct arena *arena, uint32_t parent, uint32_t frame,
+                       uint32_t *id) {
+    return root_add(tree, arena) && child_add(tree, arena, parent, frame, id);
+}
+
 bool stack_tree_add(struct stack_tree *tree, struct arena *arena, const uint32_t *frames, uint32_t n_frames,
                     uint32_t *id) {
     uint32_t node = 0;
-    if (tree->table.count == 0 && !stack_table_add(&tree->table, arena, 0, 0))
+    if (!root_add(tree, arena))
         return false;
     for (uint32_t i = n_frames; i-- > 0;)
         if (!child_add(tree, arena, node, frames[i], &node))

@@ -22,6 +22,10 @@ struct stack_tree {
 bool stack_tree_add(struct stack_tree *tree, struct arena *arena, const uint32_t *frames, uint32_t n_frames,
                     uint32_t *id);
 
+/* The stack that begins with `parent`, which the tree has (0: nothing), and ends with `frame`; as above. O(1). */
+bool stack_tree_extend(struct stack_tree *tree, struct arena *arena, uint32_t parent, uint32_t frame,
+                       uint32_t *id);
+
 /* Hands the stacks over to a trace that has only the empty one: those that its devices use and what these begin with, numbered anew
  * in the same order, in the devices too. The tree is empty afterwards. O(nodes + what the devices have). False: no memory;
  * the tree is to be released. */

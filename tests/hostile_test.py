@@ -29,6 +29,7 @@ from hostile_snapshots import Maker  # noqa: E402
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 TIMEOUT_S = 60
 MIB = 1 << 20
+PIECE_MAX_NBYTES = MIB
 
 VERBS = (["report"], ["report", "--markdown"], ["report", "--json", "--top=0"], ["png"], ["png", "--color-by=category"],
          ["html"], ["html", "--max-html-size=1MiB"], ["html", "--redact"])
@@ -56,24 +57,28 @@ def segment(address, blocks, **more):
 
 
 def payload_changed(page, of_type, change):
-    """The page with `change` applied to what the one-piece section of this type says (docs/payload.md)."""
+    """The page with `change` applied to what the only section of this type says (docs/payload.md)."""
     before, payload, after = re.split(rb'(?<=id="payload">)([A-Za-z0-9+/=]*)(?=</script>)', page)
     payload = base64.b64decode(payload)
     n_sections, n_pieces = struct.unpack_from("<II", payload, 8)
-    sections = [struct.unpack_from("<HHIII", payload, 16 + 16 * i) for i in range(n_sections)]
-    pieces = [struct.unpack_from("<II", payload, 16 + 16 * n_sections + 8 * i) for i in range(n_pieces)]
-    at, wanted, first = 16 + 16 * n_sections + 8 * n_pieces, None, 0
-    head, packed = payload[:16 + 16 * n_sections], []
-    for section in sections:
-        wanted = first if section[0] == of_type else wanted
-        first += section[4]
-    for number, (_, nbytes) in enumerate(pieces):
-        packed.append(payload[at:at + nbytes])
+    directory, at, pieces = b"", 16 + 16 * n_sections + 8 * n_pieces, []
+    for i in range(n_pieces):
+        raw, nbytes = struct.unpack_from("<II", payload, 16 + 16 * n_sections + 8 * i)
+        pieces.append((raw, payload[at:at + nbytes]))
         at += nbytes
-        if number == wanted:
-            packed[-1] = zlib.compress(change(zlib.decompress(packed[-1])))
-    entries = b"".join(struct.pack("<II", raw, len(piece)) for (raw, _), piece in zip(pieces, packed))
-    return before + base64.b64encode(head + entries + b"".join(packed)) + after
+    kept = []
+    for i in range(n_sections):
+        *section, n_own = struct.unpack_from("<HHIII", payload, 16 + 16 * i)
+        own, pieces = pieces[:n_own], pieces[n_own:]
+        if section[0] == of_type:
+            content = change(b"".join(zlib.decompress(piece) for _, piece in own))
+            parts = [content[at:at + PIECE_MAX_NBYTES] for at in range(0, len(content), PIECE_MAX_NBYTES)]
+            own = [(len(part), zlib.compress(part)) for part in parts]
+        directory += struct.pack("<HHIII", *section, len(own))
+        kept += own
+    entries = b"".join(struct.pack("<II", raw, len(piece)) for raw, piece in kept)
+    head = payload[:8] + struct.pack("<II", n_sections, len(kept))
+    return before + base64.b64encode(head + directory + entries + b"".join(piece for _, piece in kept)) + after
 
 
 class Case(unittest.TestCase):
@@ -247,6 +252,32 @@ class ManyAnnotations(Case):
         for words in (["report"], ["png"], ["html"]):
             done = self.strata(*words, path, "-q", "-f", "-o", "out.bin")
             self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class DeepStacks(Case):
+    """A page names each stack by its parent, so that few bytes tell of stacks with a hundred thousand frames."""
+    STACKS = 200000
+
+    def chain(self, content):
+        """Section 6, each stack below the one before instead of below none."""
+        width = content[0]
+        return content[:4] + bytes(width * self.STACKS) + content[4 + width * self.STACKS:]
+
+    def test_one_below_the_other(self):
+        """Every verb is linear in the stacks; two pages as one series once took the square of them."""
+        self.write(snapshot([event("alloc", (i + 1) << 20, 512, time_us=i, frames=[
+            {"filename": "deep.py", "name": f"f{i}", "line": i}]) for i in range(self.STACKS)]))
+        self.assertEqual(self.strata("html", "-q", "s.pickle", "-o", "page.html").returncode, 0)
+        page = payload_changed((self.folder / "page.html").read_bytes(), 6, self.chain)
+        self.write(page, "deep.html")
+        for words, output in ((["report"], "a.txt"), (["report", "--json", "--top=0"], "a.json"), (["png"], "a.png"),
+                              (["html"], "a.html"), (["whatif"], "a.txt"), (["diff", "deep.html"], "a.txt"),
+                              (["report", "deep.html"], "a.html")):
+            done = self.strata(*words, "deep.html", "-q", "-f", "-o", output)
+            self.assertEqual(done.returncode, 0, (words, done.stderr))
+            # A line for each stack, and of each stack what one reads; not the square of them.
+            self.assertLess((self.folder / output).stat().st_size, 1 << 29, words)
+        self.assertEqual(json.loads(self.strata("report", "--json", "deep.html").stdout)["devices"][0]["allocations"], self.STACKS)
 
 
 class Sidecars(Case):

@@ -32,15 +32,21 @@ void report_site_json(struct json_writer *json, const struct trace *trace, uint3
     buffer_release(&text);
 }
 
-/* A real stack has some 20 KB of text. A hostile one names a long string a thousand times over. */
-enum { MAX_STACK_TEXT_NBYTES = 1 << 20 };
+/* A real stack has some 20 KB of text, and a recording some thousand of them. A hostile stack names a long string a thousand
+ * times over, or is one of very many that each go on where the one before ends. */
+enum {
+    MAX_STACK_TEXT_NBYTES = 1 << 20,
+    MAX_STACKS_TEXT_NBYTES = 1 << 28,
+    MIN_STACK_TEXT_NBYTES = 1 << 9,
+    FRAME_NOTATION_NBYTES = 40 /* quotes, names of members, line */
+};
 
 static uint64_t frame_text_nbytes(const struct trace *trace, uint32_t id) {
     const struct frame *frame = &trace->frames.frame[id];
     uint32_t n_file, n_name;
     trace_string(trace, frame->file, &n_file);
     trace_string(trace, frame->name, &n_name);
-    return (uint64_t)n_file + n_name + 1; /* a frame without text takes room too */
+    return (uint64_t)n_file + n_name + FRAME_NOTATION_NBYTES;
 }
 
 static void add_frame(struct json_writer *json, const struct trace *trace, uint32_t id) {
@@ -61,18 +67,20 @@ static void add_more_frames(struct json_writer *json) {
     json_end(json);
 }
 
-/* Every frame, innermost first. */
-static void add_stack(struct json_writer *json, const struct trace *trace, uint32_t stack) {
+/* Every frame, innermost first, as far as `most_nbytes` of text go. Returns the text's bytes. */
+static uint64_t add_stack(struct json_writer *json, const struct trace *trace, uint32_t stack,
+                          uint64_t most_nbytes) {
     uint64_t nbytes = 0;
     json_array(json, "stack", JSON_COMPACT);
-    for (; stack != 0 && nbytes <= MAX_STACK_TEXT_NBYTES; stack = stack_parent(&trace->stacks, stack)) {
+    for (; stack != 0 && nbytes <= most_nbytes; stack = stack_parent(&trace->stacks, stack)) {
         nbytes += frame_text_nbytes(trace, trace->stacks.frame[stack]);
-        if (nbytes <= MAX_STACK_TEXT_NBYTES)
+        if (nbytes <= most_nbytes)
             add_frame(json, trace, trace->stacks.frame[stack]);
         else
             add_more_frames(json);
     }
     json_end(json);
+    return nbytes;
 }
 
 /* What the listed groups are for, and who calls them. */
@@ -80,8 +88,14 @@ struct listed {
     struct report_callers callers;
     uint64_t (*bytes)[CATEGORY_COUNT]; /* [n_shown] */
     uint64_t (*count)[CATEGORY_COUNT];
-    uint64_t *of_free; /* [n_shown] bytes of which only the free is known */
+    uint64_t *of_free;      /* [n_shown] bytes of which only the free is known */
+    uint64_t stacks_nbytes; /* text of the stacks that are written */
 };
+
+/* Of a stack that is listed behind 256 MiB of others, little is written. */
+static uint64_t listed_most_nbytes(const struct listed *listed) {
+    return listed->stacks_nbytes < MAX_STACKS_TEXT_NBYTES ? MAX_STACK_TEXT_NBYTES : MIN_STACK_TEXT_NBYTES;
+}
 
 /* Which listed group a stack belongs to, plus 1: `group_of[id]`, id being that of its site or its own. */
 static uint32_t *listed_ids(const struct report_device *report) {
@@ -154,8 +168,8 @@ static void add_group_categories(struct json_writer *json, const struct listed *
     json_end(json);
 }
 
-static void add_group(struct json_writer *json, const struct report_device *report,
-                      const struct listed *listed, uint32_t index) {
+static void add_group(struct json_writer *json, const struct report_device *report, struct listed *listed,
+                      uint32_t index) {
     const struct group *group = &report->groups[index];
     json_object(json, NULL, JSON_COMPACT);
     json_u64(json, "bytes", group->bytes);
@@ -169,7 +183,7 @@ static void add_group(struct json_writer *json, const struct report_device *repo
     add_group_categories(json, listed, index);
     if (report->options->group == GROUP_BY_SITE)
         report_callers_json(json, &listed->callers, report->trace, group->site);
-    add_stack(json, report->trace, group->stack);
+    listed->stacks_nbytes += add_stack(json, report->trace, group->stack, listed_most_nbytes(listed));
     json_end(json);
 }
 
@@ -370,7 +384,7 @@ static void add_growth_site(struct json_writer *json, const struct report_device
     json_bool(json, "optimizer", site->optimizer);
     json_bool(json, "replaced", site->replaced);
     report_site_json(json, report->trace, site->site);
-    add_stack(json, report->trace, site->stack);
+    add_stack(json, report->trace, site->stack, MAX_STACK_TEXT_NBYTES);
     json_end(json);
 }
 
