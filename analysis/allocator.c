@@ -1,7 +1,6 @@
 /* Lists, blocks and requests: what every allocation and every free goes through. */
 #include "analysis/allocator_internal.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 enum { GRAIN = 512 };
 

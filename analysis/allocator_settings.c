@@ -1,8 +1,8 @@
 #include "analysis/allocator_settings.h"
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 
-#define MIB (UINT64_C(1) << 20)
 enum { LARGE_SEGMENT_MIB = 20, MILLION = 1000000 };
 
 struct allocator_settings allocator_settings_default(void) {

@@ -1,6 +1,7 @@
 #include "analysis/causes.h"
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 #include "base/sort.h"
 #include "layout/site.h"
 
@@ -168,15 +169,6 @@ static bool rows_judge(struct finding *finding) {
     if (cause != NULL)
         *cause = moment;
     return cause != NULL;
-}
-
-static uint64_t common_divisor(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 /* What causes of one kind share: the factor, in 1/1024. Lifetimes only share their direction. */

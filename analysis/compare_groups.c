@@ -3,6 +3,7 @@
 #include "analysis/compare.h"
 #include "base/bytes.h"
 #include "base/sort.h"
+#include "base/words.h"
 #include "layout/site.h"
 
 /* ---- keys ---- */
@@ -197,64 +198,42 @@ bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct com
 
 /* ---- names ---- */
 
-struct name {
-    char *text;
-    uint32_t capacity, nbytes;
-};
-
-static void name_add(struct name *name, const char *text) {
-    for (; *text != '\0' && name->nbytes + 1 < name->capacity; text++)
-        name->text[name->nbytes++] = *text;
-    if (name->capacity != 0)
-        name->text[name->nbytes] = '\0';
-}
-
-static void name_number(struct name *name, uint64_t number) {
-    char digits[21];
-    uint32_t first = sizeof digits - 1;
-    digits[first] = '\0';
-    do {
-        digits[--first] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number != 0);
-    name_add(name, digits + first);
-}
-
-static void name_pool(struct name *name, const struct device_trace *device, uint32_t pool) {
+static void name_pool(struct words *words, const struct device_trace *device, uint32_t pool) {
     if (pool <= 1) {
-        name_add(name, pool == POOL_UNKNOWN ? "unknown pool" : "default pool");
+        words_say(words, pool == POOL_UNKNOWN ? "unknown pool" : "default pool");
         return;
     }
-    name_add(name, "pool (");
-    name_number(name, device->pools[pool].first);
-    name_add(name, ", ");
-    name_number(name, device->pools[pool].second);
-    name_add(name, ")");
+    words_say(words, "pool (");
+    words_number(words, device->pools[pool].first);
+    words_say(words, ", ");
+    words_number(words, device->pools[pool].second);
+    words_say(words, ")");
 }
 
-static void name_stream(struct name *name, uint32_t stream) {
+static void name_stream(struct words *words, uint32_t stream) {
     if (stream == 0) {
-        name_add(name, "default stream");
+        words_say(words, "default stream");
         return;
     }
-    name_add(name, "stream ");
-    name_number(name, stream);
+    words_say(words, "stream ");
+    words_number(words, stream);
 }
 
 /* Everything behind the last slash of either kind; a NUL as a blank. */
-static void name_file(struct name *name, const struct trace *trace, uint32_t frame) {
+static void name_file(struct words *words, const struct trace *trace, uint32_t frame) {
     uint32_t nbytes, from = 0;
     const uint8_t *bytes = trace_string(trace, trace->frames.frame[frame].file, &nbytes);
     for (uint32_t i = 0; i < nbytes; i++)
         from = bytes[i] == '/' || bytes[i] == '\\' ? i + 1 : from;
-    for (; from < nbytes && name->nbytes + 1 < name->capacity; from++)
-        name->text[name->nbytes++] = bytes[from] != 0 ? (char)bytes[from] : ' ';
-    name_add(name, frame == 0 || nbytes == 0 ? "(no file recorded)" : "");
+    for (; from < nbytes; from++)
+        words_add(words,
+                  bytes[from] != 0 ? (struct text){bytes + from, 1} : (struct text){(const uint8_t *)" ", 1});
+    words_say(words, frame == 0 || nbytes == 0 ? "(no file recorded)" : "");
 }
 
 uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,
                       uint32_t capacity) {
-    struct name name = {text, capacity, 0};
+    struct words words = {text, capacity, 0};
     const struct trace *trace = timeline->trace;
     uint32_t length;
     switch (by) {
@@ -262,10 +241,11 @@ uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint3
     case COMPARE_BY_STACK:
         length = site_text(trace, by == COMPARE_BY_SITE ? key : timeline->site[key], text, capacity);
         return length < capacity ? length : capacity - 1;
-    case COMPARE_BY_FILE: name_file(&name, trace, key); break;
-    case COMPARE_BY_CATEGORY: name_add(&name, category_name((enum category)key)); break;
-    case COMPARE_BY_STREAM: name_stream(&name, key); break;
-    case COMPARE_BY_POOL: name_pool(&name, timeline->device, key); break;
+    case COMPARE_BY_FILE: name_file(&words, trace, key); break;
+    case COMPARE_BY_CATEGORY: words_say(&words, category_name((enum category)key)); break;
+    case COMPARE_BY_STREAM: name_stream(&words, key); break;
+    case COMPARE_BY_POOL: name_pool(&words, timeline->device, key); break;
     }
-    return name.nbytes;
+    length = words_end(&words);
+    return length < capacity ? length : capacity - 1;
 }

@@ -1,4 +1,5 @@
 #include "analysis/extrapolate_layers.h"
+#include "base/numbers.h"
 
 __extension__ typedef unsigned __int128 wide;
 
@@ -89,23 +90,14 @@ static bool pair_older(struct pairing *pairing) {
 
 /* ---- sizes ---- */
 
-static uint64_t divisor_of(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* s1 / s0 == (x1 / x0)^2, exactly. Sizes and squares are below 2^64 each. */
 static bool is_quadratic(uint64_t s0, uint64_t s1, uint64_t x0, uint64_t x1) {
-    uint64_t divisor = divisor_of(x0, x1), p = x0 / divisor, q = x1 / divisor;
+    uint64_t divisor = common_divisor(x0, x1), p = x0 / divisor, q = x1 / divisor;
     return (wide)s0 * (q * q) == (wide)s1 * (p * p);
 }
 
 static uint64_t quadratic_at(uint64_t s0, uint64_t x0, uint64_t x) {
-    uint64_t divisor = divisor_of(x0, x), p = x0 / divisor, q = x / divisor;
+    uint64_t divisor = common_divisor(x0, x), p = x0 / divisor, q = x / divisor;
     return (uint64_t)((wide)s0 * (q * q) / (p * p));
 }
 

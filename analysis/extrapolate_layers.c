@@ -169,26 +169,46 @@ static bool inserted_choose(struct building *building, const struct insertion *i
     return fits;
 }
 
-/* False: what a free means cannot be told. */
-static bool choices_make(struct building *building) {
+/* What is done with requests: those of both programs in pairs, and those that the larger one has more. False: no further. */
+struct request_walk {
+    bool (*common)(struct building *building, uint32_t small, uint32_t large);
+    bool (*inserted)(struct building *building, const struct insertion *insertion);
+};
+
+static bool requests_walk(struct building *building, const struct request_walk *walk) {
     const struct alignment *alignment = &building->alignment;
     uint32_t small = 0, large = 0;
     for (uint32_t nth = 0; nth <= alignment->n_insertions; nth++) {
         const struct insertion *insertion = &alignment->insertion[nth];
         uint32_t end = nth < alignment->n_insertions ? insertion->at : alignment->large.count;
         for (; large < end; small++, large++)
-            if (is_free(alignment->large.op[large]) &&
-                !choice_make(&building->choice[large], building->rank[0][small], building->rank[1][large],
-                             NULL))
+            if (!walk->common(building, small, large))
                 return false;
         if (nth == alignment->n_insertions)
             break;
-        for (uint32_t i = 0; i < insertion->period; i++)
-            if (is_free(alignment->large.op[insertion->at + i]) && !inserted_choose(building, insertion, i))
-                return false;
+        if (!walk->inserted(building, insertion))
+            return false;
         large += insertion->length;
     }
     return true;
+}
+
+static bool common_choose(struct building *building, uint32_t small, uint32_t large) {
+    return !is_free(building->alignment.large.op[large]) ||
+           choice_make(&building->choice[large], building->rank[0][small], building->rank[1][large], NULL);
+}
+
+static bool insertion_choose(struct building *building, const struct insertion *insertion) {
+    for (uint32_t i = 0; i < insertion->period; i++)
+        if (is_free(building->alignment.large.op[insertion->at + i]) &&
+            !inserted_choose(building, insertion, i))
+            return false;
+    return true;
+}
+
+/* False: what a free means cannot be told. */
+static bool choices_make(struct building *building) {
+    return requests_walk(building, &(struct request_walk){common_choose, insertion_choose});
 }
 
 /* ---- the program at the number that is asked for ---- */
@@ -341,7 +361,13 @@ static bool common_make(struct building *building, uint32_t small, uint32_t larg
     return true;
 }
 
+static bool is_endless(const struct building *building) {
+    return building->queues.steps >= building->queues.most_steps;
+}
+
 static bool repeats_make(struct building *building, const struct insertion *insertion) {
+    if (is_endless(building))
+        return false;
     for (uint64_t copy = 0; copy < building->copies; copy++)
         for (uint32_t i = 0; i < insertion->period; i++)
             if (!request_make(building, insertion->at + i))
@@ -351,23 +377,8 @@ static bool repeats_make(struct building *building, const struct insertion *inse
 
 /* False: a free finds nobody, or it takes too long. */
 static bool requests_make(struct building *building) {
-    const struct alignment *alignment = &building->alignment;
-    uint32_t small = 0, large = 0;
-    for (uint32_t nth = 0; nth <= alignment->n_insertions; nth++) {
-        const struct insertion *insertion = &alignment->insertion[nth];
-        uint32_t end = nth < alignment->n_insertions ? insertion->at : alignment->large.count;
-        for (; large < end; small++, large++)
-            if (!common_make(building, small, large))
-                return false;
-        if (building->queues.steps >= building->queues.most_steps)
-            return false;
-        if (nth == alignment->n_insertions)
-            break;
-        if (!repeats_make(building, insertion))
-            return false;
-        large += insertion->length;
-    }
-    return true;
+    return requests_walk(building, &(struct request_walk){common_make, repeats_make}) &&
+           !is_endless(building);
 }
 
 /* ---- room for it ---- */

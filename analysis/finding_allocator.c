@@ -7,8 +7,7 @@
 #include "analysis/frame_bits.h"
 #include "analysis/free_blocks.h"
 #include "analysis/releases.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 static bool releases_of(struct finder *finder, struct releases *releases) {
     const struct timeline *timeline = finder->timeline;

@@ -1,8 +1,7 @@
 #include "analysis/free_blocks.h"
 
+#include "base/numbers.h"
 #include "base/sort.h"
-
-#define MIB (UINT64_C(1) << 20)
 
 const uint64_t free_block_size_limit[FREE_BLOCK_SIZES - 1] = {MIB, 10 * MIB, 100 * MIB, 1024 * MIB,
                                                               10240 * MIB};

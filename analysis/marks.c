@@ -1,6 +1,6 @@
 #include "analysis/marks.h"
 
-static uint32_t moment_after(const struct timeline *timeline, int64_t time_us) {
+uint32_t mark_moment(const struct timeline *timeline, int64_t time_us) {
     uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
     uint32_t low = 0, high = timeline->n_moments;
     if (time_us <= timeline->first_us)
@@ -23,7 +23,7 @@ bool marks_next(struct mark_walk *walk, const struct timeline *timeline) {
         const struct annotation *annotation = &trace->annotations[walk->next];
         if (!text_begins(trace_text(trace, annotation->name), walk->word))
             continue;
-        uint32_t moment = moment_after(timeline, annotation->time_us);
+        uint32_t moment = mark_moment(timeline, annotation->time_us);
         walk->moment = moment > walk->moment ? moment : walk->moment;
         walk->stage = (enum annotation_stage)annotation->stage;
         walk->annotation = walk->next++;
@@ -32,11 +32,15 @@ bool marks_next(struct mark_walk *walk, const struct timeline *timeline) {
     return false;
 }
 
+int64_t mark_digits(const uint8_t *text, uint32_t nbytes) {
+    int64_t number = 0;
+    for (uint32_t i = 0; i < nbytes && i < 15 && text[i] >= '0' && text[i] <= '9'; i++)
+        number = number * 10 + (text[i] - '0');
+    return number;
+}
+
 int64_t mark_number(const struct mark_walk *walk, const struct trace *trace) {
     struct text name = trace_text(trace, trace->annotations[walk->annotation].name);
-    int64_t number = 0;
-    uint32_t at = word_length(walk->word);
-    for (uint32_t n = 0; at < name.nbytes && n < 15 && name.at[at] >= '0' && name.at[at] <= '9'; at++, n++)
-        number = number * 10 + (name.at[at] - '0');
-    return number;
+    uint32_t length = word_length(walk->word);
+    return length < name.nbytes ? mark_digits(name.at + length, name.nbytes - length) : 0;
 }

@@ -2,8 +2,7 @@
 #include "analysis/replay_internal.h"
 
 #include "base/bytes.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 const char *replay_grade_text(enum replay_grade grade) {
     static const char *const texts[] = {

@@ -1,7 +1,6 @@
 /* Settings that a recording was made under: those that it tells, and what its segments and blocks show of the others. */
 #include "analysis/replay.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 bool device_is_expandable(const struct device_trace *device) {
     for (uint32_t i = 0; i < device->n_segments; i++)

@@ -3,8 +3,7 @@
  * backwards, reservations whose extent only their lowest address shows, and rests of blocks that only later allocations show.
  */
 #include "analysis/replay_internal.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 /* Ends of blocks whose rest is not known yet: a later allocation within 1 MiB behind shows where the rest ends. */
 struct rest {

@@ -1,5 +1,6 @@
 #include "analysis/steps.h"
 
+#include "analysis/marks.h"
 #include "base/bytes.h"
 #include "layout/stack_slots.h"
 
@@ -23,29 +24,6 @@ static bool name_begins(const struct trace *trace, uint32_t name, const char *wo
     *rest = bytes + n;
     *rest_nbytes = nbytes - n;
     return true;
-}
-
-static int64_t number_of(const uint8_t *digits, uint32_t nbytes) {
-    int64_t number = 0;
-    for (uint32_t i = 0; i < nbytes && i < 15 && digits[i] >= '0' && digits[i] <= '9'; i++)
-        number = number * 10 + (digits[i] - '0');
-    return number;
-}
-
-/* First moment that begins at or after a time of the annotations' clock. */
-static uint32_t moment_after(const struct timeline *timeline, int64_t time_us) {
-    uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
-    uint32_t low = 0, high = timeline->n_moments;
-    if (time_us <= timeline->first_us)
-        return 0;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline_start_us(timeline, middle) < 0 || (uint64_t)timeline_start_us(timeline, middle) < since)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* Boundaries under construction; times rise, so moments do. */
@@ -84,13 +62,13 @@ static void steps_of_profiler(struct steps *steps, const struct timeline *timeli
             continue;
         }
         last_start_us = annotation->time_us;
-        marks_add(marks, timeline, moment_after(timeline, last_start_us));
+        marks_add(marks, timeline, mark_moment(timeline, last_start_us));
         if (marks->count ==
             1) /* of several that begin before the recording, the last is the one that it shows */
-            steps->first_number = number_of(rest, nbytes);
+            steps->first_number = mark_digits(rest, nbytes);
     }
     if (last_end_us > last_start_us)
-        marks_add(marks, timeline, moment_after(timeline, last_end_us));
+        marks_add(marks, timeline, mark_moment(timeline, last_end_us));
     marks_settle(steps, marks, STEPS_PROFILER_STEP);
 }
 
@@ -125,7 +103,7 @@ static void steps_of_optimizer(struct steps *steps, const struct timeline *timel
     for (uint32_t i = 0; i < trace->n_annotations && n_ends != 0; i++)
         if (trace->annotations[i].stage == ANNOTATION_END &&
             trace_strings_equal(trace, trace->annotations[i].name, name))
-            marks_add(marks, timeline, moment_after(timeline, trace->annotations[i].time_us));
+            marks_add(marks, timeline, mark_moment(timeline, trace->annotations[i].time_us));
     marks_settle(steps, marks, STEPS_OPTIMIZER);
 }
 

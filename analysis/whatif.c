@@ -2,8 +2,7 @@
 #include "analysis/whatif.h"
 
 #include "base/bytes.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 /* ---- scenarios ---- */
 

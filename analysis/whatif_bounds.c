@@ -4,9 +4,8 @@
  */
 #include "analysis/whatif.h"
 
+#include "base/numbers.h"
 #include "base/sort.h"
-
-#define MIB (UINT64_C(1) << 20)
 
 /* Nothing is asked of a run behind the first request that failed in the recording. */
 static uint32_t last_moment(const struct device_trace *device) {

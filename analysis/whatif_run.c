@@ -2,9 +2,8 @@
 #include "analysis/whatif.h"
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 #include "base/sort.h"
-
-#define MIB (UINT64_C(1) << 20)
 
 struct runner {
     const struct program *program;

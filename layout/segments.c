@@ -1,9 +1,8 @@
 #include "layout/segments.h"
 
+#include "base/numbers.h"
 #include "base/ordered.h"
 #include "base/sort.h"
-
-#define MIB (UINT64_C(1) << 20)
 
 /* ---- recordings that tell nothing ---- */
 

@@ -1,10 +1,9 @@
 #include "parser/log_lines.h"
 
+#include "base/numbers.h"
 #include "parser/log_text.h"
 
 #include <string.h>
-
-static const uint64_t MIB = UINT64_C(1) << 20;
 
 enum { OOM_LINES = 12, SUMMARY_LINES = 24 };
 

@@ -2,10 +2,7 @@
 import { themeColor, yOfBytes } from "./canvas.js";
 import { keyColor } from "./legend.js";
 import { askSums, GROUPINGS, groupName } from "./questions.js";
-import { COLORINGS, state, view } from "./state.js";
-
-/** From the bottom up, as the categories' names are numbered (enum category) and render/raster/areas.c draws them. */
-const CATEGORY_ORDER = [1, 3, 2, 4, 5, 6, 9, 10, 7, 0, 8];
+import { COLORINGS, session, state, view } from "./state.js";
 
 /** How much the other areas fade while one is highlighted. */
 const VEIL = 0.72;
@@ -20,11 +17,10 @@ export function showsAreas() {
     return state.viewBy !== "age" && state.viewBy !== "segments";
 }
 
-/** Keys in the order of the areas. @param {number} keys */
+/** Keys below `keys` in the order of the areas, from the bottom up. @param {number} keys */
 function orderOf(keys) {
-    const all = Array.from({ length: keys }, (_, key) => key);
-    if (state.viewBy !== "category") return all;
-    return [...CATEGORY_ORDER.filter((key) => key < keys), ...all.filter((key) => !CATEGORY_ORDER.includes(key))];
+    if (state.viewBy !== "category") return Array.from({ length: keys }, (_, key) => key);
+    return session.categoryNames().map((_, nth) => session.c.category_at(nth)).filter((key) => key < keys);
 }
 
 /** The key of the area at a height after an event, -1: none. @param {number} event @param {number} bytes */

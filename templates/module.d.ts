@@ -120,6 +120,7 @@ site_text(site: number): record_text;
 device(index: number): record_device;
 device_peak(index: number): number;
 category_name(category: number): record_text;
+category_at(nth: number): number;
 ticks_decimal(low: number, high: number, most: number): number;
 ticks_bytes(low: number, high: number, most: number): number;
 ticks(): number;

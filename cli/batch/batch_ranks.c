@@ -1,3 +1,4 @@
+#include "base/numbers.h"
 #include "cli/batch/batch_names.h"
 
 #include "cli/regex.h"
@@ -525,15 +526,6 @@ static int family_compare(const void *a, const void *b) {
     if (x->family != y->family)
         return x->family < y->family ? -1 : 1;
     return (x->loose > y->loose) - (x->loose < y->loose);
-}
-
-static uint64_t common_divisor(uint64_t a, uint64_t b) {
-    while (b != 0) {
-        uint64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
 }
 
 /* Sorted numbers of one family. From 0 without gaps they are ranks; "snapshot_3" alone is one too, and so are numbers

@@ -4,6 +4,7 @@
 #include "layout/site.h"
 #include "render/page/page_heap.h"
 #include "render/page/page_state.h"
+#include "render/raster/areas.h"
 
 /* ---- loading ---- */
 
@@ -178,6 +179,11 @@ place session_site_text(struct page_session *session, u32 site) {
     while (session->site_text[nbytes] != '\0')
         nbytes++;
     return FILL(session, text, (double)(place)session->site_text, nbytes);
+}
+
+u32 session_category_at(struct page_session *session, u32 nth) {
+    (void)session;
+    return nth < CATEGORY_COUNT ? areas_category(nth) : nth;
 }
 
 place session_category_name(struct page_session *session, u32 category) {

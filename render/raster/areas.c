@@ -21,8 +21,12 @@ void areas_release(struct areas *areas) {
     *areas = (struct areas){0};
 }
 
+uint32_t areas_category(uint32_t nth) {
+    return category_order[nth];
+}
+
 uint32_t areas_key(const struct areas *areas, uint32_t nth) {
-    return areas->by == COLOR_BY_CATEGORY ? category_order[nth] : nth;
+    return areas->by == COLOR_BY_CATEGORY ? areas_category(nth) : nth;
 }
 
 static uint32_t keys_count(const struct device_trace *device, enum color_by by) {

@@ -28,6 +28,9 @@ void areas_release(struct areas *areas);
 bool areas_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style,
                enum color_by by);
 
+/* The category whose area is the nth one from below; nth is below CATEGORY_COUNT. */
+uint32_t areas_category(uint32_t nth);
+
 /* The key whose area is the nth one from below. */
 uint32_t areas_key(const struct areas *areas, uint32_t nth);
 

@@ -1,6 +1,7 @@
 #include "render/report/report_whatif.h"
 
 #include "base/format.h"
+#include "base/numbers.h"
 #include "render/report/report_replay.h"
 #include "render/report/report_sheet.h"
 #include "render/report/report_words.h"
@@ -157,8 +158,6 @@ static bool write_json(struct buffer *out, const struct whatif_report *report) {
 }
 
 /* ---- words ---- */
-
-#define GIB (UINT64_C(1) << 30)
 
 /* Two decimals from 1 GiB on: scenarios differ by less than a tenth. */
 static const char *fine_bytes(struct sheet *sheet, uint64_t bytes) {

@@ -3,10 +3,9 @@
 #include "recording.h"
 
 #include "analysis/verdicts.h"
+#include "base/numbers.h"
 
 #define TORCH "/usr/lib/python3/site-packages/torch/"
-#define MIB   (UINT64_C(1) << 20)
-#define GIB   (UINT64_C(1) << 30)
 
 /* What is planted into a loop. */
 enum fault {

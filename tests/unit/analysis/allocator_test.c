@@ -7,11 +7,10 @@
 #include <cmocka.h>
 
 #include "analysis/allocator.h"
+#include "base/numbers.h"
 #include "memory_host.h"
 
 #include <string.h>
-
-#define MIB (UINT64_C(1) << 20)
 
 struct machine {
     struct arena arena;

@@ -2,8 +2,7 @@
 #include "recording.h"
 
 #include "analysis/releases.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 static void change(struct recording *recording, uint32_t event, enum segment_change change, uint64_t size,
                    uint32_t stack) {

@@ -6,12 +6,9 @@
 #include <cmocka.h>
 
 #include "base/format.h"
+#include "base/numbers.h"
 
 #include <locale.h>
-
-#define KIB UINT64_C(1024)
-#define MIB (1024 * KIB)
-#define GIB (1024 * MIB)
 
 static void bytes_have_one_decimal_where_it_says_something(void **state) {
     (void)state;

@@ -1,9 +1,8 @@
 /* Maps of segments written down by hand: what lies where, in each order, and what is found under each pixel. */
 #include "recording.h"
 
+#include "base/numbers.h"
 #include "layout/memory_map.h"
-
-#define MIB (UINT64_C(1) << 20)
 
 enum { MOST = 400 };
 

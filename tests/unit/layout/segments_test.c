@@ -2,8 +2,7 @@
 #include "recording.h"
 
 #include "analysis/fragmentation.h"
-
-#define MIB (UINT64_C(1) << 20)
+#include "base/numbers.h"
 
 enum { BASE = 0x10000000 };
 

@@ -1,0 +1,22 @@
+/* Numbers that more than one folder needs. Freestanding. */
+#ifndef STRATA_BASE_NUMBERS_H
+#define STRATA_BASE_NUMBERS_H
+
+#include <stdint.h>
+
+/* Bytes. */
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+
+/* The greatest that divides both; of 0 and a number the number. O(log of the smaller). */
+static inline uint64_t common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+#endif
