@@ -284,7 +284,8 @@ static bool holds_loop(struct alignment *alignment, struct insertion outer, stru
         inner.at -= inner.period;
         inner.length += inner.period;
     }
-    for (uint32_t at = outer.at; at + inner.length <= outer.at + outer.period; at++)
+    uint32_t end = outer.at + outer.period;
+    for (uint32_t at = outer.at; at + inner.length <= end && alignment->steps < alignment->most_steps; at++)
         if (tokens_are_equal(alignment, at, inner.at, inner.length))
             return true;
     return false;
@@ -321,5 +322,7 @@ bool alignment_find(struct alignment *alignment, uint32_t repeats, bool *found, 
         parting.large += parting.period * repeats;
     }
     *found = *found && !loops_are_nested(alignment);
+    alignment->endless = alignment->endless || alignment->steps >= alignment->most_steps;
+    *found = *found && !alignment->endless;
     return true;
 }

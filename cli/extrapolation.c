@@ -17,7 +17,7 @@ static bool sized_parse(const char *text, const struct settings *settings, struc
     *own = *settings;
     *path = NULL;
     if (equals == NULL || !number_parse(equals + 1, 1, 1000000000, size)) {
-        terminal_error(NULL, "whatif: \"%s\" is no PATH=SIZE with a whole number for the size",
+        terminal_error(NULL, "whatif: \"%s\" is not PATH=SIZE with a whole number for the size",
                        text != NULL ? text : "");
         return false;
     }
