@@ -12,6 +12,50 @@ static bool name_is_internal(struct text name) {
     return name.nbytes > 0 && name.at[0] == '_';
 }
 
+static uint8_t lower_case(uint8_t byte) {
+    return byte >= 'A' && byte <= 'Z' ? (uint8_t)(byte + 'a' - 'A') : byte;
+}
+
+/* In any case; `word` is in lower case. */
+static bool name_begins(struct text name, const char *word) {
+    uint32_t i = 0;
+    while (word[i] != '\0' && i < name.nbytes && lower_case(name.at[i]) == (uint8_t)word[i])
+        i++;
+    return word[i] == '\0';
+}
+
+static struct text text_of_word(const char *word) {
+    return (struct text){(const uint8_t *)word, word_length(word)};
+}
+
+/* "#5" of "ProfilerStep#5". */
+static struct text name_number(struct text name) {
+    uint32_t at = name.nbytes;
+    while (at > 0 && name.at[at - 1] != '#')
+        at--;
+    return at < 2 || at == name.nbytes ? (struct text){name.at, 0}
+                                       : (struct text){name.at + at - 1, name.nbytes - at + 1};
+}
+
+struct text phase_name(struct text name, uint32_t nth) {
+    /* Names that are all of it, or end in '#' and begin it. */
+    static const char *const known[][3] = {{"forward", "fwd", ""},
+                                           {"backward", "bwd", ""},
+                                           {"optimizer", "opt", ""},
+                                           {"optimizer.step#", "optimizer", "opt"},
+                                           {"optimizer.zero_grad#", "zero_grad", ""}};
+    if (name.nbytes > 6 && text_begins(name, "## ") && text_ends(name, " ##"))
+        name = (struct text){name.at + 3, name.nbytes - 6};
+    if (nth == 0)
+        return name;
+    for (uint32_t i = 0; i < sizeof known / sizeof *known; i++) {
+        uint32_t n = word_length(known[i][0]);
+        if (name_begins(name, known[i][0]) && (name.nbytes == n || known[i][0][n - 1] == '#'))
+            return text_of_word(nth < 3 ? known[i][nth] : "");
+    }
+    return nth == 1 ? name_number(name) : text_of_word("");
+}
+
 /* ---- nesting ---- */
 
 struct phase_stack {

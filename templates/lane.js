@@ -1,8 +1,7 @@
 // The lane below the timeline: what the program said it was doing, as nested bands. The module finds the bands of the
 // window (at most a few per pixel); here they are drawn on the canvas of the axes.
-import { cutText, GUTTER, plot, themeColor, xOfAxis } from "./canvas.js";
-import { phaseText } from "./describe.js";
-import { phaseColor } from "./paint.js";
+import { GUTTER, plot, themeColor, xOfAxis } from "./canvas.js";
+import { boxText, phaseColor } from "./paint.js";
 import { comparedRanges } from "./ends.js";
 import { drawMemoryLane, memoryLaneHeight } from "./memory_lane.js";
 import { askParts, once } from "./questions.js";
@@ -96,14 +95,6 @@ function partMarks(pane, { from, to, shift }, row) {
     }).filter((mark) => mark.to - mark.from >= 1);
 }
 
-/** What of a name is written in a box: all of it, else "#5" of "ProfilerStep#5", else as much as can be recognised; "": nothing, and there is no box, as in the PNG. @param {CanvasRenderingContext2D} context @param {string} name @param {number} room */
-function boxText(context, name, room) {
-    const fits = (/** @type {string} */ text) => context.measureText(text).width <= room;
-    const number = /#[^#]+$/.exec(name)?.[0];
-    if (room < 8) return "";
-    return number && !fits(name) && fits(number) ? number : fits(name) || room >= 40 ? cutText(context, name, room) : "";
-}
-
 /** @param {CanvasRenderingContext2D} context @param {Pane} pane @param {Lane} lane below it */
 export function drawLane(context, pane, lane) {
     let top = pane.height;
@@ -124,7 +115,7 @@ export function drawLane(context, pane, lane) {
     context.textAlign = "left";
     context.textBaseline = "middle";
     for (const mark of lane.marks) {
-        mark.text = boxText(context, phaseText(mark.name), mark.to - mark.from - 7);
+        mark.text = boxText(context, mark.part?.names ?? pane.view.phaseNames(mark.phase), mark.to - mark.from - 7);
         if (!mark.text) continue;
         const y = top + 3 + mark.row * LANE_ROW;
         context.fillStyle = phaseColor(mark.name, isDark());

@@ -13,6 +13,17 @@ export function cutText(context, text, width) {
     return low < 3 ? "" : `${text.slice(0, low)}\u2026`;
 }
 
+/** A cut name of a box has so many letters at least. */
+const NAME_LEAST = 12;
+
+/** What of a name is written in a box: all of it, else the first shorter one that fits, else its beginning where that is much of it; "": nothing, and there is no box, as in the PNG. @param {CanvasRenderingContext2D} context @param {string[]} names the whole and shorter ones @param {number} room */
+export function boxText(context, names, room) {
+    if (room < 8) return "";
+    const fits = names.find((name) => context.measureText(name).width <= room);
+    const text = fits ?? cutText(context, names[0], room);
+    return text === fits || text.length > NAME_LEAST ? text : "";
+}
+
 /** What the style sheet says, read once per theme: asking it makes the browser compute styles. */
 export const theme = { dark: "", font: "sans-serif", colors: /** @type {Map<string, string>} */ (new Map()) };
 

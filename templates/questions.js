@@ -188,13 +188,13 @@ export const askSteps = once((view) =>
         return { ...step, name: /#(\d+)$/.exec(name)?.[0] ?? `#${i}` };
     }));
 
-/** @typedef {{from: number, to: number, name: string}} Part forward, backward, optimizer and what lies around them */
+/** @typedef {{from: number, to: number, name: string, names: string[]}} Part forward, backward, optimizer and what lies around them */
 
 /** @type {(view: View) => Part[]} */
 export const askParts = once((view) =>
     Array.from({ length: view.c.parts() >>> 0 }, (_, i) => {
         const { from, to, kind } = view.c.part(i);
-        return { from, to, name: view.session.decode(view.c.part_name(kind)) };
+        return { from, to, name: view.partNames(kind)[0], names: view.partNames(kind) };
     }));
 
 /** The report's findings, most urgent first. @type {(view: View) => PageFinding[]} */

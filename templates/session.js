@@ -187,6 +187,30 @@ export class View {
         this.sites = null;
         /** Totals of the groups that it holds now. @type {Held} */
         this.held = { count: 0, allocations: 0, bytes: 0 };
+        /** What is written of phases, by string, and of parts. @type {Map<string, string[]>} */
+        this.names = new Map();
+    }
+
+    /** What is written of a phase: its whole name, then shorter ones. @param {number} phase */
+    phaseNames(phase) {
+        return this.namesOf(`phase ${this.c.phase(phase).name}`, (nth) => this.c.phase_name(phase, nth));
+    }
+
+    /** The same of forward, backward and the like. @param {number} kind */
+    partNames(kind) {
+        return this.namesOf(`part ${kind}`, (nth) => this.c.part_name(kind, nth));
+    }
+
+    /** @param {string} key @param {(nth: number) => record_text} ask */
+    namesOf(key, ask) {
+        let names = this.names.get(key);
+        if (!names) {
+            names = [this.session.decode(ask(0))];
+            for (let text; (text = ask(names.length)).nbytes > 0;) names.push(this.session.decode(text));
+            names = names.map((name) => name.replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)");
+            this.names.set(key, names);
+        }
+        return names;
     }
 
     /** Another device of the same recording. @param {number} index */

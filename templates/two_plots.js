@@ -1,7 +1,6 @@
 // The timelines of two recordings, each a factory's own canvases, and the curve of their difference.
 import { DRAW_DARK, DRAW_RESERVED } from "./api.js";
-import { phaseText } from "./describe.js";
-import { context2d, cutText, lineScale, phaseColor, themeColor } from "./paint.js";
+import { boxText, context2d, lineScale, phaseColor, themeColor } from "./paint.js";
 import { askSteps } from "./questions.js";
 import { COLORINGS } from "./state.js";
 import { formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
@@ -47,11 +46,10 @@ function makeLane(view) {
     const marks = (window, width, drawn) => {
         if (named)
             return view.phaseMarks(false, rows).map(({ phase, row, from, to }) => {
-                const name = phaseText(view.session.string(view.c.phase(phase).name));
-                return { row, from: drawn.x + from / drawn.ratio, to: drawn.x + to / drawn.ratio, name };
+                return { row, from: drawn.x + from / drawn.ratio, to: drawn.x + to / drawn.ratio, names: view.phaseNames(phase) };
             });
         const x = (/** @type {number} */ event) => ((event - window.from) / (window.to - window.from)) * width;
-        const steps = askSteps(view).map(({ name, from, to }) => ({ row: 0, from: Math.max(0, x(from)), to: Math.min(width, x(to)), name: `step ${name}` }));
+        const steps = askSteps(view).map(({ name, from, to }) => ({ row: 0, from: Math.max(0, x(from)), to: Math.min(width, x(to)), names: [`step ${name}`, name] }));
         return steps.filter(({ from, to }) => to - from > 1);
     };
     return { rows, height: rows ? rows * LANE_ROW + 4 : 0, marks };
@@ -100,15 +98,16 @@ export function createTimeline(side, hands) {
     };
     const drawLane = (/** @type {CanvasRenderingContext2D} */ context) => {
         if (lane.rows === 0 || drawn.width === 0) return;
-        for (const { row, from, to, name } of lane.marks(shown.window, stage.width, { x: drawn.x / stage.ratio, ratio: stage.ratio })) {
+        for (const { row, from, to, names } of lane.marks(shown.window, stage.width, { x: drawn.x / stage.ratio, ratio: stage.ratio })) {
+            const text = boxText(context, names, to - from - 9);
+            if (!text) continue;
             const y = stage.height + 3 + row * LANE_ROW;
-            context.fillStyle = phaseColor(name, shown.dark);
-            context.fillRect(from, y, Math.max(1, to - from - (to - from > 4 ? 1 : 0)), LANE_ROW - 2);
-            if (to - from < 24) continue;
+            context.fillStyle = phaseColor(names[0], shown.dark);
+            context.fillRect(from, y, to - from - 1, LANE_ROW - 2);
             context.fillStyle = themeColor("--text");
             context.textAlign = "left";
             context.textBaseline = "middle";
-            context.fillText(cutText(context, name, to - from - 9), from + 4, y + LANE_ROW / 2 - 0.5);
+            context.fillText(text, from + 4, y + LANE_ROW / 2 - 0.5);
         }
     };
     const drawAxes = () => {

@@ -58,8 +58,12 @@ static place text_fill(struct page_view *view, const char *text) {
     return FILL(view, text, (double)(place)text, nbytes);
 }
 
-place view_part_name(struct page_view *view, u32 kind) {
-    return kind < SPAN_KINDS ? text_fill(view, span_kind_name((enum span_kind)kind)) : 0;
+place view_part_name(struct page_view *view, u32 kind, u32 nth) {
+    if (kind >= SPAN_KINDS)
+        return 0;
+    const char *whole = span_kind_name((enum span_kind)kind);
+    struct text name = phase_name((struct text){(const uint8_t *)whole, word_length(whole)}, nth);
+    return FILL(view, text, (double)(place)name.at, name.nbytes);
 }
 
 place view_steps_from(struct page_view *view) {

@@ -262,6 +262,14 @@ place view_phase(struct page_view *view, u32 index) {
                 phase->end_us == INT64_MAX ? -1 : (double)phase->end_us, phase->internal);
 }
 
+place view_phase_name(struct page_view *view, u32 index, u32 nth) {
+    const struct phases *phases = &view_now(view)->phases;
+    if (index >= phases->count)
+        return 0;
+    struct text name = phase_name(trace_text(&view->session->trace, phases->phase[index].name), nth);
+    return FILL(view, text, (double)(place)name.at, name.nbytes);
+}
+
 /* Where a phase lies along the axis, in 1/65536. */
 struct phase_span {
     int64_t start, end;

@@ -218,6 +218,8 @@ static struct parts parts_of(struct chart_maker *maker, struct rect area) {
 /* The plot is what lane, phases and labels leave of the chart's part. */
 static bool plot_place(struct chart_maker *maker, struct rect area) {
     struct chart_layout *out = maker->out;
+    /* How wide the labels of the y axis are is not known before its height is. */
+    chart_phases_fit(maker, area.width - chart_ghost_width(maker) - 4 * maker->em);
     int32_t lane = chart_lane_height(maker), below = chart_unused_height(maker) + chart_phases_height(maker);
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
     /* Of an address as large as a page has it, which counts in CSS pixels. */

@@ -157,13 +157,11 @@ void chart_put_lines(struct chart_maker *maker, struct rect area, struct font_st
                        style, color, lines[i]);
 }
 
-void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity) {
-    uint32_t nbytes;
-    const char *bytes = (const char *)trace_string(maker->in->timeline->trace, id, &nbytes);
+void chart_bytes_text(struct text bytes, char *text, size_t capacity) {
     size_t used = 0;
-    for (size_t at = 0; at < nbytes;) {
+    for (size_t at = 0; at < bytes.nbytes;) {
         char code[4];
-        uint32_t next = utf8_next(bytes, nbytes, &at);
+        uint32_t next = utf8_next((const char *)bytes.at, bytes.nbytes, &at);
         size_t length = utf8_put(next != 0 ? next : UTF8_REPLACEMENT, code);
         if (used + length >= capacity)
             break;
@@ -171,6 +169,10 @@ void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text,
         used += length;
     }
     text[used] = '\0';
+}
+
+void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity) {
+    chart_bytes_text(trace_text(maker->in->timeline->trace, id), text, capacity);
 }
 
 void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity) {

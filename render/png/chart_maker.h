@@ -61,6 +61,7 @@ int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, s
 /* A string of the recording as a text that C can hold: NUL and what is not UTF-8 become U+FFFD; what does not
  * fit is left out. */
 void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity);
+void chart_bytes_text(struct text bytes, char *text, size_t capacity);
 
 /* "event 18,204 (12.3 s)", "before the first event" */
 void chart_moment_text(const struct timeline *timeline, uint32_t moment, char *text, size_t capacity);
@@ -110,6 +111,8 @@ void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot
 
 /* chart_phases.c: annotations below the plot. */
 void chart_phases_find(struct chart_maker *maker);
+/* Leaves the rows that have something to say in a plot of so many pixels, at least. */
+void chart_phases_fit(struct chart_maker *maker, int32_t width);
 int32_t chart_phases_height(const struct chart_maker *maker);
 void chart_phases_put(struct chart_maker *maker, struct rect area);
 

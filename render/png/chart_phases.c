@@ -17,46 +17,44 @@ static int32_t phase_share(const struct chart_maker *maker, const struct phase *
     return (int32_t)((to - from) / ((view->to_q16 - view->from_q16) / 1024 + 1));
 }
 
-/* What of a name is written in `room`: all of it, else "#5" of "ProfilerStep#5", else as much as can be recognised.
- * False: nothing. */
+/* What of a name is written in `room`: all of it, else the longest of its shorter ones that fits, else its beginning where
+ * that is much of it (10 em hold some 20 letters). False: nothing. */
 static bool phase_label(const struct chart_maker *maker, const struct phase *phase, int32_t room, char *text,
                         size_t capacity) {
-    chart_string_text(maker, phase->name, text, capacity);
-    const char *number = strrchr(text, '#');
-    if (chart_text_width(maker, maker->small, text) <= room)
-        return true;
-    if (number != NULL && number[1] != '\0' && chart_text_width(maker, maker->small, number) <= room) {
-        memmove(text, number, strlen(number) + 1);
-        return true;
+    struct text whole = trace_text(maker->in->timeline->trace, phase->name), name;
+    for (uint32_t nth = 0; name = phase_name(whole, nth), name.nbytes > 0; nth++) {
+        chart_bytes_text(name, text, capacity);
+        if (chart_text_width(maker, maker->small, text) <= room)
+            return true;
     }
-    return room >= 5 * maker->em;
+    chart_bytes_text(phase_name(whole, 0), text, capacity);
+    return room >= 10 * maker->em;
 }
 
-/* Will it have a label? The plot has no width yet; it will have some five eighths of the picture's. */
-static bool phase_will_say(const struct chart_maker *maker, const struct phase *phase) {
+static bool phase_will_say(const struct chart_maker *maker, const struct phase *phase, int32_t width) {
     char text[FONT_TEXT_NBYTES];
     int32_t share = phase_share(maker, phase);
-    int32_t room = (int32_t)((int64_t)share * maker->width * 5 / 8 / 1024) - maker->em * 2 / 3;
+    int32_t room = (int32_t)((int64_t)share * width / 1024) - maker->em * 2 / 3;
     return share > 0 && phase_label(maker, phase, room, text, sizeof text);
 }
 
 /* Rows that are worth their room: in each, one phase at least has a label. */
-static uint32_t phase_rows_wanted(const struct chart_maker *maker) {
+static uint32_t phase_rows_wanted(const struct chart_maker *maker, int32_t width) {
     const struct phases *phases = &maker->phases;
     uint32_t rows = 0;
     for (uint32_t i = 0; i < phases->count; i++) {
         const struct phase *phase = &phases->phase[i];
         if (!phase->internal && phase->plain_depth >= rows && phase->plain_depth < PHASE_ROWS &&
-            phase_will_say(maker, phase))
+            phase_will_say(maker, phase, width))
             rows = phase->plain_depth + 1U;
     }
     return rows;
 }
 
-/* Leaves those that are shown; the page hides the compiler's timers too, unless asked for them. */
-static void phases_filter(struct chart_maker *maker) {
+/* The compiler's timers take no row: the page too shows them only when asked for. */
+void chart_phases_fit(struct chart_maker *maker, int32_t width) {
     struct phases *phases = &maker->phases;
-    uint32_t kept = 0, rows = phase_rows_wanted(maker);
+    uint32_t kept = 0, rows = phase_rows_wanted(maker, width);
     for (uint32_t i = 0; i < phases->count; i++) {
         const struct phase *phase = &phases->phase[i];
         if (!phase->internal && phase->plain_depth < rows && phase_share(maker, phase) >= 0)
@@ -66,9 +64,7 @@ static void phases_filter(struct chart_maker *maker) {
 }
 
 void chart_phases_find(struct chart_maker *maker) {
-    if (phases_find(maker->in->timeline, &maker->out->arena, &maker->phases))
-        phases_filter(maker);
-    else
+    if (!phases_find(maker->in->timeline, &maker->out->arena, &maker->phases))
         maker->failed = true;
 }
 

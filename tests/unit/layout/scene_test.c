@@ -136,6 +136,29 @@ static void test_internal_phases_take_no_row(void **state) {
     recording_close(recording);
 }
 
+static void assert_names(const char *whole, const char *first, const char *second, const char *third) {
+    const char *const wanted[] = {first, second, third};
+    for (uint32_t nth = 0; nth < 3; nth++) {
+        struct text name = phase_name((struct text){(const uint8_t *)whole, word_length(whole)}, nth);
+        assert_true(text_is(name, wanted[nth]));
+    }
+    assert_int_equal(phase_name((struct text){(const uint8_t *)whole, word_length(whole)}, 3).nbytes, 0);
+}
+
+static void test_names_of_phases_get_shorter(void **state) {
+    (void)state;
+    assert_names("## forward ##", "forward", "fwd", "");
+    assert_names("Backward", "Backward", "bwd", "");
+    assert_names("backward pass", "backward pass", "", "");
+    assert_names("Optimizer.step#AdamW.step", "Optimizer.step#AdamW.step", "optimizer", "opt");
+    assert_names("Optimizer.zero_grad#SGD.zero_grad", "Optimizer.zero_grad#SGD.zero_grad", "zero_grad", "");
+    assert_names("ProfilerStep#12", "ProfilerStep#12", "#12", "");
+    assert_names("step #", "step #", "", "");
+    assert_names("#7", "#7", "", "");
+    assert_names("## ##", "## ##", "", "");
+    assert_names("", "", "", "");
+}
+
 static void test_too_deep_phases_are_left_out(void **state) {
     (void)state;
     struct recording *recording = recording_of_allocations();
@@ -168,6 +191,7 @@ int main(void) {
         cmocka_unit_test(test_groups_of_some_allocations),
         cmocka_unit_test(test_phases_nest),
         cmocka_unit_test(test_internal_phases_take_no_row),
+        cmocka_unit_test(test_names_of_phases_get_shorter),
         cmocka_unit_test(test_too_deep_phases_are_left_out),
         cmocka_unit_test(test_where_phases_lie),
     };

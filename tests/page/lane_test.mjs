@@ -1,0 +1,65 @@
+// Boxes of phases carry their whole name, a short form that people use, or are not drawn: never the beginning of a word.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { run, samples, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+
+/** Notes every text that is written on a canvas. */
+function noteTexts() {
+    /** @type {Set<string>} */
+    const written = new Set();
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        written.add(text);
+        return fillText.call(this, text, ...rest);
+    };
+    Object.assign(window, {
+        takeTexts: () => {
+            const all = [...written];
+            written.clear();
+            return all;
+        },
+    });
+}
+
+/** What the canvases say at each width. @param {string} page */
+async function textsAt(page, widths = [480, 700, 1000, 1440, 3000]) {
+    /** @type {Map<number, string[]>} */
+    const said = new Map();
+    await withPage(page, async (tab) => {
+        await tab.addInitScript(noteTexts);
+        await tab.reload();
+        await tab.evaluate("strata.ready");
+        for (const width of widths) {
+            await tab.evaluate("takeTexts()");
+            await tab.setViewportSize({ width, height: 900 });
+            await settle(tab);
+            said.set(width, /** @type {string[]} */ (await tab.evaluate("takeTexts()")));
+        }
+    });
+    return said;
+}
+
+/** @param {Map<number, string[]>} said */
+function checkNames(said) {
+    for (const [width, texts] of said) {
+        assert.ok(texts.length > 3, `${width} pixels: ${texts}`);
+        assert.deepEqual(texts.filter((text) => /^.{0,11}\u2026$/.test(text)), [], `${width} pixels`);
+    }
+    const all = (/** @type {string} */ name) => [...said].filter(([, texts]) => texts.includes(name)).map(([width]) => width);
+    assert.ok(all("bwd").length > 0 && all("opt").length > 0, "short forms where there is little room");
+    assert.ok(all("backward").includes(3000), "the whole where there is enough");
+    assert.ok(Math.min(...all("opt")) < Math.max(...all("backward")));
+}
+
+describe("names of phases", { skip }, () => {
+    test("of a recording's annotations", async () => checkNames(await textsAt(writePage(path.join(samples, "train.pickle")))));
+
+    test("of a difference", async () => {
+        const [healthy, leak] = ["leak_zero_grad_healthy", "leak_zero_grad"].map((name) => path.join(samples, `${name}.pickle`));
+        const target = `${writePage(healthy)}-phases.html`;
+        run(strata, "diff", "-f", "-q", "-o", target, healthy, leak);
+        checkNames(await textsAt(target));
+    });
+});
