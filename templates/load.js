@@ -11,7 +11,7 @@ export const PAYLOAD_ERRORS = new Map([
 ]);
 
 /** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
-export const BASE64_STEP = 4 << 20;
+export const BASE64_STEP = 1 << 20;
 
 /** Gives the browser the chance to draw. A timer and no animation frame: those rest in hidden tabs. */
 export function nextTurn() {

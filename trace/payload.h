@@ -58,7 +58,7 @@ enum payload_error payload_open(struct payload *payload, const void *bytes, uint
 /*
  * The same in steps, for a host that has other things to do between them: payload_unpacking once (NULL: no memory), then
  * payload_unpack_some until it returns anything but PAYLOAD_MORE, which is what payload_unpack returns. A step decodes a
- * column or two of one device. The memory is the payload's.
+ * quarter of a million rows of a column at most. The memory is the payload's.
  */
 enum { PAYLOAD_MORE = 1 };
 struct reader;

@@ -157,12 +157,17 @@ void payload_limits_init(uint64_t *limit) {
     limit[OF_OWNERS] = OWNER_USER + 1;
 }
 
-void payload_classify_events(const struct device_trace *device, uint8_t *class) {
+void payload_classify_completions(const struct device_trace *device, uint8_t *class, uint32_t from,
+                                  uint32_t to) {
     const struct allocations *allocations = &device->allocations;
-    for (uint32_t i = 0; i < allocations->count; i++)
+    for (uint32_t i = from; i < to; i++)
         if (allocations->death[i] > 0 && allocations->death[i] <= device->n_events &&
             allocations->request[i] == allocations->death[i])
             class[allocations->death[i] - 1] = EVENT_COMPLETION;
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+}
+
+void payload_classify_births(const struct device_trace *device, uint8_t *class, uint32_t from, uint32_t to) {
+    const struct allocations *allocations = &device->allocations;
+    for (uint32_t i = from < allocations->preexisting ? allocations->preexisting : from; i < to; i++)
         class[allocations->birth[i] - 1] = EVENT_BIRTH;
 }

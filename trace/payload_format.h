@@ -220,8 +220,10 @@ enum event_class {
     N_EVENT_CLASSES
 };
 
-/* `class[n_events]`, zeroed. Births come last because where both are true, the allocation ended without an event of
- * its own. O(allocations). */
-void payload_classify_events(const struct device_trace *device, uint8_t *class);
+/* `class[n_events]`, zeroed, by allocations [from, to): first the completions of all, then the births, because where both
+ * are true the allocation ended without an event of its own. O(to - from). */
+void payload_classify_completions(const struct device_trace *device, uint8_t *class, uint32_t from,
+                                  uint32_t to);
+void payload_classify_births(const struct device_trace *device, uint8_t *class, uint32_t from, uint32_t to);
 
 #endif

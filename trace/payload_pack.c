@@ -432,7 +432,8 @@ static void times_pack(struct packer *packer, const struct device_trace *device,
     uint8_t *class = packer_alloc(packer, device->n_events);
     if (class == NULL)
         return;
-    payload_classify_events(device, class);
+    payload_classify_completions(device, class, 0, device->allocations.count);
+    payload_classify_births(device, class, 0, device->allocations.count);
     section_begin(packer);
     for (uint32_t kind = 0; kind < N_EVENT_CLASSES; kind++) {
         uint64_t n = 0;

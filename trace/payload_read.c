@@ -242,25 +242,7 @@ static void frame_owners_read(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-/* Two columns side by side: how many rows lie between a stack and its parent, and its frame. */
-static void stacks_read(struct reader *reader) {
-    struct stack_table *stacks = &reader->trace->stacks;
-    const struct payload_section *section = section_find(reader->payload, SECTION_STACKS, 0);
-    uint32_t count = section == NULL ? 0 : section->count;
-    if (count != 0 && reader->error == PAYLOAD_OK && section_open(reader, section, 2, NULL) &&
-        !ARENA_GROW(&reader->trace->arena, stacks->frame, stacks->capacity, (uint64_t)count + 1))
-        reader_fail(reader, PAYLOAD_NO_MEMORY);
-    for (uint32_t i = 1; reader->error == PAYLOAD_OK && i <= count; i++) {
-        uint64_t code = column_next(&reader->column[0]), frame = column_next(&reader->column[1]);
-        if (code >= i || frame >= reader->limit[OF_FRAMES])
-            reader_fail(reader, PAYLOAD_BAD_VALUE);
-        else if (!stack_table_add(stacks, &reader->trace->arena, i - 1 - (uint32_t)code, (uint32_t)frame))
-            reader_fail(reader, PAYLOAD_NO_MEMORY);
-    }
-    reader->limit[OF_STACKS] = stacks->count;
-}
-
-static void interned_read(struct reader *reader) {
+static void frames_read(struct reader *reader) {
     struct trace *trace = reader->trace;
     void *rows = trace->fx.fx;
     none_table_read(reader, &payload_fx_table, OF_FX, &rows, &trace->fx.count, &trace->fx.capacity);
@@ -271,8 +253,37 @@ static void interned_read(struct reader *reader) {
     trace->frames.frame = rows;
     frame_texts_check(reader);
     frame_owners_read(reader);
-    stacks_read(reader);
-    rows = trace->contexts.context;
+}
+
+static uint32_t stacks_rows(const struct reader *reader) {
+    const struct payload_section *section = section_find(reader->payload, SECTION_STACKS, 0);
+    return section == NULL ? 0 : section->count;
+}
+
+static void stacks_open(struct reader *reader) {
+    struct stack_table *stacks = &reader->trace->stacks;
+    uint32_t count = stacks_rows(reader);
+    if (count != 0 && section_open(reader, section_find(reader->payload, SECTION_STACKS, 0), 2, NULL) &&
+        !ARENA_GROW(&reader->trace->arena, stacks->frame, stacks->capacity, (uint64_t)count + 1))
+        reader_fail(reader, PAYLOAD_NO_MEMORY);
+}
+
+/* Two columns side by side: how many rows lie between a stack and its parent, and its frame. */
+static void stacks_read(struct reader *reader) {
+    struct stack_table *stacks = &reader->trace->stacks;
+    for (uint32_t i = reader->part.from + 1; reader->error == PAYLOAD_OK && i <= reader->part.to; i++) {
+        uint64_t code = column_next(&reader->column[0]), frame = column_next(&reader->column[1]);
+        if (code >= i || frame >= reader->limit[OF_FRAMES])
+            reader_fail(reader, PAYLOAD_BAD_VALUE);
+        else if (!stack_table_add(stacks, &reader->trace->arena, i - 1 - (uint32_t)code, (uint32_t)frame))
+            reader_fail(reader, PAYLOAD_NO_MEMORY);
+    }
+    reader->limit[OF_STACKS] = stacks->count;
+}
+
+static void contexts_read(struct reader *reader) {
+    struct trace *trace = reader->trace;
+    void *rows = trace->contexts.context;
     none_table_read(reader, &payload_context_table, OF_CONTEXTS, &rows, &trace->contexts.count,
                     &trace->contexts.capacity);
     trace->contexts.context = rows;
@@ -297,8 +308,6 @@ static void diagnostic_numbers_read(struct reader *reader) {
 static void file_read(struct reader *reader) {
     struct trace *trace = reader->trace;
     void *rows;
-    strings_read(reader);
-    interned_read(reader);
     uint32_t n_files = rows_read(reader, &payload_file_table, 0, &rows);
     const struct file_row *file = rows;
     if (reader->error != PAYLOAD_OK || file == NULL || n_files != 1) {
@@ -322,10 +331,14 @@ static void file_read(struct reader *reader) {
 
 /* ---- times and the other events of a device ---- */
 
+static const struct payload_section *times_section(const struct reader *reader) {
+    return section_find(reader->payload, SECTION_TIMES, reader->device + 1);
+}
+
 /* Optional; needs the allocations, which say what each event is. */
 static void times_open(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
-    const struct payload_section *section = section_find(reader->payload, SECTION_TIMES, reader->device + 1);
+    const struct payload_section *section = times_section(reader);
     if (section == NULL)
         return;
     /* Less than a byte per event cannot be; so this is checked before memory is taken. */
@@ -338,24 +351,45 @@ static void times_open(struct reader *reader) {
     if (reader->error != PAYLOAD_OK)
         return;
     bytes_zero(reader->class, device->n_events);
-    payload_classify_events(device, reader->class);
     for (uint32_t i = 0; i < N_EVENT_CLASSES; i++)
         reader->classes[i] = 0;
-    for (uint32_t i = 0; i < device->n_events; i++)
+}
+
+/* First all that end, then all that begin: an event can do both, and is then the one of a birth. */
+static void completions_classify(struct reader *reader) {
+    if (reader->class != NULL)
+        payload_classify_completions(reader_device(reader), reader->class, reader->part.from,
+                                     reader->part.to);
+}
+
+static void births_classify(struct reader *reader) {
+    if (reader->class != NULL)
+        payload_classify_births(reader_device(reader), reader->class, reader->part.from, reader->part.to);
+}
+
+static void classes_count(struct reader *reader) {
+    if (reader->class == NULL)
+        return;
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++)
         reader->classes[reader->class[i]]++;
+    if (reader->part.to == reader_device(reader)->n_events)
+        section_open(reader, times_section(reader), N_EVENT_CLASSES, reader->classes);
 }
 
 static void times_read(struct reader *reader) {
     struct device_trace *device = reader_device(reader);
-    const struct payload_section *section = section_find(reader->payload, SECTION_TIMES, reader->device + 1);
-    uint64_t at = (uint64_t)reader->rows[reader->device].first_us;
-    if (section != NULL && section_open(reader, section, N_EVENT_CLASSES, reader->classes)) {
-        for (uint32_t i = 0; i < device->n_events; i++) {
-            at += unzigzag(column_next(&reader->column[reader->class[i]]));
-            device->time_us[i] = (int64_t)at;
-        }
+    uint64_t at = reader->part.carried;
+    if (reader->class == NULL)
+        return;
+    if (reader->part.from == 0)
+        at = (uint64_t)reader->rows[reader->device].first_us;
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
+        at += unzigzag(column_next(&reader->column[reader->class[i]]));
+        device->time_us[i] = (int64_t)at;
     }
-    ARENA_DROP(&reader->trace->arena, reader->class);
+    reader->part.carried = at;
+    if (reader->part.to == device->n_events)
+        ARENA_DROP(&reader->trace->arena, reader->class);
 }
 
 /* The allocator's index 0 is the default stream, and index 1 the default pool. */
@@ -438,22 +472,46 @@ static void devices_begin(struct reader *reader) {
 
 /* ---- step by step ---- */
 
-static void (*const device_steps[])(struct reader *) = {device_begin,
-                                                        allocations_open,
-                                                        allocations_read_births,
-                                                        allocations_read_deaths,
-                                                        allocations_read_waits,
-                                                        allocations_read_sizes,
-                                                        allocations_read_contexts,
-                                                        allocations_read_places,
-                                                        allocations_read_flags,
-                                                        addresses_open,
-                                                        addresses_read,
-                                                        times_open,
-                                                        times_read,
-                                                        segments_read,
-                                                        merged_read};
-enum { DEVICE_STEPS = sizeof device_steps / sizeof *device_steps };
+/* A step reads its rows part by part; without rows it is one. */
+struct step {
+    void (*read)(struct reader *reader);           /* NULL: there are no more */
+    uint32_t (*rows)(const struct reader *reader); /* NULL: none */
+};
+
+static uint32_t allocation_rows(const struct reader *reader) {
+    return reader_device(reader)->allocations.count;
+}
+
+static uint32_t event_rows(const struct reader *reader) {
+    return reader_device(reader)->n_events;
+}
+
+static const struct step file_steps[] = {
+    {strings_read, NULL},  {frames_read, NULL}, {stacks_open, NULL},   {stacks_read, stacks_rows},
+    {contexts_read, NULL}, {file_read, NULL},   {devices_begin, NULL}, {NULL, NULL}};
+
+static const struct step device_steps[] = {{device_begin, NULL},
+                                           {allocations_open, NULL},
+                                           {allocations_read_births, allocation_rows},
+                                           {allocations_read_stack_places, allocation_rows},
+                                           {allocations_read_deaths, allocation_rows},
+                                           {allocations_read_waits, allocation_rows},
+                                           {allocations_read_sizes, allocation_rows},
+                                           {allocations_read_contexts, allocation_rows},
+                                           {allocations_read_places, allocation_rows},
+                                           {allocations_read_flags, allocation_rows},
+                                           {addresses_open, NULL},
+                                           {addresses_count, allocation_rows},
+                                           {addresses_read, allocation_rows},
+                                           {times_open, NULL},
+                                           {completions_classify, allocation_rows},
+                                           {births_classify, allocation_rows},
+                                           {classes_count, event_rows},
+                                           {times_read, event_rows},
+                                           {segments_read, NULL},
+                                           {merged_open, NULL},
+                                           {merged_read, allocation_rows},
+                                           {NULL, NULL}};
 
 struct reader *payload_unpacking(const struct payload *payload, struct trace *trace) {
     struct reader *reader = arena_alloc(payload->arena, sizeof *reader);
@@ -461,6 +519,7 @@ struct reader *payload_unpacking(const struct payload *payload, struct trace *tr
         return NULL;
     reader->payload = payload;
     reader->trace = trace;
+    reader->step = file_steps;
     payload_limits_init(reader->limit);
     return reader;
 }
@@ -472,23 +531,31 @@ static int32_t reader_end(struct reader *reader) {
     return reader->error;
 }
 
+/* A part of the step; true: it was the last. */
+static bool step_read(struct reader *reader) {
+    enum { PART_ROWS = 1 << 18 }; /* some 5 ms of a browser that has not compiled it yet */
+    uint32_t rows = reader->step->rows != NULL ? reader->step->rows(reader) : 0;
+    reader->part.from = reader->part.to;
+    reader->part.to = rows - reader->part.from > PART_ROWS ? reader->part.from + PART_ROWS : rows;
+    reader->step->read(reader);
+    if (reader->part.to < rows)
+        return false;
+    reader->part.to = 0;
+    reader->part.carried = 0;
+    reader->step++;
+    return true;
+}
+
 int32_t payload_unpack_some(struct reader *reader) {
+    bool of_file = reader->rows == NULL;
     if (reader->error != PAYLOAD_OK)
         return reader->error;
-    if (reader->rows == NULL) {
-        file_read(reader);
-        if (reader->error == PAYLOAD_OK)
-            devices_begin(reader);
-        if (reader->error == PAYLOAD_OK && reader->rows == NULL) /* no devices */
-            return reader_end(reader);
-    } else if (reader->device == reader->n_devices) {
+    if (reader->step->read == NULL)
         return reader_end(reader);
-    } else {
-        device_steps[reader->step++](reader);
-        if (reader->step == DEVICE_STEPS) {
-            reader->step = 0;
-            reader->device++;
-        }
+    if (step_read(reader) && reader->error == PAYLOAD_OK && reader->step->read == NULL) {
+        reader->device += !of_file;
+        if (reader->device < reader->n_devices)
+            reader->step = device_steps;
     }
     return reader->error != PAYLOAD_OK ? (int32_t)reader->error : PAYLOAD_MORE;
 }

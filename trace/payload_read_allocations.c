@@ -1,13 +1,13 @@
 /* Allocations from the sections of a payload. */
 #include "trace/payload_reader.h"
 
-static void births_read(struct reader *reader) {
+void allocations_read_births(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     uint32_t n_events = reader_device(reader)->n_events;
     struct column *column = &reader->column[0];
-    uint64_t birth = 0;
+    uint64_t birth = reader->part.carried;
     bool ok = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t step = column_next(column);
         birth += step;
         ok &= step <= n_events && birth <= n_events && (i < allocations->preexisting) == (birth == 0);
@@ -15,16 +15,17 @@ static void births_read(struct reader *reader) {
             break;
         allocations->birth[i] = (uint32_t)birth;
     }
+    reader->part.carried = birth;
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
 /* Puts the place in the dictionary where the stack will be. */
-static void stack_places_read(struct reader *reader) {
+void allocations_read_stack_places(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     uint32_t n_stacks = reader->choice.n_stacks;
     bool ok = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t place = column_next(&reader->column[1]);
         ok &= place < n_stacks;
         allocations->stack[i] = ok ? (uint32_t)place : 0;
@@ -33,26 +34,30 @@ static void stack_places_read(struct reader *reader) {
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
-void allocations_read_births(struct reader *reader) {
-    births_read(reader);
-    stack_places_read(reader);
+/* Of those from before the recording, which come first and by falling death. */
+static bool older_deaths_read(struct reader *reader, uint32_t from, uint32_t to) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
+    uint64_t before = from == 0 ? (uint64_t)reader_device(reader)->n_events + 1 : reader->part.carried;
+    bool ok = true;
+    for (uint32_t i = from; i < to; i++) {
+        uint64_t fall = column_next(&reader->column[2]);
+        ok &= fall <= before;
+        before = ok ? before - fall : 0;
+        allocations->death[i] = (uint32_t)before;
+    }
+    reader->part.carried = before;
+    return ok;
 }
 
 /* Needs births and places of stacks. */
 void allocations_read_deaths(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
-    uint32_t n_events = reader_device(reader)->n_events, *last = reader->choice.last;
-    struct column *column = &reader->column[2];
-    uint64_t end = (uint64_t)n_events + 1, before = end;
-    bool ok = true;
-    for (uint32_t i = 0; i < allocations->preexisting; i++) {
-        uint64_t fall = column_next(column);
-        ok &= fall <= before;
-        before = ok ? before - fall : 0;
-        allocations->death[i] = (uint32_t)before;
-    }
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
-        uint64_t lifetime = last[allocations->stack[i]] + unzigzag(column_next(column));
+    uint32_t *last = reader->choice.last, from = reader->part.from, to = reader->part.to;
+    uint32_t older = allocations->preexisting < to ? allocations->preexisting : to;
+    uint64_t end = (uint64_t)reader_device(reader)->n_events + 1;
+    bool ok = from >= older || older_deaths_read(reader, from, older);
+    for (uint32_t i = from < older ? older : from; i < to; i++) {
+        uint64_t lifetime = last[allocations->stack[i]] + unzigzag(column_next(&reader->column[2]));
         uint64_t birth = allocations->birth[i];
         ok &= lifetime <= end - birth + 1;
         lifetime = ok ? lifetime : 0;
@@ -66,7 +71,7 @@ void allocations_read_deaths(struct reader *reader) {
 void allocations_read_waits(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t wait = column_next(&reader->column[3]);
         ok &= wait <= allocations->death[i] - allocations->birth[i];
         allocations->request[i] = ok ? allocations->death[i] - (uint32_t)wait : 0;
@@ -80,7 +85,7 @@ void allocations_read_sizes(struct reader *reader) {
     const uint64_t *sizes = reader->choice.sizes;
     uint32_t n_sizes = reader->choice.n_sizes;
     bool ok = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t place = column_next(&reader->column[4]);
         ok &= place < n_sizes;
         allocations->size[i] = ok ? sizes[place] : 0;
@@ -92,7 +97,7 @@ void allocations_read_sizes(struct reader *reader) {
 void allocations_read_contexts(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t context = column_next(&reader->column[5]);
         ok &= context < reader->limit[OF_CONTEXTS];
         allocations->context[i] = (uint32_t)context;
@@ -104,7 +109,7 @@ void allocations_read_contexts(struct reader *reader) {
 void allocations_read_places(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     bool ok = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t stream = column_next(&reader->column[6]), pool = column_next(&reader->column[7]);
         ok &= stream < reader->limit[OF_STREAMS] && pool < reader->limit[OF_POOLS];
         allocations->stream[i] = (uint16_t)stream;
@@ -119,7 +124,7 @@ void allocations_read_flags(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     const uint32_t *stacks = reader->choice.stacks;
     bool ok = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t flags = column_next(&reader->column[8]);
         ok &= flags <= ALL_ALLOCATION_FLAGS;
         allocations->flags[i] = (uint8_t)flags;
@@ -127,6 +132,8 @@ void allocations_read_flags(struct reader *reader) {
     }
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
+    if (reader->part.to < allocations->count)
+        return;
     arena_drop(&reader->trace->arena, &reader->choice.stacks);
     arena_drop(&reader->trace->arena, &reader->choice.sizes);
     arena_drop(&reader->trace->arena, &reader->choice.last);
@@ -173,49 +180,54 @@ void allocations_open(struct reader *reader) {
         allocations->count = section->count;
 }
 
-/* How many of the section's allocations have an address that is new: the zeros of its first column. */
-static uint64_t fresh_addresses(struct reader *reader, const struct payload_section *section) {
-    uint64_t fresh = 0;
-    uint64_t nbytes = section->raw_nbytes;
-    uint32_t width = nbytes > 0 ? section->raw[0] : 0;
-    struct column *column = &reader->column[0];
-    if (nbytes < 2 * COLUMN_HEAD_NBYTES || width > 8 || section->raw[1] > 64 - width * 8 ||
-        section->count > (nbytes - 2 * COLUMN_HEAD_NBYTES) / (width != 0 ? width : 1))
-        return 0; /* opening the section will say what is wrong */
-    *column = (struct column){.planes = section->raw + 2 * COLUMN_HEAD_NBYTES,
-                              .count = section->count,
-                              .width = width,
-                              .shift = section->raw[1]};
-    for (uint32_t i = 0; i < section->count; i++)
-        fresh += column_next(column) == 0;
-    return fresh;
+/* NULL: all addresses are 0. */
+static const struct payload_section *addresses_section(const struct reader *reader) {
+    return section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1);
 }
 
-/* Optional: without it all addresses are 0. */
+/* The first column, by itself: how long the second one is its zeros say. */
 void addresses_open(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
-    const struct payload_section *section =
-        section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1);
+    const struct payload_section *section = addresses_section(reader);
     if (section == NULL) {
         if (allocations->count > 0)
             bytes_zero(allocations->address, (size_t)allocations->count * sizeof *allocations->address);
         return;
     }
-    if (section->count != allocations->count) {
+    const uint64_t count[2] = {section->count, 0};
+    uint64_t nbytes = section->raw_nbytes;
+    uint32_t width = nbytes > 0 ? section->raw[0] : 0;
+    if (section->count != allocations->count)
         reader_fail(reader, PAYLOAD_BAD_SECTION);
+    else if (nbytes < 2 * COLUMN_HEAD_NBYTES || width == 0 || width > 8 || section->raw[1] > 64 - width * 8 ||
+             section->count > (nbytes - 2 * COLUMN_HEAD_NBYTES) / width)
+        section_open(reader, section, 2, count); /* which says what is wrong */
+    else
+        reader->column[0] = (struct column){.planes = section->raw + 2 * COLUMN_HEAD_NBYTES,
+                                            .count = section->count,
+                                            .width = width,
+                                            .shift = section->raw[1]};
+}
+
+/* Then both columns are opened. */
+void addresses_count(struct reader *reader) {
+    const struct payload_section *section = addresses_section(reader);
+    if (section == NULL)
         return;
-    }
-    const uint64_t count[2] = {section->count, fresh_addresses(reader, section)};
-    section_open(reader, section, 2, count);
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++)
+        reader->part.carried += column_next(&reader->column[0]) == 0;
+    const uint64_t count[2] = {section->count, reader->part.carried};
+    if (reader->part.to == section->count)
+        section_open(reader, section, 2, count);
 }
 
 void addresses_read(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
-    uint64_t end = 0;
+    uint64_t end = reader->part.carried;
     bool ok = true;
-    if (section_find(reader->payload, SECTION_ADDRESSES, reader->device + 1) == NULL)
+    if (addresses_section(reader) == NULL)
         return;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t back = column_next(&reader->column[0]);
         ok &= back <= i;
         uint64_t address = ok && back != 0 ? allocations->address[i - back] : 0;
@@ -224,15 +236,15 @@ void addresses_read(struct reader *reader) {
         allocations->address[i] = address;
         end = end_of_memory(address, allocations->size[i]);
     }
+    reader->part.carried = end;
     if (!ok)
         reader_fail(reader, PAYLOAD_BAD_VALUE);
 }
 
 /* Optional: without it every row is one allocation. */
-void merged_read(struct reader *reader) {
+void merged_open(struct reader *reader) {
     struct allocations *allocations = &reader_device(reader)->allocations;
     const struct payload_section *section = section_find(reader->payload, SECTION_MERGED, reader->device + 1);
-    bool ok = true;
     if (section == NULL)
         return;
     if (section->count != allocations->count) {
@@ -240,9 +252,16 @@ void merged_read(struct reader *reader) {
         return;
     }
     allocations->merged = column_alloc(reader, section->count, sizeof *allocations->merged);
-    if (allocations->merged == NULL || !section_open(reader, section, 1, NULL))
+    if (allocations->merged != NULL)
+        section_open(reader, section, 1, NULL);
+}
+
+void merged_read(struct reader *reader) {
+    struct allocations *allocations = &reader_device(reader)->allocations;
+    bool ok = true;
+    if (allocations->merged == NULL)
         return;
-    for (uint32_t i = 0; i < allocations->count; i++) {
+    for (uint32_t i = reader->part.from; i < reader->part.to; i++) {
         uint64_t more = column_next(&reader->column[0]);
         ok &= more < UINT32_MAX;
         allocations->merged[i] = (uint32_t)(more + 1);

@@ -28,8 +28,12 @@ struct reader {
     struct column column[MAX_COLUMNS]; /* of the section that is being read */
 
     /* Where it has come to: payload_unpack_some is called again and again. */
-    uint32_t step, device,
-        n_devices; /* of the device's steps; 0 of device 0: the file's own sections come first */
+    const struct step *step; /* the next one: those of the file come first, then those of each device */
+    struct {                 /* rows of the step that this call reads */
+        uint32_t from, to;
+        uint64_t carried; /* from part to part; 0 for the first */
+    } part;
+    uint32_t device, n_devices;
     const struct device_row *rows;   /* [n_devices] */
     struct {                         /* what the allocations of a device choose from */
         void *stacks, *sizes, *last; /* u32, u64, and u32 for each stack */
@@ -64,10 +68,11 @@ static inline struct device_trace *reader_device(const struct reader *reader) {
     return &reader->trace->devices[reader->device];
 }
 
-/* The allocations of the device that is being read, a column or two in each step, in this order. The columns of addresses and
- * merged rows are optional. */
+/* The allocations of the device that is being read, in this order: what has columns to read opens them and reads their rows
+ * of the part. The columns of addresses and merged rows are optional. */
 void allocations_open(struct reader *reader);
 void allocations_read_births(struct reader *reader);
+void allocations_read_stack_places(struct reader *reader);
 void allocations_read_deaths(struct reader *reader);
 void allocations_read_waits(struct reader *reader);
 void allocations_read_sizes(struct reader *reader);
@@ -75,7 +80,9 @@ void allocations_read_contexts(struct reader *reader);
 void allocations_read_places(struct reader *reader);
 void allocations_read_flags(struct reader *reader);
 void addresses_open(struct reader *reader);
+void addresses_count(struct reader *reader);
 void addresses_read(struct reader *reader);
+void merged_open(struct reader *reader);
 void merged_read(struct reader *reader);
 
 #endif

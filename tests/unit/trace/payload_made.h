@@ -132,19 +132,18 @@ static inline void *rows_of(struct trace *trace, uint32_t count, size_t nbytes) 
     return rows;
 }
 
-static inline void alloc_allocations(struct trace *trace, struct allocations *allocations) {
-    allocations->count = N_ALLOCATIONS;
-    allocations->preexisting = N_PREEXISTING;
-    allocations->birth = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->birth);
-    allocations->death = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->death);
-    allocations->request = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->request);
-    allocations->size = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->size);
-    allocations->address = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->address);
-    allocations->stack = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->stack);
-    allocations->context = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->context);
-    allocations->stream = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->stream);
-    allocations->pool = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->pool);
-    allocations->flags = rows_of(trace, N_ALLOCATIONS, sizeof *allocations->flags);
+static inline void alloc_allocations(struct trace *trace, struct allocations *allocations, uint32_t count) {
+    allocations->count = count;
+    allocations->birth = rows_of(trace, count, sizeof *allocations->birth);
+    allocations->death = rows_of(trace, count, sizeof *allocations->death);
+    allocations->request = rows_of(trace, count, sizeof *allocations->request);
+    allocations->size = rows_of(trace, count, sizeof *allocations->size);
+    allocations->address = rows_of(trace, count, sizeof *allocations->address);
+    allocations->stack = rows_of(trace, count, sizeof *allocations->stack);
+    allocations->context = rows_of(trace, count, sizeof *allocations->context);
+    allocations->stream = rows_of(trace, count, sizeof *allocations->stream);
+    allocations->pool = rows_of(trace, count, sizeof *allocations->pool);
+    allocations->flags = rows_of(trace, count, sizeof *allocations->flags);
 }
 
 /* Moments of one allocation; the first allocations are older than the recording and sorted by falling death. */
@@ -165,7 +164,8 @@ static inline void fill_moments(struct allocations *allocations, uint32_t i) {
 
 static inline void fill_allocations(struct trace *trace, struct allocations *allocations) {
     uint32_t stack = 0, context = 0;
-    alloc_allocations(trace, allocations);
+    alloc_allocations(trace, allocations, N_ALLOCATIONS);
+    allocations->preexisting = N_PREEXISTING;
     for (uint32_t i = 0; i < N_ALLOCATIONS; i++) {
         fill_moments(allocations, i);
         allocations->size[i] = i > 10 && below(2) ? allocations->size[i - 7] : wide_size();

@@ -54,6 +54,32 @@ static void test_unused_rows_are_left_out(void **state) {
     free(bytes.at);
 }
 
+/* More allocations than are read in one go; a thousand are older than the recording, and a birth is at times the end of
+ * another. */
+static void fill_many_allocations(struct trace *trace, struct device_trace *device, uint32_t count) {
+    enum { OLDER = 1000 };
+    struct allocations *allocations = &device->allocations;
+    alloc_allocations(trace, allocations, count);
+    allocations->preexisting = OLDER;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t birth = i < OLDER ? 0 : (i - OLDER) * 2 + 1, end = device->n_events + 1;
+        allocations->birth[i] = birth;
+        allocations->death[i] = i < OLDER ? end - i * 7 : i % 9 == 0 ? end : birth + below(end - birth + 1);
+        allocations->request[i] = allocations->death[i] - (i % 5 == 0 && allocations->death[i] > birth);
+        allocations->size[i] = 512 * (uint64_t)(1 + below(60));
+        allocations->address[i] = i < 300000 ? wide() : allocations->address[i - 1 - below(9)];
+        allocations->stack[i] = below(N_STACKS);
+        allocations->context[i] = below(N_CONTEXTS);
+        allocations->stream[i] = (uint16_t)below(N_STREAMS);
+        allocations->pool[i] = (uint16_t)below(N_POOLS);
+        allocations->flags[i] = (uint8_t)below(4);
+    }
+    device->n_streams = N_STREAMS;
+    device->streams = trace->devices[0].streams;
+    device->n_pools = N_POOLS;
+    device->pools = trace->devices[0].pools;
+}
+
 /* Columns of more than one piece. */
 static void test_round_trip_of_large_columns(void **state) {
     enum { MANY = 3 * PAYLOAD_PIECE_NBYTES / 2 };
@@ -65,6 +91,7 @@ static void test_round_trip_of_large_columns(void **state) {
     device->time_us = rows_of(&trace, MANY, sizeof *device->time_us);
     for (uint32_t i = 0; i < MANY; i++)
         device->time_us[i] = (int64_t)i * 500 - (int64_t)below(1000);
+    fill_many_allocations(&trace, device, 600000);
     struct bytes bytes = pack(&trace);
     assert_int_equal(read_bytes(&again, bytes.at, bytes.nbytes), PAYLOAD_OK);
     assert_same(&trace, &again);
