@@ -65,6 +65,14 @@ static struct raster_marks view_marks(const struct picture_view *view, const str
     return marks;
 }
 
+static struct chart_end chart_end_of(struct view_end end) {
+    static const enum chart_end_kind kinds[] = {[VIEW_END_NONE] = CHART_END_CHOSEN,
+                                                [VIEW_END_STEP] = CHART_END_STEP,
+                                                [VIEW_END_RANGE] = CHART_END_RANGE,
+                                                [VIEW_END_MOMENT] = CHART_END_MOMENT};
+    return (struct chart_end){kinds[end.kind], end.step, end.from, end.to};
+}
+
 /* What an address shows beyond the window. Both structs are the caller's. */
 static void picture_address(const struct picture_view *view, const struct timeline *timeline,
                             struct chart_address *address, struct highlight *highlight) {
@@ -78,6 +86,8 @@ static void picture_address(const struct picture_view *view, const struct timeli
                                .segments = view->by == VIEW_BY_SEGMENTS,
                                .areas = areas[view->by],
                                .has_range = view->has_range,
+                               .compares = view->compares,
+                               .end = {chart_end_of(view->end[0]), chart_end_of(view->end[1])},
                                .marks = view_marks(view, timeline)};
     for (uint32_t i = 0; i < RASTER_MARKS; i++)
         address->notes[i] = view->mark[i].note;
@@ -101,7 +111,7 @@ static void picture_view(const struct picture_view *view, const struct timeline 
 /* An enum exit_code. */
 static int picture_window(const struct recording *recording, const struct settings *settings,
                           const struct timeline *timeline, struct chart_options *options) {
-    struct view view = {.axis = settings->axis, .width = options->width, .height = options->height};
+    struct view view = {.axis = options->axis, .width = options->width, .height = options->height};
     const char *reason = NULL;
     if (!window_resolve(&view, timeline, settings->from, settings->to, &reason)) {
         terminal_error(recording->input.shown, "%s", reason);
@@ -145,6 +155,8 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     struct chart_address address;
     struct highlight highlight;
     if (settings->view.given) {
+        /* Without times the page shows events, whatever the address says. */
+        options.axis = timeline_timed(timeline) ? options.axis : AXIS_EVENTS;
         picture_view(&settings->view, timeline, &options);
         picture_address(&settings->view, timeline, &address, &highlight);
         options.address = &address;

@@ -95,6 +95,37 @@ static void note_compared(struct picture_view *view, uint32_t nth, const char *v
     view->mark[nth].given = rest != value + 1 && *rest == '\0' && view->mark[nth].event >= -1;
 }
 
+/* Digits and nothing else, at most so many. */
+static bool digits_parse(const char *text, const char *end, size_t most, uint64_t *number) {
+    *number = 0;
+    if (text == end || (size_t)(end - text) > most)
+        return false;
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        *number = *number * 10 + (uint64_t)(*text - '0');
+    }
+    return true;
+}
+
+/* "s3", "r10_90", "peak" */
+static void note_end(struct view_end *end, const char *value) {
+    static const char *const moments[] = {"start", "peak", "end"};
+    const char *rest = value + strlen(value), *low = strchr(value, '_');
+    uint64_t event;
+    *end = (struct view_end){VIEW_END_NONE, 0, 0, 0};
+    if (value[0] == 's' && digits_parse(value + 1, rest, 6, &end->step))
+        end->kind = VIEW_END_STEP;
+    else if (value[0] == 'r' && low != NULL && digits_parse(value + 1, low, 10, &end->from) &&
+             digits_parse(low + 1, rest, 10, &end->to))
+        end->kind = VIEW_END_RANGE;
+    else if (value[0] == 'e' && digits_parse(value + 1 + (value[1] == '-'), rest, 10, &event))
+        end->kind = VIEW_END_MOMENT;
+    for (uint32_t i = 0; i < sizeof moments / sizeof moments[0]; i++)
+        if (strcmp(value, moments[i]) == 0)
+            end->kind = VIEW_END_MOMENT;
+}
+
 static void note_selected(struct picture_view *view, const char *value) {
     char *rest;
     unsigned long long number = strtoull(value, &rest, 10);
@@ -135,9 +166,12 @@ void view_note(struct picture_view *view, const char *name, const char *value) {
         view->only = strcmp(value, "1") == 0;
     else if (strcmp(name, "marks") == 0)
         note_marks(view, value);
-    else if (strcmp(name, "a") == 0 || strcmp(name, "b") == 0)
+    else if (strcmp(name, "tab") == 0)
+        view->compares = strcmp(value, "compare") == 0;
+    else if (strcmp(name, "a") == 0 || strcmp(name, "b") == 0) {
         note_compared(view, name[0] == 'b', value);
-    else if (strcmp(name, "focus") == 0)
+        note_end(&view->end[name[0] == 'b'], value);
+    } else if (strcmp(name, "focus") == 0)
         snprintf(view->focus, sizeof view->focus, "%s", value);
     else if (strcmp(name, "search") == 0)
         snprintf(view->search, sizeof view->search, "%s", value);

@@ -16,6 +16,17 @@ struct view_mark {
     char note[VIEW_NOTE_CAPACITY];
 };
 
+/* An end of the comparison: "s3" is a step, "r10_90" a range of events; of all others nothing is outlined. */
+struct view_end {
+    enum view_end_kind {
+        VIEW_END_NONE,
+        VIEW_END_STEP,
+        VIEW_END_RANGE,
+        VIEW_END_MOMENT
+    } kind; /* none: the page's own choice */
+    uint64_t step, from, to;
+};
+
 /* What lies together in the picture. */
 enum view_by { VIEW_BY_AGE, VIEW_BY_CATEGORY, VIEW_BY_STREAM, VIEW_BY_POOL, VIEW_BY_SEGMENTS };
 
@@ -24,6 +35,8 @@ struct picture_view {
     bool given, has_window, has_bytes, has_at, has_range, has_selected;
     bool names_moment; /* something that says where to look: a file with an OOM opens at that, else */
     bool only;         /* sums are of what the search finds */
+    bool compares;     /* the comparison is open, of: */
+    struct view_end end[2];
     enum view_by by;
     double from, to;             /* along the axis, in events or microseconds */
     double range_from, range_to; /* the selected range, the same */

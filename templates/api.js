@@ -17,6 +17,8 @@ export const DRAW_FOUND = 2;
 export const DRAW_RESERVED = 4;
 export const DRAW_SEGMENTS = 8;
 export const DRAW_MARKS = 16;
+export const DRAW_RECORDED = 32;
+export const DRAW_PLACED = 64;
 export const BY_FRAME = 6;
 
 /** Every colouring, in the order of its number, as [name, what the menu calls it]. @type {[string, string][]} */
@@ -61,6 +63,7 @@ request: [ "axis", "from", "to", "width", "height", "bottom_bytes", "top_bytes",
 "flags", "color_by", "capacity_bytes", "scale",
 "areas",
 "pinned", "held", "mark_a", "mark_b", "mark_c", "range_from", "range_to",
+"outline_from", "outline_to", "outline_shift",
 ],
 drawing: [ "pixels", "drawn", "merged", "between", ],
 picked: [ "allocation", "event", ],

@@ -4,10 +4,11 @@ import { setDevice } from "./address.js";
 import { nameBandsSoon } from "./band_names.js";
 import { GUTTER, plot, startCanvas, strokeLine, themeColor } from "./canvas.js";
 import { filterWords } from "./filter.js";
-import { emptyLane, phaseAt, phasesHeight, selectPhase } from "./lane.js";
+import { emptyLane, lane, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
 import { allocationTip, drawHeld, outlineAllocation, phaseTip, rangeEvents } from "./overlay.js";
-import { drawAround, drawStack } from "./plot.js";
+import { drawAround, drawForPicture, drawStack, drawTimeline } from "./plot.js";
+import { search } from "./search.js";
 import {
     capacityBytes, change, clockShift, FOCUS_KINDS, fitWindow, goToEvent, invalidate, OVERLAY, panWindow, select, session,
     state, TIMELINE, timedViews, view, zoomWindow,
@@ -162,6 +163,9 @@ function createRow(device, shown) {
         box,
         facts,
         cursor,
+        pane,
+        /** @param {number} scale @param {boolean} inside */
+        picture: (scale, inside) => drawForPicture(pane, lane, has.found, scale, inside),
         /** The event that the row shows at the cursor; null: nobody points. */
         at: () => {
             const x = cursorX();
@@ -242,6 +246,23 @@ export function drawRows(pixels) {
         const cursor = row ? row.cursor : own?.cursor;
         if (cursor) setText(cursor, cursorText(device, shown));
     }
+}
+
+/** @typedef {ReturnType<typeof drawForPicture> & {device: number, pane: Pane, head: string}} Pictured */
+
+/** The timeline, and the rows of the other devices where they are shown, on canvases of their own, from the top. @param {number} scale @param {boolean} inside @returns {Pictured[]} */
+export function picturedRows(scale, inside) {
+    const shown = state.all ? [...timedViews()] : [/** @type {[number, View]} */ ([state.device, view])];
+    const pictured = shown.flatMap(([device, one]) => {
+        const inHand = device === state.device;
+        const row = rows.get(device);
+        const made = inHand ? drawForPicture(plot, lane, search.ready, scale, inside) : row?.picture(scale, inside);
+        const head = state.all ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(one, false)}` : "";
+        return made ? [{ ...made, device, pane: inHand ? plot : /** @type {Row} */ (row).pane, head }] : [];
+    });
+    drawTimeline();
+    drawRows(true);
+    return pictured;
 }
 
 /** `n`: the next device. */

@@ -285,6 +285,27 @@ export function drawMap(marksOnly) {
     if (map.frameMs.length > 60) map.frameMs.shift();
 }
 
+/** What is seen of the map, so many pixels for each of CSS, and what stands above it; null: it is not open. @param {number} scale */
+export function mapForPicture(scale) {
+    if (!state.mapOpen || !map.laid) return null;
+    const { timeline, ratio } = plot;
+    const { picture, marks, scroll, about, note } = map;
+    const made = { picture: document.createElement("canvas"), marks: document.createElement("canvas") };
+    const fine = document.createElement("canvas");
+    fine.width = Math.round(plot.width * scale);
+    Object.assign(plot, { ratio: scale, timeline: fine });
+    Object.assign(map, made);
+    asked = "";
+    layOut();
+    drawPicture();
+    drawMarks();
+    Object.assign(plot, { timeline, ratio });
+    Object.assign(map, { picture, marks });
+    asked = "";
+    drawMap();
+    return { ...made, height: scroll.clientHeight, lines: [`Map: ${about.textContent}`, note.textContent ?? ""].filter(Boolean) };
+}
+
 /** The module has forgotten the map: another device was chosen. */
 function renewMap() {
     laidFor = view.facts;

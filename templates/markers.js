@@ -48,9 +48,14 @@ export function drawMarkerLines(context, pane) {
 
 export const GHOST_WIDTH = 44;
 
+/** Does the recording end with this request, as the module draws it (raster_ghost_is_last)? @param {View} shown @param {number} event */
+function isLast({ facts: { events } }, event) {
+    return events - event <= Math.max(2, events / 50);
+}
+
 /** Room right of the timeline: where a recording that is shown ends with an OOM, for the request that failed. */
 export function rightGutter() {
-    const ends = (/** @type {View} */ { c, facts: { ooms, events } }) => ooms > 0 && events - c.oom(ooms - 1).event <= Math.max(2, events / 50);
+    const ends = (/** @type {View} */ shown) => shown.facts.ooms > 0 && isLast(shown, shown.c.oom(shown.facts.ooms - 1).event);
     return [view, ...(state.all ? timedViews().values() : [])].some(ends) ? GHOST_WIDTH + 20 : 16;
 }
 
@@ -65,7 +70,8 @@ export function visibleGhosts(pane = plot) {
         const at = xOfEvent(event, pane);
         if (at < 0 || at > pane.width) continue;
         const live = c.live_at(event);
-        ghosts.push({ left: Math.min(at, pane.width + GUTTER.right - 16 - GHOST_WIDTH), top: Math.max(0, yOfBytes(live + size, pane)), bottom: yOfBytes(live, pane), size });
+        const beyond = isLast(pane.view, event) ? pane.width + 4 : pane.width - GHOST_WIDTH;
+        ghosts.push({ left: at + GHOST_WIDTH > pane.width ? beyond : at, top: Math.max(0, yOfBytes(live + size, pane)), bottom: yOfBytes(live, pane), size });
     }
     return ghosts;
 }

@@ -34,6 +34,7 @@ interface record_request { axis: number; from: number; to: number; width: number
 flags: number; color_by: number; capacity_bytes: number; scale: number;
 areas: number;
 pinned: number; held: number; mark_a: number; mark_b: number; mark_c: number; range_from: number; range_to: number;
+outline_from: number; outline_to: number; outline_shift: number;
 }
 interface record_drawing { pixels: number; drawn: number; merged: number; between: number; }
 interface record_picked { allocation: number; event: number; }

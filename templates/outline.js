@@ -39,8 +39,16 @@ export function drawMarks(context, lines, pane = plot) {
     pane.flags = flags;
 }
 
-/** B's totals as A's place would show them, with both highest moments named. @param {CanvasRenderingContext2D} context */
-export function drawOutline(context) {
+/** B of a comparison of two ranges, as the module draws it. */
+export function outlineRequest() {
+    const ranges = comparedRanges();
+    if (!ranges) return {};
+    const [from, to] = [ranges.b.from, ranges.b.to].map(axisOfEvent);
+    return { outline_from: from, outline_to: to, outline_shift: from - axisOfEvent(ranges.a.from) };
+}
+
+/** B's totals as A's place would show them, with both highest moments named. @param {CanvasRenderingContext2D} context @param {boolean} line the outline itself is not drawn yet */
+export function drawOutline(context, line) {
     const ranges = comparedRanges();
     if (!ranges) return;
     const { a, b } = ranges;
@@ -48,6 +56,21 @@ export function drawOutline(context) {
     const place = (/** @type {number} */ event) => xOfAxis(axisOfEvent(event) - shift);
     const [from, to] = [Math.max(0, place(b.from)), Math.min(plot.width, place(b.to))];
     if (to <= from) return;
+    if (line) traceOutline(context, from, to, shift);
+    const [peakA, peakB] = [view.c.peak_in(a.from, a.to), view.c.peak_in(b.from, b.to)];
+    const [most, other] = [view.c.live_at(peakA), view.c.live_at(peakB)];
+    const change = other === most ? "" : ` (${other > most ? "+" : "\u2212"}${formatBytes(Math.abs(other - most))})`;
+    const flag = (/** @type {string} */ letter, /** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ bytes) => {
+        const y = Math.min(plot.height - 40, Math.max(2, yOfBytes(bytes)));
+        if (x >= 0 && x <= plot.width) drawFlag(context, letter, text, x + 14, letter === "A" && Math.abs(yOfBytes(most) - yOfBytes(other)) < 19 ? y + 19 : y);
+    };
+    if (kept.active) return;
+    flag("B", `${formatBytes(other)}${change}`, place(peakB), other);
+    flag("A", formatBytes(most), xOfEvent(peakA), most);
+}
+
+/** @param {CanvasRenderingContext2D} context @param {number} from @param {number} to CSS pixels @param {number} shift along the axis */
+function traceOutline(context, from, to, shift) {
     const curve = view.curve(axisNumber(), state.from + shift, state.to + shift, plot.timeline.width, kept.active);
     context.save();
     context.beginPath();
@@ -63,16 +86,6 @@ export function drawOutline(context) {
         context.stroke();
     }
     context.restore();
-    const [peakA, peakB] = [view.c.peak_in(a.from, a.to), view.c.peak_in(b.from, b.to)];
-    const [most, other] = [view.c.live_at(peakA), view.c.live_at(peakB)];
-    const change = other === most ? "" : ` (${other > most ? "+" : "\u2212"}${formatBytes(Math.abs(other - most))})`;
-    const flag = (/** @type {string} */ letter, /** @type {string} */ text, /** @type {number} */ x, /** @type {number} */ bytes) => {
-        const y = Math.min(plot.height - 40, Math.max(2, yOfBytes(bytes)));
-        if (x >= 0 && x <= plot.width) drawFlag(context, letter, text, x + 14, letter === "A" && Math.abs(yOfBytes(most) - yOfBytes(other)) < 19 ? y + 19 : y);
-    };
-    if (kept.active) return;
-    flag("B", `${formatBytes(other)}${change}`, place(peakB), other);
-    flag("A", formatBytes(most), xOfEvent(peakA), most);
 }
 
 /** Brings A, and as much as B is longer, into the window. */

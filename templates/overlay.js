@@ -112,17 +112,10 @@ export function rangeText(range, shown = view) {
     return `${formatPlural(end - first, "event")}${time} \u00b7 highest ${formatBytes(peak)}`;
 }
 
-/** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context @param {Pane} pane */
-function drawGhosts(context, pane) {
+/** The requests that failed in the window, dashed on top of what was alive: the last ones, which have room. @param {CanvasRenderingContext2D} context @param {Pane} pane @param {boolean} [named] boxes that stand in the timeline are drawn already */
+function drawGhosts(context, pane, named = false) {
     for (const { left, top, bottom, size } of visibleGhosts(pane)) {
-        context.fillStyle = themeColor("--ghost");
-        context.fillRect(left, top, GHOST_WIDTH, bottom - top);
-        context.strokeStyle = themeColor("--bad");
-        context.lineWidth = 2;
-        context.setLineDash([5, 3]);
-        context.strokeRect(left + 1, top + 1, GHOST_WIDTH - 2, bottom - top - 2);
-        context.setLineDash([]);
-        context.lineWidth = 1 / plot.ratio;
+        if (!named || left > pane.width) drawGhost(context, pane, left, top, bottom);
         if (bottom - top < 34) continue;
         const [number, unit] = formatBytes(size).split(" ");
         context.fillStyle = themeColor("--bad");
@@ -131,6 +124,18 @@ function drawGhosts(context, pane) {
         context.fillText(number, left + GHOST_WIDTH / 2, (top + bottom) / 2 - 7);
         context.fillText(unit, left + GHOST_WIDTH / 2, (top + bottom) / 2 + 8);
     }
+}
+
+/** @param {CanvasRenderingContext2D} context @param {Pane} pane @param {number} left @param {number} top @param {number} bottom */
+function drawGhost(context, pane, left, top, bottom) {
+    context.fillStyle = themeColor("--ghost");
+    context.fillRect(left, top, GHOST_WIDTH, bottom - top);
+    context.strokeStyle = themeColor("--bad");
+    context.lineWidth = 2;
+    context.setLineDash([5, 3]);
+    context.strokeRect(left + 1, top + 1, GHOST_WIDTH - 2, bottom - top - 2);
+    context.setLineDash([]);
+    context.lineWidth = 1 / pane.ratio;
 }
 
 /** Where memory ran out: all that the process could have then, which the request goes beyond. @param {CanvasRenderingContext2D} context @param {Pane} pane */
@@ -235,9 +240,24 @@ export function drawHeld(context, pane) {
     drawCeiling(context, pane);
     drawCarried(context, pane);
     drawHeldMoment(context, pane);
-    if (pane === plot) drawOutline(context);
+    if (pane === plot) drawOutline(context, true);
     drawMarks(context, true, pane);
     context.lineWidth = 1 / pane.ratio;
+}
+
+/** What a picture has over a stack that has its range, marks and outlines already. @param {CanvasRenderingContext2D} context @param {Pane} pane @param {boolean} inside whether anything is written in the plot */
+export function drawOverPicture(context, pane, inside) {
+    if (!inside) {
+        context.beginPath();
+        context.rect(pane.width, -GUTTER.top, GUTTER.right, pane.height + GUTTER.top);
+        context.clip();
+    }
+    drawGhosts(context, pane, true);
+    if (!inside) return;
+    drawCeiling(context, pane);
+    drawCarried(context, pane);
+    if (pane === plot) drawOutline(context, false);
+    drawMarks(context, false, pane);
 }
 
 export function drawOverlay() {

@@ -1,18 +1,18 @@
 // "Save PNG": what is shown, composed on a canvas: title, timeline with its axes and lane, legend or call sites.
 import { hashOfState, writeHash } from "./address.js";
 import { FRAME_USER } from "./api.js";
-import { context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
+import { AXIS_HEIGHT, context2d, cutText, GUTTER, plot, theme, themeColor } from "./canvas.js";
 import { pinnedStack, pinnedText } from "./details.js";
+import { picturedRows } from "./device_rows.js";
 import { LETTERS } from "./ends.js";
 import { keptText } from "./filter.js";
 import { legendUi } from "./legend.js";
-import { drawMarks } from "./outline.js";
+import { mapForPicture } from "./map_view.js";
 import { rangeText } from "./overlay.js";
-import { drawForPicture } from "./plot.js";
 import { saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { PARTS } from "./session.js";
-import { allocationWord, capacityBytes, flush, heldMoment, isDark, kept, meta, momentText, session, state, view } from "./state.js";
+import { allocationWord, capacityBytes, flush, heldMoment, isDark, kept, meta, momentText, session, state, timedViews, view } from "./state.js";
 import { baseName, copyText, cssColor, deviceName, element, formatBytes, formatPlural, formatShare, setText, stripesOf, tableFigures } from "./text.js";
 
 const PICTURE_ROWS = 8;
@@ -75,9 +75,10 @@ function pinnedLines() {
 
 /** What the picture is of, in a line. */
 function pictureTitle() {
-    const device = `device ${deviceName(session.devices[state.device].ordinal)}`;
+    const device = state.all ? formatPlural(timedViews().size, "device") : `device ${deviceName(session.devices[state.device].ordinal)}`;
+    const peak = state.all ? "on one axis of time" : `peak ${formatBytes(view.facts.peak_bytes)}`;
     const filter = kept.active ? ` \u00b7 filtered: ${keptText()}` : "";
-    return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 peak ${formatBytes(view.facts.peak_bytes)} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
+    return { title: String(meta.title || meta.file || "Strata"), more: `${device} \u00b7 ${peak} \u00b7 coloured by ${element("color", HTMLSelectElement).selectedOptions[0]?.text ?? state.colorBy}${filter}` };
 }
 
 /** Lines of one part of the picture, in columns below a heading. @param {CanvasRenderingContext2D} context @param {PictureLine[]} lines @param {number} top @param {number} width @param {number} columns */
@@ -104,9 +105,10 @@ function drawLines(context, lines, top, width, columns) {
     return (rows + head) * ROW;
 }
 
-/** Labels of the markers are elements; on the picture they are drawn. @param {CanvasRenderingContext2D} context @param {number} top */
-function drawPictureMarkers(context, top) {
-    for (const button of plot.markers.querySelectorAll("button")) {
+/** Labels of the markers are elements; on the picture they are drawn. @param {CanvasRenderingContext2D} context @param {HTMLElement} markers @param {number} top */
+function drawPictureMarkers(context, markers, top) {
+    context.font = `12px ${theme.font}`;
+    for (const button of markers.querySelectorAll("button")) {
         const middle = button.offsetLeft;
         const half = button.offsetWidth / 2;
         context.fillStyle = getComputedStyle(button).backgroundColor;
@@ -120,18 +122,34 @@ function drawPictureMarkers(context, top) {
     }
 }
 
+/** A line of the picture. @param {CanvasRenderingContext2D} context @param {string} text @param {number} y its middle @param {number} width of the picture @param {string} [font] @param {string} [color] */
+function drawTitle(context, text, y, width, font = "12px", color = "--dim") {
+    context.font = `${font} ${theme.font}`;
+    context.fillStyle = themeColor(color);
+    context.fillText(cutText(context, text, width - 32), 16, y);
+}
+
 /** The picture as a canvas. @param {number} scale pixels for each CSS pixel @param {boolean} inside whether names and lines are written in the plot */
 export function makePicture(scale, inside) {
     flush();
-    const made = drawForPicture(scale, inside);
+    const pictured = picturedRows(scale, inside);
+    const below = mapForPicture(scale);
     const width = plot.width + GUTTER.left + GUTTER.right;
-    const plotHeight = plot.height + GUTTER.top + GUTTER.bottom;
     const columns = width >= 900 ? 2 : 1;
     const parts = [{ lines: legendLines(), columns }, { lines: keyLines(), columns }, { lines: pinnedLines(), columns: 1 }].filter(({ lines }) => lines.length > 0);
+    const rowsOf = (/** @type {typeof parts[0]} */ { lines, columns: most }) => lines.filter(({ strong }) => strong).length + Math.ceil(lines.filter(({ strong }) => !strong).length / most);
+    let height = HEAD;
+    const tops = pictured.map(({ head, height: own, pane }) => {
+        const top = height + (head ? ROW : 0);
+        height = top + own + (pane === plot ? AXIS_HEIGHT : 8);
+        return top;
+    });
+    const mapTop = height + (below ? below.lines.length * ROW + 4 : 0);
+    if (below) height = mapTop + below.height + 8;
+    const partsTop = height;
+    height += parts.reduce((sum, part) => sum + rowsOf(part) * ROW + 8, 0) + 8;
     const canvas = document.createElement("canvas");
     const context = context2d(canvas);
-    const rowsOf = (/** @type {typeof parts[0]} */ { lines, columns: most }) => lines.filter(({ strong }) => strong).length + Math.ceil(lines.filter(({ strong }) => !strong).length / most);
-    const height = HEAD + plotHeight + parts.reduce((sum, part) => sum + rowsOf(part) * ROW + 8, 0) + 8;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     context.scale(scale, scale);
@@ -139,31 +157,31 @@ export function makePicture(scale, inside) {
     context.fillRect(0, 0, width, height);
     const { title, more } = pictureTitle();
     context.textBaseline = "middle";
-    context.fillStyle = themeColor("--text");
-    context.font = `600 15px ${theme.font}`;
-    context.fillText(cutText(context, title, width - 32), 16, 18);
-    context.font = `12px ${theme.font}`;
-    context.fillStyle = themeColor("--dim");
-    context.fillText(cutText(context, more, width - 32), 16, 38);
-    const draw = (/** @type {HTMLCanvasElement} */ from, /** @type {number} */ x, /** @type {number} */ y) => context.drawImage(from, x, y, from.width / scale, from.height / scale);
-    draw(made.timeline, GUTTER.left, HEAD + GUTTER.top);
-    draw(made.axes, 0, HEAD);
-    drawPictureMarkers(context, HEAD);
-    if (inside) {
-        context.save();
-        context.translate(GUTTER.left, HEAD + GUTTER.top);
-        drawMarks(context, false);
-        context.restore();
-    }
-    let top = HEAD + plotHeight;
+    drawTitle(context, title, 18, width, "600 15px", "--text");
+    drawTitle(context, more, 38, width);
+    const place = (/** @type {HTMLCanvasElement} */ from, /** @type {number} */ x, /** @type {number} */ y) => {
+        context.drawImage(from, x, y, from.width / scale, from.height / scale);
+        return { x: x * scale, y: y * scale, width: from.width, height: from.height };
+    };
+    const rows = pictured.map(({ device, pane, head, timeline, axes }, i) => {
+        const placed = place(timeline, GUTTER.left, tops[i] + GUTTER.top);
+        place(axes, 0, tops[i]);
+        drawPictureMarkers(context, pane.markers, tops[i]);
+        if (head) drawTitle(context, head, tops[i] - 4, width, "600 12px", "--text");
+        return { device: session.devices[device].ordinal, ...placed };
+    });
+    below?.lines.forEach((line, i) => drawTitle(context, line, mapTop - 14 - (below.lines.length - 1 - i) * ROW, width, i ? "12px" : "600 12px", i ? "--dim" : "--text"));
+    const mapPlace = below ? place(below.picture, GUTTER.left, mapTop) : null;
+    if (below && inside) place(below.marks, 0, mapTop);
+    let top = partsTop;
     for (const { lines, columns: most } of parts) top += drawLines(context, lines, top, width, most) + 8;
-    return { canvas, plot: { x: GUTTER.left * scale, y: (HEAD + GUTTER.top) * scale, width: made.timeline.width, height: made.timeline.height } };
+    return { canvas, plot: rows[pictured.findIndex(({ pane }) => pane === plot)], rows: state.all ? rows : [], map: mapPlace };
 }
 
 /** @param {number} scale */
 function savePicture(scale) {
     makePicture(scale, true).canvas.toBlob((blob) => {
-        if (blob) saveBlob(blob, "png", `-device${deviceName(session.devices[state.device].ordinal)}${scale > 1 ? `-${scale}x` : ""}`);
+        if (blob) saveBlob(blob, "png", `${state.all ? "-devices" : `-device${deviceName(session.devices[state.device].ordinal)}`}${scale > 1 ? `-${scale}x` : ""}`);
     }, "image/png");
 }
 

@@ -1,6 +1,6 @@
 // The timeline: its canvas holds the module's pixels and nothing else. Axes, markers and what follows the pointer lie on
 // canvases of their own, so hovering never draws the stack again.
-import { DRAW_DARK, DRAW_FOUND, DRAW_MARKS, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
+import { DRAW_DARK, DRAW_FOUND, DRAW_MARKS, DRAW_PLACED, DRAW_RECORDED, DRAW_RESERVED, DRAW_SEGMENTS } from "./api.js";
 import { showsAreas, veilAreas } from "./areas.js";
 import { nameBandsSoon, writeNames } from "./band_names.js";
 import {
@@ -8,9 +8,11 @@ import {
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
+import { outlineRequest } from "./outline.js";
+import { drawOverPicture } from "./overlay.js";
 import { search, updateSearch } from "./search.js";
 import {
-    axisNumber, capacityBytes, COLORINGS, FOCUS_KINDS, isDark, session, state, topBytes, view,
+    axisNumber, capacityBytes, clockShift, COLORINGS, FOCUS_KINDS, isDark, session, state, topBytes, usOfEvent, view,
 } from "./state.js";
 import { decimalsOf, formatBytes, formatCount } from "./text.js";
 import { drawBytes } from "./two_stage.js";
@@ -59,19 +61,13 @@ export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
     const fading = !state.focus && found ? DRAW_FOUND : 0;
     const { image, drawn, merged, between } = shown.draw({
         axis: axisNumber(), from, to, width, height, bottom_bytes: bottom, top_bytes: top,
-        flags: (isDark() ? DRAW_DARK : 0) | fading | DRAW_RESERVED | (laid ? DRAW_MARKS : 0) | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0),
+        // Beside other devices the window may reach beyond the recording of this one.
+        flags: (isDark() ? DRAW_DARK : 0) | fading | DRAW_RESERVED | (laid ? DRAW_MARKS : 0) | (state.viewBy === "segments" ? DRAW_SEGMENTS : 0) |
+            (state.all ? DRAW_RECORDED : 0) | (laid && shown !== view ? DRAW_PLACED : 0),
         color_by: COLORINGS.indexOf(state.colorBy), capacity_bytes: capacityBytes(shown.device),
         scale: lineScale(plot.ratio), areas: showsAreas() ? COLORINGS.indexOf(state.viewBy) : 0, ...laid,
     });
-    const context = context2d(canvas);
-    context.putImageData(image, 0, 0);
-    if (!state.all) return { drawn, merged, between };
-    // Beside other devices the window may reach beyond the recording of this one.
-    const run = shown.c.whole(1);
-    const x = (/** @type {number} */ us) => Math.min(width, Math.max(0, Math.round(((us - from) / (to - from)) * width)));
-    context.fillStyle = themeColor("--surface");
-    context.fillRect(0, 0, x(run.from), height);
-    context.fillRect(x(run.to), 0, width, height);
+    context2d(canvas).putImageData(image, 0, 0);
     return { drawn, merged, between };
 }
 
@@ -88,33 +84,41 @@ export function drawTimeline() {
     nameBandsSoon(plot);
 }
 
-/** What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same. */
-function laidOver() {
-    const [a, b, c] = [0, 1, 2].map((i) => state.marks[i]?.event ?? -2);
-    return {
-        pinned: state.selected ?? -2, held: state.moment ?? -2, mark_a: a, mark_b: b, mark_c: c,
-        range_from: state.range?.from ?? 0, range_to: state.range?.to ?? 0,
-    };
+/** What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same. @param {Pane} pane */
+function laidOver(pane) {
+    const marks = [state.moment, ...[0, 1, 2].map((i) => state.marks[i]?.event ?? null)];
+    if (pane === plot) {
+        const [held, a, b, c] = marks.map((event) => event ?? -2);
+        return { pinned: state.selected ?? -2, held, mark_a: a, mark_b: b, mark_c: c, range_from: state.range?.from ?? 0, range_to: state.range?.to ?? 0, ...outlineRequest() };
+    }
+    // In another device's row they stand at their times.
+    const shift = clockShift(pane.view);
+    const [held, a, b, c] = marks.map((event) => (event === null ? NaN : usOfEvent(event) + shift));
+    return { held, mark_a: a, mark_b: b, mark_c: c, range_from: state.range ? state.range.from + shift : 0, range_to: state.range ? state.range.to + shift : 0 };
 }
 
 /**
- * The timeline and what lies around it, on canvases of their own: what a picture is made of.
+ * A timeline and what lies around it, on canvases of their own: what a picture is made of.
+ * @param {Pane} pane @param {import("./lane.js").Lane} lane @param {boolean} found its search is done
  * @param {number} scale pixels for each CSS pixel @param {boolean} inside whether names and lines are written in the plot
  */
-export function drawForPicture(scale, inside) {
-    const { timeline, axes, ratio } = plot;
+export function drawForPicture(pane, lane, found, scale, inside) {
+    const { timeline, axes, ratio } = pane;
     const made = { timeline: document.createElement("canvas"), axes: document.createElement("canvas"), ratio: scale };
-    Object.assign(plot, made);
-    sizeCanvas(made.timeline, plot.width, plot.height, scale);
-    sizeCanvas(made.axes, plot.width + GUTTER.left + GUTTER.right, plot.height + GUTTER.top + GUTTER.bottom, scale);
-    drawStack(made.timeline, view, state.from, state.to, state.bottom, topBytes(), search.ready, laidOver());
-    drawAxes();
-    if (inside) writeNames(plot);
-    if (!inside) context2d(made.axes).clearRect(0, 0, plot.width, plot.height);
+    Object.assign(pane, made);
+    sizeCanvas(made.timeline, pane.width, pane.height, scale);
+    sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, pane.height + GUTTER.top + lane.height + AXIS_HEIGHT, scale);
+    drawStack(made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, laidOver(pane));
+    if (pane === plot) drawAxes();
+    else drawAround(pane, lane, found);
+    if (inside) writeNames(pane);
+    else context2d(made.axes).clearRect(0, 0, pane.width, pane.height);
+    const over = context2d(made.axes);
+    over.lineWidth = 1 / scale;
+    drawOverPicture(over, pane, inside);
     // Later questions are about what the screen shows.
-    Object.assign(plot, { timeline, axes, ratio });
-    drawTimeline();
-    return made;
+    Object.assign(pane, { timeline, axes, ratio });
+    return { timeline: made.timeline, axes: made.axes, height: GUTTER.top + pane.height + lane.height };
 }
 
 /* ---- axes ---- */
@@ -215,7 +219,9 @@ function nameLines(context, pane) {
     const { view } = pane;
     const capacity = capacityBytes(view.device);
     const reservedAt = (/** @type {number} */ x) => view.c.reserved_at(view.c.event_of_x(x * pane.ratio));
-    const lines = view.facts.reserved_peak > 0 ? [{ text: "reserved", bytes: reservedAt(pane.width - 8), reserved: true }] : [];
+    // Beside other devices the lines end with this one's recording.
+    const end = state.all ? Math.min(pane.width, xOfAxis(view.c.whole(1).to, pane)) : pane.width;
+    const lines = view.facts.reserved_peak > 0 && end > 80 ? [{ text: "reserved", bytes: reservedAt(end - 8), reserved: true }] : [];
     if (capacity) lines.push({ text: `capacity ${formatBytes(capacity)}`, bytes: capacity, reserved: false });
     pane.lineNames = [];
     const all = lines.map((line) => ({ ...line, y: yOfBytes(line.bytes, pane) }));
@@ -230,7 +236,7 @@ function nameLines(context, pane) {
     context.lineJoin = "round";
     placed.forEach(({ text, y: atEnd, reserved }, i) => {
         const width = context.measureText(text).width;
-        const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), pane.width - 6);
+        const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), (reserved ? end : pane.width) - 6);
         const y = reserved ? yOfBytes(reservedAt(right - 2), pane) : atEnd;
         // The lower one of two that are near goes below its line.
         const below = y < 18 || (near && i === 0);

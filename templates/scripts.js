@@ -189,8 +189,8 @@ export function makeApi(ready) {
         },
         picture: ({ scale = 1, names = true } = {}) => {
             if (scale !== 1 && scale !== 2) throw new RangeError("A picture is 1 or 2 times as large.");
-            const { canvas, plot: place } = makePicture(scale, names);
-            return { url: canvas.toDataURL("image/png"), plot: place };
+            const { canvas, ...places } = makePicture(scale, names);
+            return { url: canvas.toDataURL("image/png"), ...places };
         },
         lanes: () => {
             flush();

@@ -52,7 +52,7 @@ export function writeRecord(module, place, fields, values) {
 }
 
 /** Of a request that names none of them: no marks, no areas. */
-const PLAIN = { scale: 1, areas: 0, pinned: -2, held: -2, mark_a: -2, mark_b: -2, mark_c: -2, range_from: 0, range_to: 0 };
+const PLAIN = { scale: 1, areas: 0, pinned: -2, held: -2, mark_a: -2, mark_b: -2, mark_c: -2, range_from: 0, range_to: 0, outline_from: 0, outline_to: 0, outline_shift: 0 };
 
 export class Session {
     /** An empty one: load.js fills it. @param {ModuleExports} module */

@@ -76,6 +76,13 @@ interface PagePhase {
 }
 
 /** A device beside the others: its events [from_event, to_event) in the window, and what it has at the cursor. */
+interface PagePlace {
+    x: number;
+    y: number;
+    width: number;
+    height: number;
+}
+
 interface PageRow {
     device: number;
     /** The list and the tabs speak of it. */
@@ -137,7 +144,7 @@ interface PageApi {
     groups(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; by?: string }): PageGroup[];
     tree(question?: { at?: number | "peak"; from?: number; to?: number; what?: string; direction?: "callees" | "callers" | "places"; through?: string }): PageTree;
     compare(question: { a: PageAbout; b: PageAbout; by?: string }): { a_bytes: number; b_bytes: number; rows: { name: string; a_bytes: number; b_bytes: number; delta_bytes: number }[] };
-    picture(question?: { scale?: 1 | 2; names?: boolean }): { url: string; plot: { x: number; y: number; width: number; height: number } };
+    picture(question?: { scale?: 1 | 2; names?: boolean }): { url: string; plot: PagePlace; rows: (PagePlace & { device: number })[]; map: PagePlace | null };
     lanes(): { unused: number[]; largestHole: number[]; segments: number[]; calls: number[] } | null;
     gap(question?: { at?: number | "peak" }): record_gap;
     blocks(question?: { at?: number | "peak" }): { segments: object[]; blocks: object[] };

@@ -108,8 +108,16 @@ static struct raster_marks marks_asked(const struct page_view *view) {
         .held = marked_moment(view, request->held),
         .mark = {marked_moment(view, request->mark_a), marked_moment(view, request->mark_b),
                  marked_moment(view, request->mark_c)},
+        .placed = (small_of(request->flags) & DRAW_PLACED) != 0,
+        .held_q16 = q16_of(request->held),
+        .mark_q16 = {q16_of(request->mark_a), q16_of(request->mark_b), q16_of(request->mark_c)},
         .range_from_q16 = q16_of(request->range_from),
         .range_to_q16 = q16_of(request->range_to),
+        .outline = {.from_q16 = q16_of(request->outline_from),
+                    .to_q16 = q16_of(request->outline_to),
+                    .shift_q16 = q16_of(request->outline_shift)},
+        .timeline = view_timeline(view),
+        .shown = view_shown(view),
     };
 }
 
@@ -127,6 +135,7 @@ place view_draw(struct page_view *view) {
     }
     struct raster_style style = view_style(view, small_of(request->flags), small_of(request->color_by));
     struct raster_marks marks = marks_asked(view);
+    style.recorded = (small_of(request->flags) & DRAW_RECORDED) != 0;
     style.capacity_bytes = bytes_of(request->capacity_bytes);
     style.scale = small_of(request->scale) % (SCALE_MAX + 1);
     if ((small_of(request->flags) & DRAW_MARKS) != 0)

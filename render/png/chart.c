@@ -252,7 +252,8 @@ static enum chart_error chart_with_font(struct buffer *out, struct font *font,
     return error;
 }
 
-static void style_fill(struct raster_style *style, const struct chart_input *input, const uint64_t *lit) {
+static void style_fill(struct raster_style *style, const struct chart_input *input, const uint64_t *lit,
+                       const struct raster_marks *marks) {
     const struct chart_options *options = input->options;
     bool by_category = options->color_by == COLOR_BY_CATEGORY || chart_has_areas(input);
     *style = (struct raster_style){.dark = options->dark,
@@ -262,7 +263,7 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
                                    .lit = lit,
                                    .category = by_category ? input->verdicts->category : NULL,
                                    .scale = options->scale,
-                                   .marks = options->address != NULL ? &options->address->marks : NULL};
+                                   .marks = marks};
     if (input->bands == NULL)
         return;
     /* Segments are neither found nor highlighted, and have no category. */
@@ -275,6 +276,7 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
 struct chart_asked {
     struct selection selection, found;
     uint64_t *lit, *counted;
+    struct raster_marks marks;
     struct segments segments;
     struct trace shadow; /* the recording, of one device whose allocations are segments */
     struct device_trace as_allocations;
@@ -314,11 +316,57 @@ static bool bands_find(struct chart_asked *asked, struct chart_input *input, str
     return true;
 }
 
+/* ---- a comparison ---- */
+
+/* The events [*from, *to) of an end; `chosen`: the step where the address names none. False: it is no range. */
+static bool end_events(const struct chart_input *input, const struct chart_end *end, uint64_t chosen,
+                       int64_t *from, int64_t *to) {
+    const struct spans *steps = &input->verdicts->steps;
+    const uint64_t n_events = input->timeline->device->n_events;
+    uint64_t step = end->kind == CHART_END_CHOSEN ? chosen : end->step;
+    if (end->kind == CHART_END_RANGE && end->from < end->to) {
+        *from = (int64_t)end->from;
+        *to = (int64_t)(end->to < n_events ? end->to : n_events);
+    } else if ((end->kind == CHART_END_CHOSEN && steps->count > 1) ||
+               (end->kind == CHART_END_STEP && step < steps->count)) {
+        *from = (int64_t)steps->span[step].from_moment - 1;
+        *to = (int64_t)steps->span[step].to_moment;
+    } else {
+        return false;
+    }
+    return *from < *to;
+}
+
+static int64_t event_q16(const struct chart_input *input, int64_t event) {
+    const struct timeline *timeline = input->timeline;
+    if (input->window.axis == AXIS_EVENTS)
+        return event * 65536;
+    if (event >= (int64_t)timeline->device->n_events)
+        return timeline->end_us * 65536;
+    return timeline_start_us(timeline, (uint32_t)(event + 1)) * 65536;
+}
+
+/* B's outline over A, as the page has it while the comparison is open. */
+static struct raster_outline outline_find(const struct chart_input *input) {
+    const struct chart_address *address = input->options->address;
+    const uint32_t n_steps = input->verdicts->steps.count;
+    int64_t a_from, a_to, b_from, b_to;
+    if (!address->compares || !end_events(input, &address->end[0], n_steps - 2, &a_from, &a_to) ||
+        !end_events(input, &address->end[1], n_steps - 1, &b_from, &b_to))
+        return (struct raster_outline){0, 0, 0};
+    int64_t from = event_q16(input, b_from);
+    return (struct raster_outline){from, event_q16(input, b_to), from - event_q16(input, a_from)};
+}
+
 /* False: no memory. */
 static bool address_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
     const struct chart_address *address = input->options->address;
     if (address == NULL)
         return true;
+    asked->marks = address->marks;
+    asked->marks.timeline = input->timeline;
+    asked->marks.shown = chart_shown(input);
+    asked->marks.outline = outline_find(input);
     if (address->highlight != NULL) {
         asked->lit = bits_make(input->timeline, arena);
         if (asked->lit == NULL || !highlight_bits(input->timeline, *address->highlight,
@@ -340,7 +388,8 @@ static enum chart_error chart_with_groups(struct buffer *out, struct chart_input
     if (!address_find(asked, input, scratch))
         return CHART_NO_MEMORY;
     /* What is highlighted goes before what is found, as in the page. */
-    style_fill(style, input, asked->lit != NULL ? asked->lit : input->found);
+    style_fill(style, input, asked->lit != NULL ? asked->lit : input->found,
+               input->options->address != NULL ? &asked->marks : NULL);
     if (!chart_groups_find(input, style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;

@@ -31,6 +31,17 @@ struct chart_options {
     uint32_t legend_moment;              /* the legend's sums are of this moment; UINT32_MAX: the peak */
 };
 
+/* An end of a comparison: a step, or the events [from, to). */
+struct chart_end {
+    enum chart_end_kind {
+        CHART_END_CHOSEN,
+        CHART_END_STEP,
+        CHART_END_RANGE,
+        CHART_END_MOMENT
+    } kind; /* chosen: the last two steps */
+    uint64_t step, from, to;
+};
+
 /* What an address of the page shows beyond window and colours. */
 struct chart_address {
     const struct highlight *highlight; /* all else fades; NULL: nothing is highlighted */
@@ -38,7 +49,9 @@ struct chart_address {
     bool segments;                     /* the allocator's segments instead of allocations */
     enum color_by areas;               /* sums by stream, pool or category instead of bands; else bands */
     bool has_range;
-    struct raster_marks marks;       /* range_... where has_range */
+    bool compares; /* B lies as an outline over A, where both are ranges */
+    struct chart_end end[2];
+    struct raster_marks marks;       /* range_... where has_range; outline and timelines are the chart's */
     const char *notes[RASTER_MARKS]; /* of the marks; "": none */
 };
 

@@ -12,9 +12,22 @@
 
 #include "base/format.h"
 
+/* Of an address, as the page has it: the one that ends the recording, whose gutter stays in every window. The others the
+ * raster draws. */
+static const struct oom_event *last_of(const struct chart_maker *maker) {
+    const struct timeline *timeline = maker->in->timeline;
+    const struct device_trace *device = timeline->device;
+    const struct oom_event *oom = device->n_ooms == 0 ? NULL : &device->ooms[device->n_ooms - 1];
+    return oom != NULL && !maker->out->plot_is_text && oom->size != 0 && raster_ghost_is_last(timeline, oom)
+               ? oom
+               : NULL;
+}
+
 /* The one that ends the window: only the last fiftieth of it follows. One in the middle has its flag alone. */
 static const struct oom_event *ghost_of(const struct chart_maker *maker) {
     const struct chart_window *window = &maker->in->window;
+    if (maker->in->options->address != NULL)
+        return last_of(maker);
     const struct oom_event *oom =
         timeline_oom_in(maker->in->timeline, window->first_moment, window->end_moment);
     if (oom == NULL || maker->out->plot_is_text || maker->in->selection != NULL)
@@ -44,6 +57,15 @@ uint64_t chart_ghost_limit(const struct chart_maker *maker) {
     return sum_at_most(timeline_reserved_at(maker->in->timeline, oom->event + 1), oom->device_free);
 }
 
+/* Of an address: where the raster has no room for it. */
+static bool ghost_is_beside(const struct chart_maker *maker, const struct oom_event *oom) {
+    if (maker->in->options->address == NULL)
+        return true;
+    int32_t x_q8 = view_x_q8(&maker->out->view, maker->in->timeline, oom->event + 1),
+            width = (int32_t)maker->out->view.width;
+    return x_q8 >= 0 && x_q8 <= width * 256 && x_q8 + RASTER_GHOST_WIDTH * maker->scale * 256 > width * 256;
+}
+
 static void ghost_text_put(struct chart_maker *maker, struct rect box, const struct oom_event *oom) {
     int32_t line = chart_line(maker->small), y = box.y + (box.height - 2 * line) / 2;
     if (box.height < 2 * line + maker->em / 2)
@@ -57,7 +79,7 @@ static void ghost_text_put(struct chart_maker *maker, struct rect box, const str
 
 void chart_ghost_put(struct chart_maker *maker, struct rect area) {
     const struct oom_event *oom = ghost_of(maker);
-    if (oom == NULL)
+    if (oom == NULL || !ghost_is_beside(maker, oom))
         return;
     const struct timeline *timeline = maker->in->timeline;
     uint64_t live = timeline->live[oom->event + 1], asked = sum_at_most(live, oom->size);

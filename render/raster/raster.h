@@ -19,14 +19,33 @@ enum color_by {
         COLOR_COUNT
 };
 
-/* What an address lays over the picture: its selected range, the moment that it is held at, marks A to C, and the
- * allocation that is pinned. */
-enum { RASTER_MARKS = 3, MOMENT_NONE = UINT32_MAX };
-struct raster_marks {
-    uint32_t pinned;                      /* UINT32_MAX: none */
-    uint32_t held, mark[RASTER_MARKS];    /* moments; MOMENT_NONE: there is none */
-    int64_t range_from_q16, range_to_q16; /* along the view's axis; from >= to: none */
+/* B of a comparison over A: B's range along the view's axis, and what it is moved by to begin where A begins. */
+struct raster_outline {
+    int64_t from_q16, to_q16; /* from >= to: there is none */
+    int64_t shift_q16;        /* what B lies behind A */
 };
+
+/* What an address lays over the picture: its selected range, requests that failed, the moment that it is held at, marks A
+ * to C, the outline of a comparison, and the allocation that is pinned. */
+enum { RASTER_MARKS = 3, MOMENT_NONE = UINT32_MAX };
+#define PLACE_NONE (-(INT64_C(1) << 62))
+struct raster_marks {
+    uint32_t pinned;                          /* UINT32_MAX: none */
+    uint32_t held, mark[RASTER_MARKS];        /* moments; MOMENT_NONE: there is none */
+    bool placed;                              /* those are another device's, here at places of the axis: */
+    int64_t held_q16, mark_q16[RASTER_MARKS]; /* PLACE_NONE: there is none */
+    int64_t range_from_q16, range_to_q16;     /* along the view's axis; from >= to: none */
+    struct raster_outline outline;
+    const struct timeline *timeline; /* the recording, whose requests failed */
+    const struct timeline *shown;    /* what the filter leaves of it, which is outlined */
+};
+
+/* A request that failed stands in the picture as a box so wide, on what was alive, and where it would reach beyond the right
+ * edge, against that; but the one that ends its recording stands outside then, in a gutter. Of many the last ones do. */
+enum { RASTER_GHOST_WIDTH = 44, RASTER_GHOSTS = 8 };
+
+/* Whether the recording ends with this request, but for a fiftieth of it. */
+bool raster_ghost_is_last(const struct timeline *timeline, const struct oom_event *oom);
 
 struct areas;
 
@@ -40,6 +59,7 @@ struct raster_style {
         category; /* [allocations.count] enum category; NULL: as the events say. Only for COLOR_BY_CATEGORY */
     uint32_t scale;            /* lines and patterns so many times larger; 0 is 1 */
     const struct areas *areas; /* of the scene (render/raster/areas.h): sums instead of bands; NULL: bands */
+    bool recorded;             /* outside of the recording there is nothing but ground */
     const struct raster_marks *marks; /* laid over all of it; NULL: nothing is */
 };
 

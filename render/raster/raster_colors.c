@@ -12,14 +12,18 @@ const struct theme raster_themes[2] = {
      .ink = 0x1F2328,
      .no_stack = 0xA9AFB8,
      .mark = {0x1F5FC4, 0x7A3DB8, 0x0B7A75},
-     .select_share = 41},
+     .select_share = 41,
+     .bad = 0xC0292B,
+     .ghost_share = 31},
     {.ground = 0x12161C,
      .grid = 0x232932,
      .edge = 0x0B0E12,
      .ink = 0xE6EDF3,
      .no_stack = 0x6B737E,
      .mark = {0x7DB0FF, 0xC79BFF, 0x5FD0C5},
-     .select_share = 51},
+     .select_share = 51,
+     .bad = 0xFF7B74,
+     .ghost_share = 41},
 };
 
 _Static_assert((int)SITE_COLORS == (int)PALETTE_SITES, "a call site has one of the palette's colours");

@@ -16,6 +16,7 @@ struct theme {
     uint32_t ground, grid, edge, ink, no_stack;
     uint32_t mark[RASTER_MARKS]; /* as in the style sheet: what is selected and pinned has the first one */
     uint32_t select_share;       /* of 256, that a selected range has of it */
+    uint32_t bad, ghost_share;   /* of a request that failed: its colour, and what its ground has of it */
 };
 
 /* Light, dark. */

@@ -1,4 +1,5 @@
-/* What is laid over the picture of an address: the selected range, the held moment, marks, and the pinned allocation. */
+/* What is laid over the picture of an address: the selected range, requests that failed, the held moment, the outline of a
+ * comparison, marks, and the pinned allocation. */
 #include "render/raster/raster_internal.h"
 
 #include "render/raster/mix.h"
@@ -19,7 +20,7 @@ static void box_lay(struct painter *painter, int32_t x, int32_t y, int32_t end, 
     for (int32_t row = y; row < bottom; row++)
         for (int32_t column = x; column < end; column++) {
             uint32_t *pixel = pixel_from_top(painter, column, row);
-            *pixel = color_mix(*pixel & 0xFFFFFF, ink, share) | 0xFF000000u;
+            *pixel = (share == 256 ? ink : color_mix(*pixel & 0xFFFFFF, ink, share)) | 0xFF000000u;
         }
 }
 
@@ -43,6 +44,15 @@ static int64_t moment_middle_q8(const struct painter *painter, uint32_t moment) 
     return (from + (to > from ? to : from)) / 2;
 }
 
+/* At a moment, or at a place of the axis. */
+static void mark_draw(struct painter *painter, uint32_t moment, int64_t place_q16, uint32_t pens,
+                      uint32_t rgb) {
+    if (!painter->style->marks->placed && moment != MOMENT_NONE)
+        line_draw(painter, moment_middle_q8(painter, moment), pens, rgb);
+    else if (painter->style->marks->placed && place_q16 != PLACE_NONE)
+        line_draw(painter, view_position_q8(&painter->scene->view, place_q16), pens, rgb);
+}
+
 static void range_draw(struct painter *painter) {
     const struct view *view = &painter->scene->view;
     const struct raster_marks *marks = painter->style->marks;
@@ -63,12 +73,12 @@ static int32_t row_of(const struct painter *painter, uint64_t bytes) {
     return (int32_t)painter->height - (int32_t)((y_scale_q8(&painter->scale, bytes) + 128) >> 8);
 }
 
-/* A pen of `wide` pixels along an edge of the band. */
-static void edge_draw(struct painter *painter, const struct band *band, const int32_t *row, uint32_t count,
+/* A pen of `wide` pixels along an edge that begins in a column. */
+static void edge_draw(struct painter *painter, uint32_t start, const int32_t *row, uint32_t count,
                       int32_t wide, uint32_t rgb) {
     int32_t half = wide / 2, before = row[0];
     for (uint32_t i = 0; i < count; i++) {
-        int32_t x = (int32_t)(band->start + i), y = row[i];
+        int32_t x = (int32_t)(start + i), y = row[i];
         box_lay(painter, x, y - half, x + 1, y - half + wide, rgb, 256);
         if (y != before)
             box_lay(painter, x - half, (y < before ? y : before) - half, x - half + wide,
@@ -80,8 +90,8 @@ static void edge_draw(struct painter *painter, const struct band *band, const in
 static void outline_draw(struct painter *painter, const struct band *band, const int32_t *upper,
                          const int32_t *lower, uint32_t count, int32_t wide, uint32_t rgb) {
     int32_t half = wide / 2, left = band->start, right = band->start + (int32_t)count;
-    edge_draw(painter, band, upper, count, wide, rgb);
-    edge_draw(painter, band, lower, count, wide, rgb);
+    edge_draw(painter, band->start, upper, count, wide, rgb);
+    edge_draw(painter, band->start, lower, count, wide, rgb);
     box_lay(painter, left - half, upper[0] - half, left - half + wide, lower[0] - half + wide, rgb, 256);
     box_lay(painter, right - half, upper[count - 1] - half, right - half + wide,
             lower[count - 1] - half + wide, rgb, 256);
@@ -114,15 +124,122 @@ static bool pin_draw(struct painter *painter, struct arena *arena) {
     return done;
 }
 
+/* ---- requests that failed ---- */
+
+bool raster_ghost_is_last(const struct timeline *timeline, const struct oom_event *oom) {
+    uint64_t n_events = timeline->device->n_events, behind = n_events - oom->event;
+    return behind <= 2 || behind * 50 <= n_events;
+}
+
+/* A dashed line of so many pens, along or down. */
+static void dashes_draw(struct painter *painter, int32_t x, int32_t y, int32_t length, bool down) {
+    int32_t pen = (int32_t)painter->pen, wide = 2 * pen, on = 5 * pen, every = 8 * pen;
+    for (int32_t at = 0; at < length; at += every) {
+        int32_t end = at + on < length ? at + on : length;
+        if (down)
+            box_lay(painter, x, y + at, x + wide, y + end, painter->theme->bad, 256);
+        else
+            box_lay(painter, x + at, y, x + end, y + wide, painter->theme->bad, 256);
+    }
+}
+
+static int32_t clipped_row_of(const struct painter *painter, uint64_t bytes) {
+    return bytes >= painter->scene->view.top_bytes ? 0 : row_of(painter, bytes);
+}
+
+static void ghost_draw(struct painter *painter, const struct oom_event *oom) {
+    const struct timeline *timeline = painter->style->marks->timeline;
+    int32_t wide = RASTER_GHOST_WIDTH * (int32_t)painter->pen, width = (int32_t)painter->width,
+            x_q8 = view_x_q8(&painter->scene->view, timeline, oom->event + 1);
+    if (x_q8 < 0 || x_q8 > width * 256 || oom->size == 0)
+        return;
+    bool beyond = x_q8 + wide * 256 > width * 256;
+    if (beyond && raster_ghost_is_last(timeline, oom))
+        return;
+    uint64_t live = timeline->live[oom->event + 1];
+    int32_t x = beyond ? width - wide : x_q8 >> 8, bottom = clipped_row_of(painter, live),
+            top = clipped_row_of(painter, oom->size > UINT64_MAX - live ? UINT64_MAX : live + oom->size);
+    if (x < 0 || bottom <= top)
+        return;
+    int32_t pen = 2 * (int32_t)painter->pen;
+    box_lay(painter, x, top, x + wide, bottom, painter->theme->bad, painter->theme->ghost_share);
+    dashes_draw(painter, x, top, wide, false);
+    dashes_draw(painter, x, bottom - pen, wide, false);
+    dashes_draw(painter, x, top, bottom - top, true);
+    dashes_draw(painter, x + wide - pen, top, bottom - top, true);
+}
+
+static void ghosts_draw(struct painter *painter) {
+    const struct device_trace *device = painter->style->marks->timeline->device;
+    uint32_t first = device->n_ooms > RASTER_GHOSTS ? device->n_ooms - RASTER_GHOSTS : 0;
+    for (uint32_t i = first; i < device->n_ooms; i++)
+        ghost_draw(painter, &device->ooms[i]);
+}
+
+/* ---- a comparison ---- */
+
+/* No recording lies farther from zero; sums of what does not cannot overflow. */
+static bool is_near(int64_t q16) {
+    return q16 > -(INT64_C(1) << 61) && q16 < INT64_C(1) << 61;
+}
+
+/* Totals of B where A's are, with a halo. */
+static bool compared_draw(struct painter *painter, struct arena *arena) {
+    const struct raster_marks *marks = painter->style->marks;
+    const struct raster_outline *outline = &marks->outline;
+    struct view view = painter->scene->view;
+    if (outline->from_q16 >= outline->to_q16 || !is_near(outline->from_q16) || !is_near(outline->to_q16) ||
+        !is_near(outline->shift_q16) || !is_near(view.from_q16) || !is_near(view.to_q16))
+        return true;
+    int32_t width = (int32_t)painter->width,
+            from = view_position_q8(&view, outline->from_q16 - outline->shift_q16) >> 8,
+            to = (view_position_q8(&view, outline->to_q16 - outline->shift_q16) + 255) >> 8;
+    from = from < 0 ? 0 : from;
+    to = to > width ? width : to;
+    if (from >= to)
+        return true;
+    uint32_t *moment = arena_column(arena, (uint64_t)width, sizeof *moment);
+    int32_t *row = arena_column(arena, (uint64_t)width, sizeof *row);
+    bool done = moment != NULL && row != NULL;
+    if (done) {
+        view.from_q16 += outline->shift_q16;
+        view.to_q16 += outline->shift_q16;
+        view_moments(&view, marks->timeline, moment);
+        for (int32_t x = from; x < to; x++)
+            row[x] = clipped_row_of(painter, marks->shown->live[moment[x]]);
+        int32_t pen = (int32_t)painter->pen;
+        uint32_t start = (uint32_t)from, count = (uint32_t)(to - from);
+        edge_draw(painter, start, row + from, count, 4 * pen, painter->theme->ground);
+        edge_draw(painter, start, row + from, count, 2 * pen, painter->theme->mark[1]);
+    }
+    ARENA_DROP(arena, row);
+    ARENA_DROP(arena, moment);
+    return done;
+}
+
+/* Covers what lies before the recording and behind it. */
+static void outside_draw(struct painter *painter) {
+    const struct view *view = &painter->scene->view;
+    struct view whole = {.axis = view->axis};
+    view_fit(&whole, painter->scene->timeline);
+    int32_t from = (view_position_q8(view, whole.from_q16) + 128) >> 8,
+            to = (view_position_q8(view, whole.to_q16) + 128) >> 8;
+    box_lay(painter, 0, 0, from, (int32_t)painter->height, painter->theme->ground, 256);
+    box_lay(painter, to, 0, (int32_t)painter->width, (int32_t)painter->height, painter->theme->ground, 256);
+}
+
 bool painter_marks(struct painter *painter, struct arena *arena) {
     const struct raster_marks *marks = painter->style->marks;
+    if (painter->style->recorded)
+        outside_draw(painter);
     if (marks == NULL)
         return true;
     range_draw(painter);
-    if (marks->held != MOMENT_NONE)
-        line_draw(painter, moment_middle_q8(painter, marks->held), 1, painter->theme->mark[0]);
+    ghosts_draw(painter);
+    mark_draw(painter, marks->held, marks->held_q16, 1, painter->theme->mark[0]);
+    if (!compared_draw(painter, arena))
+        return false;
     for (uint32_t i = 0; i < RASTER_MARKS; i++)
-        if (marks->mark[i] != MOMENT_NONE)
-            line_draw(painter, moment_middle_q8(painter, marks->mark[i]), 2, painter->theme->mark[i]);
+        mark_draw(painter, marks->mark[i], marks->mark_q16[i], 2, painter->theme->mark[i]);
     return painter->style->areas != NULL || pin_draw(painter, arena);
 }

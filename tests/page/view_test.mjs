@@ -22,6 +22,23 @@ function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @t
     throw new Error(`no PNG has a plot of ${width}x${height}`);
 }
 
+/** Recordings that no sample is, made of one by Python. @type {Record<string, [from: string, program: string]>} */
+const MADE = {
+    no_times: ["train", "for t in data['device_traces']:\n    for e in t: del e['time_us']"],
+    // Requests that failed in mid-run: what was alive then stays as it is.
+    failed_in_the_middle: ["oom", "t = data['device_traces'][0]\nfor at in (400, 1500, 3000): t.insert(at, {**t[-1], 'time_us': t[at]['time_us']})"],
+};
+
+/** @param {string} name */
+function inputOf(name) {
+    if (name === "") return recording;
+    if (!(name in MADE)) return path.join(samples, `${name}.pickle`);
+    const file = path.join(folder, `${name}.pickle`);
+    const [from, program] = MADE[name];
+    run("python3", "-c", `import pickle, sys\ndata = pickle.load(open(sys.argv[1], "rb"))\n${program}\npickle.dump(data, open(sys.argv[2], "wb"))`, path.join(samples, `${from}.pickle`), file);
+    return file;
+}
+
 /** Of a recording: a sample, or "" for the simulated one. @type {[input: string, address: string, scale: number][]} */
 const PICTURES = [
     ["", "#device=0", 1],
@@ -48,6 +65,14 @@ const PICTURES = [
     ["train", "#device=0&view=category&color=category&selected=300&at=939", 1],
     ["train", "#device=0&view=category&color=category&window=900_1000&theme=dark", 2],
     ["train", "#device=0&view=segments&focus=site_3&window=100_400", 1],
+    ["train", "#device=0&tab=compare", 1],
+    ["train", "#device=0&tab=compare&a=s1&b=s3&axis=time&theme=dark", 2],
+    ["train", "#device=0&tab=compare&a=r100_600&b=s2&filter=size%3A%3E1M&window=50_900", 1],
+    ["train", "#device=0&tab=compare&a=s1&b=peak&map=free", 1],
+    ["no_times", "#device=0&axis=time", 1],
+    ["failed_in_the_middle", "#device=0", 1],
+    ["failed_in_the_middle", "#device=0&axis=time&theme=dark&window=1000_20000", 2],
+    ["failed_in_the_middle", "#device=0&window=3540_3556", 1],
     ["oom", "#device=0", 1],
     ["oom", "#device=0&view=stream&color=stream&filter=size%3A%3E1M", 2],
     ["oom", "#device=0&focus=frame_5&marks=10,20,30,40&selected=99999999", 1],
@@ -64,7 +89,7 @@ function assertSame(got, wanted) {
 describe("Save PNG and the command line", { skip }, () => {
     for (const [name, address, scale] of PICTURES)
         test(`${name || "simulated"} ${address}, ${scale} times`, async () => {
-            const input = name ? path.join(samples, `${name}.pickle`) : recording;
+            const input = inputOf(name);
             await withPage(writePage(input), async (page) => {
                 await settle(page);
                 if (address.includes("search=")) await until(async () => (await page.locator("#found").innerText()).includes("allocation"), "the search");
