@@ -185,9 +185,9 @@ def main():
     pairs = spread(matched(found("light"), found("dark")))
     table("palette_sites_light", [hex_of(light.rgb) for light, _ in pairs])
     table("palette_sites_dark", [hex_of(dark.rgb) for _, dark in pairs])
-    # Scales go from light to strong on light ground and from dim to bright on dark ground, at 3:1 to it.
+    # Scales go from light to strong on light ground and from dim to bright on dark ground, at 3:1 to it, in the paler shade too.
     table("palette_scale_light", [scale_color(0.62 - 0.022 * i, 0.05 + 0.006 * i, 230 - 12 * i) for i in range(16)])
-    table("palette_scale_dark", [scale_color(0.51 + 0.025 * i, 0.06 + 0.005 * i, 270 - 12 * i) for i in range(16)])
+    table("palette_scale_dark", [scale_color(0.535 + 0.0234 * i, 0.06 + 0.005 * i, 270 - 12 * i) for i in range(16)])
     print("#endif")
 
 

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "layout/filter.h"
+#include "render/raster/mix.h"
 
 /* Neighbours in the stack that look like one band. */
 struct run {
@@ -28,20 +29,9 @@ struct finder {
 
 /* ---- ink ---- */
 
-/* What a channel of sRGB gives off, times 2^16: c (c (0.305306 c + 0.682171) + 0.012523), within 0.2 % of the definition.
- */
-static uint32_t light_of(uint32_t channel) {
-    uint32_t c = channel * 257 + (channel >> 7);
-    uint64_t inner = ((UINT64_C(20009) * c) >> 16) + 44707;
-    return (uint32_t)((((inner * c) >> 16) + 821) * c >> 16);
-}
-
 /* White has (1 + 0.05) / (light + 0.05), black (light + 0.05) / 0.05: they are equal at sqrt(1.05 * 0.05) - 0.05. */
 uint32_t band_ink(uint32_t color) {
-    uint32_t light = (light_of(color >> 16 & 255) * 2126 + light_of(color >> 8 & 255) * 7152 +
-                      light_of(color & 255) * 722) /
-                     10000;
-    return light > 11739 ? 0x000000 : 0xFFFFFF;
+    return color_light(color) > 11739 ? 0x000000 : 0xFFFFFF;
 }
 
 /* ---- what lies below ---- */

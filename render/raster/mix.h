@@ -12,6 +12,21 @@ static inline uint32_t color_mix(uint32_t a, uint32_t b, uint32_t share) {
     return result;
 }
 
+/* What a channel of sRGB gives off, times 2^16: c (c (0.305306 c + 0.682171) + 0.012523), within 0.002 of the definition.
+ */
+static inline uint32_t channel_light(uint32_t channel) {
+    uint32_t c = channel * 257 + (channel >> 7);
+    uint64_t inner = ((UINT64_C(20009) * c) >> 16) + 44707;
+    return (uint32_t)((((inner * c) >> 16) + 821) * c >> 16);
+}
+
+/* Relative luminance, times 2^16. */
+static inline uint32_t color_light(uint32_t rgb) {
+    return (channel_light(rgb >> 16 & 255) * 2126 + channel_light(rgb >> 8 & 255) * 7152 +
+            channel_light(rgb & 255) * 722) /
+           10000;
+}
+
 /* Opaque, bytes R, G, B, A in memory order on a little-endian machine. */
 static inline uint32_t color_pixel(uint32_t rgb) {
     return 0xFF000000u | (rgb & 255) << 16 | (rgb & 0xFF00u) | (rgb >> 16 & 255);

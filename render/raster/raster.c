@@ -151,12 +151,23 @@ static void columns_paint(struct painter *painter, uint32_t from, uint32_t to, u
 
 /* ---- colour of an allocation ---- */
 
+/* Shares of the ground, of 256. In the first every colour of the palettes keeps 3:1 to its ground (scripts/palette.py). */
+enum { PALER = 26, PALEST = 76, PALENESS_STEP = 10 };
+
+/* Its contrast with the other is 3:1 or more; a little above, since light is known to 0.2 % of white's. */
+static bool color_stands_out(uint32_t rgb, uint32_t ground) {
+    enum { GLARE = 3277 }; /* 0.05 of 2^16 */
+    uint32_t a = color_light(rgb), b = color_light(ground), bright = a > b ? a : b, dim = a > b ? b : a;
+    return (bright + GLARE) * 100 >= (dim + GLARE) * 315;
+}
+
 /* Every other allocation is a shade paler, so that a run from one call site still shows its parts; what is older than
- * the recording is paler still, and all of one shade. */
+ * the recording is as pale as its ground allows, and all of one shade. */
 static uint32_t shade(const struct theme *theme, uint32_t rgb, bool odd, bool old) {
-    if (odd)
-        rgb = color_mix(rgb, theme->ground, 26);
-    return old ? color_mix(rgb, theme->ground, 76) : rgb;
+    uint32_t share = old ? PALEST : odd ? PALER : 0;
+    while (share > PALER && !color_stands_out(color_mix(rgb, theme->ground, share), theme->ground))
+        share -= PALENESS_STEP;
+    return share ? color_mix(rgb, theme->ground, share) : rgb;
 }
 
 /* What does not match is nearly gone. */

@@ -10,7 +10,7 @@ const struct theme raster_themes[2] = {
      .grid = 0xECEEF1,
      .edge = 0xFFFFFF,
      .ink = 0x1F2328,
-     .no_stack = 0xA9AFB8,
+     .no_stack = 0x828891,
      .mark = {0x1F5FC4, 0x7A3DB8, 0x0B7A75},
      .select_share = 41,
      .bad = 0xC0292B,
@@ -82,14 +82,14 @@ void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_
     }
 }
 
-/* Apart from each other under normal sight, deuteranopia and protanopia, and at 3:1 or more against their ground. What
- * only a profiler tells and what is no tensor stand back. */
+/* Apart from each other under normal sight, deuteranopia and protanopia, and at 3:1 or more against their ground, in the
+ * paler shade too. What only a profiler tells and what is no tensor stand back. */
 static uint32_t category_color(uint32_t category, bool dark) {
     static const uint32_t color[CATEGORY_COUNT][2] = {
         [CATEGORY_OTHER] = {0x636464, 0x858D97},      [CATEGORY_PARAMETER] = {0x2A5328, 0x66C691},
         [CATEGORY_GRADIENT] = {0x4C69CA, 0x4D68BF},   [CATEGORY_OPTIMIZER_STATE] = {0x976306, 0xC98201},
-        [CATEGORY_ACTIVATION] = {0xCE7757, 0xAE4C39}, [CATEGORY_TEMPORARY] = {0x622582, 0xC796FC},
-        [CATEGORY_INPUT] = {0x009EA0, 0x3BECEC},      [CATEGORY_AUTOGRAD_DETAIL] = {0x7A6FA8, 0x9F97C4},
+        [CATEGORY_ACTIVATION] = {0xC97252, 0xB2503C}, [CATEGORY_TEMPORARY] = {0x622582, 0xC796FC},
+        [CATEGORY_INPUT] = {0x009A9C, 0x3BECEC},      [CATEGORY_AUTOGRAD_DETAIL] = {0x7A6FA8, 0x9F97C4},
         [CATEGORY_UNKNOWN] = {0x636464, 0x858D97},    [CATEGORY_WORKSPACE] = {0x8A7F72, 0x9C8F80},
         [CATEGORY_RESULT] = {0xB0507E, 0xE07FAE}};
     return color[category < CATEGORY_COUNT ? category : CATEGORY_OTHER][dark];

@@ -1,9 +1,8 @@
 /* Names on bands: each lies inside of a band of its call site, as scene_pick finds it pixel by pixel; letters can be read. */
+#include "contrast.h"
 #include "recording.h"
 
 #include "render/raster/band_names.h"
-
-#include <math.h>
 
 static uint32_t seed;
 
@@ -172,22 +171,6 @@ static void test_neighbours_that_look_alike_have_one_name(void **state) {
 }
 
 /* ---- ink ---- */
-
-static double light_of(uint32_t rgb) {
-    static const double share[3] = {0.0722, 0.7152, 0.2126};
-    double light = 0;
-    for (unsigned i = 0; i < 3; i++) {
-        double c = (rgb >> 8 * i & 255) / 255.0;
-        light += share[i] * (c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4));
-    }
-    return light;
-}
-
-/* As WCAG defines it. */
-static double contrast_of(uint32_t a, uint32_t b) {
-    double x = light_of(a) + 0.05, y = light_of(b) + 0.05;
-    return x > y ? x / y : y / x;
-}
 
 static void test_letters_stand_out(void **state) {
     (void)state;

@@ -2,6 +2,7 @@
  * no index, no sums, no vectors. */
 #define RECORDING_ALLOCATIONS 6000
 #define RECORDING_EVENTS      9000
+#include "contrast.h"
 #include "recording.h"
 
 #include "layout/scene.h"
@@ -271,11 +272,20 @@ static uint32_t mixed(uint32_t a, uint32_t b, uint32_t share) {
     return result;
 }
 
+/* As pale as was always meant, or less where it would be nearer than 3:1 to the ground. */
+static uint32_t old_color(uint32_t rgb) {
+    uint32_t share = 76;
+    while (share > 26 && contrast_of(mixed(rgb, 0xFFFFFF, share), 0xFFFFFF) < 3.15)
+        share -= 10;
+    assert_true(contrast_of(mixed(rgb, 0xFFFFFF, share), 0xFFFFFF) >= 3);
+    return mixed(rgb, 0xFFFFFF, share);
+}
+
 static uint32_t color_of(const struct recording *recording, uint32_t allocation) {
     uint32_t rgb =
         raster_site_color(&recording->trace, recording->timeline.site[recording->stack[allocation]], false);
     if (recording->birth[allocation] == 0)
-        return mixed(rgb, 0xFFFFFF, 76);
+        return old_color(rgb);
     return allocation % 2 != 0 ? mixed(rgb, 0xFFFFFF, 26) : rgb;
 }
 
