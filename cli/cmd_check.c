@@ -5,9 +5,11 @@
 #include "cli/verbs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- exit code: 2 before 1 before 3 before 0 ---- */
 
@@ -31,12 +33,15 @@ static bool file_take(void *context, const void *bytes, size_t nbytes) {
     return fwrite(bytes, 1, nbytes, context) == nbytes;
 }
 
-/* GitHub names a file that every step appends to. */
+/* GitHub names a file that every step appends to. A pipe that nobody reads is not waited for. */
 static bool summary_append(const struct check_file *files, uint32_t n_files) {
     const char *path = getenv("GITHUB_STEP_SUMMARY");
     if (path == NULL || *path == '\0')
         return true;
-    FILE *file = fopen(path, "ae");
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    FILE *file = fd >= 0 && fcntl(fd, F_SETFL, O_APPEND) == 0 ? fdopen(fd, "a") : NULL;
+    if (file == NULL && fd >= 0)
+        close(fd);
     struct buffer out = {.sink = {file_take, file}};
     bool done = file != NULL;
     if (done) {
@@ -66,8 +71,9 @@ static bool results_write(const struct check_file *files, uint32_t n_files, cons
 static bool baseline_replace(const struct check_plan *plan, const struct check_file *files,
                              uint32_t n_files) {
     struct output_file file;
-    const char *path = plan->baseline;
-    bool done = output_file_begin(&file, strdup(path), strdup(path), (struct arena_host){0});
+    char *real = realpath(plan->baseline, NULL); /* what a link names is replaced, not the link */
+    bool done = output_file_begin(&file, real != NULL ? real : strdup(plan->baseline), strdup(plan->baseline),
+                                  (struct arena_host){0});
     if (done) {
         baseline_write(&file.out, plan, files, n_files);
         done = output_file_end(&file, true);

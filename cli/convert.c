@@ -56,6 +56,14 @@ static int words_write(struct recording *recording, const struct settings *setti
     return code;
 }
 
+/* What is read behind the first input must not be written over either. */
+static bool others_are_spared(const struct output *output, const struct settings *settings) {
+    bool spared = output_spares_path(output, settings->rules);
+    for (uint32_t i = 1; spared && settings->series && i < settings->n_inputs; i++)
+        spared = output_spares_path(output, settings->inputs[i]);
+    return spared;
+}
+
 static int convert_open(const struct settings *settings, const struct output_request *request,
                         const struct conversion *conversion) {
     struct recording recording;
@@ -64,7 +72,8 @@ static int convert_open(const struct settings *settings, const struct output_req
         return EXIT_CODE_FAILED;
     int code = EXIT_CODE_FAILED;
     if (output_choose(&output, request, &recording.input)) {
-        code = conversion->write(&recording, settings, &output, conversion);
+        if (others_are_spared(&output, settings))
+            code = conversion->write(&recording, settings, &output, conversion);
         output_release(&output);
     }
     recording_release(&recording);

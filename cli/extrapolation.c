@@ -231,7 +231,9 @@ static int extrapolation_open(struct sized sized[2], struct extrapolation_report
     }
     if (!output_choose(&output, &request, &sized[0].recording.input))
         return EXIT_CODE_FAILED;
-    int code = extrapolation_write(sized, report, settings, &output);
+    int code = EXIT_CODE_FAILED;
+    if (output_spares(&output, &sized[1].recording.input))
+        code = extrapolation_write(sized, report, settings, &output);
     output_release(&output);
     return code;
 }

@@ -1,6 +1,7 @@
 #include "cli/input.h"
 
 #include "cli/ahead.h"
+#include "cli/pipe.h"
 #include "cli/terminal.h"
 #include "parser/fingerprint.h"
 
@@ -96,8 +97,8 @@ static const char *path_base_name(const char *path) {
 /* Opens what `input` names and looks at it. Below 0: printed. */
 static int input_open_file(struct input *input) {
     bool standard = strcmp(input->path, "-") == 0;
-    int fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                      : open(input->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd =
+        standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : pipe_open_to_read(input->path, input->shown);
     if (fd < 0 || fstat(fd, &input->status) != 0)
         terminal_error(input->shown, "cannot open: %s", strerror(errno));
     else if (S_ISDIR(input->status.st_mode))

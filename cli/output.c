@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include "cli/pipe.h"
 #include "cli/terminal.h"
 
 #include <errno.h>
@@ -155,6 +156,15 @@ bool output_spares(const struct output *output, const struct input *input) {
     return false;
 }
 
+bool output_spares_path(const struct output *output, const char *path) {
+    struct stat target, read;
+    if (path == NULL || strcmp(output->path, "-") == 0 || stat(output->path, &target) != 0 ||
+        stat(path, &read) != 0 || !S_ISREG(read.st_mode) || !same_file(&target, &read))
+        return true;
+    terminal_error(output->shown, "is read here too; name another output with -o");
+    return false;
+}
+
 static bool target_check_file(struct output *output, const struct input *input) {
     struct stat status;
     if (lstat(output->path, &status) != 0)
@@ -268,7 +278,7 @@ static bool print_write_error(const struct output *output, int error) {
 
 static int in_place_open(const struct output *output) {
     return strcmp(output->path, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-                                          : open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+                                          : pipe_open_to_write(output->path, output->shown);
 }
 
 /* Opens a new file beside the target and dooms it. Below 0: errno. */

@@ -49,6 +49,9 @@ bool output_choose(struct output *output, const struct output_request *request, 
  * asked about. False: printed. */
 bool output_spares(const struct output *output, const struct input *input);
 
+/* The same of a file that is not open yet, such as rules; NULL: there is none. A device may be both. */
+bool output_spares_path(const struct output *output, const char *path);
+
 /*
  * Results are not held in memory. `out` starts as {0} or with a host and hands what is written into it to the target: a
  * renderer that fails leaves no trace, but what a pipe has read already. No file is there before the first 64 KiB.

@@ -1,15 +1,18 @@
 #include "cli/rules.h"
 
 #include "analysis/category.h"
+#include "cli/pipe.h"
 #include "cli/regex.h"
 #include "cli/terminal.h"
 #include "parser/fingerprint.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum field { FIELD_FILE, FIELD_FUNCTION, FIELD_METADATA, FIELD_COUNT };
 
@@ -88,8 +91,8 @@ static bool rules_parse(struct rule_list *list, FILE *file) {
     bool done = true;
     for (unsigned number = 1; done && fgets(line, sizeof line, file) != NULL; number++) {
         size_t length = strcspn(line, "\r\n");
-        if (line[length] == '\0' && length == sizeof line - 1)
-            return rule_wrong(list, number, "a line too long", line);
+        if (line[length] == '\0' && !feof(file)) /* a device of zeros would never end */
+            return rule_wrong(list, number, "a line too long, or no text", line);
         line[length] = '\0';
         done = rule_parse(list, number, line);
     }
@@ -98,7 +101,10 @@ static bool rules_parse(struct rule_list *list, FILE *file) {
 
 /* A pipe will do (`--rules <(...)`), a directory opens and then has no lines. */
 static bool rules_read(struct rule_list *list) {
-    FILE *file = fopen(list->path, "re");
+    int fd = pipe_open_to_read(list->path, list->path);
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (file == NULL && fd >= 0)
+        close(fd);
     list->rule = calloc(RULES_MAX, sizeof *list->rule);
     bool opened = file != NULL && list->rule != NULL, done = opened && rules_parse(list, file);
     if (!opened || (done && ferror(file))) {
@@ -138,7 +144,10 @@ bool rules_fingerprint(const char *path, char text[FINGERPRINT_CHARACTERS + 1]) 
     text[0] = '\0';
     if (path == NULL)
         return true;
-    FILE *file = fopen(path, "re");
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe is refused, not waited for */
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (file == NULL && fd >= 0)
+        close(fd);
     bool done = file != NULL && file_fingerprint(file, text);
     if (!done)
         terminal_error(path, "cannot read: %s", strerror(errno));

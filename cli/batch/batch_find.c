@@ -140,6 +140,38 @@ static bool is_output(const struct search *search, const struct stat *status) {
            status->st_ino == search->output.st_ino;
 }
 
+/* Whether results go into this folder, or into one of those that it has for them. */
+static bool takes_results(const struct search *search, char *folder) {
+    struct stat status;
+    for (int above = 0; above < 2; above++) {
+        if (stat(folder[0] != '\0' ? folder : "/", &status) == 0 && is_output(search, &status))
+            return true;
+        char *slash = strrchr(folder, '/');
+        if (slash == NULL || !names_is_folder(slash + 1))
+            return false;
+        *slash = '\0';
+    }
+    return false;
+}
+
+/* An earlier result, named or linked as a snapshot: what is made of it would take its place. */
+static bool is_own_result(const struct search *search, const char *path) {
+    char *real = search->output_exists ? realpath(path, NULL) : NULL;
+    char *slash = real != NULL ? strrchr(real, '/') : NULL;
+    bool is = slash != NULL && is_result(slash + 1);
+    if (is) {
+        *slash = '\0';
+        is = takes_results(search, real);
+    }
+    free(real);
+    return is;
+}
+
+static bool search_refuse_result(struct search *search, const char *path) {
+    return search_fail(search, path, "",
+                       "lies where results go and would be written over; name another -o DIR");
+}
+
 /* The directory of another batch's results. */
 static bool is_report(const char *path) {
     char *summary, *shards;
@@ -169,10 +201,13 @@ static bool search_entry(struct search *search, const char *path, unsigned char 
                      !is_report(path);
         return !enter || search_directory(search, path, depth + 1);
     }
-    if (S_ISLNK(status.st_mode) && stat(path, &target) == 0)
+    bool link = S_ISLNK(status.st_mode) && stat(path, &target) == 0;
+    if (link)
         status = target;
     if (!S_ISREG(status.st_mode))
         return true;
+    if (link && is_own_result(search, path))
+        return search_refuse_result(search, path);
     return shard_has(search->batch, path + search->prefix) ? search_add(search, path, &status, false)
                                                            : search_pass(search, path);
 }
@@ -218,7 +253,8 @@ static bool search_path(struct search *search, const char *path) {
     if (S_ISDIR(status.st_mode))
         return search_directory(search, path, 0);
     if (S_ISREG(status.st_mode))
-        return search_add_named(search, path, &status);
+        return is_own_result(search, path) ? search_refuse_result(search, path)
+                                           : search_add_named(search, path, &status);
     return search_fail(search, path, "", "is neither a file nor a directory");
 }
 

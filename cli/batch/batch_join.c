@@ -90,7 +90,7 @@ void record_remove(const struct batch *batch) {
     if (asprintf(&path, "%s/shards/shard-%" PRIu32 "-of-%" PRIu32 ".json", batch->directory, batch->shard,
                  batch->n_shards) < 0)
         return;
-    unlink(path);
+    store_unlink(path);
     free(path);
 }
 
@@ -163,6 +163,7 @@ struct join {
     bool lacks_sidecars;  /* there is one that cannot be read */
     uint32_t n_older;     /* sidecars of older versions of Strata, */
     struct sidecar older; /* the first of them */
+    bool told;            /* why it cannot go on */
 };
 
 static int text_compare(const void *a, const void *b) {
@@ -170,9 +171,10 @@ static int text_compare(const void *a, const void *b) {
 }
 
 /* Names in a directory with this ending, without it, sorted; `*names` is in the arena. A directory that is not there has
- * none. False: no memory, or it cannot be read. */
-static bool directory_names(struct batch *batch, const char *path, const char *ending, char ***names,
+ * none. False: no memory, or it cannot be read, which is told. */
+static bool directory_names(struct join *join, const char *path, const char *ending, char ***names,
                             uint32_t *n_names) {
+    struct batch *batch = join->batch;
     uint32_t count = 0, capacity = 0;
     bool done = true;
     size_t n = strlen(ending);
@@ -180,7 +182,8 @@ static bool directory_names(struct batch *batch, const char *path, const char *e
     char **column = NULL;
     if (directory == NULL)
         done = errno == ENOENT || errno == ENOTDIR;
-    errno = 0;
+    if (done)
+        errno = 0;
     for (struct dirent *entry; directory != NULL && done && (entry = readdir(directory)) != NULL; errno = 0) {
         size_t length = strlen(entry->d_name);
         if (length <= n || strcmp(entry->d_name + length - n, ending) != 0)
@@ -191,6 +194,9 @@ static bool directory_names(struct batch *batch, const char *path, const char *e
             column[count++] = name;
     }
     done = done && errno == 0;
+    join->told = !done && errno != 0 && errno != ENOMEM;
+    if (join->told)
+        terminal_error(path, "cannot read the directory: %s", strerror(errno));
     if (directory != NULL)
         closedir(directory);
     if (count != 0)
@@ -463,7 +469,7 @@ static bool join_folder(struct join *join, const char *folder) {
         folder != NULL ? batch_text(batch, "%s/%s", batch->directory, folder) : batch->directory;
     char **names;
     uint32_t count;
-    bool done = path != NULL && directory_names(batch, path, ".strata.json", &names, &count);
+    bool done = path != NULL && directory_names(join, path, ".strata.json", &names, &count);
     for (uint32_t i = 0; done && i < count; i++) {
         const char *name = folder != NULL ? batch_text(batch, "%s/%s", folder, names[i]) : names[i];
         done = name != NULL && join_sidecar(join, name);
@@ -479,7 +485,7 @@ static bool join_sidecars(struct join *join) {
     char **folders;
     uint32_t count;
     bool done =
-        join_folder(join, NULL) && directory_names(join->batch, join->batch->directory, "", &folders, &count);
+        join_folder(join, NULL) && directory_names(join, join->batch->directory, "", &folders, &count);
     for (uint32_t i = 0; done && i < count; i++)
         done = !names_is_folder(folders[i]) || join_folder(join, folders[i]);
     if (done && join->n_rows != 0)
@@ -493,7 +499,7 @@ static bool join_read(struct join *join) {
     uint32_t count;
     bool done = join_sidecars(join);
     char *shards = batch_text(batch, "%s/shards", batch->directory);
-    done = done && shards != NULL && directory_names(batch, shards, ".json", &names, &count);
+    done = done && shards != NULL && directory_names(join, shards, ".json", &names, &count);
     for (uint32_t i = 0; done && i < count; i++)
         done = join_record(join, names[i]);
     return done && index_reserve(join->index, batch->count + 2 * join->n_records + 1);
@@ -505,9 +511,9 @@ bool join_directory(struct index *index, struct batch *batch, bool *complete) {
     bool done = join_read(&join);
     *complete = done && join_notes(&join) && !join.lacks_sidecars;
     done = done && join_entries(&join);
-    if (!done)
+    if (!done && !join.told)
         terminal_error(NULL, "no memory for the index");
-    else if (index->n_rows == 0 && index->n_failed == 0 && index->n_notes == 0) {
+    else if (done && index->n_rows == 0 && index->n_failed == 0 && index->n_notes == 0) {
         terminal_error(batch->directory, "holds no results of strata batch");
         done = false;
     }

@@ -129,13 +129,24 @@ static bool staging_give_up(struct store *store, bool made) {
     return false;
 }
 
+/* A link is not followed: what lies there is removed, and it may be anybody's. */
+static DIR *entries_open(int above, const char *path) {
+    int fd = openat(above, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *entries = fd >= 0 ? fdopendir(fd) : NULL;
+    int error = errno;
+    if (entries == NULL && fd >= 0)
+        close(fd);
+    errno = error;
+    return entries;
+}
+
 static bool staging_open(struct store *store) {
     enum { ATTEMPTS = 16 };
     for (int attempt = 1;; attempt++) {
         bool made = mkdir(store->staging, 0777) == 0;
         if (!made && !directory_make(store->staging))
             return false;
-        store->entries = opendir(store->staging);
+        store->entries = entries_open(AT_FDCWD, store->staging);
         if (store->entries == NULL && (errno != ENOENT || attempt == ATTEMPTS))
             return staging_give_up(store, made);
         if (store->entries == NULL)
@@ -182,14 +193,14 @@ static bool is_staging(const char *name) {
 
 /* What a killed run left that had other parts than this one. One that is locked, or cannot be, may be in use. */
 static void staging_sweep(int directory, const char *name) {
-    int fd = openat(directory, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *entries = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? fdopendir(fd) : NULL;
-    if (entries != NULL) {
+    DIR *entries = entries_open(directory, name);
+    if (entries == NULL)
+        return;
+    if (flock(dirfd(entries), LOCK_EX | LOCK_NB) == 0) {
         directory_empty(entries);
         unlinkat(directory, name, AT_REMOVEDIR);
-        closedir(entries);
-    } else if (fd >= 0)
-        close(fd);
+    }
+    closedir(entries);
 }
 
 /* A run without shards has the directory to itself. One with shards has not, and some file systems of clusters lock for
@@ -271,12 +282,16 @@ void store_discard(const struct store *store, const struct batch_file *file) {
     }
 }
 
+void store_unlink(const char *path) {
+    if (is_ours(path))
+        unlink(path);
+}
+
 void store_forget(const struct batch *batch, const struct batch_file *file) {
     char *path;
     if (asprintf(&path, "%s/%s.strata.json", batch->directory, file->name) < 0)
         return;
-    if (is_ours(path))
-        unlink(path);
+    store_unlink(path);
     free(path);
 }
 

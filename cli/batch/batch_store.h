@@ -36,6 +36,9 @@ const char *store_commit(const struct store *store, struct batch *batch, const s
 /* Removes what is staged of `file`. */
 void store_discard(const struct store *store, const struct batch_file *file);
 
+/* Removes the file at `path`, if Strata wrote it. */
+void store_unlink(const char *path);
+
 /* Removes the sidecar of `file`, if it is one: its outputs are no longer those of the input. */
 void store_forget(const struct batch *batch, const struct batch_file *file);
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 enum { CONFIG_MEMORY_NBYTES = 64 << 20, RULES_MOST = 10000 };
 
@@ -144,7 +144,8 @@ static int baseline_read(struct check_plan *plan) {
         terminal_error(plan->baseline, "was made with another --filter, so its figures are others");
         return EXIT_CODE_USAGE;
     }
-    if (plan->update && plan->known == NULL && access(plan->baseline, F_OK) != 0)
+    struct stat status;
+    if (plan->update && plan->known == NULL && lstat(plan->baseline, &status) != 0 && errno == ENOENT)
         return EXIT_CODE_DONE; /* the first one */
     terminal_error(plan->baseline, "cannot be read as a baseline (schema 1)");
     return EXIT_CODE_FAILED;
