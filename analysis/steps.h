@@ -1,6 +1,7 @@
 /*
- * Steps: the turns of the loop that was recorded. Where they are is read from annotations, or, without any, found from
- * the sequence of allocations, which repeats itself from step to step. Freestanding.
+ * Steps: the turns of the loop that was recorded, as the `growth` of schema 1 has them (analysis/growth.h says why they
+ * are kept beside analysis/turns.h, which all else reads). Where they are is read from annotations, or, without any,
+ * found from the sequence of allocations, which repeats itself from step to step. Freestanding.
  *
  *     moments  0 ....... begin[0] ............ begin[1] ............ begin[2] ... begin[count]
  *                           step 0                step 1                ...

@@ -7,7 +7,7 @@
 // STRATA_NEEDS_BROWSER is set.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { accessSync, constants, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before } from "node:test";
@@ -67,10 +67,16 @@ export function report(/** @type {string} */ input, /** @type {string[]} */ ...f
     return JSON.parse(run(strata, "report", "--json", ...flags, input).toString());
 }
 
-/** Writes the page of a recording. */
+/** Pages that are written, by what they are made of. @type {Map<string, string>} */
+const pages = new Map();
+
+/** Writes the page of a recording, once for each state of the file. */
 export function writePage(/** @type {string} */ input, /** @type {string[]} */ ...flags) {
+    const { mtimeMs, size } = statSync(input);
+    const made = JSON.stringify([input, mtimeMs, size, ...flags]);
     const page = path.join(folder, `${path.basename(input)}${flags.join("")}.html`.replace(/[^\w.-]/g, "_"));
-    run(strata, "html", "-q", "-f", ...flags, input, "-o", page);
+    if (pages.get(page) !== made) run(strata, "html", "-q", "-f", ...flags, input, "-o", page);
+    pages.set(page, made);
     return page;
 }
 

@@ -7,14 +7,19 @@ import { describe, test } from "node:test";
 import { cropPng, decodePng } from "../png.mjs";
 import { colorsOf, folder, recording, run, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
+/** What last stood beside a plot, by scale: pictures of one scale differ little. @type {Record<number, number[]>} */
+const margins = {};
+
 /** The plot area of the command line's PNG whose plot has the given size. */
 function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ address, scale = 1) {
-    let [wholeWidth, wholeHeight] = [width / scale + 200, height / scale + 200];
+    const [beside, above] = margins[scale] ?? [200, 200];
+    let [wholeWidth, wholeHeight] = [width / scale + beside, height / scale + above];
     for (let attempt = 0; attempt < 8; attempt++) {
         const file = path.join(folder, "view.png");
         run(strata, "png", "-q", "-f", "--scale", scale, "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
         const png = decodePng(readFileSync(file));
         const [x, y, plotWidth, plotHeight] = png.text["strata:plot"].split(" ").map(Number);
+        margins[scale] = [wholeWidth - plotWidth / scale, wholeHeight - plotHeight / scale];
         if (plotWidth === width && plotHeight === height) return cropPng(png, x, y, width, height);
         wholeWidth += (width - plotWidth) / scale;
         wholeHeight += (height - plotHeight) / scale;
