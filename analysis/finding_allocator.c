@@ -78,7 +78,7 @@ void finding_retry_flush_detail(struct telling *telling) {
     else
         tell(telling, " A little more, and the run fails.");
     if (finding->site != 0) {
-        tell(telling, " The largest was for ");
+        tell(telling, finding->figure[0] > 1 ? " The largest was for " : " It was for ");
         tell_site(telling);
         tell(telling, ".");
     }
@@ -262,9 +262,9 @@ void finding_fragmentation_detail(struct telling *telling) {
         tell_bytes(telling, finding->figure[1]);
         tell(telling, " were reserved, enough for it in sum, and no free block among them was large enough.");
     } else {
-        tell(telling, "Reserved rose to ");
+        tell(telling, finding->at_moment == 0 ? "Already before the first event " : "Reserved rose to ");
         tell_bytes(telling, finding->figure[1]);
-        tell(telling, " while ");
+        tell(telling, finding->at_moment == 0 ? " were reserved while " : " while ");
         tell_bytes(telling, finding->figure[1] - finding->figure[0]);
         tell(telling, " were in use; never were more than ");
         tell_bytes(telling, timeline->peak_bytes);

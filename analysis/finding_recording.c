@@ -161,8 +161,14 @@ void finding_starts_late_find(struct finder *finder) {
 }
 
 void finding_starts_late_title(struct telling *telling) {
-    tell_share(telling, telling->finding->figure[0], telling->verdicts->timeline->peak_bytes);
-    tell(telling, " of the peak is older than the recording");
+    uint64_t peak = telling->verdicts->timeline->peak_bytes;
+    if (telling->finding->figure[0] == peak)
+        tell(telling, "the whole peak");
+    else {
+        tell_share(telling, telling->finding->figure[0], peak);
+        tell(telling, " of the peak");
+    }
+    tell(telling, " is older than the recording");
 }
 
 static void tell_origin(struct telling *telling) {

@@ -89,6 +89,13 @@ uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint3
                   "stays from step to step, it does not say.");
         return words_end(&words);
     }
+    if (verdicts->timeline->device->n_events == 0) {
+        words_say(&words, "No event was recorded: how this state came about cannot be seen.");
+        if (verdicts->timeline->trace->kind == TRACE_SNAPSHOT)
+            words_say(&words, " Call torch.cuda.memory._record_memory_history(max_entries=1000000) before "
+                              "the model is made.");
+        return words_end(&words);
+    }
     switch (verdicts->judged.growth) {
     case GROWTH_NO_STACKS:
         words_say(

@@ -42,10 +42,12 @@ static struct judged judged_of(const struct verdicts *verdicts) {
     bool phases =
         runs->stacks != STACKS_NONE && (optimizer || has_side(runs, SIDE_BACKWARD) || has_forward(runs));
     uint32_t needed = optimizer ? 2 : 3;
+    enum trace_kind kind = verdicts->timeline->trace->kind;
     return (struct judged){.steps = verdicts->turns.count,
                            .steps_from = verdicts->turns.source,
                            .phases = phases,
-                           .growth = runs->stacks == STACKS_NONE       ? GROWTH_NO_STACKS
+                           .growth = runs->stacks == STACKS_NONE || kind == TRACE_MEMORY_TIMELINE
+                                         ? GROWTH_NO_STACKS
                                      : verdicts->turns.count >= needed ? GROWTH_JUDGED
                                                                        : GROWTH_TOO_SHORT};
 }

@@ -229,8 +229,7 @@ step(index: number): record_step;
 parts(): number;
 part(index: number): record_part;
 part_name(kind: number, nth: number): record_text;
-steps_from(): record_text;
-growth_judged(): record_text;
+judged_text(): record_text;
 finding(index: number): record_finding;
 finding_text(index: number, which: number): record_text;
 }

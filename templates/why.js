@@ -8,14 +8,11 @@ import { askFindings, askSteps } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
 import { capacityBytes, change, goToEvent, momentText, session, view } from "./state.js";
-import { copyText, formatCount, formatPlural, make, tableFigures } from "./text.js";
+import { copyText, formatCount, make, tableFigures } from "./text.js";
 
 const STEPS_SHOWN = 12;
 
 const OPEN_MOST = 3;
-
-/** @type {Record<string, string>} */
-const STEPS_FROM = { annotations: "annotations", optimizer: "optimizer steps", backward: "backward passes", repetition: "what repeats" };
 
 /** @param {string} text @param {() => void} act @param {boolean} [first] */
 function actionButton(text, act, first) {
@@ -180,17 +177,9 @@ function findingCard(finding, index, open) {
     return card;
 }
 
-/** What was judged, and what could not be: no text reassures about the rest. @param {number} count of findings */
+/** What was judged, and what could not be, as the report says it: no text reassures about the rest. @param {number} count of findings */
 function judgedLines(count) {
-    const { turns, phases } = view.c.judged();
-    const growth = session.decode(view.c.growth_judged());
-    const from = STEPS_FROM[session.decode(view.c.steps_from())];
-    const lines = [count === 0 ? "Nothing found in what could be judged." : ""];
-    if (growth === "judged") lines.push(`Growth was judged over ${formatPlural(turns, "step")}${from ? ` (from ${from})` : ""}.`);
-    else if (growth === "no_stacks") lines.push("Growth was not judged: the file has no stacks.");
-    else lines.push(`Growth was not judged: the recording has ${turns ? formatPlural(turns, "step") : "no steps that can be told"}. Three or more would tell.`);
-    if (!phases) lines.push("Forward, backward and optimizer could not be told apart, so gradients and layers were not judged.");
-    return lines.filter(Boolean);
+    return [count === 0 ? "Nothing found in what could be judged." : "", session.decode(view.c.judged_text())].filter(Boolean);
 }
 
 /** @param {HTMLElement} box */

@@ -66,14 +66,12 @@ place view_part_name(struct page_view *view, u32 kind, u32 nth) {
     return FILL(view, text, (double)(place)name.at, name.nbytes);
 }
 
-place view_steps_from(struct page_view *view) {
+place view_judged_text(struct page_view *view) {
     const struct verdicts *verdicts = verdicts_of(view);
-    return verdicts == NULL ? 0 : text_fill(view, turns_source_name(verdicts->judged.steps_from));
-}
-
-place view_growth_judged(struct page_view *view) {
-    const struct verdicts *verdicts = verdicts_of(view);
-    return verdicts == NULL ? 0 : text_fill(view, growth_judged_name(verdicts->judged.growth));
+    if (verdicts == NULL)
+        return 0;
+    verdicts_judged_text(verdicts, view->name, sizeof view->name);
+    return text_fill(view, view->name);
 }
 
 /* ---- findings ---- */

@@ -113,7 +113,13 @@ void report_callers_json(struct json_writer *json, const struct report_callers *
 
 /* ---- tables ---- */
 
-static const char *const site_headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
+/* A memory timeline has categories in the place of call sites, and nobody who calls them. */
+static void sites_begin(struct sheet *sheet, const struct trace *trace) {
+    static const char *const headings[] = {"Bytes", "Share", "Count", "Call site", "Called from", NULL};
+    static const char *const categories[] = {"Bytes", "Share", "Count", "Category", NULL};
+    bool named = trace->kind == TRACE_MEMORY_TIMELINE;
+    sheet_table(sheet, named ? categories : headings, named ? "rrrl" : "rrrll");
+}
 
 static void group_cells(struct sheet *sheet, const struct trace *trace, const struct group *group,
                         unsigned unit, uint64_t whole) {
@@ -146,12 +152,13 @@ void report_sites_table(struct sheet *sheet, const struct report_device *report,
     }
     unsigned unit = parts.n_groups > 0 ? format_unit(parts.groups[0].bytes) : 0;
     most = most == 0 || most > parts.n_groups ? parts.n_groups : most;
-    sheet_table(sheet, site_headings, "rrrll");
+    sites_begin(sheet, report->trace);
     for (uint32_t i = 0; i < most; i++) {
         const struct group *group = &parts.groups[i];
         group_cells(sheet, report->trace, group, unit, whole);
-        sheet_cell(sheet, "%s",
-                   report_callers_text(sheet, &callers[group->part], report->trace, group->site));
+        if (report->trace->kind != TRACE_MEMORY_TIMELINE)
+            sheet_cell(sheet, "%s",
+                       report_callers_text(sheet, &callers[group->part], report->trace, group->site));
     }
     sheet_table_end(sheet);
     rest_say(sheet, &parts, most, whole);
@@ -181,10 +188,11 @@ static const char *stack_callers(struct sheet *sheet, const struct timeline *tim
 void report_stacks_table(struct sheet *sheet, const struct report_device *report, const struct group *groups,
                          uint32_t count, uint64_t whole) {
     unsigned unit = count > 0 ? format_unit(groups[0].bytes) : 0;
-    sheet_table(sheet, site_headings, "rrrll");
+    sites_begin(sheet, report->trace);
     for (uint32_t i = 0; i < count; i++) {
         group_cells(sheet, report->trace, &groups[i], unit, whole);
-        sheet_cell(sheet, "%s", stack_callers(sheet, &report->timeline, &groups[i]));
+        if (report->trace->kind != TRACE_MEMORY_TIMELINE)
+            sheet_cell(sheet, "%s", stack_callers(sheet, &report->timeline, &groups[i]));
     }
     sheet_table_end(sheet);
 }

@@ -75,6 +75,8 @@ static void baseline_row(struct sheet *sheet, const struct report_device *report
     row_begin(sheet, "Before recording");
     if (timeline->start_bytes == 0)
         sheet_cell(sheet, "nothing");
+    else if (at_peak == timeline->peak_bytes)
+        sheet_cell(sheet, "%s, which is the whole peak", words_bytes(sheet, timeline->start_bytes));
     else
         sheet_cell(sheet, "%s, %s of it in the peak (%s of the peak)",
                    words_bytes(sheet, timeline->start_bytes),
@@ -141,7 +143,11 @@ static void groups_write(struct sheet *sheet, const struct report_device *report
 
 static void peak_write(struct sheet *sheet, const struct report_device *report) {
     const struct timeline *timeline = &report->timeline;
-    const char *thing = report->options->group == GROUP_BY_STACK ? "stack" : "call site";
+    /* A memory timeline has categories in the place of call sites: one table says both. */
+    bool categories = report->trace->kind == TRACE_MEMORY_TIMELINE;
+    const char *thing = categories                                 ? "category"
+                        : report->options->group == GROUP_BY_STACK ? "stack"
+                                                                   : "call site";
     sheet_heading(sheet, 3, "At the peak");
     if (report->n_groups == 0) {
         sheet_say(sheet, report->timeline.peak_bytes != 0
@@ -161,7 +167,8 @@ static void peak_write(struct sheet *sheet, const struct report_device *report) 
                   words_counted(sheet, report->n_groups, thing),
                   words_moment(sheet, timeline, timeline->peak_moment));
     groups_write(sheet, report);
-    report_categories(sheet, report);
+    if (!categories)
+        report_categories(sheet, report);
 }
 
 /* ---- before the recording ---- */

@@ -34,7 +34,7 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
     bool log = report->trace->kind == TRACE_LOG;
-    if (report->device->n_events == 0 || (log && verdicts->findings.count == 0))
+    if (report->device->allocations.count == 0 || (log && verdicts->findings.count == 0))
         return;
     sheet_heading(sheet, 3, "What to know");
     for (uint32_t i = 0; i < verdicts->findings.count && i < FINDINGS_SHOWN; i++) {
@@ -46,7 +46,7 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
     if (verdicts->findings.count > FINDINGS_SHOWN)
         sheet_say(sheet, "Not listed: %s; --json has them all.",
                   words_counted(sheet, verdicts->findings.count - FINDINGS_SHOWN, "more finding"));
-    if (report->device->n_events < 2 || log)
+    if (report->device->n_events == 1 || log)
         return;
     verdicts_judged_text(verdicts, text, sizeof text);
     sheet_say(sheet, "%s", text);
@@ -119,9 +119,10 @@ static void phases_of_step(struct sheet *sheet, const struct report_device *repo
         continue;
     if (to - from < 2)
         return;
-    if (report->verdicts.steps.count > 1)
-        sheet_say(sheet, "The phases of %s %" PRId64 ", the highest:", turns_unit(&report->verdicts.turns),
-                  turns_number(&report->verdicts.turns, step));
+    sheet_say(sheet,
+              report->verdicts.steps.count > 1 ? "The phases of %s %" PRId64 ", the highest:"
+                                               : "The phases of %s %" PRId64 ":",
+              turns_unit(&report->verdicts.turns), turns_number(&report->verdicts.turns, step));
     spans_table(sheet, report, "Phase", &phases->span[from], to - from);
 }
 

@@ -5,6 +5,7 @@
 #include "layout/site.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { GROUPS_SHOWN = 20 }; /* groups of free blocks */
 
@@ -33,7 +34,12 @@ const char *words_bytes(struct sheet *sheet, uint64_t bytes) {
 
 /* "1 allocation", "210 allocations" */
 const char *words_counted(struct sheet *sheet, uint64_t count, const char *thing) {
-    return sheet_format(sheet, "%s %s%s", format_count(count).text, thing, count == 1 ? "" : "s");
+    size_t nbytes = strlen(thing);
+    bool y = count != 1 && thing[nbytes - 1] == 'y';
+    return sheet_format(sheet, "%s %.*s%s", format_count(count).text, (int)(nbytes - y), thing,
+                        y            ? "ies"
+                        : count == 1 ? ""
+                                     : "s");
 }
 
 const char *words_pool(struct sheet *sheet, const struct device_trace *device, uint32_t pool) {

@@ -38,11 +38,13 @@ static const struct sentence sentences[] = {
      "The file has no event and no segment of any device: no history was recorded, and nothing was "
      "allocated when it was written."},
     {"live_end_differs/less",
-     "At the end %b0 are in use by the events and blocks, but %b1 by the totals of the segments: "
-     "%e1 bytes less."},
+     "At the end %b0 are in use by the events and blocks, %e1 bytes less than the segments' own totals say "
+     "(%b1). "
+     "Record all actions, and keep other threads from allocating while the snapshot is taken."},
     {"live_end_differs/more",
-     "At the end %b0 are in use by the events and blocks, but %b1 by the totals of the segments: "
-     "%e1 bytes more."},
+     "At the end %b0 are in use by the events and blocks, %e1 bytes more than the segments' own totals say "
+     "(%b1). "
+     "Record all actions, and keep other threads from allocating while the snapshot is taken."},
     {"live_above_reserved",
      "After event %c1 more is in use than is reserved, by %b0 (%c0 bytes), which cannot be: segment events "
      "or frees are "
@@ -91,7 +93,9 @@ static const struct sentence sentences[] = {
                           "such one, and %c1 made in it "
                           "overlap%p1(s|) one that is still there: their own events are missing, and totals "
                           "are too high. Record all actions."},
-    {"overflow", "The recording was longer than its buffer: the oldest events were overwritten."},
+    {"overflow",
+     "The recording was longer than its buffer: the oldest events were overwritten. Record with a larger "
+     "max_entries."},
     {"reopened_addresses",
      "%c0 event%p0(|s) allocated an address that was still in use: the earlier allocation is taken to "
      "end there."},

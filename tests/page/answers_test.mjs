@@ -20,7 +20,7 @@ describe("why, tree and compare", { skip }, () => {
             await card.getByRole("button", { name: /^Show/ }).click();
             await until(async () => /focus=site_/.test(await page.evaluate(() => location.hash)), "the highlight");
             assert.match(findings[0].view, /focus=line_probe\.py:27%20keep_hidden/); // a name: another page numbers its frames anew
-            assert.match(await page.locator("#panel-why .why-foot").innerText(), /Growth was judged over 6 steps/);
+            assert.match(await page.locator("#panel-why .why-foot").innerText(), /6 steps were compared, by the annotations ProfilerStep#N/);
         });
     });
 
