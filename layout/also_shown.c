@@ -4,18 +4,25 @@
 #include "base/sort.h"
 #include "layout/filter.h"
 
+/* What a site has in the window. */
+struct shown_site {
+    uint64_t area, alive; /* alive: at the moment of the list */
+    uint32_t count;       /* allocations */
+    uint32_t place;       /* 1: of also[0], and so on; 0: it is not told */
+};
+
 struct looker {
     const struct timeline *timeline;
     const struct allocations *allocations;
     const uint64_t *keep;
     uint32_t first, end;          /* moments */
-    uint64_t *area;               /* [frames] of each site */
-    struct sort_row *row, *spare; /* [allocations] */
-    uint32_t *born;               /* [allocations] */
+    struct shown_site *site;      /* [frames] */
+    struct sort_row *row, *spare; /* deaths of what is told, site by site; spare: for the largest of them */
+    uint32_t *born;               /* allocations of one site */
 };
 
-static uint32_t site_of(const struct looker *looker, uint32_t allocation) {
-    return looker->timeline->site[looker->allocations->stack[allocation]];
+static struct shown_site *site_of(const struct looker *looker, uint32_t allocation) {
+    return &looker->site[looker->timeline->site[looker->allocations->stack[allocation]]];
 }
 
 static bool is_shown(const struct looker *looker, uint32_t allocation) {
@@ -40,102 +47,138 @@ static uint64_t sum_of(uint64_t a, uint64_t b) {
 /* Fills the areas; returns their sum. */
 static uint64_t areas_fill(struct looker *looker) {
     uint64_t whole = 0;
-    bytes_zero(looker->area, looker->timeline->trace->frames.count * sizeof *looker->area);
     for (uint32_t i = 0; i < looker->allocations->count; i++) {
         if (!is_shown(looker, i))
             continue;
-        uint64_t own = area_of(looker, i), *site = &looker->area[site_of(looker, i)];
-        *site = sum_of(*site, own);
+        struct shown_site *site = site_of(looker, i);
+        uint64_t own = area_of(looker, i);
+        site->area = sum_of(site->area, own);
+        site->count++;
         whole = sum_of(whole, own);
     }
     return whole;
 }
 
-/* Sites that have their part of what is alive are listed already. `alive` is room for a number per site. */
-static void areas_drop_listed(struct looker *looker, uint32_t moment, uint64_t *alive) {
+/* Sites that have their part of what is alive are listed already. */
+static void areas_drop_listed(struct looker *looker, uint32_t moment) {
     const struct allocations *allocations = looker->allocations;
     const uint32_t n_sites = looker->timeline->trace->frames.count;
     uint64_t whole = 0;
-    bytes_zero(alive, n_sites * sizeof *alive);
     for (uint32_t i = 0; i < allocations->count && allocations->birth[i] <= moment; i++) {
         if (allocations->death[i] <= moment || !filter_keeps(looker->keep, i))
             continue;
-        alive[site_of(looker, i)] += allocations->size[i];
+        site_of(looker, i)->alive += allocations->size[i];
         whole += allocations->size[i];
     }
-    for (uint32_t site = 0; site < n_sites; site++)
-        if (alive[site] != 0 && alive[site] >= whole / 1000)
-            looker->area[site] = 0;
+    for (uint32_t i = 0; i < n_sites; i++)
+        if (looker->site[i].alive != 0 && looker->site[i].alive >= whole / 1000)
+            looker->site[i].area = 0;
 }
 
-/* The most bytes at once of allocations in order of their births; `row` has the same ones in order of their deaths. */
-static uint64_t highest_of(const struct looker *looker, uint32_t n) {
-    const struct allocations *allocations = looker->allocations;
-    uint64_t bytes = 0, highest = 0;
-    for (uint32_t i = 0, dead = 0; i < n; i++) {
-        uint32_t birth = allocations->birth[looker->born[i]];
-        for (birth = birth < looker->first ? looker->first : birth; looker->row[dead].key <= birth; dead++)
-            bytes -= allocations->size[looker->row[dead].value];
-        bytes += allocations->size[looker->born[i]];
-        highest = bytes > highest ? bytes : highest;
-    }
-    return highest;
-}
-
-static void site_measure(struct looker *looker, struct also_shown *also) {
-    const struct allocations *allocations = looker->allocations;
-    uint32_t n = 0;
-    also->of_free = true;
-    for (uint32_t i = 0; i < allocations->count; i++) {
-        if (site_of(looker, i) != also->site || !is_shown(looker, i))
-            continue;
-        also->of_free = also->of_free && (allocations->flags[i] & ALLOCATION_STACK_OF_FREE) != 0;
-        looker->born[n] = i;
-        looker->row[n++] = (struct sort_row){allocations->death[i], i};
-    }
-    sort_rows(looker->row, looker->spare, n);
-    also->bytes = highest_of(looker, n);
-}
-
+/* The sites that are told, the largest first. */
 static uint32_t sites_choose(struct looker *looker, uint64_t least, struct also_shown also[ALSO_SHOWN_MAX]) {
     const uint32_t n_sites = looker->timeline->trace->frames.count;
     uint32_t count = 0;
     for (; count < ALSO_SHOWN_MAX; count++) {
         uint32_t best = 0;
         for (uint32_t site = 1; site < n_sites; site++)
-            best = looker->area[site] > looker->area[best] ? site : best;
-        if (looker->area[best] == 0 || looker->area[best] < least)
+            best = looker->site[site].area > looker->site[best].area ? site : best;
+        if (looker->site[best].area == 0 || looker->site[best].area < least)
             break;
-        also[count] = (struct also_shown){.site = best};
-        site_measure(looker, &also[count]);
-        looker->area[best] = 0;
+        also[count] = (struct also_shown){.site = best, .of_free = true};
+        looker->site[best].area = 0;
+        looker->site[best].place = count + 1;
     }
     return count;
+}
+
+/* ---- what they have at most ---- */
+
+static bool rows_take(struct looker *looker, const struct also_shown *also, uint32_t n_also,
+                      struct arena *arena) {
+    uint64_t all = 0;
+    uint32_t most = 0;
+    for (uint32_t k = 0; k < n_also; k++) {
+        uint32_t count = looker->site[also[k].site].count;
+        all += count;
+        most = count > most ? count : most;
+    }
+    looker->row = arena_column(arena, all, sizeof *looker->row);
+    looker->spare = arena_column(arena, most, sizeof *looker->spare);
+    looker->born = arena_column(arena, most, sizeof *looker->born);
+    return looker->row && looker->spare && looker->born;
+}
+
+/* The allocations of the sites that are told, in order of their births, each site's behind the last one's. */
+static void rows_fill(struct looker *looker, struct also_shown also[ALSO_SHOWN_MAX], uint32_t n_also) {
+    const struct allocations *allocations = looker->allocations;
+    uint32_t next[ALSO_SHOWN_MAX] = {0};
+    for (uint32_t k = 1; k < n_also; k++)
+        next[k] = next[k - 1] + looker->site[also[k - 1].site].count;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        uint32_t place = site_of(looker, i)->place;
+        if (place == 0 || !is_shown(looker, i))
+            continue;
+        struct also_shown *site = &also[place - 1];
+        site->of_free = site->of_free && (allocations->flags[i] & ALLOCATION_STACK_OF_FREE) != 0;
+        looker->row[next[place - 1]++] = (struct sort_row){allocations->death[i], i};
+    }
+}
+
+/* The most bytes at once of `n` allocations whose rows are in order of their births. */
+static uint64_t highest_of(const struct looker *looker, struct sort_row *row, uint32_t n) {
+    const struct allocations *allocations = looker->allocations;
+    uint64_t bytes = 0, highest = 0;
+    for (uint32_t i = 0; i < n; i++)
+        looker->born[i] = row[i].value;
+    sort_rows(row, looker->spare, n);
+    for (uint32_t i = 0, dead = 0; i < n; i++) {
+        uint32_t birth = allocations->birth[looker->born[i]];
+        for (birth = birth < looker->first ? looker->first : birth; row[dead].key <= birth; dead++)
+            bytes -= allocations->size[row[dead].value];
+        bytes += allocations->size[looker->born[i]];
+        highest = bytes > highest ? bytes : highest;
+    }
+    return highest;
+}
+
+static bool sites_measure(struct looker *looker, struct also_shown also[ALSO_SHOWN_MAX], uint32_t n_also,
+                          struct arena *arena) {
+    struct sort_row *row;
+    if (!rows_take(looker, also, n_also, arena))
+        return false;
+    rows_fill(looker, also, n_also);
+    row = looker->row;
+    for (uint32_t k = 0; k < n_also; k++) {
+        uint32_t count = looker->site[also[k].site].count;
+        also[k].bytes = highest_of(looker, row, count);
+        row += count;
+    }
+    return true;
 }
 
 bool also_shown_find(const struct timeline *timeline, const uint64_t *keep, uint32_t first, uint32_t end,
                      uint32_t moment, struct arena *arena, struct also_shown also[ALSO_SHOWN_MAX],
                      uint32_t *count) {
-    const struct allocations *allocations = &timeline->device->allocations;
     const uint32_t n_sites = timeline->trace->frames.count;
-    struct looker looker = {
-        .timeline = timeline, .allocations = allocations, .keep = keep, .first = first, .end = end};
-    looker.area = arena_column(arena, n_sites, sizeof *looker.area);
-    looker.row = arena_column(arena, allocations->count, sizeof *looker.row);
-    looker.spare = arena_column(arena, allocations->count, sizeof *looker.spare);
-    looker.born = arena_column(arena, allocations->count, sizeof *looker.born);
-    uint64_t *alive = arena_column(arena, n_sites, sizeof *alive);
-    bool done = looker.area && looker.row && looker.spare && looker.born && alive;
+    struct looker looker = {.timeline = timeline,
+                            .allocations = &timeline->device->allocations,
+                            .keep = keep,
+                            .first = first,
+                            .end = end,
+                            .site = arena_column(arena, n_sites, sizeof *looker.site)};
+    bool done = looker.site != NULL;
     *count = 0;
     if (done) {
+        bytes_zero(looker.site, n_sites * sizeof *looker.site);
         uint64_t least = areas_fill(&looker) / 100;
-        areas_drop_listed(&looker, moment, alive);
+        areas_drop_listed(&looker, moment);
         *count = sites_choose(&looker, least, also);
+        done = sites_measure(&looker, also, *count, arena);
     }
-    ARENA_DROP(arena, alive);
     ARENA_DROP(arena, looker.born);
     ARENA_DROP(arena, looker.spare);
     ARENA_DROP(arena, looker.row);
-    ARENA_DROP(arena, looker.area);
+    ARENA_DROP(arena, looker.site);
     return done;
 }

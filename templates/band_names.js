@@ -86,11 +86,13 @@ export function writeNames(pane) {
     context.textBaseline = "middle";
     (showsAreas() ? nameAreas : nameBands)(context, obstacles(pane), pane);
     context.restore();
-    if (pane === plot) drawAlsoShown();
 }
 
-/** After a drawing: the next one takes what was written away. @param {Pane} pane */
+/** After a drawing: the next one takes what was written away. What the legend adds is asked in a turn of its own. @param {Pane} pane */
 export function nameBandsSoon(pane) {
     clearTimeout(pane.resting);
-    pane.resting = setTimeout(writeNames, REST_MS, pane);
+    pane.resting = setTimeout(() => {
+        writeNames(pane);
+        if (pane === plot) pane.resting = setTimeout(drawAlsoShown);
+    }, REST_MS);
 }

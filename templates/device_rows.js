@@ -7,7 +7,7 @@ import { filterWords } from "./filter.js";
 import { emptyLane, lane, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
 import { allocationTip, drawHeld, outlineAllocation, phaseTip, rangeEvents } from "./overlay.js";
-import { drawAround, drawForPicture, drawStack, drawTimeline } from "./plot.js";
+import { drawAround, drawForPicture, drawStack, drawTimelineAxes, drawTimelineStack } from "./plot.js";
 import { search } from "./search.js";
 import {
     capacityBytes, change, clockShift, FOCUS_KINDS, fitWindow, goToEvent, invalidate, OVERLAY, panWindow, select, session,
@@ -260,7 +260,8 @@ export function picturedRows(scale, inside) {
         const head = state.all ? `Device ${deviceName(session.devices[device].ordinal)}  ${headText(one, false)}` : "";
         return made ? [{ ...made, device, pane: inHand ? plot : /** @type {Row} */ (row).pane, head }] : [];
     });
-    drawTimeline();
+    drawTimelineStack();
+    drawTimelineAxes();
     drawRows(true);
     return pictured;
 }

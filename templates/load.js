@@ -13,6 +13,9 @@ export const PAYLOAD_ERRORS = new Map([
 /** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
 export const BASE64_STEP = 1 << 20;
 
+/** Steps of some of the module's work take milliseconds; the browser has a turn when several took this many. */
+const STEPS_MS = 12;
+
 /** Gives the browser the chance to draw. A timer and no animation frame: those rest in hidden tabs. */
 export function nextTurn() {
     return new Promise((resolve) => setTimeout(resolve, 0));
@@ -82,12 +85,25 @@ export async function loadPayload(session, text, report) {
     checkPayload(session.c.open(), "The data cannot be opened");
 }
 
-/** Inflates all pieces, a few at a time: streams work beside the main thread. @param {Session} session @param {(done: number) => void} report */
+/** A turn for the browser where the last was longer ago than steps may take. @returns {() => Promise<void>} */
+function turns() {
+    let last = performance.now();
+    return async () => {
+        if (performance.now() - last < STEPS_MS) return;
+        await nextTurn();
+        last = performance.now();
+    };
+}
+
+/** Inflates all pieces, a few at a time: where a browser inflates in the main thread, promises alone would never let it draw. @param {Session} session @param {(done: number) => void} report */
 export async function inflatePieces(session, report) {
     const count = session.c.pieces() >>> 0;
+    const turn = turns();
     let next = 0;
     const work = async () => {
         while (next < count) {
+            await turn();
+            if (next === count) return;
             report(next / count);
             const piece = session.c.piece(next++);
             await inflateInto(session.bytes(piece.packed, piece.packed_nbytes), session.bytes(piece.target, piece.raw_nbytes));
@@ -104,9 +120,6 @@ export function missingFeature() {
         return "This browser has no WebAssembly (or it is switched off), which computes the picture. A current Chrome, Firefox or Safari shows this page.";
     return "";
 }
-
-/** Steps of some of the module's work take milliseconds; the browser has a turn when several took this many. */
-const STEPS_MS = 12;
 
 /** Calls what returns 1 until it is done. How many steps there are is not known. @param {() => number} step @param {(done: number) => void} report */
 async function inSteps(step, report) {

@@ -16,15 +16,15 @@ import { drawOverlay } from "./overlay.js";
 import { panel, startPanel } from "./panel.js";
 import { startPalette } from "./palette.js";
 import { startPicture } from "./picture.js";
-import { drawTimeline, layoutPlot } from "./plot.js";
+import { drawTimelineAxes, drawTimelineStack, layoutPlot } from "./plot.js";
 import { startPlot } from "./pointer.js";
 import { makeApi } from "./scripts.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
 import { View } from "./session.js";
 import { drawSide, startSide } from "./side.js";
 import {
-    change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, flushInTurns, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
-    MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, startState, state, THEMES, TIMELINE, view,
+    AXES, change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, flushInTurns, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
+    MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, STACK, startState, state, THEMES, TIMELINE, view,
     VIEWINGS,
 } from "./state.js";
 import { deviceName, element, formatBytes, formatEvent, formatPlural, make, setText } from "./text.js";
@@ -42,8 +42,9 @@ function draw(parts) {
     map.box.hidden = map.split.hidden = !state.mapOpen;
     placeRows();
     if (parts & (TIMELINE | HEADER | LEGEND)) layoutPlot();
-    if (parts & TIMELINE) {
-        drawTimeline();
+    if (parts & STACK) drawTimelineStack();
+    if (parts & AXES) {
+        drawTimelineAxes();
         drawDrawn();
         placeLaneSplitter();
         placeBrush();
@@ -53,11 +54,11 @@ function draw(parts) {
         drawMinimap();
         placeBrush();
     }
-    if (parts & (OVERLAY | TIMELINE)) {
+    if (parts & (OVERLAY | AXES)) {
         drawOverlay();
-        drawRows((parts & TIMELINE) !== 0);
+        drawRows((parts & AXES) !== 0);
     }
-    if (parts & (MAP | TIMELINE | OVERLAY)) drawMap(!(parts & (MAP | TIMELINE)));
+    if (parts & (MAP | AXES | OVERLAY)) drawMap(!(parts & (MAP | AXES)));
     if (parts & DETAIL) drawDetail();
     if (parts & LIST) drawSide();
 }

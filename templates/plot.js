@@ -7,6 +7,7 @@ import {
     AXIS_HEIGHT, context2d, GUTTER, lineScale, plot, sizeCanvas, startCanvas, strokeLine, themeColor, xOfAxis, yOfBytes,
 } from "./canvas.js";
 import { drawLane, lane, laneHeight } from "./lane.js";
+import { drawAlsoShown } from "./legend.js";
 import { drawMarkerLines, GHOST_WIDTH, placeMarkers, rightGutter, visibleGhosts, visibleMarkers } from "./markers.js";
 import { outlineRequest } from "./outline.js";
 import { drawOverPicture } from "./overlay.js";
@@ -71,7 +72,8 @@ export function drawStack(canvas, shown, from, to, bottom, top, found, laid) {
     return { drawn, merged, between };
 }
 
-export function drawTimeline() {
+/** The stack, and the names of its bands once it rests. */
+export function drawTimelineStack() {
     const begin = performance.now();
     updateSearch();
     lightFocus();
@@ -79,9 +81,13 @@ export function drawTimeline() {
     plot.draws++;
     plot.frameMs.push(performance.now() - begin);
     if (plot.frameMs.length > FRAMES_KEPT) plot.frameMs.shift();
+    nameBandsSoon(plot);
+}
+
+/** What lies around it; after the stack. */
+export function drawTimelineAxes() {
     drawAxes();
     placeMarkers(plot);
-    nameBandsSoon(plot);
 }
 
 /** What a picture of the state lays over the stack: the module draws it, so that `strata png --view` has the same. @param {Pane} pane */
@@ -112,7 +118,8 @@ export function drawForPicture(pane, lane, found, scale, inside) {
     if (pane === plot) drawAxes();
     else drawAround(pane, lane, found);
     if (inside) writeNames(pane);
-    else context2d(made.axes).clearRect(0, 0, pane.width, pane.height);
+    if (inside && pane === plot) drawAlsoShown();
+    if (!inside) context2d(made.axes).clearRect(0, 0, pane.width, pane.height);
     const over = context2d(made.axes);
     over.lineWidth = 1 / scale;
     drawOverPicture(over, pane, inside);

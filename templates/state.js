@@ -7,7 +7,11 @@ import { formatDuration, formatEvent } from "./text.js";
 /** @typedef {import("./session.js").Session} Session */
 
 /** Parts of the page that can need a new drawing. */
-export const TIMELINE = 1;
+export const STACK = 1;
+
+export const AXES = 256;
+
+export const TIMELINE = STACK | AXES;
 
 export const OVERLAY = 2;
 
@@ -23,7 +27,7 @@ export const LEGEND = 64;
 
 export const MAP = 128;
 
-export const EVERYTHING = 255;
+export const EVERYTHING = 511;
 
 export const VIEWINGS = ["age", "category", "stream", "pool", "segments"];
 
@@ -194,7 +198,7 @@ function drawNow() {
 export async function flushInTurns(turn) {
     const { parts } = frame;
     frame.parts = 0;
-    for (const part of [HEADER | LEGEND, TIMELINE, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
+    for (const part of [HEADER | LEGEND, STACK, AXES, MINIMAP, OVERLAY | DETAIL | MAP, LIST]) {
         frame.parts |= parts & part;
         flush();
         await turn();
