@@ -291,7 +291,7 @@ static bool holds_loop(struct alignment *alignment, struct insertion outer, stru
     return false;
 }
 
-/* What runs over the layers is no layer: one that is repeated with all layers in it is a step, or a part of one. */
+/* What runs over the layers is not a layer: one that is repeated with all layers in it is a step, or a part of one. */
 static bool loops_are_nested(struct alignment *alignment) {
     struct insertion unlike[MOST_UNLIKE];
     uint32_t count = unlike_list(alignment, unlike);

@@ -1,6 +1,6 @@
 /*
  * A leak: a call site keeps something for good in turn after turn. A weight that stays, a state that is made once and a
- * queue that holds the last few are none.
+ * queue that holds the last few are not leaks.
  *
  * figure: [0] kept bytes, [1] kept allocations, [2] turns that could be judged. variant: enum leak_variant.
  */
@@ -140,7 +140,7 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
 }
 
 /* When a program that does not keep an allocation would let it go: at the end of its turn. Where turns end with the optimizer
- * or with backward, what comes behind it is the next turn's, but belongs to the one before as long as it is no batch. */
+ * or with backward, what comes behind it is the next turn's, but belongs to the one before as long as it is not a batch. */
 static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct turn *turn = &turns->turn[finder_turn(finder, allocation)];
@@ -172,7 +172,7 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
                          struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
     uint64_t largest = 0;
-    uint32_t first = UINT32_MAX, last = 0, turns = 2; /* fewer are no leak */
+    uint32_t first = UINT32_MAX, last = 0, turns = 2; /* fewer are not a leak */
     struct kept kept;
     for (uint32_t i = 0; i < count; i++) {
         key_leaks(finder, rows[i].value, &kept);
@@ -329,7 +329,7 @@ void finding_leak_detail(struct telling *telling) {
     if (finding->variant == LEAK_OF_GRAPH) {
         tell(telling, " That is how one graph over several layers or turns looks before its backward: if "
                       "these turns are "
-                      "layers, it is no leak.");
+                      "layers, it is not a leak.");
         return;
     }
     tell_saving(telling, "Without it");

@@ -2,7 +2,7 @@
  * Levels that a log prints and that rise: lines of one label are compared with each other, since those of different ones
  * stand for different moments of a step. Rules: at least four of them, the first left out from six on as a warm-up; a rise
  * of 1 % and 1 MiB at least, in three places at least, falls of a tenth of it at most, and a quarter of it in the later
- * half, so that a level which is reached once is no rise.
+ * half, so that a level which is reached once is not a rise.
  */
 #include "analysis/finder.h"
 #include "analysis/levels.h"

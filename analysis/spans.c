@@ -26,7 +26,7 @@ static void span_add(struct span_list *list, enum span_kind kind, uint32_t from,
     struct spans *spans = list->spans;
     const struct timeline *timeline = list->timeline;
     end = end < timeline->n_moments ? end : timeline->n_moments;
-    from = from > 0 ? from : 1; /* moment 0 is no event's */
+    from = from > 0 ? from : 1; /* moment 0 is not an event's */
     if (from >= end || list->failed)
         return;
     if (spans->count == SPANS_MOST) {

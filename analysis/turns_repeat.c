@@ -9,7 +9,7 @@
 #include "base/sort.h"
 #include "layout/place.h"
 
-/* Fewer allocations than REPEAT_LEAST are no pattern: two of one line would be two turns. */
+/* Fewer allocations than REPEAT_LEAST are not a pattern: two of one line would be two turns. */
 enum { CANDIDATES_MOST = 64, REPEAT_LEAST = 8 };
 
 /* The allocations by their stacks' inner keys. */

@@ -95,7 +95,7 @@ static void scenarios_list(struct whatif *whatif, const struct whatif_request *r
         "roundup_power2_divisions:4", "roundup_power2_divisions:8",
         "large_segment_size_mb:64",   "expandable_segments:True,roundup_power2_divisions:8"};
     struct allocator_settings plain = allocator_settings_default();
-    plain.aligned = whatif->replay.settings.aligned; /* whose allocator it is, is no setting */
+    plain.aligned = whatif->replay.settings.aligned; /* whose allocator it is, is not a setting */
     plain.expandable_private = whatif->replay.settings.expandable_private;
     scenario_add(whatif, "recorded", whatif->replay.settings);
     scenario_add(whatif, "default", plain);

@@ -111,7 +111,7 @@ struct whatif_request {
     uint32_t n_set;
 };
 
-/* One of the texts that are to be set alone; false: PyTorch would refuse it, or it is none of those that are modelled. */
+/* One of the texts that are to be set alone; false: PyTorch would refuse it, or it is not one of those that are modelled. */
 bool whatif_set_is_fine(const char *text);
 
 /*

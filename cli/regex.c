@@ -47,7 +47,7 @@ static void atom_repeat(struct extent *extent, uint64_t times) {
     extent->copies += more;
 }
 
-/* "{2,5}" is five times, "{2,}" three. What is no such thing is a letter. */
+/* "{2,5}" is five times, "{2,}" three. What is not such a thing is a letter. */
 static void braces_take(struct extent *extent) {
     char *end;
     unsigned long least = is_digit(extent->at[1]) ? strtoul(extent->at + 1, &end, 10) : 0, most = least;

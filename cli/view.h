@@ -52,7 +52,7 @@ struct picture_view {
  * left, or one is longer than the room for it. */
 bool view_next(const char **text, char name[32], char value[VIEW_VALUE_CAPACITY]);
 
-/* Notes what the address says under `name`; what is no name of a picture, or no value, is left out, as the page does. */
+/* Notes what the address says under `name`; what is not a name of a picture, or no value, is left out, as the page does. */
 void view_note(struct picture_view *view, const char *name, const char *value);
 
 /* The window that the page would show: clipped to the whole run, and never too narrow. Sets from_q16 and to_q16. */

@@ -262,7 +262,7 @@ struct keeping {
     struct masks masks;
     struct ranges ranges;
     uint64_t categories; /* a bit for each that is meant */
-    uint64_t address;    /* of a text: its digits, so many; 0 digits: it is no address */
+    uint64_t address;    /* of a text: its digits, so many; 0 digits: it is not an address */
     uint32_t n_digits;
     uint16_t stream;
     bool stream_known;
@@ -356,7 +356,7 @@ static bool allocation_meets(const struct keeping *keeping, uint32_t allocation)
     return false;
 }
 
-/* An index as everywhere; a number that is no index may be the file's own. */
+/* An index as everywhere; a number that is not an index may be the file's own. */
 static void stream_find(struct keeping *keeping) {
     const struct device_trace *device = keeping->timeline->device;
     uint64_t wanted = keeping->word->low;

@@ -16,7 +16,7 @@
  *     0x7f2a10000200                                   its memory holds the address
  *
  * Quotes keep blanks together ("layer norm", file:"my model.py"), and make a plain text of what else would be a key. What
- * looks like a key and is none ("train.py:41", "at::native") is a text.
+ * looks like a key and is not ("train.py:41", "at::native") is a text.
  *
  *     words -> filter_parse -> struct filter -> filter_keep -> bitmap -> scene.keep, groups, curve, picture, report
  *
@@ -65,7 +65,7 @@ struct filter {
     struct filter_word word[FILTER_WORDS_MAX];
 };
 
-/* What is wrong with a word: a plain phrase ("is no size"), and where it stands in the text. */
+/* What is wrong with a word: a plain phrase ("is not a size"), and where it stands in the text. */
 struct filter_error {
     const char *what;
     uint32_t from, until;

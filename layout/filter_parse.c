@@ -115,8 +115,9 @@ static bool read_bounds(struct span text, read_value *read, struct filter_word *
 
 static const char *value_of_size(struct span value, struct filter_word *word) {
     word->kind = FILTER_SIZE;
-    return read_bounds(value, read_size, word) ? NULL
-                                               : "is no size; sizes are like >100MiB, <=1GB or 500..900KiB";
+    return read_bounds(value, read_size, word)
+               ? NULL
+               : "is not a size; sizes are like >100MiB, <=1GB or 500..900KiB";
 }
 
 static const char *value_of_age(struct span value, struct filter_word *word) {
@@ -124,8 +125,9 @@ static const char *value_of_age(struct span value, struct filter_word *word) {
     if (read_bounds(value, read_us, word))
         return NULL;
     word->kind = FILTER_AGE_EVENTS;
-    return read_bounds(value, read_count, word) ? NULL
-                                                : "is no lifetime; they are like <2ms, or 500..900 in events";
+    return read_bounds(value, read_count, word)
+               ? NULL
+               : "is not a lifetime; they are like <2ms, or 500..900 in events";
 }
 
 static uint32_t hex_digit(char byte) {
@@ -155,7 +157,7 @@ static const char *value_of_stream(struct span value, struct filter_word *word) 
     if (span_is(value, "default") || read_count(value, &word->low))
         return NULL;
     word->kind = FILTER_STREAM_HANDLE;
-    return read_hex(value, &word->low) ? NULL : "is no stream; they are like 7, default or 0x55d0c8a0";
+    return read_hex(value, &word->low) ? NULL : "is not a stream; they are like 7, default or 0x55d0c8a0";
 }
 
 /* "0,1", "(0,1)" */
@@ -183,7 +185,8 @@ static const char *value_of_pool(struct span value, struct filter_word *word) {
     if (span_is(value, "private"))
         return NULL;
     word->kind = FILTER_POOL_ID;
-    return read_pool_id(value, word) ? NULL : "is no pool; they are default, private, unknown, or like 0,1";
+    return read_pool_id(value, word) ? NULL
+                                     : "is not a pool; they are default, private, unknown, or like 0,1";
 }
 
 static const char *value_of_name(struct span value, struct filter_word *word) {
@@ -211,7 +214,7 @@ static const char *value_of_file(struct span value, struct filter_word *word) {
 
 static const char *value_of_step(struct span value, struct filter_word *word) {
     word->kind = FILTER_STEP;
-    return read_bounds(value, read_count, word) ? NULL : "is no step; they are like 3 or 3..5";
+    return read_bounds(value, read_count, word) ? NULL : "is not a step; they are like 3 or 3..5";
 }
 
 static const char *value_of_alive(struct span value, struct filter_word *word) {

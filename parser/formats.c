@@ -57,7 +57,7 @@ static bool is_number_of_list(const uint8_t *p, size_t nbytes) {
     while (i < nbytes && p[i] >= '0' && p[i] <= '9')
         i++;
     i += sniff_blank(p + i, nbytes - i);
-    if (i < nbytes && p[i] == ']') /* "[0] mp: ..." of a log is none */
+    if (i < nbytes && p[i] == ']') /* "[0] mp: ..." of a log is not JSON */
         return i + 1 + sniff_blank(p + i + 1, nbytes - i - 1) == nbytes;
     return i == nbytes || p[i] == ',';
 }

@@ -218,7 +218,7 @@ static bool copy_token(struct json_scan *scan, const char *token) {
     return copy_bytes(scan, open, 2) && copy_text(scan, token) && copy_byte(scan, '"');
 }
 
-/* A number or a word. What is longer than any number is none. */
+/* A number or a word. What is longer than any number is not a number. */
 static bool scan_token(struct json_scan *scan) {
     char token[64];
     size_t n = 0, cut = 0;

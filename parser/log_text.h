@@ -10,7 +10,7 @@
 /* Where `word` begins at or after `from`; LOG_NONE: nowhere. O(text). */
 uint32_t log_find(struct text text, uint32_t from, const char *word);
 
-/* The first place that is no blank, equals sign or colon, at or after `at`. */
+/* The first place that is not a blank, equals sign or colon, at or after `at`. */
 uint32_t log_skip(struct text text, uint32_t at);
 
 /* Reads digits that are a whole number below 2^53 with no digit, letter or point behind them. Returns what follows;

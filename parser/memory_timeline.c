@@ -264,7 +264,7 @@ static bool times_read(struct reader *reader) {
 /* ---- which of the two ---- */
 
 /* The second item is at hand. True: it begins with a row, as only a coalesced timeline does, or the file ends where it
- * begins and the first item is none of a raw timeline. */
+ * begins and the first item is not that of a raw timeline. */
 static bool rows_follow(struct reader *reader) {
     struct cursor *cursor = reader->scan->cursor;
     if (*cursor->p != '[')

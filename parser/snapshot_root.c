@@ -80,7 +80,7 @@ static bool devices_finish(struct snapshot *snapshot) {
         arena_alloc(&trace->arena, ((size_t)snapshot->recorders.count + 1) * sizeof *trace->devices);
     if (trace->devices == NULL)
         return snapshot_fail_memory(snapshot);
-    for (int64_t last = -1;;) { /* by rising ordinal; lists of events that are no device's stay out */
+    for (int64_t last = -1;;) { /* by rising ordinal; lists of events that are not a device's stay out */
         struct recorder *next = NULL;
         for (uint32_t i = 0; i < snapshot->recorders.count; i++) {
             struct recorder *recorder = &snapshot->recorders.row[i];

@@ -71,7 +71,7 @@ class BatchSeries(batch_case.Folder):
             truth[rank] = (snapshot, events, window)
             self.write(dumps, rank=rank)
         summary = self.series()
-        self.assertEqual(summary["totals"]["done"], 9)  # a series is no recording of its own
+        self.assertEqual(summary["totals"]["done"], 9)  # a series is not a recording of its own
         self.assertEqual([series["rank"] for series in summary["series"]], [0, 1, 2])
         for series in summary["series"]:
             with self.subTest(series["title"]):

@@ -192,7 +192,7 @@ class Names(Folder):
         ("actor18_memory.pickle", 18, None, "rank18"),
         ("node1/local_rank_3.pickle", None, None, "node1_local_rank_3"),
         ("step_20/000021_step_20.pickle", 21, 20, "rank21-step20"),
-        ("run/2024_step_30.pickle", None, 30, "run_2024_step_30"),  # a year is no rank
+        ("run/2024_step_30.pickle", None, 30, "run_2024_step_30"),  # a year is not a rank
     )
     LOOSE = (
         ("m0/mem-0.pickle", 0, None, None),
@@ -298,7 +298,7 @@ class Names(Folder):
         self.assertTrue(titles and not any("all of" in title for title in titles), titles)
 
     def test_many_files_are_dealt_to_folders(self):
-        """From 2,000 files on; what is no snapshot counts, since whether it is one is not known before it is read."""
+        """From 2,000 files on; what is not a snapshot counts, since whether it is one is not known before it is read."""
         for rank in range(0, 60, 5):
             self.put(f"rank{rank}.pickle", tiny([MIB + 512 * rank]))
         for i in range(1990):

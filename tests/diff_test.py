@@ -245,7 +245,7 @@ class Pair:
     check_renamed = check_moved
 
     def check_order(self):
-        self.expect({c["kind"] for c in self.document["causes"]} <= {"moment"}, "an order is no cause")
+        self.expect({c["kind"] for c in self.document["causes"]} <= {"moment"}, "an order is not a cause")
 
     def check_baseline(self):
         self.check_cause("older", "new")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the program does when the system lets it down: memory, calls and disks that fail, files that are none, two runs at
+"""What the program does when the system lets it down: memory, calls and disks that fail, files that are not files, two runs at
 once, and ends at any moment. It answers 0 only with the bytes of a good run; otherwise it says what was wrong, and leaves
 neither a partial file nor a temporary one.
 
@@ -448,7 +448,7 @@ class Batch(Case):
 
 
 class Places(Case):
-    """What is no file, wherever a file is named."""
+    """What is not a file, wherever a file is named."""
 
     def setUp(self):
         super().setUp()

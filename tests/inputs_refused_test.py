@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that are none, change while they are read, or eat memory and time.
+"""Files that are not recordings, change while they are read, or eat memory and time.
 
     STRATA=path/to/strata STATE_DUMP=path/to/state_dump inputs_refused_test.py
 """

@@ -256,7 +256,7 @@ class LogTest(unittest.TestCase):
         self.assertIn("2", lines)
 
     def test_a_traced_stretch_that_lacks_a_part(self):
-        """Accelerate's four lines belong together: what has no begin, or no end, is no level."""
+        """Accelerate's four lines belong together: what has no beginning, or no end, is not a level."""
         begin, end, most = ("GPU Memory before entering the train : 100", "GPU Memory consumed at the end of the train (end-begin): -30",
                             "GPU Total Peak Memory consumed during the train (max): 900")
         cases = {(begin, end, most): (70, 900), (begin, most): (100, 100), (begin, end): (100, 100),
@@ -320,7 +320,7 @@ class LogTest(unittest.TestCase):
         (self.folder / "dumps").mkdir()
         (self.folder / "dumps" / "notes.txt").write_bytes((SAMPLES / "log_oom_new.log").read_bytes())
         self.run_strata("batch", self.folder / "dumps", "-o", self.folder / "found", "-j1", check=False)
-        self.assertFalse((self.folder / "found" / "notes.html").exists(), "a text that quotes an error is no dump")
+        self.assertFalse((self.folder / "found" / "notes.html").exists(), "a text that quotes an error is not a dump")
 
     def batch_rows(self, *names, more=()):
         self.run_strata("batch", *names, "-o", self.folder / "out", "-j1", *more)
@@ -363,7 +363,7 @@ class LogTest(unittest.TestCase):
         self.assertEqual(json.loads((self.folder / "out" / "summary.json").read_text()), plain)
 
     def test_logs_in_folders(self):
-        """By name and content: a run's output is one, a text that quotes a line is none."""
+        """By name and content: a run's output is one, a text that quotes a line is not."""
         oom, level = ((SAMPLES / f"log_{name}.log").read_bytes() for name in ("oom_old", "megatron"))
         files = {"slurm-1.out": (level, True), "stderr.err": (oom, True), "smi.csv": ((SAMPLES / "log_nvidia_smi.log").read_bytes(), True),
                  "train.log": (level, True), "few.log": (level[:level.index(b"[Rank")] + level[level.index(b"[Rank"):].split(b"\n")[0], False),

@@ -23,7 +23,7 @@ CATEGORIES = "parameter optimizer_state input temporary activation gradient auto
 
 
 def raw_steps(rows):
-    """Totals per category before the first event and after each event: pairs that change nothing are no event."""
+    """Totals per category before the first event and after each event: pairs that change nothing are not an event."""
     totals, steps, at = [0] * 8, [], 0
     while at < len(rows):
         t, action, nbytes, category = rows[at]

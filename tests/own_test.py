@@ -168,7 +168,7 @@ class OwnTest(unittest.TestCase):
             self.assertNotIn(b"/home/user", picture.read_bytes())
 
     def test_a_page_with_wrong_owners_is_refused(self):
-        """Section 11 with a value that is none, and with a row too few or too many."""
+        """Section 11 with a value that does not exist, and with a row too few or too many."""
         element = re.compile(rb'(<script type="application/octet-stream" id="payload">)([A-Za-z0-9+/=\s]*)')
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "a.html")

@@ -28,7 +28,7 @@ TIMEOUT_S = 120
 RULES = b"optimizer_state file optim\n"
 CONFIG = {"rules": ["peak < 1TiB"]}
 
-# What stands at a path that is to be read, and is no file with something in it.
+# What stands at a path that is to be read, and is not a file with something in it.
 ODD = ("directory", "nowhere", "loop", "socket", "missing", "empty", "s.pickle/x", "x" * 300, "x" * 5000,
        "/dev/null", "/dev/zero", "/dev/full", "/dev/urandom")
 
@@ -132,7 +132,7 @@ class Case(unittest.TestCase):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def ended(self, code, *words, says=None, lines=1, **options):
-        """Ends with this code, and with one line where it is no success, and changes nothing but what it is to make."""
+        """Ends with this code, and with one line where it does not succeed, and changes nothing but what it is to make."""
         before = self.tree()
         got, _, told = self.strata(*words, **options)
         self.assertEqual(got, code, (words, told))

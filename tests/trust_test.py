@@ -62,7 +62,7 @@ class Healthy(TrustTest):
     CODES = {"live_above_reserved", "trailing_bytes", "no_segment_events", "overlapping_older", "unequal_actions"}
 
     def test_nothing_is_said_of_what_is_whole(self):
-        """Also where the buffer was too small or recording began late, which is no contradiction."""
+        """Also where the buffer was too small or recording began late, which is not a contradiction."""
         for seed in SEEDS:
             for fields in ({}, {"ring": 150}, {"record_after": 200}):
                 with self.subTest(seed=seed, fields=fields):

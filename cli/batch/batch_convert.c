@@ -28,7 +28,7 @@ static bool part_begin(struct output_file *part, const struct parts *parts, cons
     return output_file_begin(part, path, shown, host);
 }
 
-/* `code`: how making it went. What the file refused was printed, and is no want of memory. */
+/* `code`: how making it went. What the file refused was printed, and is not a want of memory. */
 static enum convert_code part_end(struct output_file *part, enum convert_code code) {
     code = part->out.refused ? CONVERT_FAILED : code;
     bool done = output_file_end(part, code == CONVERT_DONE);

@@ -8,7 +8,7 @@
 enum convert_code {
     CONVERT_DONE = 0,
     CONVERT_FAILED = 1,       /* printed */
-    CONVERT_NO_SNAPSHOT = 10, /* printed: the file is well, but is none */
+    CONVERT_NO_SNAPSHOT = 10, /* printed: the file is well, but is not a snapshot */
     CONVERT_NO_MEMORY = 11,   /* printed: it may go with more */
 };
 

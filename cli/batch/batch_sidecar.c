@@ -186,7 +186,7 @@ bool sidecar_build(struct buffer *out, const struct recording *recording, const 
 
 /* ---- reading ---- */
 
-/* A sidecar may say anything: what is no number of bytes counts as 0. */
+/* A sidecar may say anything: what is not a number of bytes counts as 0. */
 static uint64_t number_from(const cJSON *item) {
     return cJSON_IsNumber(item) && item->valuedouble >= 0 && item->valuedouble <= 0x1p63
                ? (uint64_t)item->valuedouble

@@ -88,7 +88,7 @@ static bool config_member(struct check_plan *plan, const cJSON *item, const char
             plan->skip_steps == 0 && number >= 0 && number < 1e9 ? (uint64_t)number : plan->skip_steps;
         return (number >= 0 && number < 1e9) || config_wrong(path, "\"skip_steps\" is a number of steps");
     }
-    terminal_error(path, "\"%.60s\" is none of rules, files, baseline and skip_steps", item->string);
+    terminal_error(path, "\"%.60s\" is not one of rules, files, baseline and skip_steps", item->string);
     return false;
 }
 

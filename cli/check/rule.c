@@ -138,8 +138,9 @@ static bool moment_read(struct rule_words *words, struct rule *rule) {
     size_t nbytes = word_nbytes(words);
     rule->moment = RULE_AT_EVENT;
     if (!units_count(words->at, (uint32_t)nbytes, &rule->event))
-        return wrong(words,
-                     "has a moment that is none (peak, end, oom, forward, backward, optimizer, or an event)");
+        return wrong(
+            words,
+            "has a moment that is not one (peak, end, oom, forward, backward, optimizer, or an event)");
     words->at += nbytes;
     return true;
 }
@@ -235,9 +236,9 @@ static bool value_fits(struct rule_words *words, const struct rule *rule) {
         rule->metric == METRIC_OOM || rule->metric == METRIC_FINDING || rule->metric == METRIC_GROWTH;
     if ((rule->metric == METRIC_TRUST) != (rule->value == VALUE_COMPLETE) ||
         (rule->metric == METRIC_TRUST && rule->op != EQUAL))
-        return wrong(words, "is no rule: trust = complete is the only one with either word");
+        return wrong(words, "is not a rule: trust = complete is the only one with either word");
     if (rule->value == VALUE_NONE && (!counted || rule->op != EQUAL))
-        return wrong(words, "is no rule: \"none\" is for oom, growth and findings, behind =");
+        return wrong(words, "is not a rule: \"none\" is for oom, growth and findings, behind =");
     if (rule->value == VALUE_SHARE && rule->metric != METRIC_GAP && rule->metric != METRIC_SPREAD)
         return wrong(words, "has a share, which only gap and ranks.spread are measured in");
     if (rule->metric == METRIC_SPREAD && rule->value != VALUE_SHARE)

@@ -27,7 +27,7 @@ bool page_window_of(const struct page_view *view, struct view *window, bool time
            window->from_q16 < window->to_q16;
 }
 
-/* A number that a record brings, as a small integer; 0 for what is none. */
+/* A number that a record brings, as a small integer; 0 for anything else. */
 static uint32_t small_of(double value) {
     return value >= 0 && value < 4294967296.0 ? (uint32_t)value : 0;
 }

@@ -123,7 +123,7 @@ f64 view_next_match(struct page_view *view, f64 allocation, i32 step) {
         return -1;
     for (uint32_t tried = 0; tried < count; tried++) {
         at += step;
-        at = at < 0 ? count - 1.0 : !(at < count) ? 0 : at; /* what is no number goes to the first one */
+        at = at < 0 ? count - 1.0 : !(at < count) ? 0 : at; /* what is not a number goes to the first one */
         if (allocation_is_found(view, (uint32_t)at))
             return at;
     }

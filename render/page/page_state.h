@@ -38,7 +38,7 @@ _Static_assert((int)PAGE_ALLOCATION_STACK_OF_FREE == ALLOCATION_STACK_OF_FREE &&
                    (int)PAGE_ALLOCATION_REOPENED == ALLOCATION_REOPENED &&
                    (int)PAGE_ALLOCATION_UNMATCHED_END == ALLOCATION_UNMATCHED_END,
                "enum allocation_flag");
-_Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that is none");
+_Static_assert((int)PAGE_WHOLE_FILE == ORDINAL_NONE, "an ordinal that no device has");
 
 /* A device's recording, shared by all views of it. Built when the first view needs it. */
 enum { DEVICE_BUILT = TIMELINE_STEPS + 1, DEVICE_JUDGED = DEVICE_BUILT + VERDICTS_STEPS };
@@ -294,7 +294,7 @@ static inline bool allocation_is_kept(const struct page_view *view, uint32_t all
     return filter_keeps(view->filtered ? view->keep : NULL, allocation);
 }
 
-/* Which allocations a question is about; a `what` that is none means those alive after event `from`. */
+/* Which allocations a question is about; a `what` that is not known means those alive after event `from`. */
 struct extent view_extent(const struct page_view *view, uint32_t what, double from, double to);
 
 /* What a drawing of the view looks like. */

@@ -318,7 +318,7 @@ static bool bands_find(struct chart_asked *asked, struct chart_input *input, str
 
 /* ---- a comparison ---- */
 
-/* The events [*from, *to) of an end; `chosen`: the step where the address names none. False: it is no range. */
+/* The events [*from, *to) of an end; `chosen`: the step where the address names none. False: it is not a range. */
 static bool end_events(const struct chart_input *input, const struct chart_end *end, uint64_t chosen,
                        int64_t *from, int64_t *to) {
     const struct spans *steps = &input->verdicts->steps;

@@ -83,7 +83,7 @@ void raster_key_range(const struct timeline *timeline, enum color_by by, uint32_
 }
 
 /* Apart from each other under normal sight, deuteranopia and protanopia, and at 3:1 or more against their ground, in the
- * paler shade too. What only a profiler tells and what is no tensor stand back. */
+ * paler shade too. What only a profiler tells and what is not a tensor stand back. */
 static uint32_t category_color(uint32_t category, bool dark) {
     static const uint32_t color[CATEGORY_COUNT][2] = {
         [CATEGORY_OTHER] = {0x636464, 0x858D97},      [CATEGORY_PARAMETER] = {0x2A5328, 0x66C691},

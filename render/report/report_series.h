@@ -5,7 +5,7 @@
 #include "base/json_writer.h"
 #include "render/report/report_words.h"
 
-/* Nothing where the recording is no series. */
+/* Nothing where the recording is not a series. */
 void report_series_text(struct sheet *sheet, const struct report_device *report);
 
 /* "series" of a device. */

@@ -9,7 +9,7 @@ enum { FINDINGS_SHOWN = 12, SPANS_SHOWN = 12 };
 
 /* ---- findings ---- */
 
-/* A title begins a sentence; what is no name begins with a capital letter. */
+/* A title begins a sentence; what is not a name begins with a capital letter. */
 static const char *title_of(struct sheet *sheet, const struct verdicts *verdicts,
                             const struct finding *finding) {
     char text[FINDING_TEXT_NBYTES];

@@ -20,7 +20,7 @@ uint8_t *recipe_make(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
 enum { RECIPE_SAMPLE = 255 };
 uint8_t *recipe_make_sample(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
 
-/* The same as a profiler's trace: JSON with calls, samples of memory, and numbers that are none. */
+/* The same as a profiler's trace: JSON with calls, samples of memory, and numbers that are not valid. */
 uint8_t *recipe_make_kineto(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
 
 /* The next number of an input, taken from its front; 0 at its end. */

@@ -76,7 +76,7 @@ describe("deep stacks", { skip }, () => {
 });
 
 describe("a million events", { skip }, () => {
-    /** More than this no page needs, whatever it shows. */
+    /** No page needs more than this, whatever it shows. */
     const ELEMENTS_MOST = 700;
 
     test("open, hover, pick, zoom, pan, search and list", async () => {

@@ -47,7 +47,7 @@ static void test_profiler_steps(void **state) {
     recording_close(recording);
 }
 
-/* A step that is not seen to end is none. */
+/* A step that is not seen to end is not a step. */
 static void test_a_step_without_an_end(void **state) {
     (void)state;
     struct recording *recording = recording_open();
@@ -126,7 +126,7 @@ static void test_no_period(void **state) {
     recording_close(recording);
 }
 
-/* Turns of which most allocations are new ones are no steps. */
+/* Turns of which most allocations are new ones are not steps. */
 static void test_turns_that_are_not_alike(void **state) {
     (void)state;
     struct recording *recording = recording_open();

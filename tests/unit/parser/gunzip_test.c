@@ -110,7 +110,7 @@ static void gunzip(struct outcome *outcome, const struct bytes *bytes, size_t st
 
 static struct outcome by_zlib, by_isal;
 
-/* Damaged bytes may be found to be so earlier or later; what came before is no use to anybody. */
+/* Damaged bytes may be found to be so earlier or later; what came before is of no use to anybody. */
 static void expect_same(const struct bytes *bytes, size_t step, size_t room) {
     gunzip(&by_zlib, bytes, 0, MOST_NBYTES, false);
     gunzip(&by_isal, bytes, step, room, true);
