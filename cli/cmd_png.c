@@ -2,6 +2,7 @@
 #include "cli/convert.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
+#include "cli/picture_rows.h"
 #include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -93,12 +94,14 @@ static void picture_address(const struct picture_view *view, const struct timeli
         address->notes[i] = view->mark[i].note;
 }
 
-/* The window of an address and its moment, as the page would show them. */
+/* The window of an address, of the `whole` that there is to see, and its moment, as the page would show them. */
 static void picture_view(const struct picture_view *view, const struct timeline *timeline,
-                         struct chart_options *options) {
+                         const struct view *whole, struct chart_options *options) {
     int64_t held;
     if (view->has_window)
-        view_window(view, timeline, options->axis, &options->from_q16, &options->to_q16);
+        view_window(view, whole, &options->from_q16, &options->to_q16);
+    options->map |= view->map;
+    options->map_order = view->map_order;
     options->whole_scale = !view->has_bytes;
     if (view->has_bytes) {
         options->bottom_bytes = view->bottom_bytes;
@@ -140,6 +143,47 @@ static void print_size(const struct settings *settings) {
                        settings->width, settings->height, settings->scale);
 }
 
+/* What a picture of an address refers to. */
+struct picture_address {
+    struct chart_address address, *row; /* of the device in hand, of each other one */
+    struct highlight highlight;
+    struct picture_rows rows;
+};
+
+/* False: no memory. */
+static bool picture_address_fill(struct picture_address *shown, const struct recording *recording,
+                                 const struct timeline *timeline, const struct settings *settings,
+                                 struct chart_options *options, struct arena *scratch) {
+    const struct picture_view *view = &settings->view;
+    struct picture_rows *rows = &shown->rows;
+    *rows = (struct picture_rows){.count = 0};
+    if (view->all && !picture_rows_find(rows, recording, timeline, scratch))
+        return false;
+    /* Without times the page shows events, whatever the address says. */
+    enum axis axis = rows->count > 0 ? AXIS_TIME : options->axis;
+    options->axis = timeline_timed(timeline) ? axis : AXIS_EVENTS;
+    struct view whole = {.axis = options->axis};
+    view_fit(&whole, timeline);
+    if (rows->count > 0) {
+        whole = rows->whole;
+        options->from_q16 = whole.from_q16;
+        options->to_q16 = whole.to_q16;
+    }
+    picture_view(view, timeline, &whole, options);
+    picture_address(view, timeline, &shown->address, &shown->highlight);
+    shown->address.recorded = rows->count > 0;
+    options->address = &shown->address;
+    shown->row = arena_column(scratch, (uint64_t)rows->count + 1, sizeof *shown->row);
+    for (uint32_t i = 0; shown->row != NULL && i < rows->count; i++) {
+        picture_row_fill(rows, i, options, timeline, &shown->row[i]);
+        rows->part[i].options.capacity_bytes = recording_capacity(
+            recording, settings, (uint32_t)(rows->part[i].timeline->device - recording->trace.devices));
+    }
+    options->rows = rows->part;
+    options->n_rows = rows->count;
+    return shown->row != NULL;
+}
+
 static int picture_draw(struct buffer *picture, const struct recording *recording,
                         const struct timeline *timeline, const struct settings *settings,
                         struct arena *scratch) {
@@ -152,14 +196,11 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     options.search = search.query;
     options.capacity_bytes =
         recording_capacity(recording, settings, (uint32_t)(timeline->device - recording->trace.devices));
-    struct chart_address address;
-    struct highlight highlight;
-    if (settings->view.given) {
-        /* Without times the page shows events, whatever the address says. */
-        options.axis = timeline_timed(timeline) ? options.axis : AXIS_EVENTS;
-        picture_view(&settings->view, timeline, &options);
-        picture_address(&settings->view, timeline, &address, &highlight);
-        options.address = &address;
+    struct picture_address shown;
+    if (settings->view.given &&
+        !picture_address_fill(&shown, recording, timeline, settings, &options, scratch)) {
+        recording_print_no_memory(recording, scratch->limit_hit);
+        return EXIT_CODE_FAILED;
     }
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)

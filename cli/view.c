@@ -140,6 +140,13 @@ static void note_by(struct picture_view *view, const char *value) {
             view->by = (enum view_by)i;
 }
 
+static void note_map(struct picture_view *view, const char *value) {
+    view->map = true;
+    for (uint32_t i = 0; i < MAP_ORDERS; i++)
+        if (strcmp(value, map_order_name[i]) == 0)
+            view->map_order = (enum map_order)i;
+}
+
 static bool names_a_moment(const char *name) {
     static const char *const names[] = {"window", "range", "selected", "focus", "at"};
     for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -166,6 +173,10 @@ void view_note(struct picture_view *view, const char *name, const char *value) {
         view->only = strcmp(value, "1") == 0;
     else if (strcmp(name, "marks") == 0)
         note_marks(view, value);
+    else if (strcmp(name, "all") == 0)
+        view->all = strcmp(value, "1") == 0;
+    else if (strcmp(name, "map") == 0)
+        note_map(view, value);
     else if (strcmp(name, "tab") == 0)
         view->compares = strcmp(value, "compare") == 0;
     else if (strcmp(name, "a") == 0 || strcmp(name, "b") == 0) {
@@ -218,11 +229,9 @@ int64_t view_q16(double position) {
     return (int64_t)floor(position * 65536.0 + 0.5);
 }
 
-void view_window(const struct picture_view *view, const struct timeline *timeline, enum axis axis,
-                 int64_t *from_q16, int64_t *to_q16) {
-    struct view whole = {.axis = timeline_timed(timeline) ? axis : AXIS_EVENTS};
-    view_fit(&whole, timeline);
-    double first = (double)whole.from_q16 / 65536, end = (double)whole.to_q16 / 65536, all = end - first;
+void view_window(const struct picture_view *view, const struct view *whole, int64_t *from_q16,
+                 int64_t *to_q16) {
+    double first = (double)whole->from_q16 / 65536, end = (double)whole->to_q16 / 65536, all = end - first;
     double least = all < 2 ? all : 2, width = view->to - view->from;
     width = width < least ? least : width > all ? all : width;
     double from = (view->from + view->to) / 2 - width / 2;

@@ -3,6 +3,7 @@
 #define STRATA_CLI_VIEW_H
 
 #include "layout/filter.h"
+#include "layout/memory_map.h"
 #include "layout/scene.h"
 
 enum { VIEW_VALUE_CAPACITY = 4096 };
@@ -35,7 +36,10 @@ struct picture_view {
     bool given, has_window, has_bytes, has_at, has_range, has_selected;
     bool names_moment; /* something that says where to look: a file with an OOM opens at that, else */
     bool only;         /* sums are of what the search finds */
-    bool compares;     /* the comparison is open, of: */
+    bool all;          /* all devices are shown on one axis */
+    bool map;          /* the map is open, in this order */
+    enum map_order map_order;
+    bool compares; /* the comparison is open, of: */
     struct view_end end[2];
     enum view_by by;
     double from, to;             /* along the axis, in events or microseconds */
@@ -55,9 +59,9 @@ bool view_next(const char **text, char name[32], char value[VIEW_VALUE_CAPACITY]
 /* Notes what the address says under `name`; what is not a name of a picture, or no value, is left out, as the page does. */
 void view_note(struct picture_view *view, const char *name, const char *value);
 
-/* The window that the page would show: clipped to the whole run, and never too narrow. Sets from_q16 and to_q16. */
-void view_window(const struct picture_view *view, const struct timeline *timeline, enum axis axis,
-                 int64_t *from_q16, int64_t *to_q16);
+/* The window that the page would show: clipped to the `whole` that there is to see, and never too narrow. Sets from_q16 and to_q16. */
+void view_window(const struct picture_view *view, const struct view *whole, int64_t *from_q16,
+                 int64_t *to_q16);
 
 /* A point of the axis as the layout counts it. */
 int64_t view_q16(double position);

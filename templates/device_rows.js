@@ -106,9 +106,9 @@ function createRow(device, shown) {
         invalidate(TIMELINE);
     };
     const topBytes = () => {
-        const whole = shown.c.headroom(-1, shown.facts.events, capacityBytes(device));
+        const { events } = shown.facts;
         const { highest } = has.filter ? shown.c.kept() : { highest: 0 };
-        return highest > 0 && highest * 3 < whole ? (highest * 17) / 16 : whole;
+        return highest > 0 && highest * 3 < shown.c.headroom(-1, events, 0) ? Math.ceil((highest * 17) / 16) : shown.c.headroom(-1, events, capacityBytes(device));
     };
     const drawOverlay = () => {
         const context = startCanvas(stage.overlay, pane);

@@ -114,7 +114,7 @@ export function drawForPicture(pane, lane, found, scale, inside) {
     Object.assign(pane, made);
     sizeCanvas(made.timeline, pane.width, pane.height, scale);
     sizeCanvas(made.axes, pane.width + GUTTER.left + GUTTER.right, pane.height + GUTTER.top + lane.height + AXIS_HEIGHT, scale);
-    drawStack(made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, laidOver(pane));
+    drawStack(made.timeline, pane.view, pane.from, pane.to, pane.bottom, pane.top, found, { ...laidOver(pane), scale: lineScale(scale) });
     if (pane === plot) drawAxes();
     else drawAround(pane, lane, found);
     if (inside) writeNames(pane);

@@ -86,21 +86,21 @@ static bool chart_has_areas(const struct chart_input *input) {
     return address != NULL && address->areas >= COLOR_BY_STREAM && address->areas <= COLOR_BY_CATEGORY;
 }
 
-static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct chart_layout *layout,
+static bool draw_scene(struct canvas *canvas, struct scene *scene, const struct view *view, struct rect plot,
                        const struct chart_input *input) {
     struct raster raster;
     struct areas areas;
     struct raster_style style = *input->style;
-    uint8_t *rgba = malloc((size_t)layout->view.width * layout->view.height * 4);
+    uint8_t *rgba = malloc((size_t)view->width * view->height * 4);
     raster_init(&raster, input->host);
     areas_init(&areas, input->host);
     if (chart_has_areas(input))
         style.areas = &areas;
-    bool drawn = rgba && scene_build(scene, &layout->view) &&
+    bool drawn = rgba && scene_build(scene, view) &&
                  (style.areas == NULL || areas_sum(&areas, scene, &style, input->options->address->areas)) &&
                  raster_draw(&raster, scene, &style, rgba);
     if (drawn)
-        canvas_blit(canvas, layout->plot.x, layout->plot.y, rgba, layout->view.width, layout->view.height);
+        canvas_blit(canvas, plot.x, plot.y, rgba, view->width, view->height);
     areas_release(&areas);
     raster_release(&raster);
     free(rgba);
@@ -128,6 +128,12 @@ static bool draw_map(struct canvas *canvas, const struct chart_layout *layout,
     return drawn;
 }
 
+static void chart_scene_init(struct scene *scene, const struct chart_input *input) {
+    scene_init(scene, input->bands != NULL ? input->bands : chart_shown(input), input->host);
+    if (input->bands == NULL)
+        scene->keep = chart_keep(input);
+}
+
 static bool draw_plot(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                       const struct chart_input *input) {
     struct scene scene;
@@ -135,19 +141,32 @@ static bool draw_plot(struct canvas *canvas, struct font *font, const struct cha
         canvas_frame(canvas, layout->plot, input->style->scale, layout->colors.line, 255);
         return true;
     }
-    scene_init(&scene, input->bands != NULL ? input->bands : chart_shown(input), input->host);
-    if (input->bands == NULL)
-        scene.keep = chart_keep(input);
-    bool drawn =
-        draw_scene(canvas, &scene, layout, input) && (input->options->no_names || chart_has_areas(input) ||
-                                                      chart_names_draw(canvas, font, layout, input, &scene));
+    chart_scene_init(&scene, input);
+    bool drawn = draw_scene(canvas, &scene, &layout->view, layout->plot, input) &&
+                 (input->options->no_names || chart_has_areas(input) ||
+                  chart_names_draw(canvas, font, layout, input, &scene));
     scene_release(&scene);
+    return drawn;
+}
+
+/* The other devices, without names on their bands. */
+static bool draw_rows(struct canvas *canvas, const struct chart_layout *layout,
+                      const struct chart_input *input) {
+    bool drawn = true;
+    for (uint32_t i = 0; drawn && i < layout->n_rows; i++) {
+        const struct chart_row *row = &layout->rows[i];
+        struct scene scene;
+        chart_scene_init(&scene, &input->rows[i]);
+        drawn = draw_scene(canvas, &scene, &row->view, row->plot, &input->rows[i]);
+        scene_release(&scene);
+    }
     return drawn;
 }
 
 static bool draw_all(struct canvas *canvas, struct font *font, const struct chart_layout *layout,
                      const struct chart_input *input) {
-    bool drawn = draw_plot(canvas, font, layout, input) && draw_map(canvas, layout, input);
+    bool drawn = draw_plot(canvas, font, layout, input) && draw_rows(canvas, layout, input) &&
+                 draw_map(canvas, layout, input);
     for (uint32_t i = 0; i < layout->n_boxes; i++)
         drawn = drawn && draw_box(canvas, font, layout, &layout->boxes[i], input->style->scale);
     return drawn;
@@ -155,17 +174,32 @@ static bool draw_all(struct canvas *canvas, struct font *font, const struct char
 
 /* ---- the file ---- */
 
+/* "1 60 520 900 160, 2 ..." */
+static void rows_text(const struct chart_layout *layout, const struct chart_options *options, char *text,
+                      size_t capacity) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; i < layout->n_rows && used + 80 < capacity; i++) {
+        struct rect plot = layout->rows[i].plot;
+        used += (size_t)snprintf(text + used, capacity - used, "%s%d %d %d %d %d", i > 0 ? ", " : "",
+                                 (int)options->rows[i].timeline->device->ordinal, (int)plot.x, (int)plot.y,
+                                 (int)plot.width, (int)plot.height);
+    }
+}
+
 static enum chart_error write_png(struct buffer *out, const struct png_picture *picture,
                                   const struct chart_layout *layout, const struct chart_options *options) {
-    char software[96], plot[80];
+    char software[96], plot[80], rows[1024];
     snprintf(software, sizeof software, "Strata %.80s", options->version);
     snprintf(plot, sizeof plot, "%d %d %d %d", (int)layout->plot.x, (int)layout->plot.y,
              (int)layout->plot.width, (int)layout->plot.height);
+    rows_text(layout, options, rows, sizeof rows);
     const struct png_text texts[] = {{"Software", software},
                                      {"strata:fingerprint", options->fingerprint},
                                      {"strata:flags", options->flags},
-                                     {"strata:plot", plot}};
-    if (png_write(out, picture, texts, 4))
+                                     {"strata:plot", plot},
+                                     {"strata:rows", rows}};
+    if (png_write(out, picture, texts, layout->n_rows == 0 ? 4 : 5))
         return CHART_OK;
     return out->failed ? CHART_NO_MEMORY : CHART_PNG;
 }
@@ -260,6 +294,7 @@ static void style_fill(struct raster_style *style, const struct chart_input *inp
                                    .color_by = options->color_by,
                                    .capacity_bytes = options->capacity_bytes,
                                    .reserved = true,
+                                   .recorded = options->address != NULL && options->address->recorded,
                                    .lit = lit,
                                    .category = by_category ? input->verdicts->category : NULL,
                                    .scale = options->scale,
@@ -377,23 +412,71 @@ static bool address_find(struct chart_asked *asked, struct chart_input *input, s
            (!address->segments || bands_find(asked, input, arena));
 }
 
-/* `style`, `verdicts` and `asked` are the caller's, so that they live as long as `input`. */
-static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
-                                          struct raster_style *style, struct verdicts *verdicts,
-                                          struct chart_asked *asked, struct arena *scratch) {
-    struct group *groups;
-    if (!verdicts_init(verdicts, input->timeline, scratch))
-        return CHART_NO_MEMORY;
-    input->verdicts = verdicts;
-    if (!address_find(asked, input, scratch))
-        return CHART_NO_MEMORY;
+/* What a picture of a device is made from, all of it in the picture's scratch memory. */
+struct chart_sources {
+    struct chart_input input;
+    struct raster_style style;
+    struct verdicts verdicts;
+    struct chart_asked asked;
+};
+
+/* Everything but the groups. False: no memory. */
+static bool sources_find(struct chart_sources *sources, const struct timeline *timeline,
+                         const struct chart_options *options, struct arena_host host, struct arena *scratch) {
+    struct chart_input *input = &sources->input;
+    struct chart_asked *asked = &sources->asked;
+    *asked = (struct chart_asked){.lit = NULL};
+    *input = (struct chart_input){.timeline = timeline,
+                                  .options = options,
+                                  .host = host,
+                                  .window = chart_window_of(timeline, options),
+                                  .verdicts = &sources->verdicts,
+                                  .style = &sources->style,
+                                  .moment = options->legend_moment};
+    if (input->moment == UINT32_MAX)
+        input->moment = input->window.peak_moment;
+    else if (input->moment >= timeline->n_moments)
+        input->moment = timeline->n_moments - 1;
+    if (options->filter != NULL)
+        input->selection = &asked->selection;
+    if ((options->filter != NULL && !selection_make(&asked->selection, timeline, options->filter, scratch)) ||
+        (options->search != NULL && !selection_make(&asked->found, timeline, options->search, scratch)))
+        return false;
+    input->found = asked->found.keep;
+    if (!verdicts_init(&sources->verdicts, timeline, scratch) || !address_find(asked, input, scratch))
+        return false;
     /* What is highlighted goes before what is found, as in the page. */
-    style_fill(style, input, asked->lit != NULL ? asked->lit : input->found,
-               input->options->address != NULL ? &asked->marks : NULL);
-    if (!chart_groups_find(input, style, scratch, &groups, &input->n_groups))
+    style_fill(&sources->style, input, asked->lit != NULL ? asked->lit : input->found,
+               options->address != NULL ? &asked->marks : NULL);
+    return true;
+}
+
+static bool rows_find(struct chart_input *input, struct arena *scratch) {
+    const struct chart_options *options = input->options;
+    if (options->n_rows == 0)
+        return true;
+    struct chart_sources *sources = arena_column(scratch, options->n_rows, sizeof *sources);
+    struct chart_input *rows = arena_column(scratch, options->n_rows, sizeof *rows);
+    if (sources == NULL || rows == NULL)
+        return false;
+    for (uint32_t i = 0; i < options->n_rows; i++) {
+        const struct chart_part *part = &options->rows[i];
+        if (!sources_find(&sources[i], part->timeline, &part->options, input->host, scratch))
+            return false;
+        rows[i] = sources[i].input;
+    }
+    input->rows = rows;
+    input->n_rows = options->n_rows;
+    return true;
+}
+
+static enum chart_error chart_with_groups(struct buffer *out, struct chart_input *input,
+                                          struct arena *scratch) {
+    struct group *groups;
+    if (!rows_find(input, scratch) ||
+        !chart_groups_find(input, input->style, scratch, &groups, &input->n_groups))
         return CHART_NO_MEMORY;
     input->groups = groups;
-    input->style = style;
     struct font *font = font_open();
     if (!font)
         return CHART_FONT;
@@ -404,28 +487,13 @@ static enum chart_error chart_with_groups(struct buffer *out, struct chart_input
 
 enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,
                            const struct chart_options *options, struct arena *memory) {
-    struct chart_input input = {.timeline = timeline,
-                                .options = options,
-                                .host = arena_share(memory),
-                                .window = chart_window_of(timeline, options),
-                                .moment = options->legend_moment};
-    if (input.moment == UINT32_MAX)
-        input.moment = input.window.peak_moment;
-    else if (input.moment >= timeline->n_moments)
-        input.moment = timeline->n_moments - 1;
+    struct arena_host host = arena_share(memory);
     struct arena scratch;
-    struct raster_style style;
-    struct verdicts verdicts;
-    struct chart_asked asked = {.lit = NULL};
-    arena_init(&scratch, input.host, SIZE_MAX);
-    if (options->filter != NULL)
-        input.selection = &asked.selection;
-    bool selected =
-        (options->filter == NULL || selection_make(&asked.selection, timeline, options->filter, &scratch)) &&
-        (options->search == NULL || selection_make(&asked.found, timeline, options->search, &scratch));
-    input.found = asked.found.keep;
-    enum chart_error error =
-        selected ? chart_with_groups(out, &input, &style, &verdicts, &asked, &scratch) : CHART_NO_MEMORY;
+    struct chart_sources sources;
+    arena_init(&scratch, host, SIZE_MAX);
+    enum chart_error error = sources_find(&sources, timeline, options, host, &scratch)
+                                 ? chart_with_groups(out, &sources.input, &scratch)
+                                 : CHART_NO_MEMORY;
     arena_release(&scratch);
     return error;
 }

@@ -5,6 +5,7 @@
 #include "analysis/highlight.h"
 #include "analysis/selection.h"
 #include "base/buffer.h"
+#include "layout/memory_map.h"
 #include "layout/scene.h"
 #include "render/raster/raster.h"
 
@@ -22,13 +23,22 @@ struct chart_options {
     uint64_t bottom_bytes, top_bytes; /* ends of the y axis; top 0: chosen */
     bool whole_scale;                 /* ... for the whole run, as the page does, and not for the window */
     enum color_by color_by;
-    uint64_t capacity_bytes;             /* a line; 0: none */
-    const struct filter_query *filter;   /* what it leaves is drawn and listed; NULL: everything */
-    bool no_names;                       /* write none on the bands */
+    uint64_t capacity_bytes;           /* a line; 0: none */
+    const struct filter_query *filter; /* what it leaves is drawn and listed; NULL: everything */
+    bool no_names;                     /* write none on the bands */
+    enum map_order map_order;
     bool map;                            /* what the allocator holds at that moment, below the timeline */
     const struct filter_query *search;   /* what it does not find fades; NULL: nothing does */
     const struct chart_address *address; /* NULL: no address of a page */
     uint32_t legend_moment;              /* the legend's sums are of this moment; UINT32_MAX: the peak */
+    const struct chart_part *rows; /* [n_rows] the other devices, where an address shows all on one axis */
+    uint32_t n_rows;
+};
+
+/* Another device below the plot: of its options, window, colours, scale, filter, search and address count. */
+struct chart_part {
+    const struct timeline *timeline;
+    struct chart_options options;
 };
 
 /* An end of a comparison: a step, or the events [from, to). */
@@ -51,6 +61,7 @@ struct chart_address {
     bool has_range;
     bool compares; /* B lies as an outline over A, where both are ranges */
     struct chart_end end[2];
+    bool recorded;                   /* outside of its recording a row is empty */
     struct raster_marks marks;       /* range_... where has_range; outline and timelines are the chart's */
     const char *notes[RASTER_MARKS]; /* of the marks; "": none */
 };
@@ -64,7 +75,7 @@ enum chart_error {
 };
 
 /* Appends a PNG to `out`. The same input gives the same bytes. The text chunk "strata:plot" holds "x y width height" of
- * the plot area, whose pixels are exactly those of raster_draw for the same view but for names on bands; a picture that would take more than
+ * the plot area ("strata:rows" those of the other devices, each behind its ordinal and parted by commas), whose pixels are exactly those of raster_draw for the same view but for names on bands; a picture that would take more than
  * 1 MB (beyond 1600 x 900 pixels as much more) is written in the 256 colours nearest to its own. What the recording
  * needs counts as the memory of `memory`; the pixels do not, their number is the options'. */
 enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,

@@ -49,13 +49,13 @@ void chart_tick_text(const struct ticks *ticks, uint64_t top, uint32_t i, char *
     snprintf(text, capacity, "%s %s", number, unit.name);
 }
 
-static struct ticks y_ticks(const struct chart_maker *maker) {
-    return raster_ticks(&maker->out->view, maker->in->options->scale);
+static struct ticks y_ticks(const struct chart_maker *maker, const struct view *view) {
+    return raster_ticks(view, maker->in->options->scale);
 }
 
-int32_t chart_y_labels_width(struct chart_maker *maker) {
-    struct ticks ticks = y_ticks(maker);
-    struct y_unit unit = y_unit_of(&ticks, maker->out->view.top_bytes);
+static int32_t y_labels_width(struct chart_maker *maker, const struct view *view) {
+    struct ticks ticks = y_ticks(maker, view);
+    struct y_unit unit = y_unit_of(&ticks, view->top_bytes);
     int32_t widest = chart_text_width(maker, maker->small, unit.name);
     for (uint32_t i = 0; i < ticks.count; i++) {
         char text[48];
@@ -66,26 +66,35 @@ int32_t chart_y_labels_width(struct chart_maker *maker) {
     return widest + maker->em / 2;
 }
 
-static void y_axis_put(struct chart_maker *maker) {
+int32_t chart_y_labels_width(struct chart_maker *maker) {
+    int32_t widest = y_labels_width(maker, &maker->out->view);
+    for (uint32_t i = 0; i < maker->out->n_rows; i++) {
+        int32_t width = y_labels_width(maker, &maker->out->rows[i].view);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct rect plot) {
     const struct chart_layout *out = maker->out;
-    struct ticks ticks = y_ticks(maker);
-    struct y_unit unit = y_unit_of(&ticks, out->view.top_bytes);
-    struct y_scale scale = y_scale_of(&out->view);
-    int32_t line = chart_line(maker->small), width = chart_y_labels_width(maker) - maker->em / 2;
-    struct rect at = {out->plot.x - maker->em / 2 - width, 0, width, line};
+    struct ticks ticks = y_ticks(maker, view);
+    struct y_unit unit = y_unit_of(&ticks, view->top_bytes);
+    struct y_scale scale = y_scale_of(view);
+    int32_t line = chart_line(maker->small), width = y_labels_width(maker, view) - maker->em / 2;
+    struct rect at = {plot.x - maker->em / 2 - width, 0, width, line};
     int32_t free_to = INT32_MAX; /* numbers go upwards; one that would touch the one below is left out */
     for (uint32_t i = 0; i < ticks.count; i++) {
         char text[48];
         y_label(&unit, (uint64_t)ticks.at[i], text, sizeof text);
         int32_t above = (int32_t)(y_scale_q8(&scale, (uint64_t)ticks.at[i]) / 256);
-        at.y = out->plot.y + out->plot.height - above - line / 2;
+        at.y = plot.y + plot.height - above - line / 2;
         if (at.y + line > free_to)
             continue;
         chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors.quiet, text);
         free_to = at.y;
     }
     /* Half a line above the plot may belong to the uppermost number. */
-    at.y = out->plot.y - line / 2 - line - maker->scale;
+    at.y = plot.y - line / 2 - line - maker->scale;
     chart_put_text(maker, at, CHART_RIGHT, maker->small, out->colors.quiet, unit.name);
 }
 
@@ -186,7 +195,7 @@ void chart_axes_put(struct chart_maker *maker) {
     const struct chart_layout *out = maker->out;
     if (out->plot_is_text)
         return;
-    y_axis_put(maker);
+    chart_y_axis_put(maker, &maker->out->view, maker->out->plot);
     /* Without an event there is one state, and no axis to number. */
     int32_t y = out->plot.y + out->plot.height + chart_unused_height(maker) + chart_phases_height(maker);
     if (maker->in->timeline->n_moments > 1)

@@ -100,7 +100,7 @@ static uint64_t whole_top(const struct chart_input *in) {
     return timeline_headroom_in(in->timeline, 0, in->timeline->n_moments, in->options->capacity_bytes);
 }
 
-static uint64_t window_top(const struct chart_input *in) {
+uint64_t chart_top_bytes(const struct chart_input *in) {
     const struct chart_window *window = &in->window;
     if (in->options->top_bytes != 0)
         return in->options->top_bytes;
@@ -224,7 +224,12 @@ static bool plot_place(struct chart_maker *maker, struct rect area) {
     int32_t x_labels = 2 * chart_line(maker->small) + maker->em / 4;
     /* Of an address as large as a page has it, which counts in CSS pixels. */
     int32_t whole = maker->in->options->address != NULL ? maker->scale : 1;
-    below += chart_map_height(maker, area.height);
+    int32_t map = chart_map_height(maker, area.height), rows = chart_rows_height(maker, area.height - map);
+    if (!chart_rows_find(maker, rows)) {
+        maker->failed = true;
+        return false;
+    }
+    below += map + rows;
     out->plot = (struct rect){area.x, area.y + lane, area.width, area.height - lane - below - x_labels};
     out->plot.height -= out->plot.height % whole;
     if (out->plot.height < 16 || out->plot.height > VIEW_MAX_SIDE)
@@ -246,7 +251,8 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
     int32_t below = plot.y + plot.height, unused = chart_unused_height(maker);
     chart_unused_put(maker, (struct rect){plot.x, below, plot.width, unused});
     chart_phases_put(maker, (struct rect){plot.x, below + unused, plot.width, chart_phases_height(maker)});
-    int32_t map = chart_map_height(maker, area.height);
+    int32_t map = chart_map_height(maker, area.height), rows = chart_rows_height(maker, area.height - map);
+    chart_rows_put(maker, (struct rect){area.x, area.y + area.height - map - rows, area.width, rows});
     chart_map_put(maker, (struct rect){area.x, area.y + area.height - map, area.width, map}, plot);
     chart_axes_put(maker);
     chart_ghost_put(maker, (struct rect){plot.x + plot.width, plot.y, chart_ghost_width(maker), plot.height});
@@ -286,7 +292,7 @@ enum chart_error chart_layout_make(struct chart_layout *layout, const struct cha
                                  .from_q16 = input->window.from_q16,
                                  .to_q16 = input->window.to_q16,
                                  .bottom_bytes = input->options->bottom_bytes,
-                                 .top_bytes = window_top(input)};
+                                 .top_bytes = chart_top_bytes(input)};
     if (!layout->plot_is_text && maker.height >= 24 * maker.em)
         chart_phases_find(&maker);
     if (!chart_unused_find(&maker) || !chart_map_find(&maker) || !chart_side_find(&maker) ||

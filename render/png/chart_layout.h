@@ -83,6 +83,9 @@ struct chart_input {
     uint32_t n_groups;
     uint32_t moment;                 /* the legend's */
     const struct verdicts *verdicts; /* of the timeline; NULL: nothing is concluded */
+    const struct chart_input
+        *rows; /* [n_rows] the other devices of an address that shows all; without groups */
+    uint32_t n_rows;
 };
 
 /* What is drawn and listed: the recording, or what the filter leaves of it. */
@@ -99,6 +102,12 @@ static inline const uint64_t *chart_counted(const struct chart_input *input) {
     return input->counted != NULL ? input->counted : chart_keep(input);
 }
 
+/* Another device, below the axis. */
+struct chart_row {
+    struct rect plot;
+    struct view view;
+};
+
 /* What the allocator holds, below the axis. */
 struct chart_map {
     bool asked;
@@ -114,6 +123,8 @@ struct chart_layout {
     struct font_style names; /* of the call sites on the bands */
     bool plot_is_text;       /* there is nothing to draw; text boxes inside of the plot say why */
     struct chart_map map;
+    struct chart_row *rows; /* [n_rows], as the input's */
+    uint32_t n_rows;
     struct chart_colors colors;
     struct chart_box *boxes; /* in drawing order */
     uint32_t n_boxes, boxes_capacity;

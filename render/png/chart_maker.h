@@ -76,6 +76,7 @@ void chart_tick_text(const struct ticks *ticks, uint64_t top, uint32_t i, char *
 
 /* chart_axes.c. Labels need the view, the first function only its top. */
 int32_t chart_y_labels_width(struct chart_maker *maker);
+void chart_y_axis_put(struct chart_maker *maker, const struct view *view, struct rect plot);
 void chart_axes_put(struct chart_maker *maker);
 
 /* chart_notes.c: what the reader should know before trusting the picture, most important first. */
@@ -108,6 +109,15 @@ uint64_t chart_ghost_limit(const struct chart_maker *maker);
 bool chart_map_find(struct chart_maker *maker);
 int32_t chart_map_height(const struct chart_maker *maker, int32_t room);
 void chart_map_put(struct chart_maker *maker, struct rect area, struct rect plot);
+
+/* chart_rows.c: the other devices, where an address shows all of them. The second finds their views but for the width;
+ * false: no memory. The third puts them, when the plot is where it is. */
+int32_t chart_rows_height(const struct chart_maker *maker, int32_t room);
+bool chart_rows_find(struct chart_maker *maker, int32_t height);
+void chart_rows_put(struct chart_maker *maker, struct rect area);
+
+/* chart_layout.c: the upper end of the y axis. */
+uint64_t chart_top_bytes(const struct chart_input *in);
 
 /* chart_phases.c: annotations below the plot. */
 void chart_phases_find(struct chart_maker *maker);

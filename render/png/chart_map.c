@@ -36,7 +36,8 @@ int32_t chart_map_height(const struct chart_maker *maker, int32_t room) {
     const struct chart_map *map = &maker->out->map;
     if (!map->asked || maker->out->plot_is_text || room < 24 * maker->em)
         return 0;
-    return map->refusal != NULL ? 2 * chart_line(maker->small) : room * 9 / 20;
+    /* Beside rows of other devices it takes less. */
+    return map->refusal != NULL ? 2 * chart_line(maker->small) : room * (maker->in->n_rows > 0 ? 6 : 9) / 20;
 }
 
 /* ---- its words ---- */
@@ -198,7 +199,7 @@ static void map_lay(struct chart_maker *maker, struct rect rect) {
                             .heading = (uint32_t)(chart_line(maker->small) + maker->em / 3),
                             .narrow = 3 * (uint32_t)maker->em,
                             .room = (uint32_t)rect.height};
-    if (!memory_map_make(&map->laid, &map->held, MAP_BY_SIZE, grid, &maker->out->arena)) {
+    if (!memory_map_make(&map->laid, &map->held, maker->in->options->map_order, grid, &maker->out->arena)) {
         maker->failed = true;
         return;
     }

@@ -7,22 +7,33 @@ import { describe, test } from "node:test";
 import { cropPng, decodePng } from "../png.mjs";
 import { colorsOf, folder, recording, run, samples, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
-/** What last stood beside a plot, by scale: pictures of one scale differ little. @type {Record<number, number[]>} */
+/** What last stood beside a plot, by what the picture has: pictures of one kind differ little. @type {Record<string, number[]>} */
 const margins = {};
 
-/** The plot area of the command line's PNG whose plot has the given size. */
-function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ address, scale = 1) {
-    const [beside, above] = margins[scale] ?? [200, 200];
+/** Where the plot of a device lies in a PNG of the command line: of the one in hand, or of another one's row. @param {Record<string, string>} text @param {number} [device] */
+function placeIn(text, device) {
+    const row = device === undefined ? text["strata:plot"] : (text["strata:rows"] ?? "").split(", ").find((one) => one.startsWith(`${device} `))?.replace(/^\d+ /, "");
+    assert.ok(row, `a row of device ${device} in ${text["strata:rows"]}`);
+    return row.split(" ").map(Number);
+}
+
+/** The plot area of the command line's PNG whose plot has the given size; of another device's row. */
+function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ address, scale = 1, /** @type {number | undefined} */ device = undefined) {
+    // Rows and a map take as much again; of what a row lacks, it gets a third.
+    const more = /all=1|map=/.test(address);
+    const kind = `${scale} ${device} ${more ? address : ""}`;
+    const share = device === undefined ? 1 : 3;
+    const [beside, above] = margins[kind] ?? [200, more ? 500 : 200];
     let [wholeWidth, wholeHeight] = [width / scale + beside, height / scale + above];
-    for (let attempt = 0; attempt < 8; attempt++) {
+    for (let attempt = 0; attempt < 24; attempt++) {
         const file = path.join(folder, "view.png");
         run(strata, "png", "-q", "-f", "--scale", scale, "--view", address, "--width", wholeWidth, "--height", wholeHeight, input, "-o", file);
         const png = decodePng(readFileSync(file));
-        const [x, y, plotWidth, plotHeight] = png.text["strata:plot"].split(" ").map(Number);
-        margins[scale] = [wholeWidth - plotWidth / scale, wholeHeight - plotHeight / scale];
+        const [x, y, plotWidth, plotHeight] = placeIn(png.text, device);
+        margins[kind] = [wholeWidth - plotWidth / scale, wholeHeight - plotHeight / scale];
         if (plotWidth === width && plotHeight === height) return cropPng(png, x, y, width, height);
         wholeWidth += (width - plotWidth) / scale;
-        wholeHeight += (height - plotHeight) / scale;
+        wholeHeight += ((height - plotHeight) / scale) * share;
     }
     throw new Error(`no PNG has a plot of ${width}x${height}`);
 }
@@ -81,6 +92,10 @@ const PICTURES = [
     ["oom", "#device=0", 1],
     ["oom", "#device=0&view=stream&color=stream&filter=size%3A%3E1M", 2],
     ["oom", "#device=0&focus=frame_5&marks=10,20,30,40&selected=99999999", 1],
+    ["two_devices", "#device=0&all=1", 1],
+    ["two_devices", "#device=1&all=1&theme=dark&window=-5000_20000&marks=100~here,300&at=200", 2],
+    ["two_devices", "#device=0&all=1&range=4000_30000&filter=size%3A%3E1M&search=attention&map=age", 1],
+    ["two_devices", "#device=1&all=1&view=category&color=category&selected=30&focus=site_3", 1],
     ["two_devices", "#device=1&view=pool&color=pool&a=e50&b=e90", 1],
 ]; // prettier-ignore
 
@@ -98,12 +113,18 @@ describe("Save PNG and the command line", { skip }, () => {
             await withPage(writePage(input), async (page) => {
                 await settle(page);
                 if (address.includes("search=")) await until(async () => (await page.locator("#found").innerText()).includes("allocation"), "the search");
-                const { url, plot } = /** @type {any} */ (await page.evaluate(`strata.picture({ scale: ${scale}, names: false })`));
+                const { url, plot, rows } = /** @type {any} */ (await page.evaluate(`strata.picture({ scale: ${scale}, names: false })`));
                 const whole = decodePng(Buffer.from(url.slice(url.indexOf(",") + 1), "base64"));
                 const got = cropPng(whole, plot.x, plot.y, plot.width, plot.height);
                 assert.ok(whole.height > plot.y + plot.height + 80 * scale, "a legend stands below");
                 assert.ok(colorsOf(got) > 6, "the picture is not empty");
                 assertSame(got, plotOf(input, plot.width, plot.height, address, scale));
+                assert.equal(rows.length, address.includes("all=1") ? 2 : 0);
+                for (const row of rows.filter((/** @type {any} */ { device }) => device !== plot.device)) {
+                    const other = cropPng(whole, row.x, row.y, row.width, row.height);
+                    assert.ok(colorsOf(other) > 6, "the row is not empty");
+                    assertSame(other, plotOf(input, row.width, row.height, address, scale, row.device));
+                }
             }, { hash: address });
         });
 });

@@ -1,0 +1,25 @@
+/* The devices that an address with "all=1" shows below the one in hand. */
+#ifndef STRATA_CLI_PICTURE_ROWS_H
+#define STRATA_CLI_PICTURE_ROWS_H
+
+#include "cli/recording.h"
+#include "render/png/chart.h"
+
+struct picture_rows {
+    struct chart_part *part; /* [count] timelines; options are the caller's to fill */
+    int64_t *shift_us;       /* [count] what a time of the device in hand is more in this one */
+    uint32_t count;
+    struct view whole; /* from the first device's begin to the last one's end, in times of the one in hand */
+};
+
+/* Finds the other devices whose events have times; none where the one in hand has no times itself. Memory from `arena`.
+ * False: no memory. */
+bool picture_rows_find(struct picture_rows *rows, const struct recording *recording,
+                       const struct timeline *timeline, struct arena *arena);
+
+/* What a row shows, where the picture itself shows `options` under an address. `address` and what it refers to must
+ * live as long as the row. */
+void picture_row_fill(struct picture_rows *rows, uint32_t nth, const struct chart_options *options,
+                      const struct timeline *timeline, struct chart_address *address);
+
+#endif
