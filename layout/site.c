@@ -70,6 +70,17 @@ static bool is_between(struct text file) {
                                            "-packages/jaxtyping/",
                                            "-packages/beartype/",
                                            "-packages/typeguard/",
+                                           "-packages/wrapt/",
+                                           "-packages/decorator.py",
+                                           "-packages/typing_extensions.py",
+                                           "-packages/deprecated/",
+                                           "-packages/ipdb/",
+                                           "-packages/pudb/",
+                                           "-packages/line_profiler/",
+                                           "-packages/memory_profiler.py",
+                                           "-packages/tqdm/",
+                                           "-packages/pluggy/",
+                                           "-packages/_pytest/",
                                            "pydevd",
                                            "-packages/debugpy/",
                                            "-packages/tensordict/",
@@ -107,7 +118,8 @@ static bool is_in_other_standard_library(struct text file) {
 static bool is_library(struct text file) {
     return is_torch(file) || is_between(file) || is_in_other_standard_library(file) ||
            is_in_standard_library(file) || text_begins(file, "<frozen ") || text_is(file, "<string>") ||
-           text_begins(file, "<eval_with_key>");
+           text_begins(file, "<eval_with_key>") || text_begins(file, "<@beartype(") ||
+           text_begins(file, "<decorator-gen-");
 }
 
 /* ---- names of C++ ---- */

@@ -51,8 +51,8 @@ static void also_row_put(struct chart_maker *maker, const struct also_shown *als
               chart_site_color(maker, also->site));
     int32_t figure = chart_put_text(maker, row, CHART_RIGHT, maker->small, colors->text,
                                     format_bytes_in(also->bytes, maker->unit).text);
-    chart_put_text(maker, (struct rect){row.x + indent, row.y, row.width - indent - figure - maker->em, 0},
-                   CHART_LEFT, maker->small, colors->text, text);
+    chart_put_site(maker, (struct rect){row.x + indent, row.y, row.width - indent - figure - maker->em, 0},
+                   colors->text, text, chart_group_mark(COLOR_BY_SITE, &group));
 }
 
 void chart_also_put(struct chart_maker *maker, struct rect area) {

@@ -118,6 +118,10 @@ static void category_text(uint32_t category, char *text, size_t capacity) {
         *at = *at == '_' ? ' ' : *at;
 }
 
+const char *chart_group_mark(enum color_by by, const struct group *group) {
+    return by == COLOR_BY_SITE || by == COLOR_BY_EACH ? group_part_mark(group) : "";
+}
+
 static void part_text(const struct trace *trace, const struct group *group, char *text, uint32_t capacity) {
     uint32_t length = site_text(trace, group->site, text, capacity);
     if (length < capacity)

@@ -19,6 +19,9 @@ bool chart_groups_find(const struct chart_input *input, const struct raster_styl
 void chart_group_text(const struct timeline *timeline, enum color_by by, const struct group *group,
                       char *text, uint32_t capacity);
 
+/* What that name ends with to say which part of a call site it is: " (freed here)"; else "". */
+const char *chart_group_mark(enum color_by by, const struct group *group);
+
 /* For a swatch: a call site's colour, and its texture in the bits above. */
 uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site);
 

@@ -192,6 +192,7 @@ static uint32_t keys_of(const struct chart_maker *maker, struct key keys[KEYS_MA
 /* One row: texts of the columns. */
 struct row {
     char site[FONT_TEXT_NBYTES];
+    const char *mark; /* what stands at its end and is never cut */
     struct figure bytes, share, count;
 };
 
@@ -216,6 +217,7 @@ static void row_figures(const struct chart_maker *maker, struct row *row, uint64
 
 static void row_of_group(const struct chart_maker *maker, const struct group *group, struct row *row) {
     chart_group_text(maker->in->timeline, maker->in->options->color_by, group, row->site, sizeof row->site);
+    row->mark = chart_group_mark(maker->in->options->color_by, group);
     row_figures(maker, row, group->bytes, group->count);
 }
 
@@ -227,6 +229,7 @@ static void row_of_rest(const struct chart_maker *maker, uint32_t first, struct 
         count += maker->in->groups[i].count;
     }
     snprintf(row->site, sizeof row->site, "%s more", format_count(maker->in->n_groups - first).text);
+    row->mark = "";
     row_figures(maker, row, bytes, count);
 }
 
@@ -365,18 +368,32 @@ int32_t chart_legend_height(struct chart_maker *maker) {
 
 /* File and line tell call sites apart, so the name of the function gives way first: "adam_forward.py:168
  * up...se", and where nothing of it fits, "adam_f...py:168". */
-static void site_put(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site) {
+static int32_t name_put(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site) {
     size_t place_nbytes = chart_site_place_nbytes(site);
     char place[FONT_TEXT_NBYTES];
-    if (place_nbytes == 0 || chart_text_width(maker, maker->small, site) <= cell.width) {
-        chart_put_text(maker, cell, CHART_LEFT, maker->small, color, site);
+    if (place_nbytes == 0 || chart_text_width(maker, maker->small, site) <= cell.width)
+        return chart_put_text(maker, cell, CHART_LEFT, maker->small, color, site);
+    snprintf(place, sizeof place, "%.*s", (int)place_nbytes, site);
+    int32_t used = chart_put_text(maker, cell, CHART_LEFT, maker->small, color, place), gap = maker->em / 3;
+    struct rect rest = {cell.x + used + gap, cell.y, cell.width - used - gap, 0};
+    if (rest.width >= 2 * maker->em)
+        used += gap + chart_put_text(maker, rest, CHART_LEFT, maker->small, color, site + place_nbytes + 1);
+    return used;
+}
+
+void chart_put_site(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site,
+                    const char *mark) {
+    char name[FONT_TEXT_NBYTES];
+    int32_t width = chart_text_width(maker, maker->small, mark);
+    if (mark[0] == '\0' || cell.width < width + 4 * maker->em ||
+        chart_text_width(maker, maker->small, site) <= cell.width) {
+        name_put(maker, cell, color, site);
         return;
     }
-    snprintf(place, sizeof place, "%.*s", (int)place_nbytes, site);
-    int32_t used = chart_put_text(maker, cell, CHART_LEFT, maker->small, color, place) + maker->em / 3;
-    if (cell.width - used >= 2 * maker->em)
-        chart_put_text(maker, (struct rect){cell.x + used, cell.y, cell.width - used, 0}, CHART_LEFT,
-                       maker->small, color, site + place_nbytes + 1);
+    snprintf(name, sizeof name, "%.*s", (int)(strlen(site) - strlen(mark)), site);
+    int32_t used = name_put(maker, (struct rect){cell.x, cell.y, cell.width - width, 0}, color, name);
+    chart_put_text(maker, (struct rect){cell.x + used, cell.y, cell.width - used, 0}, CHART_LEFT,
+                   maker->small, color, mark);
 }
 
 /* Puts a figure at the right end of `*room` and takes its column away from there. A column of width 0 was
@@ -398,7 +415,7 @@ static void row_put(struct chart_maker *maker, const struct row *row, const stru
     figure_put(maker, &at, columns->share, colors->quiet, row->share.text);
     figure_put(maker, &at, columns->bytes, color, row->bytes.text);
     struct rect site = {at.x + columns->swatch, at.y, at.width - columns->swatch, 0};
-    site_put(maker, site, color, row->site);
+    chart_put_site(maker, site, color, row->site, row->mark);
 }
 
 static struct rect swatch_rect(const struct chart_maker *maker, struct rect row, int32_t width) {

@@ -58,6 +58,10 @@ void chart_put_lines(struct chart_maker *maker, struct rect area, struct font_st
 int32_t chart_paragraph_height(const struct chart_maker *maker, int32_t width, struct font_style style,
                                const char *text);
 
+/* The name of a call site, cut where it is too wide: file and line stay, and its mark ("" or what it ends with). */
+void chart_put_site(struct chart_maker *maker, struct rect cell, uint32_t color, const char *site,
+                    const char *mark);
+
 /* A string of the recording as a text that C can hold: NUL and what is not UTF-8 become U+FFFD; what does not
  * fit is left out. */
 void chart_string_text(const struct chart_maker *maker, uint32_t id, char *text, size_t capacity);

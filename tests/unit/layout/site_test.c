@@ -109,6 +109,8 @@ static void test_user_frames(void **state) {
     assert_int_equal(kind("/v/lib/python3.11/site-packages/torchvision/x.py", "f"), FRAME_USER);
     assert_int_equal(kind("<ipython-input-3-abc>", "<module>"), FRAME_USER);
     assert_int_equal(kind("<stdin>", "<module>"), FRAME_USER);
+    assert_int_equal(kind("/v/lib/python3.11/site-packages/diffusers/models/unet.py", "forward"), FRAME_USER);
+    assert_int_equal(kind("/home/a/decorator.py", "f"), FRAME_USER);
     assert_int_equal(kind("C:\\work\\train.py", "step"), FRAME_USER);
 }
 
@@ -119,6 +121,26 @@ static void test_user_frames_are_never_noise(void **state) {
     assert_int_equal(kind("/home/a/train.py", "_start"), FRAME_USER);
     assert_int_equal(kind("/home/a/train.py", "PyEval_like"), FRAME_USER);
     assert_int_equal(kind("/home/a/Register/model.py", "forward"), FRAME_USER);
+}
+
+/* Debuggers and wrappers call what a person wrote, and are called by it. */
+static void test_wrappers_stand_between(void **state) {
+    (void)state;
+    static const char *const files[] = {"/v/lib/python3.11/site-packages/wrapt/wrappers.py",
+                                        "/v/lib/python3.11/site-packages/decorator.py",
+                                        "/v/lib/python3.11/site-packages/typing_extensions.py",
+                                        "/v/lib/python3.11/site-packages/ipdb/__main__.py",
+                                        "/v/lib/python3.11/site-packages/tqdm/std.py",
+                                        "/v/lib/python3.11/site-packages/_pytest/python.py",
+                                        "/usr/lib/python3.11/functools.py",
+                                        "/usr/lib/python3.11/contextlib.py",
+                                        "/usr/lib/python3.11/pdb.py",
+                                        "/x/_pydevd_bundle/pydevd_cython.pyx.py",
+                                        "/v/lib/python3.11/site-packages/debugpy/launcher.py",
+                                        "<@beartype(model.Block.forward) at 0x7f>",
+                                        "<decorator-gen-12>"};
+    for (uint32_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_int_equal(kind(files[i], "wrapper"), FRAME_LIBRARY);
 }
 
 static void test_library_frames(void **state) {
@@ -382,6 +404,7 @@ int main(void) {
         TEST(test_what_people_tell),
         TEST(test_patterns),
         TEST(test_user_frames_are_never_noise),
+        TEST(test_wrappers_stand_between),
         TEST(test_library_frames),
         TEST(test_noise_and_native_frames),
         TEST(test_frames_of_a_profile),
