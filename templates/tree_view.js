@@ -223,8 +223,16 @@ export function createTree(box) {
         const wanted = words.value.trim().toLowerCase();
         met = wanted && count <= SEARCHED_MOST ? new Uint8Array(count) : null;
         if (!met) return;
+        // A frame stands in many nodes.
+        /** @type {Map<number, boolean>} */
+        const named = new Map();
+        const isNamed = (/** @type {number} */ frame) => {
+            const known = named.get(frame) ?? session.siteText(frame).toLowerCase().includes(wanted);
+            named.set(frame, known);
+            return known;
+        };
         for (let i = count; i-- > 1;) {
-            if (session.siteText(node(i).frame).toLowerCase().includes(wanted)) met[i] = 1;
+            if (isNamed(node(i).frame)) met[i] = 1;
             if (met[i]) met[node(i).parent] = 1;
         }
     };

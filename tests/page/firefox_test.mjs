@@ -1,31 +1,12 @@
 // The page in Firefox ESR, driven over WebDriver BiDi: what differs from browser to browser. Skipped where there is no
 // Firefox (STRATA_FIREFOX may name one) or no puppeteer-core, unless STRATA_NEEDS_BROWSER is set.
 import assert from "node:assert/strict";
-import { accessSync, constants, existsSync, readdirSync } from "node:fs";
-import path from "node:path";
+import { readdirSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { browser as chromium, colorsOf, folder, here, recording, writePage } from "./browser.mjs";
-
-/** @returns {string | undefined} */
-function findFirefox() {
-    const names = [process.env.STRATA_FIREFOX, "firefox-esr", "firefox"].filter(Boolean);
-    const folders = (process.env.PATH ?? "").split(path.delimiter);
-    return names.flatMap((name) => folders.map((one) => path.resolve(one, String(name)))).find((candidate) => {
-        try {
-            accessSync(candidate, constants.X_OK);
-            return true;
-        } catch {
-            return false;
-        }
-    });
-}
-
-const firefox = findFirefox();
-const skip = !existsSync(path.join(here, "node_modules", "puppeteer-core")) ? "puppeteer-core is missing: npm ci makes it" : firefox ? false : "no Firefox found";
-if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
-if (skip) console.log(`skipped: the page in Firefox (${skip})`);
+import { browser as chromium, colorsOf, folder, recording, writePage } from "./browser.mjs";
+import { findFirefox, firefoxSkip as skip } from "./firefox.mjs";
 
 /** @type {import("puppeteer-core").Browser} */ let browser;
 /** @type {import("puppeteer-core").Page} */ let page;
@@ -66,7 +47,7 @@ describe("Firefox", { skip }, () => {
         const { default: puppeteer } = await import("puppeteer-core");
         browser = await puppeteer.launch({
             browser: "firefox",
-            executablePath: firefox,
+            executablePath: findFirefox(),
             headless: true,
             extraPrefsFirefox: { "browser.download.folderList": 2, "browser.download.dir": folder, "browser.download.useDownloadDir": true },
         });

@@ -1,0 +1,93 @@
+// The longest task of each action in headless Chromium: node bench/tasks.mjs PAGE.html -> one line an action, in milliseconds.
+// Nobody notices less than 50; more than 100 is a fault. "0" says that no task took 50.
+import { createRequire } from 'node:module';
+import { pathToFileURL } from 'node:url';
+
+const require = createRequire(new URL('../tests/package.json', import.meta.url));
+const { chromium } = require('playwright-core');
+
+const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
+});
+try {
+    const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
+    await page.goto(pathToFileURL(process.argv[2]).href);
+    await page.evaluate(() => strata.ready);
+    await page.evaluate(() => {
+        window.longTasks = [];
+        new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: 'longtask' });
+    });
+    // What an action sets off may come in slices behind it.
+    const quiet = () => page.waitForTimeout(700);
+    const measure = async (/** @type {string} */ name, /** @type {() => Promise<unknown>} */ act) => {
+        await quiet();
+        await page.evaluate(() => (window.longTasks.length = 0));
+        await act();
+        await quiet();
+        const longest = await page.evaluate(() => Math.round(Math.max(0, ...window.longTasks)));
+        console.log(`${String(longest).padStart(6)}  ${name}`);
+    };
+    const press = (/** @type {string} */ key) => page.keyboard.press(key);
+    const click = (/** @type {string} */ selector) => page.locator(selector).first().click();
+    const box = await page.locator('#timeline').boundingBox();
+    const at = (/** @type {number} */ x, /** @type {number} */ y) => [box.x + box.width * x, box.y + box.height * y];
+    const sweep = async () => {
+        for (let i = 0; i < 20; i++) await page.mouse.move(...at(0.1 + i * 0.04, 0.8));
+    };
+    await measure('hover', sweep);
+    await measure('wheel', async () => {
+        for (let i = 0; i < 5; i++) await page.mouse.wheel(0, -240);
+    });
+    await measure('show the whole run', () => press('0'));
+    for (const tab of ['Why', 'Who', 'Tree', 'Compare', 'Allocator', 'Each']) await measure(`open ${tab}`, () => page.getByRole('tab', { name: tab }).click());
+    await press('2');
+    for (const by of ['stack', 'file', 'tree', 'category', 'stream', 'pool', 'site']) await measure(`list by ${by}`, () => click(`#group-${by}`));
+    for (const head of ['Call site', 'Count', 'Bytes']) await measure(`sort by ${head}`, () => page.locator('#list-scroll').getByRole('button', { name: head }).click());
+    await measure('hover with the list by stack', async () => {
+        await click('#group-stack');
+        await sweep();
+    });
+    await click('#group-site');
+    await measure('highlight a row', () => click('#list > .row'));
+    await press('Escape');
+    for (const view of ['category', 'stream', 'pool', 'segments', 'age']) await measure(`view by ${view}`, () => click(`#view-${view}`));
+    await measure('colour by category', () => page.locator('#color').selectOption('category'));
+    await measure('colour by call site', () => page.locator('#color').selectOption('site'));
+    await measure('seconds', () => press('t'));
+    await measure('events', () => press('t'));
+    await measure('the other theme', () => click('#theme'));
+    await measure('select a range', async () => {
+        await page.keyboard.down('Shift');
+        await page.mouse.move(...at(0.3, 0.5));
+        await page.mouse.down();
+        await page.mouse.move(...at(0.6, 0.5), { steps: 5 });
+        await page.mouse.up();
+        await page.keyboard.up('Shift');
+    });
+    for (const what of ['freed', 'kept', 'through', 'peak', 'allocated']) await measure(`range: ${what}`, () => click(`#range-${what}`));
+    await measure('tree of the range', () => press('3'));
+    for (const direction of ['Call sites first', 'By file', 'Callers first']) await measure(`tree: ${direction}`, () => page.locator('#panel-tree').getByRole('button', { name: direction }).click());
+    await measure('tree: search', () => page.getByLabel('Search in the tree').fill('forward'));
+    await page.getByLabel('Search in the tree').fill('');
+    await click('#plot');
+    await press('Escape');
+    await press('Escape');
+    await measure('compare', () => press('4'));
+    for (const by of ['stack', 'category', 'site']) await measure(`compare by ${by}`, () => page.getByLabel('Grouped by').selectOption(by));
+    await measure('compare: swap', () => page.getByRole('button', { name: 'Swap A and B' }).click());
+    await press('2');
+    await measure('search', () => page.locator('#search').fill('attention'));
+    await measure('next match', () => page.locator('#search').press('Enter'));
+    await measure('only matches', () => click('#search-only'));
+    await measure('a table of matches', () => page.getByRole('tab', { name: 'Each' }).click());
+    await page.locator('#search').fill('');
+    await measure('filter', () => page.evaluate(() => void strata.setView({ filter: { words: 'size:>1M category:gradient' } })));
+    await measure('filter off', () => page.evaluate(() => void strata.setView({ filter: {} })));
+    await measure('map', () => press('g'));
+    await measure('hover with the map', sweep);
+    await measure('pin', () => page.mouse.click(...at(0.5, 0.9)));
+    await measure('save PNG', () => page.evaluate(() => void strata.picture()));
+} finally {
+    await browser.close();
+}
