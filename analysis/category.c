@@ -2,6 +2,7 @@
 
 #include "analysis/frame_bits.h"
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 
 /* ---- names ---- */
@@ -166,13 +167,7 @@ static enum category category_of_backward(struct judge *judge, uint32_t allocati
 static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
     const struct device_trace *device = judge->timeline->device;
     uint32_t birth = judge->allocations->birth[allocation], low = 0, high = device->n_ooms;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (device->ooms[middle].event + 1 < birth)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, device->ooms[i].event + 1 < birth);
     return low < device->n_ooms && judge->allocations->request[allocation] > device->ooms[low].event + 1;
 }
 
@@ -299,13 +294,7 @@ static bool weights_find(struct judge *judge, struct arena *arena) {
 
 static bool is_weight_size(const struct judge *judge, uint64_t nbytes) {
     uint32_t low = 0, high = judge->n_weights;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (judge->weight[middle].key < nbytes)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, judge->weight[i].key < nbytes);
     return low < judge->n_weights && judge->weight[low].key == nbytes;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "layout/site.h"
 
@@ -285,13 +286,7 @@ static const struct span *phase_at(const struct spans *phases, uint32_t moment) 
     uint32_t low = 0, high = phases->count;
     while (high > 0 && phases->span[high - 1].kind == SPAN_ANNOTATION)
         high--;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (phases->span[middle].from_moment <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, phases->span[i].from_moment <= moment);
     return low != 0 && moment <= phases->span[low - 1].to_moment ? &phases->span[low - 1] : NULL;
 }
 

@@ -2,6 +2,7 @@
 #include "analysis/compare.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "layout/site.h"
 
@@ -146,13 +147,7 @@ static bool functions_by_file(struct functions *functions, const struct profiles
 
 static uint32_t rows_seek(const struct functions *functions, uint64_t file) {
     uint32_t low = 0, high = functions->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (functions->row[middle].key < file)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, functions->row[i].key < file);
     return low;
 }
 

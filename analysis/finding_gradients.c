@@ -15,6 +15,7 @@
 #include "analysis/finder.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "layout/filter.h"
 
@@ -163,13 +164,7 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
 /* The first turn from `from` on whose forward begins at or behind a moment. O(log turns). */
 static uint32_t turn_behind(const struct gradients *own, uint32_t from, uint32_t count, uint32_t moment) {
     uint32_t low = from, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (own->forward_moment[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, own->forward_moment[i] < moment);
     return low;
 }
 

@@ -10,6 +10,7 @@
 #include "analysis/finder.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 
 enum {
@@ -34,13 +35,7 @@ static uint32_t first_after(const struct allocations *allocations, uint32_t allo
          step *= 2)
         low += step;
     uint32_t high = low + step < allocations->count ? low + step : allocations->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (allocations->birth[middle] < allocations->death[allocation])
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, allocations->birth[i] < allocations->death[allocation]);
     return low;
 }
 
@@ -102,13 +97,7 @@ static void pairs_find(struct finder *finder, uint64_t least) {
 
 static uint32_t link_at(const struct link *links, uint32_t count, uint32_t allocation) {
     uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (links[middle].allocation < allocation)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, links[i].allocation < allocation);
     return low;
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/free_blocks.h"
 
 #include "base/numbers.h"
+#include "base/search.h"
 #include "base/sort.h"
 
 const uint64_t free_block_size_limit[FREE_BLOCK_SIZES - 1] = {MIB, 10 * MIB, 100 * MIB, 1024 * MIB,
@@ -205,13 +206,7 @@ static void pieces_cut(struct pieces *pieces, struct sort_row *rows, uint32_t n)
 
 static uint32_t piece_at(const struct pieces *pieces, uint64_t address) {
     uint32_t low = 0, high = pieces->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (pieces->edge[middle] < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, pieces->edge[i] < address);
     return low;
 }
 

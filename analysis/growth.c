@@ -3,6 +3,7 @@
 #include "analysis/frame_bits.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 
 /* ---- steps ---- */
@@ -39,13 +40,7 @@ struct carried {
 /* First boundary whose moment is at or after `moment`. */
 static uint32_t boundary_from(const struct steps *steps, uint32_t moment) {
     uint32_t low = 0, high = steps->count + 1;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (boundary_moment(steps, middle) < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, boundary_moment(steps, i) < moment);
     return low;
 }
 

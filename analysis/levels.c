@@ -1,5 +1,7 @@
 #include "analysis/levels.h"
 
+#include "base/search.h"
+
 static const uint8_t what_of_level[LEVEL_KINDS] = {[LEVEL_ALLOCATED] = NOTE_ALLOCATED,
                                                    [LEVEL_RESERVED] = NOTE_RESERVED,
                                                    [LEVEL_DEVICE] = NOTE_DEVICE_USED,
@@ -21,13 +23,7 @@ const char *level_title(unsigned level) {
 /* The first note of an event, or of a later one. */
 static uint32_t notes_seek(const struct device_trace *device, uint32_t event) {
     uint32_t low = 0, high = device->n_notes;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (device->notes[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, device->notes[i].event < event);
     return low;
 }
 

@@ -1,17 +1,14 @@
 #include "analysis/marks.h"
 
+#include "base/search.h"
+
 uint32_t mark_moment(const struct timeline *timeline, int64_t time_us) {
     uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
     uint32_t low = 0, high = timeline->n_moments;
     if (time_us <= timeline->first_us)
         return 0;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline_start_us(timeline, middle) < 0 || (uint64_t)timeline_start_us(timeline, middle) < since)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i,
+           timeline_start_us(timeline, i) < 0 || (uint64_t)timeline_start_us(timeline, i) < since);
     return low;
 }
 

@@ -3,6 +3,7 @@
  * moment. Tables of the others are put side by side in a tally, sorted by site.
  */
 #include "analysis/outliers_internal.h"
+#include "base/search.h"
 
 /* From that many ranks on, a rank is compared with all, itself too, which hardly moves a median; so one tally serves
  * all. */
@@ -115,13 +116,7 @@ static void differences_of(struct cohort *cohort, uint32_t index, const struct r
     }
     for (uint32_t i = 0; i < mine->count; i++) {
         uint32_t site = profile->call[mine->entry[i].call].site, low = 0, high = tally->count;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            if (tally->entries[middle].key < site)
-                low = middle + 1;
-            else
-                high = middle;
-        }
+        SEARCH(low, high, k, tally->entries[k].key < site);
         if (low == tally->count || tally->entries[low].key != site)
             difference_add(row, (struct outlier_difference){site, 0, mine->entry[i].bytes, 0});
     }

@@ -2,6 +2,7 @@
 
 #include "analysis/frame_bits.h"
 #include "analysis/marks.h"
+#include "base/search.h"
 
 enum {
     ABSORBED_MOST = 32, /* allocations of a run that its neighbours swallow */
@@ -212,12 +213,6 @@ void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
 
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded) {
     uint32_t low = 0, high = runs->count; /* the first run behind it */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (runs->run[middle].first <= recorded)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, runs->run[i].first <= recorded);
     return low - 1;
 }

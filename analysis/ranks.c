@@ -1,5 +1,6 @@
 #include "analysis/ranks.h"
 
+#include "base/search.h"
 #include "base/sort.h"
 #include "layout/groups.h"
 #include "layout/site.h"
@@ -30,13 +31,7 @@ const struct rank_table *rank_table_of(const struct rank_profile *profile, int64
 
 const struct rank_step *rank_step_of(const struct rank_profile *profile, int64_t number) {
     uint32_t low = 0, high = profile->n_steps;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (profile->step[middle].number < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, profile->step[i].number < number);
     return low < profile->n_steps && profile->step[low].number == number ? &profile->step[low] : NULL;
 }
 
@@ -190,13 +185,7 @@ static bool calls_make(struct maker *maker) {
 
 static uint32_t call_find(const struct rank_profile *profile, uint32_t site) {
     uint32_t low = 0, high = profile->n_calls;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (profile->call[middle].site < site)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, profile->call[i].site < site);
     return low < profile->n_calls && profile->call[low].site == site ? low : UINT32_MAX;
 }
 

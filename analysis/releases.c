@@ -1,6 +1,7 @@
 #include "analysis/releases.h"
 
 #include "analysis/allocator_settings.h"
+#include "base/search.h"
 
 static bool gives_back(const struct segment_event *event) {
     return event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
@@ -41,13 +42,7 @@ static bool *stacks_judge(const struct trace *trace, struct arena *arena) {
 
 static const struct oom_event *oom_at(const struct device_trace *device, uint32_t event) {
     uint32_t low = 0, high = device->n_ooms;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (device->ooms[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, device->ooms[i].event < event);
     return low < device->n_ooms && device->ooms[low].event == event ? &device->ooms[low] : NULL;
 }
 

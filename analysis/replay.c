@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/search.h"
 
 const char *replay_grade_text(enum replay_grade grade) {
     static const char *const texts[] = {
@@ -160,13 +161,7 @@ static void calls_sort(struct allocator_call *calls, uint32_t count) {
 static bool calls_find(const struct allocator_call *calls, uint32_t count,
                        const struct segment_event *event) {
     uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (calls[middle].address < event->address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, calls[i].address < event->address);
     return low < count && call_is(&calls[low], event);
 }
 

@@ -1,5 +1,6 @@
 #include "analysis/spans.h"
 
+#include "base/search.h"
 #include "layout/phases.h"
 
 const char *span_kind_name(enum span_kind kind) {
@@ -108,13 +109,7 @@ static void run_add(struct span_list *list, struct cutter *cutter, const struct 
 
 static uint32_t step_at_moment(const struct turns *turns, uint32_t moment) {
     uint32_t low = 0, high = turns->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (turns->turn[middle].begin_moment <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, turns->turn[i].begin_moment <= moment);
     return low > 0 && moment < turns->turn[low - 1].end_moment ? low - 1 : SPAN_NO_STEP;
 }
 

@@ -2,6 +2,7 @@
 
 #include "analysis/marks.h"
 #include "base/bytes.h"
+#include "base/search.h"
 #include "layout/stack_slots.h"
 
 enum {
@@ -295,12 +296,6 @@ uint32_t steps_at(const struct steps *steps, uint32_t moment) {
     uint32_t low = 0, high = steps->count + 1; /* first boundary behind the moment */
     if (steps->source == STEPS_NONE)
         return UINT32_MAX;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (steps->begin[middle] <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, steps->begin[i] <= moment);
     return low == 0 || low > steps->count ? UINT32_MAX : low - 1;
 }

@@ -2,6 +2,7 @@
 
 #include "analysis/marks.h"
 #include "base/bytes.h"
+#include "base/search.h"
 
 /* ---- helpers ---- */
 
@@ -14,13 +15,7 @@ static uint32_t birth_of(const struct phase_runs *runs, const struct timeline *t
 uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *timeline, uint32_t moment) {
     const uint32_t *birth = timeline->device->allocations.birth; /* NULL where nothing was allocated */
     uint32_t low = 0, high = runs->n_allocations;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (birth[runs->first_allocation + middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, birth[runs->first_allocation + i] < moment);
     return low;
 }
 
@@ -41,13 +36,7 @@ uint32_t turns_at(const struct turns *turns, uint32_t recorded) {
             high -= step;
         low = high > step ? high - step : 0;
     }
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (turn[middle].first <= recorded)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, turn[i].first <= recorded);
     return low > 0 && recorded < turn[low - 1].end ? low - 1 : UINT32_MAX;
 }
 

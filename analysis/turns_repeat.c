@@ -6,6 +6,7 @@
 
 #include "analysis/frame_bits.h"
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "layout/place.h"
 
@@ -70,13 +71,7 @@ static uint32_t key_count(const struct sequence *sequence, uint32_t key) {
 /* How many of a key's allocations lie at or behind `from`. O(log count). */
 static uint32_t key_count_from(const struct sequence *sequence, uint32_t key, uint32_t from) {
     uint32_t low = sequence->start[key], high = sequence->start[key + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (sequence->at[middle] < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, sequence->at[i] < from);
     return sequence->start[key + 1] - low;
 }
 

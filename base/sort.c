@@ -1,6 +1,7 @@
 #include "base/sort.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 
 /* One pass of a radix sort: by byte `shift / 8`. */
 static void rows_scatter(const struct sort_row *from, struct sort_row *to, uint32_t count, unsigned shift) {
@@ -32,12 +33,6 @@ void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
 
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key) {
     uint32_t low = 0, high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (rows[middle].key <= key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, rows[i].key <= key);
     return low == 0 ? UINT32_MAX : low - 1;
 }

@@ -1,6 +1,7 @@
 #include "layout/filter.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 
 /* ---- small things ---- */
@@ -243,13 +244,7 @@ static bool ranges_of(struct ranges *ranges, const struct filter_word *word, con
 
 static bool ranges_hold(const struct ranges *ranges, uint32_t moment) {
     uint32_t low = 0, high = ranges->count; /* the first range that begins later */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (ranges->row[middle].key <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, ranges->row[i].key <= moment);
     return low != 0 && moment < ranges->row[low - 1].value;
 }
 

@@ -1,5 +1,6 @@
 #include "layout/memory_map.h"
 
+#include "base/search.h"
 #include "base/sort.h"
 
 const char *const map_order_name[MAP_ORDERS] = {
@@ -197,37 +198,19 @@ bool memory_map_make(struct memory_map *map, const struct held *held, enum map_o
 
 uint32_t memory_map_part_from(const struct memory_map *map, uint32_t y) {
     uint32_t low = 0, high = map->n_parts;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (map->part[middle].y + map->grid.row <= y)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, map->part[i].y + map->grid.row <= y);
     return low;
 }
 
 uint32_t held_block_from(const struct held *held, const struct held_segment *segment, uint64_t address) {
     uint32_t low = segment->first_block, high = segment->first_block + segment->n_blocks;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (held->block[middle].address + held->block[middle].size <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, held->block[i].address + held->block[i].size <= address);
     return low;
 }
 
 uint32_t held_segment_at(const struct held *held, uint64_t address) {
     uint32_t low = 0, high = held->n_segments;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (held->segment[middle].address + held->segment[middle].size <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, held->segment[i].address + held->segment[i].size <= address);
     return low < held->n_segments && held->segment[low].address <= address ? low : ALLOCATION_NONE;
 }
 

@@ -1,6 +1,7 @@
 #include "layout/scene.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 
 enum {
     BEND_MIN_PX = 6,      /* a moment narrower than this has no room for a bend */
@@ -46,13 +47,7 @@ static uint64_t reserved_peak_in(const struct timeline *timeline, uint32_t first
 const struct oom_event *timeline_oom_in(const struct timeline *timeline, uint32_t first, uint32_t end) {
     const struct device_trace *device = timeline->device;
     uint32_t low = 0, high = device->n_ooms; /* the first whose moment is `end` or later */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (device->ooms[middle].event + 1 < end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, device->ooms[i].event + 1 < end);
     return low > 0 && device->ooms[low - 1].event + 1 >= first ? &device->ooms[low - 1] : NULL;
 }
 
@@ -106,13 +101,7 @@ static uint32_t moment_from(const struct timeline *timeline, enum axis axis, int
         return moment < 0 ? 0 : moment > timeline->n_moments ? timeline->n_moments : (uint32_t)moment;
     }
     uint32_t low = least, high = timeline->n_moments;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline_start_us(timeline, middle) * Q16 < position)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, timeline_start_us(timeline, i) * Q16 < position);
     return low;
 }
 
@@ -202,13 +191,7 @@ static uint32_t column_of(const struct scene *scene, uint32_t moment) {
         return width;
     uint32_t cell = (moment - first) >> scene->cell_shift;
     uint32_t low = scene->cells[cell], high = scene->cells[cell + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (scene->moment[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, scene->moment[i] < moment);
     return low;
 }
 
@@ -395,13 +378,7 @@ uint32_t scene_between(const struct scene *scene) {
         return 0;
     uint32_t from = birth_seek(allocations, 0, scene->moment[0]);
     uint32_t to = birth_seek(allocations, from, scene->moment[scene->view.width - 1]);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (scene->bands[middle].allocation < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, scene->bands[i].allocation < from);
     return allocations_kept(scene, from, to) - (scene->n_bands - low);
 }
 
@@ -434,13 +411,7 @@ const struct band *scene_band(const struct scene *scene, uint32_t allocation) {
     if (allocation >= scene->timeline->device->allocations.count)
         return NULL;
     uint32_t place = timeline_place_of(scene->timeline, allocation);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline_place_of(scene->timeline, scene->bands[middle].allocation) < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, timeline_place_of(scene->timeline, scene->bands[i].allocation) < place);
     return low < scene->n_bands && scene->bands[low].allocation == allocation ? &scene->bands[low] : NULL;
 }
 

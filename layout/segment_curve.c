@@ -1,6 +1,7 @@
 #include "layout/segment_curve.h"
 
 #include "base/ordered.h"
+#include "base/search.h"
 #include "base/sort.h"
 
 /* ---- how many ---- */
@@ -95,15 +96,9 @@ bool segment_counts_find(struct segment_counts *counts, const struct segments *s
 }
 
 uint32_t segment_counts_at(const struct segment_counts *counts, uint32_t moment) {
-    uint32_t low = 0, high = counts->count;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (counts->moment[middle] <= moment)
-            low = middle;
-        else
-            high = middle;
-    }
-    return counts->n_segments[low];
+    uint32_t low = 1, high = counts->count; /* the first count behind the moment */
+    SEARCH(low, high, i, counts->moment[i] <= moment);
+    return counts->n_segments[low - 1];
 }
 
 /* ---- as bands ---- */

@@ -2,6 +2,7 @@
 
 #include "base/numbers.h"
 #include "base/ordered.h"
+#include "base/search.h"
 #include "base/sort.h"
 
 /* ---- recordings that tell nothing ---- */
@@ -335,13 +336,7 @@ static uint64_t final_size(const struct final_blocks *final, uint64_t address) {
     if (final->rows == NULL)
         return 0;
     uint32_t low = 0, high = final->device->n_blocks;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (final->rows[middle].key < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, final->rows[i].key < address);
     if (low == final->device->n_blocks || final->rows[low].key != address)
         return 0;
     const struct block *block = &final->device->blocks[final->rows[low].value];

@@ -1,6 +1,7 @@
 #include "layout/timeline.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "layout/oldest.h"
 #include "layout/site.h"
 #include "layout/site_twins.h"
@@ -158,13 +159,7 @@ static bool reserved_build(struct timeline *timeline, struct arena *arena) {
 
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment) {
     uint32_t low = 0, high = timeline->n_reserved; /* first step behind the moment */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline->reserved_moment[middle] <= moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, timeline->reserved_moment[i] <= moment);
     return timeline->reserved_bytes[low - 1];
 }
 
@@ -213,13 +208,7 @@ static bool times_build(struct timeline *timeline, struct arena *arena) {
 
 uint32_t timeline_moment_at(const struct timeline *timeline, int64_t us) {
     uint32_t low = 0, high = timeline->n_moments; /* first moment that begins later */
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline_start_us(timeline, middle) <= us)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, timeline_start_us(timeline, i) <= us);
     return low == 0 ? 0 : low - 1;
 }
 
@@ -297,13 +286,7 @@ bool timeline_some(struct timeline *timeline, const struct timeline *whole, cons
 
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {
     uint32_t low = timeline->bucket_start[bucket], high = timeline->bucket_start[bucket + 1];
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (timeline->device->allocations.birth[timeline->by_lifetime[middle]] < birth)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, timeline->device->allocations.birth[timeline->by_lifetime[i]] < birth);
     return low;
 }
 

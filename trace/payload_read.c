@@ -1,4 +1,5 @@
 /* From the sections of a payload back to a trace. Nothing in them is believed before it is checked. */
+#include "base/search.h"
 #include "trace/payload_reader.h"
 
 /* ---- columns ---- */
@@ -28,13 +29,7 @@ void column_fill(struct column *column) {
 const struct payload_section *section_find(const struct payload *payload, uint16_t type, uint32_t device) {
     const struct payload_section wanted = {.type = type, .device = device};
     uint32_t low = 0, high = payload->n_sections;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (section_order(&payload->sections[middle]) < section_order(&wanted))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, section_order(&payload->sections[i]) < section_order(&wanted));
     if (low == payload->n_sections || section_order(&payload->sections[low]) != section_order(&wanted))
         return NULL;
     return &payload->sections[low];

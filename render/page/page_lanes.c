@@ -1,5 +1,6 @@
 /* The allocator over time: figures of each column for the lane below the timeline, when it gave memory back and why, and its
  * segments as bands. */
+#include "base/search.h"
 #include "render/page/page_state.h"
 
 static bool device_counts(struct page_session *session, struct page_device *device) {
@@ -19,29 +20,17 @@ enum { LANE_UNUSED, LANE_LARGEST, LANE_SEGMENTS, LANE_CALLS, LANES };
 /* Of the device, the first segment event at or after the event with this index. */
 static uint32_t segment_event_from(const struct device_trace *device, uint32_t event) {
     uint32_t low = 0, high = device->n_segment_events;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (device->segment_events[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, device->segment_events[i].event < event);
     return low;
 }
 
 static double largest_at(const struct page_device *device, uint32_t moment) {
     const struct replay *replay = &device->replay;
-    uint32_t low = 0, high = replay->n_largest;
+    uint32_t low = 1, high = replay->n_largest; /* the first behind the moment */
     if (!device->replayed || high == 0)
         return -1;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (replay->largest[middle].moment <= moment)
-            low = middle;
-        else
-            high = middle;
-    }
-    return (double)replay->largest[low].bytes;
+    SEARCH(low, high, i, replay->largest[i].moment <= moment);
+    return (double)replay->largest[low - 1].bytes;
 }
 
 static void column_fill(double *at, uint32_t width, const struct page_device *device, uint32_t moment,

@@ -1,5 +1,6 @@
 /* What a search finds, for lists: in which columns, in which order, and as the only thing that is summed. */
 #include "base/bytes.h"
+#include "base/search.h"
 #include "base/sort.h"
 #include "render/page/page_state.h"
 
@@ -22,13 +23,7 @@ static uint32_t column_of_birth(const struct page_view *view, const struct view 
 /* First allocation of the births from `moment` on. */
 static uint32_t allocation_from(const struct allocations *allocations, uint32_t moment) {
     uint32_t low = 0, high = allocations->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (allocations->birth[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, allocations->birth[i] < moment);
     return low;
 }
 

@@ -1,6 +1,7 @@
 #include "render/raster/areas.h"
 
 #include "base/bytes.h"
+#include "base/search.h"
 #include "layout/filter.h"
 
 /* From the bottom up: what stays lies below what comes and goes. */
@@ -40,13 +41,7 @@ static uint32_t keys_count(const struct device_trace *device, enum color_by by) 
 /* First column that shows `moment` or a later one. */
 static uint32_t column_at(const struct scene *scene, uint32_t moment) {
     uint32_t low = 0, high = scene->view.width;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (scene->moment[middle] < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, scene->moment[i] < moment);
     return low;
 }
 

@@ -1,4 +1,5 @@
 /* Out of memory: the state at that moment, and what follows from it. */
+#include "base/search.h"
 #include "render/report/report_sites.h"
 
 #include "analysis/whatif.h"
@@ -109,13 +110,7 @@ static struct known_settings allocator_of(const struct trace *trace, const struc
 /* Index of the first event from which on `moment` has come. */
 static uint32_t oom_from(const struct device_trace *device, uint32_t moment) {
     uint32_t low = 0, high = device->n_ooms;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (device->ooms[middle].event + 1 < moment)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    SEARCH(low, high, i, device->ooms[i].event + 1 < moment);
     return low;
 }
 
