@@ -213,7 +213,7 @@ export function drawDetail() {
     else if (state.focus) drawFocus(state.focus);
     else {
         setText(details.title, "Nothing pinned");
-        details.body.replaceChildren(make("p", "hint", "click a band for its stack"));
+        details.body.replaceChildren(make("p", "hint", "click a band"));
     }
     details.body.scrollTop = 0;
     drawSiteLine(shownMoment());

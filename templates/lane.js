@@ -56,7 +56,8 @@ const hasPhases = once(({ c, facts }) => {
 
 /** Rows of parts below the program's own phases: each has its events and where it begins instead. @param {View} shown @returns {{from: number, to: number, shift: number, letter: string}[]} */
 function partRows(shown) {
-    if (shown.facts.events < 2 || !askParts(shown).length) return [];
+    // Where nothing but "other" was told, there is nothing to tell.
+    if (shown.facts.events < 2 || askParts(shown).every(({ name }) => name === "other")) return [];
     const ranges = shown === view ? comparedRanges() : null;
     if (ranges) {
         const { a, b } = ranges;
@@ -122,6 +123,10 @@ export function drawLane(context, pane, lane) {
         context.fillRect(mark.from, y, mark.to - mark.from - 1, LANE_ROW - 2);
         context.fillStyle = text;
         context.fillText(mark.text, mark.from + 3, y + (LANE_ROW - 2) / 2 + 0.5);
+    }
+    if (lane.marks.length + rows.length > 0 && lane.marks.every((mark) => !mark.text)) {
+        context.fillStyle = themeColor("--dim");
+        context.fillText("phases: zoom in to see them", 3, top + 3 + (LANE_ROW - 2) / 2 + 0.5);
     }
     if (pane === plot) placeFold(top);
 }

@@ -155,6 +155,7 @@ export function drawAlsoShown() {
     for (let left = items.length - 1; left >= 0 && also.scrollWidth > also.clientWidth; left--) {
         items[left].remove();
         setText(rest, `${formatCount(items.length - left)} more`);
+        if (left === 0) also.replaceChildren(`${formatPlural(items.length, "call site")} of the picture ${items.length === 1 ? "is" : "are"} not in the list.`);
     }
 }
 

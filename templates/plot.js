@@ -246,14 +246,16 @@ function nameLines(context, pane) {
         const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), (reserved ? end : pane.width) - 6);
         const y = reserved ? yOfBytes(reservedAt(right - 2), pane) : atEnd;
         // The lower one of two that are near goes below its line.
-        const below = y < 18 || (near && i === 0);
+        const isTaken = pane.lineNames.some((other) => other.right > right - width && y < other.bottom + 18 && y > other.top);
+        const below = y < 18 || (near && i === 0) || isTaken;
+        const line = isTaken ? Math.max(y, ...pane.lineNames.map(({ bottom }) => bottom - 2)) : y;
         context.textBaseline = below ? "top" : "bottom";
-        pane.lineNames.push({ left: right - width - 4, right: right + 4, top: below ? y : y - 20, bottom: below ? y + 20 : y });
+        pane.lineNames.push({ left: right - width - 4, right: right + 4, top: below ? line : y - 20, bottom: below ? line + 20 : y });
         context.lineWidth = 3;
         context.strokeStyle = themeColor("--surface");
-        context.strokeText(text, right, below ? y + 4 : y - 3);
+        context.strokeText(text, right, below ? line + 4 : y - 3);
         context.fillStyle = themeColor("--text");
-        context.fillText(text, right, below ? y + 4 : y - 3);
+        context.fillText(text, right, below ? line + 4 : y - 3);
     });
     context.lineWidth = 1 / pane.ratio;
 }

@@ -19,10 +19,10 @@ function placeIn(text, device) {
 
 /** The plot area of the command line's PNG whose plot has the given size; of another device's row. */
 function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @type {number} */ height, /** @type {string} */ address, scale = 1, /** @type {number | undefined} */ device = undefined) {
-    // Rows and a map take as much again; of what a row lacks, it gets a third.
+    // Rows and a map take as much again; of what the picture gets, the plot in hand gets two thirds beside a row.
     const more = /all=1|map=/.test(address);
     const kind = `${scale} ${device} ${more ? address : ""}`;
-    const share = device === undefined ? 1 : 3;
+    const share = !address.includes("all=1") ? 1 : device === undefined ? 1.5 : 3;
     const [beside, above] = margins[kind] ?? [200, more ? 500 : 200];
     let [wholeWidth, wholeHeight] = [width / scale + beside, height / scale + above];
     for (let attempt = 0; attempt < 24; attempt++) {
@@ -33,7 +33,8 @@ function plotOf(/** @type {string} */ input, /** @type {number} */ width, /** @t
         margins[kind] = [wholeWidth - plotWidth / scale, wholeHeight - plotHeight / scale];
         if (plotWidth === width && plotHeight === height) return cropPng(png, x, y, width, height);
         wholeWidth += (width - plotWidth) / scale;
-        wholeHeight += ((height - plotHeight) / scale) * share;
+        const lacks = (height - plotHeight) / scale;
+        wholeHeight += share > 1 && Math.abs(lacks) < 3 ? Math.sign(lacks) : Math.round(lacks * share);
     }
     throw new Error(`no PNG has a plot of ${width}x${height}`);
 }

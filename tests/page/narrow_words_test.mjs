@@ -1,0 +1,30 @@
+// What narrow windows say is whole: no sentence without its end, no bar of a pixel.
+import assert from "node:assert/strict";
+import path from "node:path";
+import { describe, test } from "node:test";
+
+import { samples, skip, until, withPage, writePage } from "./browser.mjs";
+
+describe("words in narrow windows", { skip }, () => {
+    test("call sites that have no room are counted in a sentence", async () => {
+        await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
+            const text = await until(async () => {
+                const said = await page.locator("#legend").innerText();
+                return /picture/.test(said) && said;
+            }, "the line about the picture");
+            assert.match(text, /2 call sites of the picture are not in the list\./);
+            assert.doesNotMatch(text, /highest:\s*\d+ more/);
+        }, { viewport: { width: 900, height: 700 } });
+    });
+
+    test("the hint below the list is not cut, and a bar without room is not there", async () => {
+        await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
+            const fits = await page.locator(".hint").evaluate((hint) => hint.scrollWidth <= hint.clientWidth && hint.scrollWidth <= (hint.parentElement?.clientWidth ?? 0));
+            assert.ok(fits, "the hint is whole");
+            assert.equal(await page.locator("#list .bar").first().isVisible(), false);
+        }, { viewport: { width: 900, height: 700 } });
+        await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
+            assert.equal(await page.locator("#list .bar").first().isVisible(), true);
+        });
+    });
+});
