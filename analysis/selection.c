@@ -95,15 +95,50 @@ bool selection_make(struct selection *selection, const struct timeline *whole,
 bool selection_make_judged(struct selection *selection, const struct timeline *whole,
                            const struct filter_query *query, const struct verdicts *known,
                            struct arena *arena) {
-    struct filter_facts facts = {.regexes = query->regexes, .peak_moment = whole->peak_moment};
-    uint64_t *keep = arena_column(arena, filter_bitmap_words(whole), sizeof *keep);
-    if (keep == NULL || !find_facts(&facts, whole, &query->filter, known, arena) ||
-        !filter_keep(&query->filter, whole, &facts, arena, keep) ||
-        !timeline_some(&selection->timeline, whole, keep, arena))
-        return false;
-    selection->keep = keep;
-    selection->allocations = filter_count(whole, keep);
-    return true;
+    struct selecting selecting = {
+        .selection = selection, .whole = whole, .query = query, .known = known, .arena = arena};
+    enum selecting_progress progress = SELECTING_GOES_ON;
+    while (progress == SELECTING_GOES_ON)
+        progress = selecting_go_on(&selecting);
+    return progress == SELECTING_DONE;
+}
+
+static bool selecting_begin(struct selecting *selecting) {
+    selecting->facts = (struct filter_facts){.regexes = selecting->query->regexes,
+                                             .peak_moment = selecting->whole->peak_moment};
+    selecting->keep =
+        arena_column(selecting->arena, filter_bitmap_words(selecting->whole), sizeof *selecting->keep);
+    return selecting->keep != NULL &&
+           find_facts(&selecting->facts, selecting->whole, &selecting->query->filter, selecting->known,
+                      selecting->arena);
+}
+
+static void selecting_end(struct selecting *selecting) {
+    selecting->selection->keep = selecting->keep;
+    selecting->selection->allocations = filter_count(selecting->whole, selecting->keep);
+}
+
+/* The facts, then the bitmap word by word, then the timeline; and what is counted. */
+enum selecting_progress selecting_go_on(struct selecting *selecting) {
+    const struct filter *filter = &selecting->query->filter;
+    uint32_t step = selecting->step++, bits = filter->n_words + 1,
+             timeline = selecting->bits_only ? 0 : TIMELINE_SOME_STEPS;
+    bool done;
+    if (step == 0)
+        done = selecting_begin(selecting);
+    else if (step <= bits)
+        done = filter_keep_step(filter, selecting->whole, &selecting->facts, step - 1, selecting->arena,
+                                selecting->keep);
+    else
+        done =
+            step > bits + timeline || timeline_some_step(&selecting->selection->timeline, selecting->whole,
+                                                         selecting->keep, step - 1 - bits, selecting->arena);
+    if (!done)
+        return SELECTING_NO_MEMORY;
+    if (step <= bits + timeline)
+        return SELECTING_GOES_ON;
+    selecting_end(selecting);
+    return SELECTING_DONE;
 }
 
 uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first,

@@ -32,6 +32,25 @@ bool selection_make_judged(struct selection *selection, const struct timeline *w
                            const struct filter_query *query, const struct verdicts *known,
                            struct arena *arena);
 
+/*
+ * The same step by step, for a host that has other things to do between them: each takes about a pass over the allocations.
+ * `bits_only`: the bitmap is all that is wanted; there is no timeline. Starts as
+ * {.selection = ..., .whole = ..., .query = ..., .known = ..., .bits_only = ..., .arena = ...}.
+ */
+struct selecting {
+    struct selection *selection; /* complete when it is done; its `keep` is NULL until then */
+    const struct timeline *whole;
+    const struct filter_query *query;
+    const struct verdicts *known;
+    bool bits_only;
+    struct arena *arena;
+    struct filter_facts facts;
+    uint64_t *keep;
+    uint32_t step;
+};
+enum selecting_progress { SELECTING_GOES_ON, SELECTING_DONE, SELECTING_NO_MEMORY };
+enum selecting_progress selecting_go_on(struct selecting *selecting);
+
 /* The upper end of the bytes' axis for what is kept: where it would fill less than a third of `top_bytes`, a scale of its
  * own, else that. */
 uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first,

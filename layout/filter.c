@@ -438,14 +438,21 @@ static bool word_keep(const struct filter_word *word, const struct timeline *tim
     return done;
 }
 
-bool filter_keep(const struct filter *filter, const struct timeline *timeline,
-                 const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
+bool filter_keep_step(const struct filter *filter, const struct timeline *timeline,
+                      const struct filter_facts *facts, uint32_t step, struct arena *arena, uint64_t *keep) {
     uint32_t n_words = filter_bitmap_words(timeline), count = timeline->device->allocations.count;
+    if (step > 0)
+        return word_keep(&filter->word[step - 1], timeline, facts, arena, keep);
     for (uint32_t i = 0; i < n_words; i++)
         keep[i] = ~UINT64_C(0);
     keep[n_words - 1] = (UINT64_C(1) << count % 64) - 1;
-    for (uint32_t i = 0; i < filter->n_words; i++)
-        if (!word_keep(&filter->word[i], timeline, facts, arena, keep))
+    return true;
+}
+
+bool filter_keep(const struct filter *filter, const struct timeline *timeline,
+                 const struct filter_facts *facts, struct arena *arena, uint64_t *keep) {
+    for (uint32_t step = 0; step <= filter->n_words; step++)
+        if (!filter_keep_step(filter, timeline, facts, step, arena, keep))
             return false;
     return true;
 }

@@ -123,6 +123,10 @@ static inline bool filter_keeps(const uint64_t *keep, uint32_t allocation) {
 bool filter_keep(const struct filter *filter, const struct timeline *timeline,
                  const struct filter_facts *facts, struct arena *arena, uint64_t *keep);
 
+/* The same one step at a time, from 0 to the number of words. */
+bool filter_keep_step(const struct filter *filter, const struct timeline *timeline,
+                      const struct filter_facts *facts, uint32_t step, struct arena *arena, uint64_t *keep);
+
 /* How many allocations are marked. */
 uint64_t filter_count(const struct timeline *timeline, const uint64_t *keep);
 

@@ -276,12 +276,24 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
     return true;
 }
 
+bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
+                        uint32_t step, struct arena *arena) {
+    switch (step) {
+    case 0:
+        *timeline = *whole;
+        timeline->live_at_peak = 0;
+        return live_build(timeline, keep, arena);
+    case 1: return peaks_build(timeline, keep, arena);
+    default: return buckets_build(timeline, keep, arena);
+    }
+}
+
 bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                    struct arena *arena) {
-    *timeline = *whole;
-    timeline->live_at_peak = 0;
-    return live_build(timeline, keep, arena) && peaks_build(timeline, keep, arena) &&
-           buckets_build(timeline, keep, arena);
+    for (uint32_t step = 0; step < TIMELINE_SOME_STEPS; step++)
+        if (!timeline_some_step(timeline, whole, keep, step, arena))
+            return false;
+    return true;
 }
 
 uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, uint32_t birth) {

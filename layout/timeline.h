@@ -88,6 +88,11 @@ bool timeline_init_step(struct timeline *timeline, const struct trace *trace, ui
 bool timeline_some(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
                    struct arena *arena);
 
+/* The same one step at a time, from 0 on. */
+enum { TIMELINE_SOME_STEPS = 3 };
+bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,
+                        uint32_t step, struct arena *arena);
+
 /* Does the file say when its events were? */
 static inline bool timeline_timed(const struct timeline *timeline) {
     return timeline->clock != NULL;

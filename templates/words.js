@@ -1,6 +1,8 @@
 // Words of a search or a filter (layout/filter.h): the module understands them; regular expressions among them are matched
 // here, in a worker that has the texts and nothing else, so that no expression, however bad, stops the page.
 
+import { nextTurn } from "./load.js";
+
 /** What an expression may take. */
 const PATIENCE_MS = 2000;
 
@@ -145,32 +147,33 @@ function reasonOf(error) {
     return `Not a regular expression: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}`;
 }
 
-/** @param {View} view @param {number} slot */
-function selectSlot(view, slot) {
-    if (view.c.select(slot) !== 0) throw new Error("There is not enough memory in this tab for this.");
-}
+/** So many allocations are looked through in one go; more in turns with the browser. */
+const AT_ONCE = 200000;
 
 /**
  * Finds what words mean: `done` is called with what is wrong ("": nothing) before this returns, where no expression is
- * among them, and else when the worker has answered. Not at all, if other words came in between.
+ * among them and allocations are few, and else when all has been looked through. Not at all, if other words came in between.
  * @param {View} view @param {Matcher} matcher @param {number} slot @param {string} text @param {() => boolean} current @param {(error: string) => void} done
  */
 export async function selectWords(view, matcher, slot, text, current, done) {
     try {
         const error = wordsError(view, slot, text);
-        const count = error ? 0 : view.c.parse(slot).regexes;
-        if (error || count === 0) {
-            if (!error) selectSlot(view, slot);
+        if (error) {
             done(error);
             return;
         }
-        const expressions = expressionsOf(view, slot, count);
+        const expressions = expressionsOf(view, slot, view.c.parse(slot).regexes);
         for (const [nth, { source, flags }] of expressions.entries()) {
             const hits = await matcher.match(source, flags);
             if (!current()) return;
             writeHits(view, slot, nth, hits, matcher.notedStrings());
         }
-        selectSlot(view, slot);
+        for (let code = view.c.select(slot); code !== 0; code = view.c.select(slot)) {
+            if (code !== 1) throw new Error("There is not enough memory in this tab for this.");
+            if (view.facts.allocations <= AT_ONCE) continue;
+            await nextTurn();
+            if (!current()) return;
+        }
         done("");
     } catch (error) {
         if (current()) done(reasonOf(error));

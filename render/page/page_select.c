@@ -77,12 +77,31 @@ place view_regex(struct page_view *view, u32 slot, u32 nth) {
 
 /* ---- what they mean ---- */
 
+/* A search is a bitmap; only what a filter leaves has a curve. */
+static void query_begin(struct page_view *view, struct page_query *query) {
+    if (query->selecting.selection != NULL)
+        return;
+    if (query == &view->queries[PAGE_FILTER])
+        view_filter_off(view);
+    query->selection = (struct selection){0};
+    query->selecting = (struct selecting){.selection = &query->selection,
+                                          .whole = view_timeline(view),
+                                          .query = &query->parsed,
+                                          .known = session_verdicts(view->session, view_now(view)),
+                                          .bits_only = query == &view->queries[PAGE_SEARCH],
+                                          .arena = &query->arena};
+}
+
 i32 view_select(struct page_view *view, u32 slot) {
     struct page_query *query = query_at(view, slot);
     if (query == NULL || !query->ready)
         return PAYLOAD_BAD_VALUE;
-    if (!selection_make_judged(&query->selection, view_timeline(view), &query->parsed,
-                               session_verdicts(view->session, view_now(view)), &query->arena))
+    query_begin(view, query);
+    enum selecting_progress progress = selecting_go_on(&query->selecting);
+    if (progress == SELECTING_GOES_ON)
+        return PAYLOAD_MORE;
+    query->selecting = (struct selecting){0};
+    if (progress == SELECTING_NO_MEMORY)
         return PAYLOAD_NO_MEMORY;
     if (slot == PAGE_FILTER) {
         view->filtered = true;

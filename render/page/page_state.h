@@ -181,6 +181,7 @@ struct page_query {
     bool ready; /* the words were understood */
     struct filter_query parsed;
     struct filter_regex *regexes; /* [n_regexes], whose bits JavaScript sets */
+    struct selecting selecting;   /* under way, where it is of a selection */
     struct selection selection;   /* its `keep` NULL: not made */
 };
 
