@@ -8,10 +8,12 @@ A pipe into which nobody writes is what somebody may still write into: it is wai
 Environment: STRATA, path of the program (default: build/release/strata).
 """
 
+import contextlib
 import json
 import os
 import pathlib
 import pickle
+import resource
 import shutil
 import signal
 import socket
@@ -399,6 +401,76 @@ class Writing(Case):
                     code, _, told = self.strata(*words, *force)
                     self.assertIn(code, (1, 4), told)
                     self.assertEqual(before, {name: (self.folder / name).read_bytes() for name in before})
+
+
+class FullDisk(Case):
+    """No room: one line that says so, no part of a file, and the old file as it was."""
+
+    def no_room(self, folder, says, **options):
+        """Every output into this folder."""
+        for place, (words, ending) in {**WRITES, "baseline": (["check", "--baseline", "AT", "--update-baseline", "s.pickle"], ".json")}.items():
+            for old in (False, True):
+                with self.subTest(place=place, old=old):
+                    at = folder / f"out{ending}"
+                    if old:
+                        self.assertEqual(self.strata(*(word.replace("AT", at.name) for word in words))[0], 0)
+                        shutil.move(self.folder / at.name, at)
+                    before = {path: path.read_bytes() for path in folder.iterdir() if path.name.startswith((".", "out"))}
+                    self.fill(folder)
+                    force = ["-f"] if old and place != "baseline" else []
+                    code, _, told = self.strata(*(word.replace("AT", str(at)) for word in words), *force, **options)
+                    self.assertEqual(code, 1, told)
+                    self.assertRegex(told, rf"\Astrata: [^\n]*out{ending}[^\n]*{says}[^\n]*\n\Z")
+                    self.assertEqual(before, {path: path.read_bytes() for path in folder.iterdir() if path.name.startswith((".", "out"))})
+                    for path in folder.iterdir():
+                        path.unlink()
+
+    def fill(self, folder):
+        """Until not one byte more has room; where there is no disk of its own, the limit does it."""
+
+    def no_room_for_many(self, folder, says, make_room, **options):
+        """A batch names the files that it could not write, and leaves whole ones and none of its own."""
+        for old in (False, True):
+            with self.subTest(old=old):
+                out = folder / "b"
+                shutil.copy(self.folder / "t.pickle", self.folder / "rank0.pickle")
+                if old:
+                    make_room()
+                    self.assertEqual(self.strata("batch", "rank0.pickle", "-o", str(out))[0], 0)
+                before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+                self.fill(folder)
+                code, _, told = self.strata("batch", "rank0.pickle", "-o", str(out), **options)
+                self.assertIn(code, (1, 4), told)
+                self.assertRegex(told, says)
+                for path in out.rglob("*"):
+                    self.assertFalse(path.name.startswith("."), path)
+                    if path.is_file() and path.read_bytes() != before.get(path):
+                        self.assertIn(path.name, ("index.html", "summary.json", "shard-1-of-1.json"))
+
+    def test_files_may_not_be_large(self):
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))
+
+        disk = self.folder / "disk"
+        disk.mkdir()
+        self.no_room(disk, "cannot write: File too large", preexec_fn=limited)
+        self.no_room_for_many(disk, "File too large", lambda: None, preexec_fn=limited)
+
+    def test_no_space_on_the_device(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "strata-test", str(disk)], capture_output=True).returncode != 0:
+            self.skipTest("cannot mount a small tmpfs here")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(disk)], check=True)
+
+        def fill(folder):
+            with open(folder / "ballast", "ab", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(4096)):
+                    pass
+
+        self.fill = fill
+        self.no_room(disk, "cannot write: No space left on device")
+        self.no_room_for_many(disk, "No space left on device", lambda: (disk / "ballast").unlink())
 
 
 if __name__ == "__main__":
