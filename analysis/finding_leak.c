@@ -188,6 +188,8 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
             if (finder_turn(finder, allocation) >= turns_judged(finder) || !is_kept(finder, allocation))
                 continue;
             finding->figure[0] += allocations->size[allocation];
+            if (finder->verdicts->category[allocation] == CATEGORY_INPUT)
+                finding->figure[3] += allocations->size[allocation];
             finding->figure[1] += allocation_stands_for(allocations, allocation);
             finding_count(finding, allocations, allocation);
         }
@@ -201,8 +203,9 @@ static void kept_measure(struct finder *finder, const struct sort_row *rows, uin
 /* A leak that is small after ten turns ends a run of two thousand. */
 static enum finding_severity severity_of_leak(const struct finding *finding, uint64_t peak) {
     uint64_t kept = finding->figure[0];
+    /* Two batches are what a loader holds that works ahead. */
     if (finding->per_n <= 2)
-        return is_percent(kept, peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
+        return is_percent(kept - finding->figure[3], peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
     if (is_percent(kept, peak, 5) || is_percent(finding->per_bytes, peak, 1))
         return SEVERITY_HIGH;
     return is_percent(kept, peak, 1) || finding->per_bytes >= peak / 10000 ? SEVERITY_MEDIUM : SEVERITY_LOW;

@@ -35,6 +35,7 @@ _IN_BLOCK = CALL + ((PROJECT + "model/block.py", "forward", 31),) + CALL + _IN_L
 SITES = {
     "outputs": ((PROJECT + "metrics.py", "remember_output", 31),) + STEP,
     "losses": ((PROJECT + "metrics.py", "remember_loss", 12),) + STEP,
+    "loader": ((PROJECT + "data/loader.py", "prefetch", 52),) + STEP,
     "probe": ((PROJECT + "model/probe.py", "keep_hidden", 27), (PROJECT + "model/block.py", "forward", 37)) + CALL + _IN_LAYER,
     "buffer": ((PROJECT + "buffer.py", "extend", 21),) + STEP,
     "queue": ((PROJECT + "cache.py", "put", 8),) + STEP,
@@ -43,11 +44,15 @@ SITES = {
     "keys": ((PROJECT + "model/kv_cache.py", "append", 14), (PROJECT + "model/attention.py", "forward", 47)) + _IN_BLOCK,
     "history": ((PROJECT + "model/history.py", "note", 9), (PROJECT + "model/transformer.py", "forward", 63)) + _IN_MODEL,
     "capture": LINEAR + ((PROJECT + "serve/graphs.py", "capture", 96),) + MAIN,
+    "adapter": ((PROJECT + "lora.py", "inject", 33), (PROJECT + "main.py", "main", 118)) + MAIN[1:],
     "average": ((PROJECT + "ema.py", "__init__", 15), (PROJECT + "main.py", "main", 120)) + MAIN[1:],
 }
 _EMPTY_CACHE = ((TORCH + "cuda/memory.py", "empty_cache", 222), (PROJECT + "main.py", "train_epoch", 103)) + MAIN
 _OPTIMIZER_INIT = ((TORCH + "optim/adamw.py", "_init_group", 176), (TORCH + "optim/adamw.py", "step", 213),
                    (TORCH + "optim/optimizer.py", "wrapper", 533)) + STEP
+
+
+ADAPTER = 64  # weights are so many times larger than what is trained beside them
 
 
 def _in_model(line):
@@ -119,12 +124,17 @@ class Script(Labelled):
         self.twin, self.faulty, self.number = twin, faulty, 0
         self.dice = Dice(twin.seed * 7919 + 13)
         self.until_end, self.held, self.queue, self.caches = [], [], collections.deque(), {}
-        self.buffer, self.previous_result, self.second_state = {}, None, {}
+        self.buffer, self.previous_result, self.second_state, self.ahead = {}, None, {}, None
         super().__init__(world, Shape(layers=twin.layers, width=twin.width, heads=8, batch=twin.rows, tokens=128))
         if twin.shape == "ema":
             stack = world.stacks.alloc("clone", SITES["average"])
             with world.phase("load"), world.acting("parameter"):
                 self.average = [world.malloc(block.requested, stack) for block in self.parameters.values()]
+        if twin.shape == "lora":  # small matrices beside weights that nobody trains
+            stack, self.frozen = world.stacks.alloc("clone", SITES["adapter"]), self.parameters
+            with world.phase("load"), world.acting("parameter"):
+                self.parameters = {key: world.malloc(max(512, block.requested // ADAPTER), stack)
+                                   for key, block in self.frozen.items()}
 
     def is_fault(self, *names):
         return self.twin.fault in names
@@ -199,6 +209,22 @@ class Script(Labelled):
                 self.zero_grad()
             self.end_of_step()
 
+    def take_batch(self):
+        """With a loader that works ahead on a stream of its own, what it made while the last step ran."""
+        if self.twin.shape != "prefetch":
+            return super().take_batch()
+        ready, self.ahead = self.ahead or self._prefetch(), None
+        return ready
+
+    def _prefetch(self):
+        stack = self.world.stacks.alloc("to", SITES["loader"])
+        return tuple(self.world.malloc(self.unit(), stack, stream=1) for _ in range(2))
+
+    def _parameter_gradient(self, layer, name, elements, stack, device):
+        if self.twin.shape == "lora":
+            elements = max(128, elements // ADAPTER)
+        super()._parameter_gradient(layer, name, elements, stack, device)
+
     def after_layer(self, layer, saved):
         if self.is_fault("leak_layer", "kept_per_layer"):
             self.keep("probe", max(MIB, self.unit() // self.twin.layers))
@@ -227,7 +253,17 @@ class Script(Labelled):
         world, twin = self.world, self.twin
         if self.is_fault("leak"):
             self.keep("outputs", self.unit())
-        if self.is_fault("leak_small"):
+        if self.is_fault("leak_late") and self.number >= twin.steps // 2:
+            self.keep("outputs", self.unit())
+        if self.is_fault("leak_rare") and self.number % 3 == 0:
+            self.keep("outputs", self.unit())
+        if self.is_fault("leak_one_of_many"):
+            for _ in range(5):
+                self.drop(self.make("outputs", self.unit(), planted=False), "outputs")
+            self.keep("outputs", self.unit())
+        if self.is_fault("two_leaks"):
+            self.keep("outputs", self.unit())
+        if self.is_fault("leak_small", "two_leaks"):
             self.keep("losses", 512)
         if self.is_fault("growing_buffer"):
             grown = self.number + 2 if self.faulty else 2
@@ -239,6 +275,11 @@ class Script(Labelled):
             world.allocation_of(self.queue[-1]).role = "|".join(sorted(KEPT_BY_HOST))
             while len(self.queue) > 3:
                 self.drop(self.queue.popleft(), "queue")
+        if twin.shape == "saturating_cache" and self.number < 2:
+            self.make("queue", self.unit(), planted=False)
+        if twin.shape == "prefetch":
+            with world.phase("data"), world.acting("input"):
+                self.ahead = self._prefetch()
         if twin.shape == "evaluation" and self.number % 2 == 1:
             self.judge()
 

@@ -44,18 +44,24 @@ KINDS = {
     "retry_flush": (("retry_flush",), 1),
     "cache_churn": (("cache_churn",), 3),
     "private_pool": (("private_pool_held",), 1),
+    "leak_late": (("leak",), 4),
+    "leak_rare": (("leak",), 4),
+    "leak_one_of_many": (("leak", "held_over"), 2),
+    "two_leaks": (("leak", "held_over"), 2),
 }
-SITE = {"leak": "outputs", "leak_small": "losses", "leak_layer": "probe", "leak_forward_only": "history",
+SITE = {"leak": "outputs", "leak_late": "outputs", "leak_rare": "outputs", "leak_one_of_many": "outputs",
+        "two_leaks": "outputs", "leak_small": "losses", "leak_layer": "probe", "leak_forward_only": "history",
         "growing_buffer": "buffer", "growing_keys": "keys", "held_over": "result"}
-EXACT_BYTES = ("leak", "leak_small", "leak_layer", "leak_forward_only", "growing_buffer", "growing_keys")
-EXACT_SAVING = ("zero_grad", "late_zero_grad", "leak", "leak_small", "leak_forward_only", "held_over", "held_graph")
+EXACT_BYTES = ("leak", "leak_late", "leak_rare", "leak_one_of_many", "leak_small", "leak_layer", "leak_forward_only", "growing_buffer", "growing_keys")
+EXACT_SAVING = ("zero_grad", "late_zero_grad", "leak", "leak_late", "leak_rare", "leak_one_of_many", "leak_small", "leak_forward_only", "held_over", "held_graph")
 # (stacks, paths, annotations)
 STYLES = (("mixed", "posix", "profiler"), ("python", "posix", "none"), ("mixed", "windows", "none"),
           ("mixed", "posix", "none"), ("python", "windows", "profiler"), ("mixed", "windows", "optimizer"),
           ("python", "posix", "optimizer"), ("cpp", "posix", "profiler"))
 STORY_STYLES = (("mixed", "posix"), ("python", "posix"), ("python", "windows"), ("cpp", "posix"))
 SHAPES = ("plain", "accumulation", "sgd", "fused", "two_optimizers", "evaluation", "lengths", "rising_lengths", "ema",
-          "bounded_queue", "lazy_caches", "inference", "ends_in_forward", "ends_in_backward", "zero_first", "clip")
+          "bounded_queue", "lazy_caches", "inference", "ends_in_forward", "ends_in_backward", "zero_first", "clip",
+          "saturating_cache", "prefetch", "lora")
 # What the prototype reports in healthy runs, and says as what it is: a price, or what one turn cannot tell.
 TOLERATED = {"lazy_caches": ("kept_per_layer",)}
 # Limits: at least as good as the prototype.
@@ -92,7 +98,7 @@ def all_healthy():
 def is_judgeable(twin):
     """Is there enough in the recording for the fault to be seen?"""
     least = KINDS[twin.fault][1]
-    if twin.fault in ("leak", "leak_small") and twin.annotations != "profiler":
+    if twin.fault in ("leak", "leak_small", "leak_one_of_many", "two_leaks") and twin.annotations != "profiler":
         least = 3  # it is made between two steps: of two steps' optimizers, one whole interval is seen
     if twin.fault == "leak_layer" and twin.layers < 3:
         least = 2  # two of two are not a pattern
@@ -154,7 +160,7 @@ def belongs(finding, twin):
 
 def consequences(twin):
     """Kinds that the planted fault may truly cause besides its own."""
-    return {"retry_flush": ("fragmentation",), "private_pool": ("fragmentation", "cache_churn"),
+    return {"two_leaks": ("leak", "held_over"), "retry_flush": ("fragmentation",), "private_pool": ("fragmentation", "cache_churn"),
             "cache_churn": ("fragmentation",)}.get(twin.fault, ())
 
 
@@ -170,6 +176,10 @@ def judge_faulty(outcome, healthy, faulty, device):
         outcome.problems.append("missed; found " + "; ".join(map(short, findings)) + f"; judged {device['judged']}")
         return
     best = mine[0]
+    if twin.fault == "two_leaks" and twin.stacks != "cpp":
+        second = [each for each in findings if each["kind"] in KINDS["leak"][0] and each["site"] == twins.site_name("losses")]
+        if not second:
+            outcome.problems.append("the second of two leaks is missed; found " + "; ".join(map(short, findings)))
     if twin.fault in EXACT_BYTES and twin.stacks != "cpp":
         at = best["at_event"] if best["at_event"] >= 0 else device["peak_event"]
         truth = faulty.planted_at(at)
@@ -188,6 +198,8 @@ def judge_healthy(outcome, device):
     tolerated = TOLERATED.get(outcome.twin.shape, ()) if not outcome.twin.fault else ()
     if outcome.twin.shape == "bounded_queue" and outcome.twin.steps <= 3:
         tolerated += ("leak",)  # a queue of three that is not full yet
+    if outcome.twin.shape == "prefetch" and outcome.twin.steps == 2 and outcome.twin.stacks == "cpp":
+        tolerated += ("leak",)  # two batches, and nothing tells that they are input
     outcome.false_alarms = [short(each) for each in device["findings"]
                             if each["severity"] in LOUD and each["kind"] not in tolerated]
 
