@@ -61,7 +61,7 @@ function lackTable({ size, device_free }, found) {
     // The file's last state is a later one: what is known of the free blocks are upper bounds.
     if (found.free_blocks_known) rows.push([found.exact ? "Largest free block" : "Largest free block, at most", found.largest_bytes]);
     rows.push(["Free on the device", device_free], ["Unused + free", found.unused_bytes + device_free]);
-    const texts = formatAlike(rows.map(([, bytes]) => bytes));
+    const texts = formatAlike([...rows.map(([, bytes]) => bytes), found.lacking_bytes]);
     const table = make("table", "lack");
     rows.forEach(([name, bytes], i) => {
         const row = make("tr");
@@ -76,7 +76,7 @@ function lackTable({ size, device_free }, found) {
         const row = make("tr", "lack-sum");
         const head = make("th", "", "Short by");
         head.scope = "row";
-        row.append(head, make("td", "number short", formatBytes(found.lacking_bytes)), make("td"));
+        row.append(head, make("td", "number short", texts[rows.length]), make("td"));
         table.append(row);
     }
     return table;

@@ -120,7 +120,9 @@ describe("tasks of daily work", { skip }, () => {
         const steps = report(sample("train")).devices[0].steps;
         await until(async () => /a=s1/.test(await page.evaluate(() => location.hash)) && /b=s3/.test(await page.evaluate(() => location.hash)), "both steps");
         const text = await textOf(page, "#panel-compare");
-        for (const step of [steps[1], steps[3]]) assert.ok(text.includes(bytesText(step.peak_bytes)), `${bytesText(step.peak_bytes)} in ${text.slice(0, 400)}`);
+        const figure = (/** @type {number} */ bytes) => (bytes / 2 ** 20).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+        assert.match(text, /peak, MiB/);
+        for (const step of [steps[1], steps[3]]) assert.ok(text.includes(figure(step.peak_bytes)), `${figure(step.peak_bytes)} in ${text.slice(0, 400)}`);
         hands.atMost(3);
     });
 
