@@ -4,7 +4,7 @@ once, and ends at any moment. It answers 0 only with the bytes of a good run; ot
 neither a partial file nor a temporary one.
 
 Environment: STRATA, path of the program; FAULTS, path of the library that makes calls fail (faults/faults.c);
-FAULTS_ALL=1 lets every single allocation of every case fail (a quarter of an hour) instead of some 60 of each.
+FAULTS_ALL=1 lets every single allocation of every case fail (hours, most of them for a batch) instead of some 60 of each.
 """
 
 import fcntl
