@@ -18,7 +18,7 @@
  * on them. They cannot be made of turns (analysis/turns.h), which are a later and better answer: steps by period count
  * every repetition of stacks, turns those that are passes of a loop. Of 63 devices of recordings at hand 23 have other
  * boundaries by turns: 10 passes where steps are 119 layers, 6 where they are 17, none in 27 retries of a request, and one
- * that an optimizer names where nothing repeats. Nothing that Strata concludes reads this.
+ * that an optimizer names where nothing repeats. No finding and no advice reads this.
  *
  * Freestanding.
  */

@@ -2,7 +2,6 @@
 
 #include "analysis/marks.h"
 #include "base/bytes.h"
-#include "base/search.h"
 #include "layout/stack_slots.h"
 
 enum {
@@ -290,12 +289,4 @@ bool steps_find(struct steps *steps, const struct timeline *timeline, struct are
     if (steps->source == STEPS_PERIOD && steps->similar_permil < MIN_SIMILAR)
         *steps = (struct steps){0};
     return true;
-}
-
-uint32_t steps_at(const struct steps *steps, uint32_t moment) {
-    uint32_t low = 0, high = steps->count + 1; /* first boundary behind the moment */
-    if (steps->source == STEPS_NONE)
-        return UINT32_MAX;
-    SEARCH(low, high, i, steps->begin[i] <= moment);
-    return low == 0 || low > steps->count ? UINT32_MAX : low - 1;
 }

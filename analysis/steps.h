@@ -31,7 +31,4 @@ struct steps {
 /* Memory from `arena`. O(allocations log + annotations). False: no memory. */
 bool steps_find(struct steps *steps, const struct timeline *timeline, struct arena *arena);
 
-/* The step of a moment; UINT32_MAX: before the first or after the last. O(log count). */
-uint32_t steps_at(const struct steps *steps, uint32_t moment);
-
 #endif
