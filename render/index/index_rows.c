@@ -190,6 +190,16 @@ static const char *row_kind(const struct index_row *row) {
                                        : "rank_odd";
 }
 
+static void line_sentence(const struct index_row *row, const struct outlier_row *from, const char *name,
+                          char *finding) {
+    struct figure nbytes = format_bytes(from->only_bytes);
+    if (*finding == '\0')
+        sentence_add(finding, "only %s has %.200s, which holds %s", index_subject(row, finding).text, name,
+                     nbytes.text);
+    else
+        sentence_add(finding, "no other rank has %.200s, which holds %s", name, nbytes.text);
+}
+
 static void row_sentences(struct index_row *row, const struct outlier_row *from, char *finding) {
     bool peak = from->figure[OUTLIER_PEAK].odd || from->figure[OUTLIER_PEAK].higher;
     bool end = from->figure[OUTLIER_END].odd || from->figure[OUTLIER_END].higher;
@@ -205,8 +215,7 @@ static void row_sentences(struct index_row *row, const struct outlier_row *from,
         growth_sentence(row, finding);
     if (row->odd & INDEX_ODD_LINE) {
         const char *name = site_name(row, from->only_site);
-        sentence_add(finding, "no other rank has %.200s, which holds %s%s", name != NULL ? name : "(unknown)",
-                     format_bytes(from->only_bytes).text, *finding == '\0' ? ", but this one" : "");
+        line_sentence(row, from, name != NULL ? name : "(unknown)", finding);
         row->blamed = name;
     }
     if (row->odd & INDEX_ODD_STEPS)
@@ -231,11 +240,6 @@ bool index_row_tell(struct index *index, struct index_row *row, const struct out
     row_sentences(row, from, finding);
     if (*finding == '\0')
         return true;
-    if (strncmp(finding, "no other rank", 13) == 0) { /* a sentence of its own needs its subject */
-        char whole[FINDING_CAPACITY];
-        snprintf(whole, sizeof whole, "%s: %.1100s", index_subject(row, "").text, finding);
-        memcpy(finding, whole, sizeof whole);
-    }
     row->kind = row_kind(row);
     row->finding = index_text(index, finding);
     return row->finding != NULL;

@@ -1,5 +1,5 @@
 // One recording, beside the pictures: what is said of it, its figures, its curve, and where it differs from the median.
-import { copyText, element, formatBytes, formatCount, formatEvent, formatPlural, make } from "../text.js";
+import { copyText, element, formatBytes, formatChange, formatCount, formatEvent, formatPlural, make, tableFigures } from "../text.js";
 import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
 import { KIND_TITLES } from "../finding_words.js";
@@ -10,25 +10,21 @@ import { makeLink, rowView } from "./link.js";
  * @typedef {import("./data.js").Row} Row
  */
 
-/** @param {number} change */
-function changeText(change) {
-    return change === 0 ? "0" : `${change < 0 ? "\u2212" : "+"}${formatBytes(Math.abs(change))}`;
-}
-
 /** @param {Row} row */
 function makeDifferences(row) {
     const table = make("table");
     const head = make("tr");
     head.append(make("th", "", "Call site"), make("th", "number", "Here"), make("th", "number", "Median"), make("th", "number", "Difference"));
     table.append(head);
+    const { text } = tableFigures(Math.max(0, ...row.differences.flatMap(({ bytes, median_bytes }) => [bytes, median_bytes])));
     for (const difference of row.differences) {
         const line = make("tr");
         const change = difference.bytes - difference.median_bytes;
         line.append(
             make("td", "site", difference.site),
-            make("td", "number", formatBytes(difference.bytes)),
-            make("td", "number", formatBytes(difference.median_bytes)),
-            make("td", change < 0 ? "number less" : "number more", changeText(change)),
+            make("td", "number", text(difference.bytes)),
+            make("td", "number", text(difference.median_bytes)),
+            make("td", change < 0 ? "number less" : "number more", formatChange(change, text)),
         );
         table.append(line);
     }
@@ -101,13 +97,14 @@ function makeSeries(batch, index) {
     const head = make("tr");
     head.append(make("th", "", "Dump"), ...["In use", "Stayed", "New", "Gone"].map((name) => make("th", "number", name)));
     table.append(head);
-    const text = (/** @type {number | null} */ bytes) => (bytes === null ? "" : formatBytes(bytes));
+    const sizes = (/** @type {(typeof series.dumps)[number]} */ dump) => [dump.live_bytes, dump.stayed_bytes, dump.new_bytes, dump.gone_bytes];
+    const figures = tableFigures(Math.max(0, ...series.dumps.flatMap(sizes).map(Number)));
     for (const dump of series.dumps) {
         const line = make("tr", dump.row === index ? "here" : "");
         const of = batch.rows[dump.row];
         const name = make("td", of.step === null ? "" : "dump");
         name.append(makeLink(of.page, of.step === null ? (of.input.split("/").pop() ?? "") : `step ${of.step}`, of));
-        line.append(name, ...[dump.live_bytes, dump.stayed_bytes, dump.new_bytes, dump.gone_bytes].map((bytes) => make("td", "number", text(bytes))));
+        line.append(name, ...sizes(dump).map((bytes) => make("td", "number", bytes === null ? "" : figures.text(bytes))));
         table.append(line);
         if (dump.events_missing_behind) {
             const gap = make("tr", "gap");
@@ -148,7 +145,7 @@ function makeFacts(batch, row, index) {
     add("Reserved", `${formatBytes(row.reserved_peak_bytes)} at most${row.capacity_bytes === null ? "" : ` of ${formatBytes(row.capacity_bytes)}`}`);
     const part = row.mid_step ? (row.oom ? "; ended in the next" : "; dumped in mid-step") : "";
     add("Steps", row.steps || row.mid_step ? `${formatCount(row.steps)} complete${part}` : "none found");
-    add("Growth", row.steps >= 3 ? `${changeText(row.growth_bytes)} per step` : "");
+    add("Growth", row.steps >= 3 ? `${formatChange(row.growth_bytes)} per step` : "");
     add("Cohort", row.copy_of !== null ? `a copy of ${row.copy_of}` : cohort && cohort.rows.length > 1 ? `${cohort.name}, ${formatCount(cohort.rows.length)} recordings` : row.kind === "log" ? "alone: of no other log are the levels comparable" : "alone: no other runs the same program");
     add("Host", row.host ?? "");
     add("Device", row.devices > 1 ? `${row.device} of ${row.devices}` : String(row.device));

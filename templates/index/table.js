@@ -1,6 +1,6 @@
 // The recordings as a list of any length: sorted by a column, narrowed by words.
 import { VirtualList } from "../list.js";
-import { element, formatBytes, formatCount, formatExactBytes, make, setText } from "../text.js";
+import { element, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "../text.js";
 import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
 import { SHARE_MOST } from "./data.js";
 import { makeLink, rowView } from "./link.js";
@@ -47,9 +47,9 @@ function makeCell(text, className = "") {
     return cell;
 }
 
-/** @param {number} bytes */
-function growthText(bytes) {
-    return bytes === 0 ? "0 B" : `${bytes < 0 ? "\u2212" : "+"}${formatBytes(Math.abs(bytes))}`;
+/** The largest size of any row. @param {Row[]} rows @param {(row: Row) => number} value */
+function largest(rows, value) {
+    return rows.reduce((most, row) => Math.max(most, Math.abs(value(row))), 0);
 }
 
 /**
@@ -60,6 +60,8 @@ export function createTable(batch, use) {
     const { rows, data } = batch;
     const columns = columnsOf(batch);
     const keys = Object.keys(columns).filter((key) => columns[key].has !== false);
+    const figures = tableFigures(largest(rows, (row) => Math.max(row.peak_bytes, row.end_bytes, row.reserved_peak_bytes)));
+    const changes = tableFigures(largest(rows, (row) => (row.steps >= 3 ? row.growth_bytes : 0)), true);
     const shape = element("table", HTMLElement).style;
     /** Indices of rows, as they are listed. @type {number[]} */
     let order = [];
@@ -137,14 +139,14 @@ export function createTable(batch, use) {
         peak: (row) => bytesCell(row.peak_bytes, row.odd.includes("peak")),
         end: (row) => bytesCell(row.end_bytes, row.odd.includes("end")),
         reserved: (row) => bytesCell(row.reserved_peak_bytes, false),
-        growth: (row) => makeCell(row.steps >= 3 ? growthText(row.growth_bytes) : "\u2013", row.odd.includes("growth") ? "number far" : "number"),
+        growth: (row) => makeCell(row.steps >= 3 ? formatChange(row.growth_bytes, changes.text) : "\u2013", row.odd.includes("growth") ? "number far" : "number"),
         events: (row) => makeCell(formatCount(row.events), row.odd.includes("events") ? "number far" : "number"),
         oom: (row) => makeCell(row.oom ? "OOM" : "", "number oom"),
     };
 
     /** @param {number} bytes @param {boolean} far */
     function bytesCell(bytes, far) {
-        const cell = makeCell(formatBytes(bytes), far ? "number far" : "number");
+        const cell = makeCell(figures.text(bytes), far ? "number far" : "number");
         cell.title = formatExactBytes(bytes);
         return cell;
     }

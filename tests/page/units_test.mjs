@@ -1,9 +1,10 @@
 // Figures of one table share a unit and their decimals, those that the report's tables have, and are what their exact bytes say.
 import assert from "node:assert/strict";
+import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { run, samples, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { folder, run, samples, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -93,6 +94,22 @@ describe("units of tables", { skip }, () => {
             const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".two-list .list-head .number >> visible=true").first().innerText()));
             const figures = await figuresIn(page, "#two-sites > .row:not([hidden]) .number", unit);
             checkAlike(figures.filter(({ text }) => !text.startsWith("\u2013")));
+        });
+    });
+
+    test("the index of a batch", async () => {
+        const [dumps, out] = [path.join(folder, "units_dumps"), path.join(folder, "units_out")];
+        mkdirSync(dumps);
+        ["oom", "train", "expandable"].forEach((name, rank) => copyFileSync(path.join(samples, `${name}.pickle`), path.join(dumps, `rank${rank}.pickle`)));
+        run(strata, "batch", "-q", dumps, "-o", out);
+        await withPage(path.join(out, "index.html"), async (page) => {
+            const figures = await figuresIn(page, "#lines .cell.number[title]");
+            assert.equal(figures.length, 9, "peak, end and reserved of three ranks");
+            checkAlike(figures);
+            await page.locator("#lines > .row").nth(1).click();
+            await until(() => page.locator("#detail td.number").first().isVisible(), "what differs");
+            const units = await page.locator("#detail td.number").allTextContents();
+            assert.equal(new Set(units.filter((text) => text !== "0").map((text) => text.split(" ")[1])).size, 1, units.join(", "));
         });
     });
 });
