@@ -24,7 +24,7 @@ static bool part_read(struct recording *part, const struct settings *settings, c
 
 static void refuse(const struct recording *parts, uint32_t wrong, enum series_result result) {
     static const char *const reasons[] = {
-        [SERIES_NOT_SNAPSHOTS] = "is no memory snapshot; a series is made of snapshots",
+        [SERIES_NOT_SNAPSHOTS] = "is not a memory snapshot; a series is made of snapshots",
         [SERIES_OTHER_RANK] = "is of another rank than the first; a series is of one process",
         [SERIES_OTHER_DEVICES] = "has no device in common with the first; a series is of one process",
         [SERIES_NOT_IN_ORDER] = "ends before the dump in front of it; name the oldest first",
@@ -73,6 +73,10 @@ bool series_read(struct recording *recording, const struct settings *settings) {
     size_t left = recording->trace.arena.limit_nbytes;
     struct recording *parts = calloc(n, sizeof *parts);
     bool done = parts != NULL;
+    if (!done) {
+        recording_print_no_memory(recording, false);
+        recording->error.code = READ_NO_MEMORY;
+    }
     for (; n_read < n && done; n_read++) {
         done = part_read(&parts[n_read], settings, settings->inputs[n_read], left);
         recording->error = parts[n_read].error;
