@@ -3,32 +3,68 @@
 #include "base/bytes.h"
 #include "base/search.h"
 
-/* One pass of a radix sort: by byte `shift / 8`. */
-static void rows_scatter(const struct sort_row *from, struct sort_row *to, uint32_t count, unsigned shift) {
-    uint32_t start[257] = {0};
-    for (uint32_t i = 0; i < count; i++)
-        start[(from[i].key >> shift & 255) + 1]++;
+/* A pass of a radix sort, by byte `shift / 8`: first how many rows have each digit, ... */
+static void digits_count(struct sorting *sorting) {
+    uint32_t *start = sorting->start;
+    bytes_zero(start, sizeof sorting->start);
+    for (uint32_t i = 0; i < sorting->count; i++)
+        start[(sorting->rows[i].key >> sorting->shift & 255) + 1]++;
     for (unsigned digit = 0; digit < 256; digit++)
         start[digit + 1] += start[digit];
-    for (uint32_t i = 0; i < count; i++)
+    sorting->counted = true;
+    sorting->next = 0;
+}
+
+/* ... then each row to its place. */
+static void rows_scatter(struct sorting *sorting, uint32_t end) {
+    const struct sort_row *from = sorting->rows;
+    struct sort_row *to = sorting->spare;
+    uint32_t start[256]; /* nothing that is moved lies in it, which a compiler cannot know of the other */
+    unsigned shift = sorting->shift;
+    bytes_copy(start, sorting->start, sizeof start);
+    for (uint32_t i = sorting->next; i < end; i++)
         to[start[from[i].key >> shift & 255]++] = from[i];
+    bytes_copy(sorting->start, start, sizeof start);
+    sorting->next = end;
+}
+
+static void pass_end(struct sorting *sorting) {
+    struct sort_row *swap = sorting->rows;
+    sorting->rows = sorting->spare;
+    sorting->spare = swap;
+    sorting->shift += 8;
+    sorting->counted = false;
+}
+
+void sorting_begin(struct sorting *sorting, struct sort_row *rows, struct sort_row *spare, uint32_t count,
+                   uint32_t most) {
+    *sorting = (struct sorting){.rows = rows, .spare = spare, .count = count, .most = most};
+    for (uint32_t i = 1; i < count; i++)
+        sorting->differing |= rows[i].key ^ rows[0].key;
+}
+
+bool sorting_step(struct sorting *sorting) {
+    while (sorting->shift < 64 && (sorting->differing >> sorting->shift & 255) == 0)
+        sorting->shift += 8;
+    if (sorting->shift == 64)
+        return false;
+    uint32_t left = sorting->count - sorting->next;
+    if (!sorting->counted)
+        digits_count(sorting);
+    else
+        rows_scatter(sorting, left < sorting->most ? sorting->count : sorting->next + sorting->most);
+    if (sorting->next == sorting->count)
+        pass_end(sorting);
+    return true;
 }
 
 void sort_rows(struct sort_row *rows, struct sort_row *spare, uint32_t count) {
-    uint64_t differing = 0;
-    for (uint32_t i = 1; i < count; i++)
-        differing |= rows[i].key ^ rows[0].key;
-    struct sort_row *from = rows, *to = spare;
-    for (unsigned shift = 0; shift < 64; shift += 8) {
-        if ((differing >> shift & 255) == 0)
-            continue;
-        rows_scatter(from, to, count, shift);
-        struct sort_row *swap = from;
-        from = to;
-        to = swap;
+    struct sorting sorting;
+    sorting_begin(&sorting, rows, spare, count, count);
+    while (sorting_step(&sorting)) {
     }
-    if (from != rows)
-        bytes_copy(rows, from, (size_t)count * sizeof *rows);
+    if (sorting.rows != rows)
+        bytes_copy(rows, sorting.rows, (size_t)count * sizeof *rows);
 }
 
 uint32_t sort_rows_seek(const struct sort_row *rows, uint32_t count, uint64_t key) {

@@ -1,11 +1,13 @@
 // Each: a table of the allocations that the search finds (of all, where nothing is searched), in any order, and as CSV.
 import { poolText } from "./describe.js";
 import { VirtualList } from "./list.js";
+import { nextTurn } from "./load.js";
 import { addressText, ORDERS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search, showAllocation } from "./search.js";
 import { change, invalidate, kept, LIST, session, state, usOfEvent, view } from "./state.js";
 import { formatBytes, formatCount, formatDuration, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
+import { AT_ONCE } from "./words.js";
 
 /** @typedef {{element: HTMLElement, cells: HTMLElement[]}} EachRow */
 
@@ -27,17 +29,33 @@ function livedText(birth, death) {
     return view.facts.has_time && birth >= 0 ? formatDuration(usOfEvent(death) - usOfEvent(birth)) : `${events} events`;
 }
 
-/** How many rows there are, brought up to the search, the filter and the order. */
-const rows = { asked: "", count: 0, figure: formatBytes };
+/** How many rows there are, and whether they are being put in order. */
+const rows = { asked: "", count: 0, waiting: false, figure: formatBytes };
 
-function updateRows() {
+/**
+ * Lists the rows anew: `done` is called before this returns, or where allocations are many, after turns of the browser;
+ * not at all, if others are asked for meanwhile. @param {string} asked @param {() => void} done
+ */
+async function listRows(asked, done) {
+    const of = view;
+    let code = of.c.match_rows(ORDERS.indexOf(state.order.replace("-", "")), state.order.startsWith("-") ? 1 : 0);
+    while (code === 0 && of.c.match_step() === 1)
+        if (of.facts.allocations > AT_ONCE) {
+            await nextTurn();
+            if (rows.asked !== asked || view !== of) return;
+        }
+    rows.waiting = false;
+    rows.count = of.c.match_count();
+    rows.figure = tableFigures(of.c.largest_match(), true).text;
+    done();
+}
+
+/** Brings the rows up to the search, the filter and the order; `done`: see listRows. @param {() => void} done */
+function updateRows(done) {
     const asked = JSON.stringify([state.device, search.version, kept.version, state.order]);
-    if (rows.asked === asked) return false;
-    const falling = state.order.startsWith("-");
-    rows.asked = asked;
-    rows.count = view.c.match_rows(ORDERS.indexOf(state.order.replace("-", "")), falling ? 1 : 0) >>> 0;
-    rows.figure = tableFigures(view.c.largest_match(), true).text;
-    return true;
+    if (rows.asked === asked) return;
+    Object.assign(rows, { asked, count: 0, waiting: true });
+    void listRows(asked, done);
 }
 
 /* ---- CSV ---- */
@@ -82,6 +100,7 @@ async function makeCsv(progress) {
 /** @param {HTMLButtonElement} button */
 async function saveCsv(button) {
     button.disabled = true;
+    while (rows.waiting) await nextTurn();
     const blob = await makeCsv((part) => setText(button, `CSV ${Math.floor(part * 100)} %`));
     saveBlob(blob, "csv");
     setText(button, "Save CSV");
@@ -123,6 +142,7 @@ function turnOrder(order) {
 
 /** What the table is of. */
 function headText() {
+    if (rows.waiting) return "putting them in order \u2026";
     if (!state.search) return `${formatPlural(rows.count, "allocation")}${kept.active ? " that pass the filter" : ""}; a search narrows them`;
     if (search.running) return "searching \u2026";
     return search.error || `${formatPlural(rows.count, "allocation")} that the search finds, ${formatBytes(search.result.bytesAtPeak)} at the peak`;
@@ -173,7 +193,12 @@ export function createEach(box) {
         redraw: () => invalidate(LIST),
     });
     const draw = () => {
-        if (updateRows()) list.restart();
+        let drawing = true;
+        updateRows(() => {
+            list.restart();
+            if (!drawing) invalidate(LIST);
+        });
+        drawing = false;
         setText(total, headText());
         COLUMNS.forEach(([order], i) => {
             const sorted = state.order.replace("-", "") === order;

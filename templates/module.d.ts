@@ -181,6 +181,8 @@ next_match(allocation: number, step: number): number;
 hits(axis: number, from: number, to: number, width: number): number;
 narrow(on: number): number;
 match_rows(by: number, falling: number): number;
+match_step(): number;
+match_count(): number;
 match_row(index: number): number;
 largest_match(): number;
 light(by: number, key: number): number;

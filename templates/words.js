@@ -148,7 +148,7 @@ function reasonOf(error) {
 }
 
 /** So many allocations are looked through in one go; more in turns with the browser. */
-const AT_ONCE = 200000;
+export const AT_ONCE = 200000;
 
 /**
  * Finds what words mean: `done` is called with what is wrong ("": nothing) before this returns, where no expression is

@@ -144,44 +144,103 @@ static uint64_t match_key(const struct page_view *view, enum match_order by, uin
     return allocation;
 }
 
-/* Falling: the keys turned round, so that equal ones stay in the order of their births. */
-static bool matches_sort(struct page_view *view, enum match_order by, bool falling, uint32_t count) {
-    struct sort_row *rows = arena_column(&view->listing, count, sizeof *rows);
-    struct sort_row *spare = arena_column(&view->listing, count, sizeof *spare);
-    const uint32_t *rank = by == BY_CALL_SITE ? site_ranks(view, &view->listing) : NULL;
-    const uint8_t *category = by == BY_CATEGORY ? session_categories(view->session, view_now(view)) : NULL;
-    if (rows == NULL || spare == NULL || (by == BY_CALL_SITE && rank == NULL) ||
-        (by == BY_CATEGORY && category == NULL))
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t key = match_key(view, by, view->matches[i], rank, category);
-        rows[i] = (struct sort_row){falling ? ~key : key, view->matches[i]};
-    }
-    sort_rows(rows, spare, count);
-    for (uint32_t i = 0; i < count; i++)
-        view->matches[i] = rows[i].value;
-    return true;
+/* Allocations that are looked at in a step, which takes some milliseconds. */
+enum { MATCHES_AT_ONCE = 1 << 18 };
+
+static uint32_t step_end(uint32_t next, uint32_t count) {
+    return count - next < MATCHES_AT_ONCE ? count : next + MATCHES_AT_ONCE;
 }
 
-u32 view_match_rows(struct page_view *view, u32 by, u32 falling) {
+static i32 matching_end(struct page_view *view, uint32_t count, i32 code) {
+    view->matching.doing = MATCHES_READY;
+    view->n_matches = count;
+    return code;
+}
+
+/* Makes what the order needs besides the matches. */
+static bool keys_begin(struct page_view *view) {
+    struct matching *matching = &view->matching;
+    struct sort_row *rows = arena_column(&view->listing, matching->count, sizeof *rows);
+    struct sort_row *spare = arena_column(&view->listing, matching->count, sizeof *spare);
+    matching->sorting = (struct sorting){.rows = rows, .spare = spare};
+    matching->rank = matching->by == BY_CALL_SITE ? site_ranks(view, &view->listing) : NULL;
+    matching->next = 0;
+    matching->doing = MATCHES_KEYED;
+    return rows != NULL && spare != NULL && (matching->by != BY_CALL_SITE || matching->rank != NULL);
+}
+
+static i32 matches_find(struct page_view *view) {
     const struct allocations *allocations = view_allocations(view);
+    struct matching *matching = &view->matching;
+    uint32_t end = step_end(matching->next, allocations->count);
+    for (; matching->next < end; matching->next++)
+        if (allocation_is_found(view, matching->next)) {
+            view->matches[matching->count++] = matching->next;
+            if (allocations->size[matching->next] > view->largest_match)
+                view->largest_match = allocations->size[matching->next];
+        }
+    if (end < allocations->count)
+        return PAYLOAD_MORE;
+    if (matching->by == BY_BIRTH && !matching->falling)
+        return matching_end(view, matching->count, PAYLOAD_OK);
+    return keys_begin(view) ? PAYLOAD_MORE : matching_end(view, 0, PAYLOAD_NO_MEMORY);
+}
+
+/* Falling: the keys turned round, so that equal ones stay in the order of their births. */
+static i32 matches_key(struct page_view *view) {
+    struct matching *matching = &view->matching;
+    uint32_t end = step_end(matching->next, matching->count);
+    const uint8_t *category =
+        matching->by == BY_CATEGORY ? session_categories(view->session, view_now(view)) : NULL;
+    if (matching->by == BY_CATEGORY && category == NULL)
+        return matching_end(view, 0, PAYLOAD_NO_MEMORY);
+    for (; matching->next < end; matching->next++) {
+        uint32_t allocation = view->matches[matching->next];
+        uint64_t key = match_key(view, (enum match_order)matching->by, allocation, matching->rank, category);
+        matching->sorting.rows[matching->next] =
+            (struct sort_row){matching->falling ? ~key : key, allocation};
+    }
+    if (end < matching->count)
+        return PAYLOAD_MORE;
+    sorting_begin(&matching->sorting, matching->sorting.rows, matching->sorting.spare, matching->count,
+                  MATCHES_AT_ONCE);
+    matching->doing = MATCHES_SORTED;
+    return PAYLOAD_MORE;
+}
+
+static i32 matches_sort(struct page_view *view) {
+    struct matching *matching = &view->matching;
+    if (sorting_step(&matching->sorting))
+        return PAYLOAD_MORE;
+    for (uint32_t i = 0; i < matching->count; i++)
+        view->matches[i] = matching->sorting.rows[i].value;
+    return matching_end(view, matching->count, PAYLOAD_OK);
+}
+
+i32 view_match_rows(struct page_view *view, u32 by, u32 falling) {
     arena_release(&view->listing);
+    view->matching = (struct matching){.by = by, .falling = falling != 0};
     view->n_matches = 0;
     view->largest_match = 0;
-    view->matches = arena_column(&view->listing, allocations->count, sizeof *view->matches);
-    if (view->matches == NULL || by >= MATCH_ORDERS)
-        return 0;
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < allocations->count; i++)
-        if (allocation_is_found(view, i)) {
-            view->matches[count++] = i;
-            if (allocations->size[i] > view->largest_match)
-                view->largest_match = allocations->size[i];
-        }
-    if ((by != BY_BIRTH || falling != 0) && !matches_sort(view, (enum match_order)by, falling != 0, count))
-        return 0;
-    view->n_matches = count;
-    return count;
+    view->matches = arena_column(&view->listing, view_allocations(view)->count, sizeof *view->matches);
+    if (view->matches == NULL)
+        return PAYLOAD_NO_MEMORY;
+    view->matching.doing = by < MATCH_ORDERS ? MATCHES_FOUND : MATCHES_READY;
+    return PAYLOAD_OK;
+}
+
+i32 view_match_step(struct page_view *view) {
+    switch (view->matching.doing) {
+    case MATCHES_FOUND: return matches_find(view);
+    case MATCHES_KEYED: return matches_key(view);
+    case MATCHES_SORTED: return matches_sort(view);
+    case MATCHES_READY: break;
+    }
+    return PAYLOAD_OK;
+}
+
+u32 view_match_count(struct page_view *view) {
+    return view->n_matches;
 }
 
 f64 view_largest_match(struct page_view *view) {

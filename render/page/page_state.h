@@ -11,6 +11,7 @@
 #include "analysis/pool_use.h"
 #include "analysis/selection.h"
 #include "analysis/verdicts.h"
+#include "base/sort.h"
 #include "layout/also_shown.h"
 #include "layout/extent.h"
 #include "layout/groups.h"
@@ -185,6 +186,15 @@ struct page_query {
     struct selection selection;   /* its `keep` NULL: not made */
 };
 
+/* What the search finds while it is put in order, a step at a time. */
+struct matching {
+    enum { MATCHES_READY, MATCHES_FOUND, MATCHES_KEYED, MATCHES_SORTED } doing;
+    uint32_t by, next, count; /* next: allocation or match that is looked at next; matches so far */
+    bool falling;
+    const uint32_t *rank; /* of call sites, where they order */
+    struct sorting sorting;
+};
+
 struct page_view {
     struct page_session *session;
     uint32_t index; /* of its device */
@@ -224,7 +234,8 @@ struct page_view {
     uint64_t *below; /* of the outline, then `edges` in pairs */
     double *edges;
     uint32_t *matches, n_matches; /* ids, in the order that was asked for */
-    uint64_t largest_match;       /* bytes */
+    struct matching matching;
+    uint64_t largest_match; /* bytes */
     uint32_t lit_capacity, only_capacity, area_bytes_capacity, lanes_capacity, marks_capacity, spans_capacity,
         spans_of, rgba_capacity, curve_capacity, below_capacity, edges_capacity, spark_capacity;
     union page_record record;

@@ -20,6 +20,7 @@ static void view_forget(struct page_view *view) {
     arena_release(&view->holding);
     page_map_forget(&view->map);
     arena_release(&view->listing);
+    view->matching = (struct matching){0};
     view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
     view->held = (struct held){0};
 }
