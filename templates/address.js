@@ -145,8 +145,9 @@ function focusOfText(text) {
     const [name, id] = (text ?? "").split("_");
     const by = FOCUS_KINDS.find((kind) => kind === name);
     const { stacks, frames } = session.facts;
-    const most = by === "stack" ? stacks : by === "category" || by === "stream" || by === "pool" ? 65536 : frames;
-    const number = boundedInteger(id ?? null, 0, most);
+    /** @type {Partial<Record<Focus["by"], number>>} */
+    const counts = { stack: stacks, category: session.categoryNames().length, stream: view.facts.streams, pool: view.facts.pools };
+    const number = boundedInteger(id ?? null, 0, (by && counts[by]) ?? frames);
     return by && number !== null ? { by, id: number } : null;
 }
 
