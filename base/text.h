@@ -63,6 +63,8 @@ static inline bool text_contains_any(struct text text, const char *const *words,
 /* What stands behind the last separator of a path. */
 static inline struct text text_base_name(struct text path) {
     uint32_t begin = path.nbytes;
+    if (begin == 0)
+        return path; /* of no text there may be no address */
     while (begin > 0 && path.at[begin - 1] != '/' && path.at[begin - 1] != '\\')
         begin--;
     return (struct text){path.at + begin, path.nbytes - begin};

@@ -201,13 +201,17 @@ static bool part_find(struct part part, const char *word, struct numbered *found
     return false;
 }
 
-/* The next part of a path, from the file's name outwards; begin with at = path + strlen(path), nbytes 0. */
+/* The next part of a path, from the file's name outwards; begin with at = path + strlen(path), nbytes 0. Slashes at the
+ * path's end, which only a sidecar's text can have, end no part. */
 static bool part_next(const char *path, struct part *part) {
     size_t end = (size_t)(part->at - path);
     if (part->nbytes != 0 || end != strlen(path)) {
         if (end == 0)
             return false;
         end--; /* the slash */
+    } else {
+        while (end > 0 && path[end - 1] == '/')
+            end--;
     }
     size_t begin = end;
     while (begin > 0 && path[begin - 1] != '/')
