@@ -58,11 +58,11 @@ static uint32_t block_color(struct map_painter *painter, const struct held_block
                : color_mix(rgb, painter->theme->ground, FADED_SHARE);
 }
 
-/* The texture of a block, which those that the filter takes out have not. */
+/* The texture of a block, which those that the filter takes out or that are faded have not. */
 static uint32_t block_twin(const struct map_picture *picture, uint32_t allocation) {
     const struct timeline *timeline = picture->timeline;
     if (allocation == ALLOCATION_NONE || picture->style->color_by != COLOR_BY_SITE ||
-        !filter_keeps(picture->keep, allocation))
+        !filter_keeps(picture->keep, allocation) || !filter_keeps(picture->style->lit, allocation))
         return 0;
     return timeline->twin[timeline->site[timeline->device->allocations.stack[allocation]]];
 }

@@ -247,11 +247,12 @@ static uint32_t joined_until(struct painter *painter, const struct band *band, u
     return above->tail;
 }
 
-/* A band's texture; 0: none. In a narrow one it would be another colour. */
+/* A band's texture; 0: none. In a narrow one it would be another colour, in a faded one it would stand out. */
 static uint32_t texture_of(const struct painter *painter, const struct band *band) {
     const struct timeline *timeline = painter->scene->timeline;
     bool wide = (uint32_t)(band->tail - band->start) >= TEXTURE_COLUMNS * painter->pen;
-    if (!wide || painter->style->color_by != COLOR_BY_SITE)
+    if (!wide || painter->style->color_by != COLOR_BY_SITE ||
+        !filter_keeps(painter->style->lit, band->allocation))
         return 0;
     return timeline->twin[timeline->site[timeline->device->allocations.stack[band->allocation]]];
 }
