@@ -169,8 +169,8 @@ class SeriesTest(unittest.TestCase):
         for segment in other["segments"]:
             segment["device"] = 2
         two.write_bytes(pickle.dumps(other, 4))
-        for paths, words in (((train, two), b"no device in common"), ((train, SAMPLES / "log_oom_old.log"), b"no memory snapshot"),
-                             ((train, SAMPLES / "cpu_train.trace.json.gz"), b"no memory snapshot")):
+        for paths, words in (((train, two), b"no device in common"), ((train, SAMPLES / "log_oom_old.log"), b"not a memory snapshot"),
+                             ((train, SAMPLES / "cpu_train.trace.json.gz"), b"not a memory snapshot")):
             self.assertIn(words, self.run_strata("report", *paths, "-o", "-", code=1).stderr)
         snapshot = snapshot_of("train")
         early, late = self.write([dump_at(snapshot, 500, 100), dump_at(snapshot, 900, 100)])
