@@ -18,6 +18,9 @@ export const here = path.join(path.dirname(fileURLToPath(import.meta.url)), ".."
 export const samples = path.join(here, "..", "samples");
 export const strata = process.env.STRATA ?? "strata";
 
+/** Whether large sets run whole (scripts/test-all). */
+export const runsAll = process.env.STRATA_TEST_ALL === "ON";
+
 /** @returns {string | undefined} */
 function findBrowser() {
     const names = [process.env.STRATA_CHROMIUM, "chromium", "chromium-browser", "google-chrome"].filter(Boolean);

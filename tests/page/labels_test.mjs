@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { corpus, here, run, samples, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+import { corpus, here, run, runsAll, samples, settle, skip, strata, withPage, writePage } from "./browser.mjs";
 
 const FILES = {
     "out of memory": path.join(samples, "oom.pickle"),
@@ -78,8 +78,8 @@ describe("labels", { skip }, () => {
         test(`${name}: nothing over another, nothing cut off, from 600 to 3,840 pixels`, async () => {
             await withPage(writePage(input), async (page) => {
                 await page.addInitScript(noteTexts);
-                for (const hash of ["#tab=who", "#tab=who&view=category&color=category&marks=20~a+note+of+some+length,40,60"])
-                    for (const colorScheme of /** @type {const} */ (["light", "dark"])) {
+                for (const [i, hash] of ["#tab=who", "#tab=who&view=category&color=category&marks=20~a+note+of+some+length,40,60"].entries())
+                    for (const colorScheme of /** @type {const} */ (runsAll ? ["light", "dark"] : [["light"], ["dark"]][i])) {
                         await page.emulateMedia({ colorScheme });
                         await page.evaluate((address) => void (location.hash = address), hash);
                         await page.reload();
