@@ -1,28 +1,16 @@
 // Measures a page in headless Chromium: node bench/page.mjs PAGE.html -> one JSON object.
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const require = createRequire(new URL('../tests/package.json', import.meta.url));
-const { chromium } = require('playwright-core');
+import { fitPlot, launch } from './chromium.mjs';
 
-const browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-});
+const browser = await launch();
 try {
     const page = await browser.newPage({ viewport: { width: 2360, height: 1095 } });
     const start = performance.now();
     await page.goto(pathToFileURL(process.argv[2]).href);
     await page.evaluate(() => strata.ready);
     const ready = performance.now() - start;
-    // What lies around the plot follows the window's width, so a plot of 1600x800 is approached.
-    for (let i = 0; i < 8; i++) {
-        const { width, height } = page.viewportSize();
-        const plot = await page.evaluate(() => [document.getElementById('timeline').width, document.getElementById('timeline').height]);
-        if (plot[0] === 1600 && plot[1] === 800) break;
-        await page.setViewportSize({ width: width + 1600 - plot[0], height: height + 800 - plot[1] });
-        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-    }
+    await fitPlot(page, 1600, 800);
     const figures = await page.evaluate(async () => {
         const percentile = (list, share) => [...list].sort((a, b) => a - b)[Math.floor((list.length - 1) * share)];
         const whole = strata.view();

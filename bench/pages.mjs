@@ -1,10 +1,8 @@
 // Two pages of one recording against each other, in turns: node bench/pages.mjs OLD.html NEW.html -> one line for each.
 // Least and median milliseconds of drawing the stack while panning and zooming, on a plot of 1000x500.
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const require = createRequire(new URL('../tests/package.json', import.meta.url));
-const { chromium } = require('playwright-core');
+import { fitPlot, launch } from './chromium.mjs';
 
 const ROUNDS = 8;
 const STEPS = 12;
@@ -28,20 +26,14 @@ const walk = async ([round, steps]) => {
     return { pan, zoom };
 };
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'] });
+const browser = await launch();
 try {
     const sides = [];
     for (const file of process.argv.slice(2, 4)) {
         const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
         await page.goto(pathToFileURL(file).href);
         await page.evaluate(() => strata.ready);
-        for (let i = 0; i < 8; i++) {
-            const { width, height } = page.viewportSize();
-            const [w, h] = await page.evaluate(() => [document.getElementById('timeline').width, document.getElementById('timeline').height]);
-            if (w === 1000 && h === 500) break;
-            await page.setViewportSize({ width: width + 1000 - w, height: height + 500 - h });
-            await page.waitForTimeout(100);
-        }
+        await fitPlot(page, 1000, 500);
         sides.push({ file, page, pan: [], zoom: [] });
     }
     for (let round = 0; round < ROUNDS; round++)

@@ -1,15 +1,10 @@
 // The longest task of each action in headless Chromium: node bench/tasks.mjs PAGE.html -> one line an action, in milliseconds.
 // Nobody notices less than 50; more than 100 is a fault. "0" says that no task took 50.
-import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-const require = createRequire(new URL('../tests/package.json', import.meta.url));
-const { chromium } = require('playwright-core');
+import { launch } from './chromium.mjs';
 
-const browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
-});
+const browser = await launch();
 try {
     const page = await browser.newPage({ viewport: { width: 1600, height: 1000 } });
     await page.goto(pathToFileURL(process.argv[2]).href);

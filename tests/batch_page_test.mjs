@@ -5,7 +5,7 @@
 // Where there is no Chromium (STRATA_CHROMIUM may name one), the tests are skipped, unless STRATA_NEEDS_BROWSER is set.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -14,6 +14,9 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { chromium } from "playwright-core";
 
+import { findChromium } from "./programs.mjs";
+import { eventually, settle } from "./waiting.mjs";
+
 const here = path.dirname(fileURLToPath(import.meta.url));
 const strata = process.env.STRATA ?? "strata";
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -21,22 +24,7 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 /** A name that would be markup, a script's end and a terminal's command. */
 const HOSTILE = "rank14 <img src=x onerror=alert(1)><script>alert(2)<\\script>&'\".pickle";
 
-/** @returns {string | undefined} */
-function findBrowser() {
-    const names = [process.env.STRATA_CHROMIUM, "chromium", "chromium-browser", "google-chrome"].filter(Boolean);
-    const folders = (process.env.PATH ?? "").split(path.delimiter);
-    for (const candidate of names.flatMap((name) => folders.map((folder) => path.resolve(folder, String(name))))) {
-        try {
-            accessSync(candidate, constants.X_OK);
-            return candidate;
-        } catch {
-            // not this one
-        }
-    }
-    return undefined;
-}
-
-const browserPath = findBrowser();
+const browserPath = findChromium();
 if (!browserPath && process.env.STRATA_NEEDS_BROWSER) throw new Error("no Chromium found");
 const skip = browserPath ? false : "no Chromium found: the index is not tested";
 if (skip) console.log(`skipped: ${skip}`);
@@ -123,11 +111,6 @@ async function withIndex(directory, use, options = {}) {
     }
 }
 
-/** @param {import("playwright-core").Page} page */
-async function settle(page) {
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))));
-}
-
 /** First cells of the lines in sight, from the top. @param {import("playwright-core").Page} page */
 async function ranksInSight(page) {
     return page.evaluate(() =>
@@ -203,7 +186,7 @@ describe("sixteen ranks", { skip }, () => {
                 const wanted = rows.map((row) => row[field]).filter((item) => item !== null);
                 const sorted = [...wanted].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
                 assert.deepEqual(wanted, falling ? sorted.reverse() : sorted, key);
-                assert.equal((await ranksInSight(page))[0], String(rows[0].rank), key);
+                await eventually(async () => assert.equal((await ranksInSight(page))[0], String(rows[0].rank), key));
             }
         });
     });
@@ -246,13 +229,13 @@ describe("sixteen ranks", { skip }, () => {
             for (const [words, ranks] of Object.entries(asked)) {
                 await page.keyboard.press("Control+a");
                 await page.keyboard.type(words);
-                assert.deepEqual((await ranksInSight(page)).slice(0, 3), ranks, words);
+                await eventually(async () => assert.deepEqual((await ranksInSight(page)).slice(0, 3), ranks, words));
             }
             await page.keyboard.press("Control+a");
             await page.keyboard.press("Backspace");
-            assert.equal((await ranksInSight(page)).length, 15);
+            await eventually(async () => assert.equal((await ranksInSight(page)).length, 15));
             await page.getByRole("button", { name: "1 out of memory" }).click();
-            assert.deepEqual(await ranksInSight(page), ["7"]);
+            await eventually(async () => assert.deepEqual(await ranksInSight(page), ["7"]));
         });
     });
 
@@ -350,7 +333,7 @@ describe("2,048 ranks", { skip }, () => {
             assert.match(findings[1], /^rank 1234 peaks .* above the median/);
             await page.locator("#findings .finding").nth(1).click();
             await settle(page);
-            assert.ok((await ranksInSight(page)).includes("1234"));
+            await eventually(async () => assert.ok((await ranksInSight(page)).includes("1234")));
             assert.equal(await page.locator("#lines > .row.chosen:not([hidden]) > :first-child").textContent(), "1234");
             assert.ok((await pixelsOf(page, "heat", [200, 94, 20])) > 20, "the odd rank's cell is wide enough to be seen");
         });
@@ -360,11 +343,11 @@ describe("2,048 ranks", { skip }, () => {
         await withIndex(many, async (page) => {
             await page.evaluate("document.getElementById('table').scrollTop = 1e9");
             await settle(page);
-            assert.equal((await ranksInSight(page)).at(-1), "2047");
+            await eventually(async () => assert.equal((await ranksInSight(page)).at(-1), "2047"));
             await page.evaluate("document.getElementById('table').scrollTop = 0");
             await page.locator("#head [data-key=peak]").click();
             await settle(page);
-            assert.equal((await ranksInSight(page))[0], "1234");
+            await eventually(async () => assert.equal((await ranksInSight(page))[0], "1234"));
         });
     });
 });

@@ -7,11 +7,16 @@
 // STRATA_NEEDS_BROWSER is set.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { accessSync, constants, existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
+
+import { findChromium } from "../programs.mjs";
+import { settle } from "../waiting.mjs";
+
+export { eventually, settle, until } from "../waiting.mjs";
 
 /** The folder of the tests. */
 export const here = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
@@ -21,28 +26,13 @@ export const strata = process.env.STRATA ?? "strata";
 /** Whether large sets run whole (scripts/test-all). */
 export const runsAll = process.env.STRATA_TEST_ALL === "ON";
 
-/** @returns {string | undefined} */
-function findBrowser() {
-    const names = [process.env.STRATA_CHROMIUM, "chromium", "chromium-browser", "google-chrome"].filter(Boolean);
-    const folders = (process.env.PATH ?? "").split(path.delimiter);
-    for (const candidate of names.flatMap((name) => folders.map((folder) => path.resolve(folder, String(name))))) {
-        try {
-            accessSync(candidate, constants.X_OK);
-            return candidate;
-        } catch {
-            // not this one
-        }
-    }
-    return undefined;
-}
-
 /** Why the page cannot be tested here, or false. */
 function reasonToSkip() {
     if (!existsSync(path.join(here, "node_modules", "playwright-core"))) return "tests/node_modules is missing: npm ci makes it";
     return browserPath ? false : "no Chromium found";
 }
 
-const browserPath = findBrowser();
+const browserPath = findChromium();
 
 export const skip = reasonToSkip();
 if (skip && process.env.STRATA_NEEDS_BROWSER) throw new Error(skip);
@@ -145,11 +135,6 @@ export async function withPage(file, use, { hash = "", ...options } = {}) {
     }
 }
 
-/** Waits until what was asked for is drawn: the page draws once per frame. @param {import("playwright-core").Page} page */
-export async function settle(page) {
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))));
-}
-
 /** @param {import("playwright-core").Page} page @param {string} expression */
 export async function ask(page, expression) {
     return page.evaluate(expression);
@@ -160,30 +145,6 @@ export async function setView(page, change) {
     await ask(page, `strata.setView(${JSON.stringify(change)})`);
     await settle(page);
     return ask(page, "strata.view()");
-}
-
-/** How long a page on a busy machine may take for what takes a moment. */
-const PATIENCE_MS = 30000;
-
-const pause = () => new Promise((done) => setTimeout(done, 30));
-
-/** Polls until `probe` answers something true. */
-export async function until(/** @type {() => Promise<any>} */ probe, /** @type {string} */ what) {
-    for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await pause()) {
-        const answer = await probe();
-        if (answer) return answer;
-    }
-    throw new Error(`did not happen: ${what}`);
-}
-
-/** Repeats assertions until they hold; what failed last is thrown. @template T @param {() => Promise<T>} check @returns {Promise<T>} */
-export async function eventually(check) {
-    for (const end = Date.now() + PATIENCE_MS; ; await pause())
-        try {
-            return await check();
-        } catch (error) {
-            if (Date.now() > end) throw error;
-        }
 }
 
 /** The canvas' pixels. @param {import("playwright-core").Page} page */

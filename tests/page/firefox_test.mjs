@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { browser as chromium, colorsOf, folder, recording, writePage } from "./browser.mjs";
-import { findFirefox, firefoxSkip as skip } from "./firefox.mjs";
+import { firefox, firefoxSkip as skip } from "./firefox.mjs";
 
 /** @type {import("puppeteer-core").Browser} */ let browser;
 /** @type {import("puppeteer-core").Page} */ let page;
@@ -47,7 +47,7 @@ describe("Firefox", { skip }, () => {
         const { default: puppeteer } = await import("puppeteer-core");
         browser = await puppeteer.launch({
             browser: "firefox",
-            executablePath: findFirefox(),
+            executablePath: firefox,
             headless: true,
             extraPrefsFirefox: { "browser.download.folderList": 2, "browser.download.dir": folder, "browser.download.useDownloadDir": true },
         });

@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { samples, settle, skip, withPage, writePage } from "./browser.mjs";
-import { findFirefox, firefoxSkip } from "./firefox.mjs";
+import { firefox, firefoxSkip } from "./firefox.mjs";
 
 const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
 
@@ -93,7 +93,7 @@ describe("Tab in Firefox", { skip: firefoxSkip || skip }, () => {
     /** @type {import("puppeteer-core").Browser} */ let browser;
     before(async () => {
         const { default: puppeteer } = await import("puppeteer-core");
-        browser = await puppeteer.launch({ browser: "firefox", executablePath: findFirefox(), headless: true });
+        browser = await puppeteer.launch({ browser: "firefox", executablePath: firefox, headless: true });
     });
     after(() => browser?.close());
     for (const [theme, tabs] of /** @type {[string, string[]][]} */ ([["light", TABS], ["dark", ["who", "each"]]]))
