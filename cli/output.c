@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -281,24 +282,57 @@ static int in_place_open(const struct output *output) {
                                           : pipe_open_to_write(output->path, output->shown);
 }
 
-/* Opens a new file beside the target and dooms it. Below 0: errno. */
+#define TEMPORARY_HEAD ".strata-"
+#define TEMPORARY_END  ".tmp"
+enum { TEMPORARY_DIGITS = 16 };
+
+static bool is_temporary(const char *name) {
+    static const char head[] = TEMPORARY_HEAD;
+    return strncmp(name, head, strlen(head)) == 0 &&
+           strspn(name + strlen(head), "0123456789abcdef") == TEMPORARY_DIGITS &&
+           strcmp(name + strlen(head) + TEMPORARY_DIGITS, TEMPORARY_END) == 0;
+}
+
+/* Locks the file, so that output_sweep sees that its writer lives; a file system without locks has nothing to say. False:
+ * it was swept up before. */
+static bool temporary_lock(int fd) {
+    struct stat status;
+    (void)flock(fd, LOCK_EX);
+    return fstat(fd, &status) == 0 && status.st_nlink != 0;
+}
+
+void output_sweep(int directory, const char *name) {
+    struct stat status;
+    int fd =
+        is_temporary(name) ? openat(directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        unlinkat(directory, name, 0);
+    close(fd);
+}
+
+/* Opens a new file beside the target, locks it and dooms it. Below 0: errno. */
 static int temporary_open(const char *path) {
     for (int attempt = 0; attempt < 16; attempt++) {
         uint64_t number;
         if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
             return -1;
-        int length = snprintf(doomed_path, sizeof doomed_path, "%.*s.strata-%016" PRIx64 ".tmp",
-                              (int)directory_length(path), path, number);
+        int length =
+            snprintf(doomed_path, sizeof doomed_path, "%.*s" TEMPORARY_HEAD "%0*" PRIx64 TEMPORARY_END,
+                     (int)directory_length(path), path, TEMPORARY_DIGITS, number);
         if (length < 0 || (size_t)length >= sizeof doomed_path) {
             doomed_path[0] = '\0';
             errno = ENAMETOOLONG;
             return -1;
         }
         int fd = open(doomed_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0)
+        if (fd >= 0 && temporary_lock(fd))
             return fd;
-        doomed_path[0] = '\0'; /* it may be another's */
-        if (errno != EEXIST)
+        doomed_path[0] = '\0'; /* it may be another's, or was swept up */
+        if (fd >= 0)
+            close(fd);
+        else if (errno != EEXIST)
             return -1;
     }
     return -1;
@@ -386,7 +420,7 @@ static bool doomed_end(const struct output *output, bool done) {
 
 /* Closes the temporary file and gives it its name, for good. False: errno, and nothing is left of it. */
 static bool temporary_finish(const struct output *output, int fd, bool done) {
-    int error = errno;
+    int error = errno, lock = fcntl(fd, F_DUPFD_CLOEXEC, 3); /* the file has its lock until it has its name */
     bool closed = close_written(fd, done);
     done = done && closed;
     error = closed ? error : errno;
@@ -397,8 +431,11 @@ static bool temporary_finish(const struct output *output, int fd, bool done) {
         done = false;
     }
     errno = error;
-    if (!doomed_end(output, done)) {
-        error = errno;
+    done = doomed_end(output, done);
+    error = errno;
+    if (lock >= 0)
+        close(lock);
+    if (!done) {
         directory_sync_and_close(directory);
         errno = error;
         return false;

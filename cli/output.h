@@ -94,6 +94,10 @@ bool output_file_begin(struct output_file *file, char *path, char *shown, struct
 /* Finishes the file, or leaves no trace of it where it is not `done`. False: not done, or printed. */
 bool output_file_end(struct output_file *file, bool done);
 
+/* Removes NAME from the open directory, if it is the temporary file of a run that was killed: no living one holds its lock.
+ * Only for file systems whose locks hold for all who write there. */
+void output_sweep(int directory, const char *name);
+
 /* Waits until what was renamed in the directory of `path` is on the disk. False: errno. */
 bool output_keep_names(const char *path);
 

@@ -433,6 +433,49 @@ class Batch(Case):
             self.assertEqual(self.strata(*self.words, *words).returncode, 0)
             self.assertEqual(sorted(path.name for path in (self.folder / "out").glob(".*")), left)
 
+    def test_temporary_files_of_killed_runs(self):
+        """A file that was being written when its run was killed is removed by the next run without shards; one that is being
+        written by another is not."""
+        (self.folder / "out" / "shards").mkdir(exist_ok=True)
+        dead = [".strata-0123456789abcdef.tmp", "shards/.strata-fedcba9876543210.tmp"]
+        kept = [".strata-00000000deadbeef.tmp", ".strata-0123456789abcde.tmp", ".strata-0123456789abcdeg.tmp", ".strata-0123456789abcdef.tmp2"]
+        mine = {path.name for path in (self.folder / "out").rglob(".*")}
+        for name in dead + kept:
+            (self.folder / "out" / name).write_text("<ht")
+        (self.folder / "out" / ".strata-ffffffffffffffff.tmp").symlink_to(self.folder / "out" / kept[1])
+        busy = os.open(self.folder / "out" / kept[0], os.O_WRONLY)
+        self.addCleanup(os.close, busy)
+        fcntl.flock(busy, fcntl.LOCK_EX)
+        kept.append(".strata-ffffffffffffffff.tmp")
+
+        def left():
+            return {path.name for path in (self.folder / "out").rglob(".*")} - mine
+
+        self.assertEqual(self.strata(*self.words, "--shard=1/2").returncode, 0)
+        self.assertEqual(left(), {pathlib.Path(name).name for name in dead + kept})
+        self.assertEqual(self.strata(*self.words).returncode, 0)
+        self.assertEqual(left(), set(kept))
+        fcntl.flock(busy, fcntl.LOCK_UN)
+        self.assertEqual(self.strata(*self.words).returncode, 0)
+        self.assertEqual(left(), set(kept[1:]))
+
+    def test_a_file_that_is_being_written_stays(self):
+        """The lock that keeps a sweep away is held until the file has its name."""
+        (self.folder / "in" / "rank1.pickle").rename(self.folder / "in" / "slow.pickle")
+        for call in ("write:1", "fsync:1", "rename:1"):
+            with self.subTest(call=call):
+                environment = {**os.environ, "LD_PRELOAD": FAULTS, "FAULT": call + ":stop"}
+                run = subprocess.Popen([STRATA, "html", "-f", "in/slow.pickle", "-o", "out/slow.html"], cwd=self.folder, env=environment,
+                                       stderr=subprocess.DEVNULL)
+                self.addCleanup(run.kill)
+                self.assertTrue(os.WIFSTOPPED(os.waitpid(run.pid, os.WUNTRACED)[1]))
+                self.assertEqual(len(self.hidden()), 1)
+                self.assertEqual(self.strata(*self.words).returncode, 0)
+                self.assertEqual(len(self.hidden()), 1)
+                run.send_signal(signal.SIGCONT)
+                self.assertEqual(run.wait(TIMEOUT_S), 0)
+                (self.folder / "out" / "slow.html").unlink()
+
     def test_index(self):
         words = ["batch", "--index", "out"]
         _, totals = self.calls(*words)

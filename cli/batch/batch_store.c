@@ -203,17 +203,30 @@ static void staging_sweep(int directory, const char *name) {
     closedir(entries);
 }
 
+static void directory_sweep(const char *path, const char *mine) {
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (is_staging(entry->d_name) && strcmp(entry->d_name, mine) != 0)
+            staging_sweep(dirfd(directory), entry->d_name);
+        output_sweep(dirfd(directory), entry->d_name);
+    }
+    closedir(directory);
+}
+
 /* A run without shards has the directory to itself. One with shards has not, and some file systems of clusters lock for
  * one machine only. */
 static void leftovers_sweep(const struct store *store) {
     const char *mine = strrchr(store->staging, '/') + 1;
-    DIR *directory = store->batch->settings->shard == NULL ? opendir(store->batch->directory) : NULL;
-    if (directory == NULL)
+    char *records;
+    if (store->batch->settings->shard != NULL)
         return;
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
-        if (is_staging(entry->d_name) && strcmp(entry->d_name, mine) != 0)
-            staging_sweep(dirfd(directory), entry->d_name);
-    closedir(directory);
+    directory_sweep(store->batch->directory, mine);
+    if (asprintf(&records, "%s/shards", store->batch->directory) < 0)
+        return;
+    directory_sweep(records, mine);
+    free(records);
 }
 
 static char *staging_path(const struct batch *batch) {

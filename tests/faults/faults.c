@@ -6,6 +6,7 @@
  *     FAULT=write:3:short     the 3rd write takes one byte only
  *     FAULT=malloc:17:on      the 17th allocation fails, and all after it
  *     FAULT=write:3:term      SIGTERM comes just before the 3rd write
+ *     FAULT=write:3:stop      SIGSTOP does, so that a test can look around
  *     FAULT_LOG=FILE          every call but allocations is noted in FILE, and at the end how often each was called
  *
  * Calls are counted by kind and in each process from its start; what the C library calls for itself is not seen, except
@@ -34,7 +35,8 @@ static const char *const names[KINDS] = {"malloc", "write",  "fsync", "close", "
 static atomic_ulong counts[KINDS];
 static int kind_wanted = -1, error_wanted = EIO;
 static unsigned long nth_wanted;
-static bool is_short, is_signal, from_then_on;
+static bool is_short, from_then_on;
+static int signal_sent; /* 0: the call fails instead */
 static char log_path[512];
 
 void *__libc_malloc(size_t nbytes);
@@ -69,7 +71,7 @@ __attribute__((constructor)) static void begin(void) {
         if (strncmp(names[kind], fault, (size_t)(colon - fault)) == 0 && names[kind][colon - fault] == '\0')
             kind_wanted = kind;
     is_short = strcmp(how, "short") == 0;
-    is_signal = strcmp(how, "term") == 0;
+    signal_sent = strcmp(how, "term") == 0 ? SIGTERM : strcmp(how, "stop") == 0 ? SIGSTOP : 0;
     from_then_on = strcmp(how, "on") == 0;
     error_wanted = kind_wanted == MALLOC        ? ENOMEM
                    : *how >= '1' && *how <= '9' ? (int)strtol(how, NULL, 10)
@@ -91,8 +93,8 @@ static bool fails(enum kind kind) {
     if (kind != MALLOC)
         note(names[kind], nth);
     bool now = (int)kind == kind_wanted && (from_then_on ? nth >= nth_wanted : nth == nth_wanted);
-    if (now && is_signal) {
-        kill(getpid(), SIGTERM);
+    if (now && signal_sent != 0) {
+        kill(getpid(), signal_sent);
         return false;
     }
     if (now)

@@ -112,6 +112,7 @@ describe("cards", { skip }, () => {
         await withPage(writePage(file), async (page) => {
             await page.locator("#tab-why").click();
             const card = page.locator(".card", { hasText: "Fragmentation" });
+            await card.waitFor();
             const parts = await card.locator(".device-bar .part").evaluateAll((all) => all.map((part) => part.getBoundingClientRect().width));
             const gap = await ask(page, `strata.gap({ at: ${finding.at_event} })`);
             assert.ok(Math.abs(parts[0] / parts.reduce((sum, width) => sum + width) - gap.live_bytes / gap.reserved_bytes) < 0.02);
