@@ -221,6 +221,13 @@ function drawHits(context, pane) {
     for (let x = 0; x < width; x++) if (hits[x] > 0) context.fillRect(x / pane.ratio - 0.5, -5, 1 + 1 / pane.ratio, 4);
 }
 
+/** The most bytes that a line has from one x to another. @param {(x: number) => number} bytesAt @param {number} from @param {number} to */
+function highest(bytesAt, from, to) {
+    let most = bytesAt(to - 2);
+    for (let x = Math.max(0, from); x < to; x += 4) most = Math.max(most, bytesAt(x));
+    return most;
+}
+
 /** Names the lines of reserved bytes and of the capacity, at the right end and clear of each other. @param {CanvasRenderingContext2D} context @param {Pane} pane */
 function nameLines(context, pane) {
     const { view } = pane;
@@ -244,7 +251,7 @@ function nameLines(context, pane) {
     placed.forEach(({ text, y: atEnd, reserved }, i) => {
         const width = context.measureText(text).width;
         const right = marks.reduce((at, { from, to }) => (from < at + 4 && to > at - width - 4 ? from - 6 : at), (reserved ? end : pane.width) - 6);
-        const y = reserved ? yOfBytes(reservedAt(right - 2), pane) : atEnd;
+        const y = reserved ? yOfBytes(highest(reservedAt, right - width, right), pane) : atEnd;
         // The lower one of two that are near goes below its line.
         const isTaken = pane.lineNames.some((other) => other.right > right - width && y < other.bottom + 18 && y > other.top);
         const below = y < 18 || (near && i === 0) || isTaken;
