@@ -7,10 +7,10 @@
 #include <string.h>
 
 /* Large enough that the price of a system call and of a wake-up vanishes, small enough for the cache. */
-enum { BLOCK_NBYTES = 1 << 20, BLOCK_COUNT = 4 };
+enum { BLOCK_NBYTES = 1 << 20, BLOCK_COUNT = 4, LENT_COUNT = 2 };
 
 struct ahead_block {
-    uint8_t *bytes;
+    uint8_t *bytes; /* behind READ_LENT_ROOM */
     size_t nbytes;
 };
 
@@ -27,7 +27,9 @@ struct ahead {
     int error; /* errno of a failed read */
     struct ahead_block block[BLOCK_COUNT];
 
-    size_t used; /* the user's side: of block[emptied % BLOCK_COUNT] */
+    /* the user's side */
+    size_t used;   /* of the block at hand, where it is read */
+    uint64_t lent; /* blocks from `emptied` on, the one at hand included; it holds two */
 };
 
 /* ---- the thread ---- */
@@ -73,6 +75,17 @@ static void *thread_run(void *context) {
 
 /* ---- the user's side ---- */
 
+static bool block_init(struct ahead_block *block) {
+    uint8_t *room = malloc(READ_LENT_ROOM + BLOCK_NBYTES);
+    block->bytes = room != NULL ? room + READ_LENT_ROOM : NULL;
+    return room != NULL;
+}
+
+static void block_free(struct ahead_block *block) {
+    if (block->bytes != NULL)
+        free(block->bytes - READ_LENT_ROOM);
+}
+
 struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher) {
     struct ahead *ahead = calloc(1, sizeof *ahead);
     if (ahead == NULL)
@@ -82,7 +95,7 @@ struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher)
     pthread_cond_init(&ahead->changed, NULL);
     bool ready = true;
     for (size_t i = 0; i < BLOCK_COUNT; i++)
-        ready = (ahead->block[i].bytes = malloc(BLOCK_NBYTES)) != NULL && ready;
+        ready = block_init(&ahead->block[i]) && ready;
     ahead->started = ready && thread_begin(&ahead->thread, thread_run, ahead);
     if (ahead->started)
         return ahead;
@@ -90,38 +103,64 @@ struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher)
     return NULL;
 }
 
-/* Waits for a filled block. NULL: the end or a failure. */
+/* Waits for the block behind those that are lent. NULL: the end or a failure. */
 static struct ahead_block *block_wait(struct ahead *ahead) {
     pthread_mutex_lock(&ahead->mutex);
-    while (ahead->filled == ahead->emptied && !ahead->ended)
+    uint64_t next = ahead->emptied + ahead->lent;
+    while (ahead->filled == next && !ahead->ended)
         pthread_cond_wait(&ahead->changed, &ahead->mutex);
-    bool filled = ahead->filled != ahead->emptied;
+    bool filled = ahead->filled != next;
     pthread_mutex_unlock(&ahead->mutex);
-    return filled ? &ahead->block[ahead->emptied % BLOCK_COUNT] : NULL;
+    return filled ? &ahead->block[next % BLOCK_COUNT] : NULL;
 }
 
-static void block_release(struct ahead *ahead) {
+/* To be filled again. */
+static void blocks_release(struct ahead *ahead, uint64_t count) {
     pthread_mutex_lock(&ahead->mutex);
-    ahead->emptied++;
-    ahead->used = 0;
+    ahead->emptied += count;
     pthread_cond_signal(&ahead->changed);
     pthread_mutex_unlock(&ahead->mutex);
 }
 
+static void lent_release(struct ahead *ahead, uint64_t count) {
+    ahead->lent -= count;
+    blocks_release(ahead, count);
+}
+
+/* What a user is told that gets no block. */
+static int64_t end_tell(const struct ahead *ahead) {
+    errno = ahead->error;
+    return ahead->error != 0 ? -1 : 0;
+}
+
 int64_t ahead_read(void *context, void *to, size_t nbytes) {
     struct ahead *ahead = context;
+    if (ahead->lent != 0)
+        lent_release(ahead, ahead->lent);
     struct ahead_block *block = block_wait(ahead);
-    if (block == NULL) {
-        errno = ahead->error;
-        return ahead->error != 0 ? -1 : 0;
-    }
+    if (block == NULL)
+        return end_tell(ahead);
     size_t left = block->nbytes - ahead->used;
     size_t n = left < nbytes ? left : nbytes;
     memcpy(to, block->bytes + ahead->used, n);
     ahead->used += n;
-    if (ahead->used == block->nbytes)
-        block_release(ahead);
+    if (ahead->used == block->nbytes) {
+        ahead->used = 0;
+        blocks_release(ahead, 1);
+    }
     return (int64_t)n;
+}
+
+int64_t ahead_lend(void *context, uint8_t **bytes) {
+    struct ahead *ahead = context;
+    if (ahead->lent == LENT_COUNT)
+        lent_release(ahead, 1);
+    struct ahead_block *block = block_wait(ahead);
+    if (block == NULL)
+        return end_tell(ahead);
+    ahead->lent++;
+    *bytes = block->bytes;
+    return (int64_t)block->nbytes;
 }
 
 int ahead_stop(struct ahead *ahead, bool draining) {
@@ -142,7 +181,7 @@ void ahead_free(struct ahead *ahead) {
         return;
     ahead_stop(ahead, false);
     for (size_t i = 0; i < BLOCK_COUNT; i++)
-        free(ahead->block[i].bytes);
+        block_free(&ahead->block[i]);
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->mutex);
     free(ahead);

@@ -2,7 +2,7 @@
  * A source read ahead in a thread of its own, into a ring of blocks, so that who makes the bytes and who uses them do
  * not wait for each other:
  *
- *     source --> | block | block | block | block | --ahead_read--> user
+ *     source --> | block | block | block | block | --ahead_lend--> user
  *       thread       `-- seen
  *
  * Memory: the ring, whatever comes. One thread uses it at a time.
@@ -23,8 +23,9 @@ struct ahead_watcher {
 /* Starts to read. The source belongs to the thread until ahead_stop. NULL: no memory or no thread. */
 struct ahead *ahead_new(struct read_source source, struct ahead_watcher watcher);
 
-/* The read function of a read_source with an ahead as its context. */
+/* The two functions of a read_source with an ahead as its context. */
 int64_t ahead_read(void *context, void *to, size_t nbytes);
+int64_t ahead_lend(void *context, uint8_t **bytes);
 
 /* Ends the thread: `draining`, when the source has ended, with everything shown to the watcher; otherwise as soon as its
  * present read returns. Then the source is the caller's again, behind whatever was read. Returns the errno of a read

@@ -133,12 +133,20 @@ bool input_open(struct input *input, const char *path) {
 
 /* ---- what the parser asks for ---- */
 
-static int64_t source_read(void *context, void *to, size_t nbytes) {
-    struct input_reader *reader = context;
-    int64_t n = ahead_read(reader->ahead, to, nbytes);
+static int64_t source_took(struct input_reader *reader, int64_t n) {
     if (n > 0)
         atomic_fetch_add_explicit(&reader->position, (uint64_t)n, memory_order_relaxed);
     return n;
+}
+
+static int64_t source_read(void *context, void *to, size_t nbytes) {
+    struct input_reader *reader = context;
+    return source_took(reader, ahead_read(reader->ahead, to, nbytes));
+}
+
+static int64_t source_lend(void *context, uint8_t **bytes) {
+    struct input_reader *reader = context;
+    return source_took(reader, ahead_lend(reader->ahead, bytes));
 }
 
 static int64_t again_read(void *context, void *to, size_t nbytes) {
@@ -160,7 +168,7 @@ static bool source_again(void *context, struct read_source *again) {
 
 static struct read_ahead *helper_ahead_start(const struct read_source *source, struct read_source *ahead) {
     struct ahead *thread = ahead_new(*source, (struct ahead_watcher){0});
-    *ahead = (struct read_source){.read = ahead_read, .context = thread};
+    *ahead = (struct read_source){.read = ahead_read, .lend = ahead_lend, .context = thread};
     return (struct read_ahead *)thread;
 }
 
@@ -174,6 +182,7 @@ static const struct read_helpers helpers_of_pipes = {helper_ahead_start, helper_
 struct read_source input_source(struct input *input) {
     bool file = S_ISREG(input->status.st_mode) && input->reader->first >= 0;
     return (struct read_source){.read = source_read,
+                                .lend = source_lend,
                                 .context = input->reader,
                                 .size_hint =
                                     S_ISREG(input->status.st_mode) ? (uint64_t)input->status.st_size : 0,

@@ -12,21 +12,28 @@ enum { BLOCK_NBYTES = 512 << 10, REPORT_NBYTES = 4 << 20 };
 
 static bool buffer_grow(struct cursor *cursor, size_t capacity) {
     uint32_t old = (uint32_t)cursor->capacity;
-    size_t position = cursor->buffer == NULL ? 0 : (size_t)(cursor->p - cursor->buffer);
-    size_t used = cursor->buffer == NULL ? 0 : (size_t)(cursor->end - cursor->buffer);
     if (!ARENA_GROW(cursor->arena, cursor->buffer, old, capacity))
         return false;
     cursor->capacity = old;
-    cursor->p = cursor->buffer + position;
-    cursor->end = cursor->buffer + used;
     return true;
+}
+
+/* The `nbytes` at `begin` are what is at hand, from `p` of now on. */
+static void cursor_place(struct cursor *cursor, const uint8_t *begin, size_t nbytes) {
+    cursor->base = cursor_offset(cursor);
+    cursor->from = cursor->p = begin;
+    cursor->end = begin + nbytes;
 }
 
 bool cursor_init(struct cursor *cursor, const struct read_source *source,
                  const struct read_progress *progress, struct arena *arena, struct read_error *error) {
     *cursor = (struct cursor){.source = source, .progress = progress, .arena = arena, .error = error};
     cursor->next_report = REPORT_NBYTES;
-    return buffer_grow(cursor, BLOCK_NBYTES + CURSOR_LOOKAHEAD) || cursor_fail_memory(cursor, 0);
+    cursor->borrows = source->lend != NULL;
+    if (!buffer_grow(cursor, BLOCK_NBYTES + CURSOR_LOOKAHEAD))
+        return cursor_fail_memory(cursor, 0);
+    cursor_place(cursor, cursor->buffer, 0);
+    return true;
 }
 
 void cursor_release(struct cursor *cursor) {
@@ -62,25 +69,55 @@ static bool cursor_report(struct cursor *cursor) {
            cursor_fail(cursor, READ_INTERRUPTED, offset, "interrupted");
 }
 
-/* Moves what is left to the front and reads one more block behind it. */
-static bool block_read(struct cursor *cursor) {
+/* Puts what is left in front of one more block. Returns as the source does. */
+static int64_t block_borrow(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
-    cursor->base += (uint64_t)(cursor->p - cursor->buffer);
-    bytes_move(cursor->buffer, cursor->p, left);
-    cursor->p = cursor->buffer;
-    cursor->end = cursor->buffer + left;
-    if (cursor->capacity - left < BLOCK_NBYTES &&
-        !buffer_grow(cursor, cursor->capacity + cursor->capacity / 2))
+    uint8_t *bytes;
+    int64_t got = cursor->source->lend(cursor->source->context, &bytes);
+    if (got > 0) {
+        bytes_copy(bytes - left, cursor->p, left);
+        cursor_place(cursor, bytes - left, left + (size_t)got);
+    }
+    return got;
+}
+
+/* Puts what is left at the front of the cursor's own buffer, with room for a block behind it. */
+static bool buffer_begin(struct cursor *cursor) {
+    size_t left = (size_t)(cursor->end - cursor->p);
+    bool own = cursor->from == cursor->buffer;
+    if (own) {
+        bytes_move(cursor->buffer, cursor->p, left);
+        cursor_place(cursor, cursor->buffer, left);
+    }
+    if (!buffer_grow(cursor, left + BLOCK_NBYTES))
         return cursor_fail_memory(cursor, cursor_offset(cursor));
-    size_t room = cursor->capacity - left;
-    int64_t got = cursor->source->read(cursor->source->context, cursor->buffer + left, room);
+    if (!own)
+        bytes_copy(cursor->buffer, cursor->p, left);
+    cursor_place(cursor, cursor->buffer, left);
+    return true;
+}
+
+/* Reads one more block behind what is left. Returns as the source does. */
+static int64_t block_append(struct cursor *cursor) {
+    size_t left = (size_t)(cursor->end - cursor->p);
+    int64_t got =
+        cursor->source->read(cursor->source->context, cursor->buffer + left, cursor->capacity - left);
+    cursor->end += got > 0 ? got : 0;
+    return got;
+}
+
+static bool block_read(struct cursor *cursor) {
+    cursor->borrows = cursor->borrows && (size_t)(cursor->end - cursor->p) <= READ_LENT_ROOM;
+    if (!cursor->borrows && !buffer_begin(cursor))
+        return false;
+    int64_t got = cursor->borrows ? block_borrow(cursor) : block_append(cursor);
     if (got < 0) {
         if (cursor->error->code ==
             READ_OK) /* a source that decodes another one has noted what was wrong there */
             cursor->error->errno_value = errno;
-        return cursor_fail(cursor, READ_IO, cursor->base + left, "%s", strerror(errno));
+        return cursor_fail(cursor, READ_IO, cursor->base + (uint64_t)(cursor->end - cursor->from), "%s",
+                           strerror(errno));
     }
-    cursor->end += got;
     cursor->at_end = got == 0;
     return cursor_report(cursor);
 }

@@ -2,10 +2,12 @@
  * The one place that reads input bytes: every bounds check is in here, and the first error sticks. After an
  * error the cursor is at its end for good, every later read fails and gives zero.
  *
- *     buffer  |...used...|p.......available.......|end      offset of p in the input: base + (p - buffer)
+ *     from  |...used...|p.......available.......|end      offset of p in the input: base + (p - from)
  *
  * Input comes through read_source in blocks, also for files: memory stays bounded, a file that shrinks while
- * it is read is just truncated, and pipes and compressed input take the same way.
+ * it is read is just truncated, and pipes and compressed input take the same way. Blocks are looked at where they are, if
+ * the source lends them; what is left of one is copied in front of the next. What is longer than that has room for is
+ * gathered in the cursor's own buffer, as is what a source only reads.
  */
 #ifndef STRATA_PARSER_CURSOR_H
 #define STRATA_PARSER_CURSOR_H
@@ -17,9 +19,11 @@ enum { CURSOR_LOOKAHEAD = 64 << 10 };
 
 struct cursor {
     const uint8_t *p, *end;
+    const uint8_t *from; /* of the block or the buffer */
     uint8_t *buffer;
     size_t capacity;
     uint64_t base;
+    bool borrows;
     bool at_end; /* the source has no more */
     const struct read_source *source;
     const struct read_progress *progress;
@@ -37,7 +41,7 @@ void cursor_release(struct cursor *cursor);
 
 /* Where `p` is in the input. */
 static inline uint64_t cursor_offset(const struct cursor *cursor) {
-    return cursor->base + (uint64_t)(cursor->p - cursor->buffer);
+    return cursor->base + (uint64_t)(cursor->p - cursor->from);
 }
 
 /* Notes the first error, at `offset`, and stops the cursor. Always returns false. */
@@ -56,7 +60,7 @@ static inline bool cursor_need(struct cursor *cursor, size_t nbytes) {
     if ((size_t)(cursor->end - cursor->p) >= nbytes)
         return true;
     return cursor_fill(cursor, nbytes) ||
-           cursor_fail(cursor, READ_TRUNCATED, cursor->base + (uint64_t)(cursor->end - cursor->buffer),
+           cursor_fail(cursor, READ_TRUNCATED, cursor->base + (uint64_t)(cursor->end - cursor->from),
                        "the file ends in the middle of a value");
 }
 

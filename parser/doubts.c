@@ -6,16 +6,16 @@
 /* ---- frees: a request, then its completion ---- */
 
 static bool frees_diagnose(struct trace *trace, const struct device_trace *device,
-                           const struct free_counts *frees) {
-    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {frees->requested, frees->completed, frees->unrequested};
+                           const struct event_sums *sums) {
+    const uint64_t numbers[DIAGNOSTIC_NUMBERS] = {sums->requested, sums->completed, sums->unrequested};
     uint64_t n_pending = 0;
     for (uint32_t i = 0; i < device->n_blocks; i++)
         n_pending += device->blocks[i].state == BLOCK_PENDING_FREE;
     const char *key = NULL;
-    if (frees->completed == 0 && frees->requested > n_pending && device->n_blocks != 0)
+    if (sums->completed == 0 && sums->requested > n_pending && device->n_blocks != 0)
         key = "unequal_actions/no_completed";
-    else if (frees->unrequested != 0)
-        key = frees->requested == 0 ? "unequal_actions/no_requested" : "unequal_actions";
+    else if (sums->unrequested != 0)
+        key = sums->requested == 0 ? "unequal_actions/no_requested" : "unequal_actions";
     return key == NULL || trace_diagnose(trace, key, device->ordinal, numbers);
 }
 
@@ -116,14 +116,39 @@ static bool unsegmented_diagnose(struct trace *trace, const struct device_trace 
                           device->ordinal, numbers);
 }
 
-static bool reserved_diagnose(struct trace *trace, const struct device_trace *device) {
-    if (device->n_segments == 0 || device->allocations.count == 0)
+/* Can live exceed reserved anywhere? Nearly always the sums tell that it cannot, and no curve is needed. What wraps around
+ * here is refused later on (trace_oversized_device). */
+static bool excess_is_possible(const struct device_trace *device, const struct event_sums *sums) {
+    uint64_t above = (uint64_t)sums->rise; /* live less reserved, at most */
+    for (uint32_t i = 0; i < device->allocations.preexisting; i++)
+        above += device->allocations.size[i];
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        above += segment_delta(&device->segment_events[i]);
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        above -= device->segments[i].total_size;
+    return (int64_t)above > 0;
+}
+
+static bool excess_look(struct trace *trace, const struct device_trace *device, const struct event_sums *sums,
+                        struct excess *excess) {
+    *excess = (struct excess){0, 0};
+    if (!excess_is_possible(device, sums))
         return true;
     uint64_t *live = live_curve(&trace->arena, device);
     if (live == NULL)
         return false;
-    struct excess excess = excess_find(device, live);
+    *excess = excess_find(device, live);
     ARENA_DROP(&trace->arena, live);
+    return true;
+}
+
+static bool reserved_diagnose(struct trace *trace, const struct device_trace *device,
+                              const struct event_sums *sums) {
+    struct excess excess;
+    if (device->n_segments == 0 || device->allocations.count == 0)
+        return true;
+    if (!excess_look(trace, device, sums, &excess))
+        return false;
     return device->n_segment_events != 0 || device->n_events == 0
                ? excess_diagnose(trace, device, excess)
                : unsegmented_diagnose(trace, device, excess.nbytes != 0);
@@ -234,9 +259,8 @@ static bool overlaps_diagnose(struct trace *trace, const struct device_trace *de
            trace_diagnose(trace, "overlapping_older", device->ordinal, numbers);
 }
 
-bool doubts_diagnose(struct trace *trace, const struct device_trace *device,
-                     const struct free_counts *frees) {
+bool doubts_diagnose(struct trace *trace, const struct device_trace *device, const struct event_sums *sums) {
     return trace->kind != TRACE_SNAPSHOT ||
-           (frees_diagnose(trace, device, frees) && reserved_diagnose(trace, device) &&
+           (frees_diagnose(trace, device, sums) && reserved_diagnose(trace, device, sums) &&
             overlaps_diagnose(trace, device));
 }

@@ -4,14 +4,16 @@
 
 #include "trace/trace.h"
 
-/* How often the recorder saw what a free consists of. */
-struct free_counts {
-    uint64_t requested, completed;
-    uint64_t unrequested; /* completions without a request, of allocations made in the recording */
+/* What the recorder saw go by. */
+struct event_sums {
+    uint64_t requested, completed; /* how often, of what a free consists of */
+    uint64_t unrequested;          /* completions without a request, of allocations made in the recording */
+    int64_t
+        rise; /* what is alive less what is reserved exceeds what it was before the first event by this at most */
 };
 
 /* Adds the diagnostics of `device`, whose allocations are joined. O(n log n) in allocations and segments, O(events). False: no
  * memory. */
-bool doubts_diagnose(struct trace *trace, const struct device_trace *device, const struct free_counts *frees);
+bool doubts_diagnose(struct trace *trace, const struct device_trace *device, const struct event_sums *sums);
 
 #endif

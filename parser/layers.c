@@ -40,12 +40,20 @@ struct ahead_layer {
     struct read_error noted, *error; /* the thread's; the parser's */
 };
 
-static int64_t ahead_layer_read(void *context, void *to, size_t nbytes) {
-    struct ahead_layer *layer = context;
-    int64_t got = layer->source.read(layer->source.context, to, nbytes);
+static int64_t ahead_layer_told(struct ahead_layer *layer, int64_t got) {
     if (got < 0 && layer->error->code == READ_OK)
         *layer->error = layer->noted;
     return got;
+}
+
+static int64_t ahead_layer_read(void *context, void *to, size_t nbytes) {
+    struct ahead_layer *layer = context;
+    return ahead_layer_told(layer, layer->source.read(layer->source.context, to, nbytes));
+}
+
+static int64_t ahead_layer_lend(void *context, uint8_t **bytes) {
+    struct ahead_layer *layer = context;
+    return ahead_layer_told(layer, layer->source.lend(layer->source.context, bytes));
 }
 
 /* What the thread met ahead of the parser counts as it does where there is none, and the source is read to its end for
@@ -64,11 +72,12 @@ static bool packed_layer_read(struct cursor *below, const struct read_source *pa
     const struct read_helpers *helpers = below->source->helpers;
     const struct read_progress *progress = progress_take(below);
     struct ahead_layer layer = {.error = below->error};
-    const struct read_source source = {.read = ahead_layer_read, .context = &layer};
+    struct read_source source = {.read = ahead_layer_read, .context = &layer};
     struct read_ahead *ahead = NULL;
     below->error = &layer.noted;
     if (helpers != NULL && helpers->ahead_start != NULL)
         ahead = helpers->ahead_start(packed, &layer.source);
+    source.lend = layer.source.lend != NULL ? ahead_layer_lend : NULL;
     if (ahead == NULL) /* what reads is this thread, and its error the parser's */
         below->error = layer.error;
     bool done = layer_read(ahead != NULL ? &source : packed, progress, trace, layer.error, depth);

@@ -35,10 +35,16 @@ struct read_error {
 
 struct read_helpers;
 
+/* Before bytes that are lent lies so much room, which is the borrower's to write. */
+enum { READ_LENT_ROOM = 64 << 10 };
+
 /* Bytes of an input, read in order. */
 struct read_source {
     /* Fills `to` with up to `nbytes` > 0; 0 at the end; -1: failed, errno is set. */
     int64_t (*read)(void *context, void *to, size_t nbytes);
+    /* The same without a copy: sets `*bytes` to where the next ones are, unless there are none. They and the room before
+     * them stay until the call after the next one. Not to be called behind a `read`. NULL: bytes are copied. */
+    int64_t (*lend)(void *context, uint8_t **bytes);
     void *context;
     uint64_t size_hint;                 /* 0: unknown */
     const struct read_helpers *helpers; /* NULL: none */

@@ -193,11 +193,18 @@ bool recorder_init(struct recorder *recorder, struct interner *interner, int32_t
 
 /* ---- events ---- */
 
+/* So many bytes more are alive, or fewer are reserved; `nbytes` modulo 2^64. */
+static void above_add(struct recorder *recorder, uint64_t nbytes) {
+    recorder->above = (int64_t)((uint64_t)recorder->above + nbytes);
+    recorder->rise = recorder->above > recorder->rise ? recorder->above : recorder->rise;
+}
+
 static void allocation_complete(struct recorder *recorder, uint32_t slot, uint32_t moment) {
     uint32_t reference = recorder->open.slot[slot].reference - 1;
     struct allocations *allocations = allocations_of(recorder, reference);
     uint32_t i = reference & ~BEFORE;
     allocations->death[i] = moment;
+    above_add(recorder, 0 - allocations->size[i]);
     recorder->n_unrequested += !(reference & BEFORE) && allocations->request[i] == FOREVER;
     /* A completion that follows its request at once is the ordinary free, not a wait for another stream. */
     if (allocations->request[i] == FOREVER || allocations->request[i] + 1 >= moment)
@@ -209,6 +216,7 @@ static void allocation_complete(struct recorder *recorder, uint32_t slot, uint32
 static void allocation_reopen(struct recorder *recorder, uint32_t slot, uint32_t moment) {
     uint32_t reference = recorder->open.slot[slot].reference - 1;
     struct allocations *allocations = allocations_of(recorder, reference);
+    above_add(recorder, 0 - allocations->size[reference & ~BEFORE]);
     allocations->death[reference & ~BEFORE] = moment;
     allocations->flags[reference & ~BEFORE] |= ALLOCATION_REOPENED;
     recorder->n_reopened++;
@@ -235,6 +243,7 @@ static bool record_alloc(struct recorder *recorder, const struct event *event, u
     if (!event_row(recorder, event, &row))
         return false;
     row.birth = moment;
+    above_add(recorder, row.size);
     uint32_t reference = recorder->later.allocations.count;
     return allocations_add(recorder_arena(recorder), &recorder->later, &row) &&
            map_put(recorder_arena(recorder), &recorder->open, event->address, reference);
@@ -249,8 +258,10 @@ static bool record_orphan(struct recorder *recorder, const struct event *event, 
         return false;
     row.flags = event->stack != 0 ? ALLOCATION_STACK_OF_FREE : 0;
     row.request = moment;
-    if (completed)
+    if (completed) {
         row.death = moment;
+        above_add(recorder, 0 - row.size);
+    }
     recorder->n_orphan_frees++;
     recorder->orphan_free_bytes += event->size;
     uint32_t reference = recorder->before.allocations.count | BEFORE;
@@ -286,6 +297,8 @@ static bool record_segment_change(struct recorder *recorder, const struct event 
                                   .address = event->address,
                                   .size = event->size,
                                   .change = (uint8_t)change};
+    bool grows = change == SEGMENT_ALLOC || change == SEGMENT_MAP;
+    above_add(recorder, grows ? 0 - row->size : row->size);
     return stream_index(recorder, event->stream, &row->stream);
 }
 

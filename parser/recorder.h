@@ -68,6 +68,8 @@ struct recorder {
     uint64_t n_orphan_frees, orphan_free_bytes;
     uint64_t n_blocks_before, blocks_before_bytes; /* allocations known from final blocks only */
     uint64_t n_reopened, n_unmatched_end, unmatched_end_bytes;
+    int64_t above,
+        rise; /* what is alive less what is reserved, against before the first event: now, at most */
     uint64_t n_unrequested; /* completions without a request, of allocations made in the recording */
 };
 

@@ -311,9 +311,10 @@ static bool diagnose_reserved(struct recorder *recorder) {
 }
 
 static bool recorder_doubt(struct recorder *recorder) {
-    const struct free_counts frees = {recorder->n_of_action[ACTION_FREE_REQUESTED],
-                                      recorder->n_of_action[ACTION_FREE_COMPLETED], recorder->n_unrequested};
-    return doubts_diagnose(recorder->interner->trace, &recorder->device, &frees);
+    const struct event_sums sums = {recorder->n_of_action[ACTION_FREE_REQUESTED],
+                                    recorder->n_of_action[ACTION_FREE_COMPLETED], recorder->n_unrequested,
+                                    recorder->rise};
+    return doubts_diagnose(recorder->interner->trace, &recorder->device, &sums);
 }
 
 static bool recorder_diagnose(struct recorder *recorder) {

@@ -28,10 +28,17 @@ static void word_store(uint8_t *to, uint64_t word) {
         to[i] = (uint8_t)(word >> 8 * i);
 }
 
-static void add(struct identifying *id, uint64_t word) {
-    if (id->n_pending == PENDING_WORDS)
+/* Room for so many words, which the caller stores: of what comes by the million no word is counted alone. */
+static uint8_t *words_add(struct identifying *id, uint32_t count) {
+    if (PENDING_WORDS - id->n_pending < count)
         pending_add(id);
-    word_store(id->pending + (size_t)id->n_pending++ * 8, word);
+    uint8_t *to = id->pending + (size_t)id->n_pending * 8;
+    id->n_pending += count;
+    return to;
+}
+
+static void add(struct identifying *id, uint64_t word) {
+    word_store(words_add(id, 1), word);
 }
 
 static uint64_t hash_of_pair(uint64_t a, uint64_t b, uint64_t seed) {
@@ -82,12 +89,23 @@ static void allocations_add(struct identifying *id, const struct device_trace *d
     const struct allocations *allocations = &device->allocations;
     add(id, allocations->count);
     for (uint32_t i = 0; i < allocations->count; i++) {
-        add(id, (uint64_t)allocations->birth[i] << 32 | allocations->death[i]);
-        add(id, (uint64_t)allocations->request[i] << 32 | allocation_stands_for(allocations, i));
-        add(id, allocations->size[i]);
-        add(id, allocations->address[i]);
-        add(id, device->streams[allocations->stream[i]]);
-        add(id, id->stack[allocations->stack[i]]);
+        uint8_t *to = words_add(id, 6);
+        word_store(to, (uint64_t)allocations->birth[i] << 32 | allocations->death[i]);
+        word_store(to + 8, (uint64_t)allocations->request[i] << 32 | allocation_stands_for(allocations, i));
+        word_store(to + 16, allocations->size[i]);
+        word_store(to + 24, allocations->address[i]);
+        word_store(to + 32, device->streams[allocations->stream[i]]);
+        word_store(to + 40, id->stack[allocations->stack[i]]);
+    }
+}
+
+static void times_add(struct identifying *id, const struct device_trace *device) {
+    add(id, device->time_us != NULL);
+    for (uint32_t i = 0, count; device->time_us != NULL && i < device->n_events; i += count) {
+        count = device->n_events - i < PENDING_WORDS ? device->n_events - i : PENDING_WORDS;
+        uint8_t *to = words_add(id, count);
+        for (uint32_t j = 0; j < count; j++)
+            word_store(to + (size_t)j * 8, (uint64_t)device->time_us[i + j]);
     }
 }
 
@@ -108,9 +126,7 @@ static void events_add(struct identifying *id, const struct device_trace *device
         add(id, oom->device_free);
         add(id, id->stack[oom->stack]);
     }
-    add(id, device->time_us != NULL);
-    for (uint32_t i = 0; device->time_us != NULL && i < device->n_events; i++)
-        add(id, (uint64_t)device->time_us[i]);
+    times_add(id, device);
 }
 
 static void segments_add(struct identifying *id, const struct device_trace *device) {

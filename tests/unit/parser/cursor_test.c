@@ -238,6 +238,92 @@ static void test_a_long_value(void **state) {
     }
 }
 
+/* ---- blocks that are lent ---- */
+
+/* A counting source that lends what it gives. What was lent before the last block is overwritten. */
+struct lender {
+    struct counting counting; /* first: what is read is read of it */
+    uint8_t room[2][READ_LENT_ROOM + BLOCK_NBYTES];
+    unsigned n_lent;
+};
+
+static int64_t lender_lend(void *context, uint8_t **bytes) {
+    struct lender *lender = context;
+    uint8_t *room = lender->room[lender->n_lent++ % 2];
+    memset(room, '?', sizeof lender->room[0]);
+    int64_t got = counting_read(&lender->counting, room + READ_LENT_ROOM, BLOCK_NBYTES);
+    if (got > 0)
+        *bytes = room + READ_LENT_ROOM;
+    return got;
+}
+
+static void fixture_lend(struct fixture *fixture, struct lender *lender, struct counting counting) {
+    lender->counting = counting;
+    *fixture = (struct fixture){
+        .source = {.read = counting_read, .lend = lender_lend, .context = &lender->counting}};
+    arena_init(&fixture->arena, plain_host, SIZE_MAX);
+    assert_true(cursor_init(&fixture->cursor, &fixture->source, NULL, &fixture->arena, &fixture->error));
+}
+
+static struct lender lender;
+
+/* Looked at as the pickle machine does it, with so much ahead, to the last byte. */
+static void test_lent_blocks(void **state) {
+    (void)state;
+    static const size_t lengths[] = {0, 4096, READ_LENT_ROOM - 1, READ_LENT_ROOM, BLOCK_NBYTES - 1};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        struct fixture fixture;
+        uint64_t offset = 0;
+        fixture_lend(&fixture, &lender, (struct counting){.nbytes = 2 * MIB + 5, .step = lengths[i]});
+        const size_t stride = CURSOR_LOOKAHEAD / 2 + 17;
+        for (; cursor_fill(&fixture.cursor, CURSOR_LOOKAHEAD); offset += stride) {
+            assert_int_equal(cursor_offset(&fixture.cursor), offset);
+            expect_bytes(&lender.counting, fixture.cursor.p, offset, CURSOR_LOOKAHEAD);
+            fixture.cursor.p += stride;
+        }
+        assert_int_equal(fixture.cursor.end - fixture.cursor.p, lender.counting.nbytes - offset);
+        expect_bytes(&lender.counting, fixture.cursor.p, offset, (size_t)(lender.counting.nbytes - offset));
+        assert_true(fixture.cursor.from != fixture.cursor.buffer);
+        fixture_close(&fixture);
+    }
+}
+
+/* What is longer than a lent block has room for is gathered, and all that follows is read. */
+static void test_a_long_value_of_lent_blocks(void **state) {
+    (void)state;
+    for (size_t nbytes = READ_LENT_ROOM; nbytes < 4 * MIB; nbytes = nbytes * 2 + 1) {
+        struct fixture fixture;
+        fixture_lend(&fixture, &lender, (struct counting){.nbytes = 5 * MIB, .step = 40000});
+        fixture.cursor.p += cursor_need(&fixture.cursor, 1000) ? 1000 : 0;
+        assert_true(cursor_need(&fixture.cursor, nbytes));
+        assert_int_equal(cursor_offset(&fixture.cursor), 1000);
+        expect_bytes(&lender.counting, fixture.cursor.p, 1000, nbytes);
+        assert_true(fixture.arena.peak_nbytes <= 8 * MIB);
+        fixture.cursor.p += nbytes;
+        for (uint64_t offset = 1000 + nbytes; offset < lender.counting.nbytes; offset++)
+            assert_int_equal(cursor_u8(&fixture.cursor), byte_at(&lender.counting, offset));
+        assert_false(cursor_need(&fixture.cursor, 1));
+        expect_stopped(&fixture, READ_TRUNCATED, lender.counting.nbytes);
+        fixture_close(&fixture);
+    }
+}
+
+static void test_a_lender_that_fails(void **state) {
+    (void)state;
+    struct fixture fixture;
+    fixture_lend(&fixture, &lender,
+                 (struct counting){.nbytes = 5 * MIB, .step = BLOCK_NBYTES, .fails_at = 2 * BLOCK_NBYTES});
+    for (uint64_t offset = 0; offset < 2 * BLOCK_NBYTES; offset++)
+        assert_int_equal(cursor_u8(&fixture.cursor), byte_at(&lender.counting, offset));
+    assert_int_equal(fixture.error.code, READ_OK);
+    assert_int_equal(cursor_u8(&fixture.cursor), 0);
+    assert_int_equal(fixture.error.errno_value, ENXIO);
+    expect_stopped(&fixture, READ_IO, 2 * BLOCK_NBYTES);
+    fixture_close(&fixture);
+}
+
+/* ---- memory ---- */
+
 static void test_the_memory_limit(void **state) {
     (void)state;
     struct counting counting = {.nbytes = 8 * MIB};
@@ -350,6 +436,9 @@ int main(void) {
         cmocka_unit_test(test_lookahead),
         cmocka_unit_test(test_growth_follows_the_bytes),
         cmocka_unit_test(test_a_long_value),
+        cmocka_unit_test(test_lent_blocks),
+        cmocka_unit_test(test_a_long_value_of_lent_blocks),
+        cmocka_unit_test(test_a_lender_that_fails),
         cmocka_unit_test(test_the_memory_limit),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_line_limit),
