@@ -39,7 +39,8 @@ struct finder {
     bool has_optimizer; /* seen by stacks or annotations */
     struct finding *finding;
     uint32_t count, capacity;
-    bool failed; /* no memory; nothing more is added */
+    uint32_t looked[FINDING_KINDS]; /* as findings has it */
+    bool failed;                    /* no memory; nothing more is added */
 };
 
 /* Adds a finding. */

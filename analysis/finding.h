@@ -58,6 +58,8 @@ struct finding {
 struct findings {
     uint32_t count;
     struct finding *finding; /* most urgent first */
+    uint32_t looked
+        [FINDING_KINDS]; /* of kinds that verdicts_check asks about: how many places could have shown it */
 };
 
 /* "leak", "high", "likely", "step" (NULL: none): as JSON has them. */

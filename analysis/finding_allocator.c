@@ -32,6 +32,9 @@ void finding_retry_flush_find(struct finder *finder) {
         .kind = FINDING_RETRY_FLUSH, .confidence = CONFIDENCE_CERTAIN, .from_moment = UINT32_MAX};
     if (!releases_of(finder, &releases))
         return;
+    /* Where backward has no stack, a flush for its sake cannot be told from the program's own. */
+    if (finder->verdicts->runs.stacks != STACKS_PYTHON || releases.count == 0)
+        finder->looked[FINDING_RETRY_FLUSH] = finder->timeline->device->n_segment_events;
     for (uint32_t i = 0; i < releases.count; i++) {
         const struct release_group *group = &releases.group[i];
         if (!is_retry(finder, group))
@@ -228,6 +231,7 @@ void finding_fragmentation_find(struct finder *finder) {
         .kind = FINDING_FRAGMENTATION, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN};
     if (device->n_segments == 0 || timeline->reserved_shift != 0)
         return;
+    finder->looked[FINDING_FRAGMENTATION] = timeline->reserved_peak != 0;
     if (!fragmented_failure(finder, &finding)) {
         uint32_t moment = timeline->reserved_peak_moment;
         uint64_t reserved = timeline->reserved_peak, live = timeline->live[moment];

@@ -283,6 +283,20 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
     finder_add(finder, finding);
 }
 
+static void turns_measure(struct finder *finder, struct gradients *own, struct finding *finding) {
+    const struct turns *turns = &finder->verdicts->turns;
+    bool made = false; /* gradients, in an earlier turn */
+    for (uint32_t i = 0; i < turns->count; i++) {
+        uint32_t forward = finder_forward(finder, &turns->turn[i]);
+        if (i > 0 && forward < turns->turn[i].end) {
+            finder->looked[FINDING_GRADIENTS_KEPT] += made;
+            turn_measure(finder, own, i, forward, finding);
+        }
+        gradients_add(finder, own, &turns->turn[i]);
+        made |= own->n_alive != 0;
+    }
+}
+
 void finding_gradients_kept_find(struct finder *finder) {
     const struct turns *turns = &finder->verdicts->turns;
     bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
@@ -297,12 +311,7 @@ void finding_gradients_kept_find(struct finder *finder) {
     if (!gradients_init(&own, finder))
         finder->failed = true;
     else
-        for (uint32_t i = 0; i < turns->count; i++) {
-            uint32_t forward = finder_forward(finder, &turns->turn[i]);
-            if (i > 0 && forward < turns->turn[i].end)
-                turn_measure(finder, &own, i, forward, &finding);
-            gradients_add(finder, &own, &turns->turn[i]);
-        }
+        turns_measure(finder, &own, &finding);
     if (!finder->failed)
         gradients_report(finder, &own, &finding);
     gradients_drop(&own, finder);

@@ -169,6 +169,7 @@ void finding_held_over_find(struct finder *finder) {
     uint32_t count, most = 0;
     if (turns->count < 2)
         return;
+    finder->looked[FINDING_HELD_OVER] = finder->verdicts->runs.stacks == STACKS_NONE ? 0 : turns->count - 1;
     struct sort_row *rows = held_keys(finder, &count);
     struct finding finding = {.kind = FINDING_HELD_OVER,
                               .unit = (uint8_t)finder_unit(finder),

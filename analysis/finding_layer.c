@@ -237,6 +237,7 @@ void finding_kept_per_layer_find(struct finder *finder) {
     bytes_zero(search.stacks, (size_t)finder->slots->count * sizeof *search.stacks);
     bytes_zero(of_site, n_frames * sizeof *of_site);
     forwards_walk(finder, &search, NULL, NULL, false);
+    finder->looked[FINDING_KEPT_PER_LAYER] = search.n_forwards;
     uint32_t n = sites_number(finder, &search, of_site, findings);
     if (n > 0)
         layers_report(finder, &search, findings, n, of_site);

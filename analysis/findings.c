@@ -258,6 +258,7 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
     for (uint32_t i = 0; i < n; i++)
         findings->finding[i] = finder->finding[rows[i].value];
     findings->count = n;
+    bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
     ARENA_DROP(finder->arena, rows);
     ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, finder->finding);

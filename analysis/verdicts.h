@@ -56,6 +56,26 @@ const char *turns_source_name(enum turns_source source);
  * Returns the full length. That nothing stays is said only where it would have been seen. */
 uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity);
 
+/*
+ * What is looked for besides growth: each check is a kind of finding, and says whether one was found, or would have been
+ * seen and was not, or could not be seen.
+ */
+enum check_state { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED };
+struct check {
+    enum finding_kind kind;
+    enum check_state state;
+    uint32_t looked; /* places that could have shown it: forwards, pairs of steps, events */
+};
+
+/* How many checks there are: 0 for logs and where no event was recorded. */
+uint32_t verdicts_checks(const struct verdicts *verdicts);
+
+/* Check `index`, and a sentence of it, which is empty where it was found, into `text` as above. */
+struct check verdicts_check(const struct verdicts *verdicts, uint32_t index, char *text, uint32_t capacity);
+
+/* "not_judged": as JSON has it. */
+const char *check_state_name(enum check_state state);
+
 /* "too_short": as JSON has it. */
 const char *growth_judged_name(enum growth_judged growth);
 

@@ -7,6 +7,9 @@ export const FRAME_USER = 3;
 export const KIND_KINETO = 1;
 export const KIND_LOG = 3;
 export const KIND_MEMORY_TIMELINE = 2;
+export const CHECK_CLEAR = 0;
+export const CHECK_FOUND = 1;
+export const CHECK_NOT_JUDGED = 2;
 export const ALLOCATION_STACK_OF_FREE = 1;
 export const ALLOCATION_FROM_BLOCK = 2;
 export const ALLOCATION_REOPENED = 4;
@@ -262,6 +265,8 @@ parts: null,
 part: "part",
 part_name: "text",
 judged_text: "text",
+check: null,
+check_text: "text",
 finding: "finding",
 finding_text: "text",
 };

@@ -1,10 +1,12 @@
 // What keys do.
-import { showAll } from "./address.js";
+import { goToView, showAll } from "./address.js";
 import { plot } from "./canvas.js";
 import { nextDevice } from "./device_rows.js";
+import { KIND_TITLES } from "./finding_words.js";
 import { ui } from "./header.js";
 import { toggleMap } from "./map_view.js";
 import { openPalette } from "./palette.js";
+import { askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey } from "./side.js";
 import {
@@ -26,10 +28,13 @@ function undoOne() {
     if (state.range) change({ range: null });
     else if (state.selected !== null || state.focus) select(null);
     else if (state.moment !== null) change({ moment: null });
-    else if (state.search) {
-        ui.search.value = "";
-        setSearch("");
-    }
+    else if (state.search) searchFor("");
+}
+
+/** @param {string} words */
+function searchFor(words) {
+    ui.search.value = words;
+    setSearch(words);
 }
 
 /** `m`: the moment under the pointer, else the held one, becomes A, then B, and then A again. */
@@ -138,7 +143,8 @@ function commands() {
                 select.dispatchEvent(new Event("change"));
             },
         })));
-    return [...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActions[key] })), ...named, ...chosen];
+    const found = askFindings(view).map((finding) => ({ name: `${KIND_TITLES[finding.kind]}: ${finding.title}`, act: () => goToView(finding.view) }));
+    return [...KEY_NAMES.map(([name, key]) => ({ name, key, act: keyActions[key] })), ...named, ...chosen, ...found];
 }
 
 /** @param {KeyboardEvent} event */
@@ -146,7 +152,7 @@ export function pressKey(event) {
     const target = event.target instanceof Element ? event.target : document.body;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k" && !document.querySelector("dialog[open]")) {
         event.preventDefault();
-        openPalette(commands());
+        openPalette(commands(), (words) => ({ name: `Search for “${words}”`, key: "/", act: () => searchFor(words) }));
         return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || target.closest("dialog, input, select, textarea")) return;

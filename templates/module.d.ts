@@ -232,6 +232,8 @@ parts(): number;
 part(index: number): record_part;
 part_name(kind: number, nth: number): record_text;
 judged_text(): record_text;
+check(index: number): number;
+check_text(index: number): record_text;
 finding(index: number): record_finding;
 finding_text(index: number, which: number): record_text;
 }

@@ -1,5 +1,6 @@
 // Why: what Strata concludes, as cards with their figures and buttons that show what they speak of.
 import { goToView } from "./address.js";
+import { CHECK_CLEAR, CHECK_FOUND, CHECK_NOT_JUDGED } from "./api.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { REPLAYED_AT_ONCE, replayOnce } from "./map_view.js";
 import { oomParts, shareBar } from "./oom_card.js";
@@ -177,9 +178,35 @@ function findingCard(finding, index, open) {
     return card;
 }
 
+
+/** What was looked for besides growth: a tick where it would have been seen, a dash where it could not be. */
+function checkList() {
+    const list = make("ul", "checks");
+    for (let i = 0, state; (state = view.c.check(i)) <= CHECK_NOT_JUDGED; i++) {
+        if (state === CHECK_FOUND) continue;
+        const clear = state === CHECK_CLEAR;
+        const sign = make("span", clear ? "sign clear" : "sign", clear ? "✓" : "–");
+        sign.setAttribute("role", "img");
+        sign.setAttribute("aria-label", clear ? "not found:" : "not judged:");
+        const item = make("li", "");
+        item.append(sign, session.decode(view.c.check_text(i)));
+        list.append(item);
+    }
+    return list;
+}
+
 /** What was judged, and what could not be, as the report says it: no text reassures about the rest. @param {number} count of findings */
-function judgedLines(count) {
-    return [count === 0 ? "Nothing found in what could be judged." : "", session.decode(view.c.judged_text())].filter(Boolean);
+function judgedFoot(count) {
+    const foot = make("div", count === 0 ? "why-foot alone" : "why-foot");
+    const list = checkList();
+    if (count === 0) foot.append(make("p", "nothing", "Nothing found in what could be judged."));
+    foot.append(make("p", "", session.decode(view.c.judged_text())));
+    if (list.childElementCount === 0) return foot;
+    const more = make("details", "");
+    more.open = count === 0;
+    more.append(make("summary", "", "What else was looked for"), list);
+    foot.append(more);
+    return foot;
 }
 
 /** @param {HTMLElement} box */
@@ -191,9 +218,7 @@ export function createWhy(box) {
         drawn = asked;
         const findings = askFindings(view);
         const cards = findings.map((finding, i) => findingCard(finding, i, i < OPEN_MOST && (finding.severity === "high" || i === 0)));
-        const foot = make("div", "why-foot");
-        foot.append(...judgedLines(findings.length).map((line) => make("p", "", line)));
-        box.replaceChildren(...cards, foot);
+        box.replaceChildren(...cards, judgedFoot(findings.length));
     };
     const step = (/** @type {number} */ by) => {
         const cards = Array.from(box.querySelectorAll("summary"));

@@ -52,6 +52,9 @@ KINDS = {
 SITE = {"leak": "outputs", "leak_late": "outputs", "leak_rare": "outputs", "leak_one_of_many": "outputs",
         "two_leaks": "outputs", "leak_small": "losses", "leak_layer": "probe", "leak_forward_only": "history",
         "growing_buffer": "buffer", "growing_keys": "keys", "held_over": "result"}
+# What is said to be not there, where the fault could not be seen: nothing of the kind.
+REASSURES = {"zero_grad": "gradients_kept", "late_zero_grad": "gradients_kept", "held_over": "held_over", "held_graph": "held_over",
+             "leak_layer": "kept_per_layer", "retry_flush": "retry_flush"}
 EXACT_BYTES = ("leak", "leak_late", "leak_rare", "leak_one_of_many", "leak_small", "leak_layer", "leak_forward_only", "growing_buffer", "growing_keys")
 EXACT_SAVING = ("zero_grad", "late_zero_grad", "leak", "leak_late", "leak_rare", "leak_one_of_many", "leak_small", "leak_forward_only", "held_over", "held_graph")
 # (stacks, paths, annotations)
@@ -169,6 +172,9 @@ def judge_faulty(outcome, healthy, faulty, device):
     mine = [finding for finding in findings if belongs(finding, twin)]
     outcome.blamed = [short(each) for each in findings if each not in mine and each["severity"] in LOUD
                       and each["kind"] not in consequences(twin)]
+    clear = [check["kind"] for check in device["judged"]["checks"] if check["state"] == "clear"]
+    if not mine and REASSURES.get(twin.fault) in clear and (twin.fault != "leak_layer" or twin.layers >= 3):
+        outcome.problems.append(f"reassures: {REASSURES[twin.fault]} is called clear")
     if not is_judgeable(twin):
         return
     outcome.named = bool(mine)

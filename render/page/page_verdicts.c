@@ -74,6 +74,21 @@ place view_judged_text(struct page_view *view) {
     return text_fill(view, view->name);
 }
 
+u32 view_check(struct page_view *view, u32 index) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    return verdicts == NULL || index >= verdicts_checks(verdicts)
+               ? CHECK_NOT_JUDGED + 1
+               : verdicts_check(verdicts, index, view->name, sizeof view->name).state;
+}
+
+place view_check_text(struct page_view *view, u32 index) {
+    const struct verdicts *verdicts = verdicts_of(view);
+    if (verdicts == NULL || index >= verdicts_checks(verdicts))
+        return 0;
+    verdicts_check(verdicts, index, view->name, sizeof view->name);
+    return text_fill(view, view->name);
+}
+
 /* ---- findings ---- */
 
 static const struct finding *finding_at(const struct verdicts *verdicts, uint32_t index) {

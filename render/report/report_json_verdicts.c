@@ -127,6 +127,22 @@ static void add_finding(struct json_writer *json, const struct report_device *re
     json_end(json);
 }
 
+static void add_checks(struct json_writer *json, const struct verdicts *verdicts) {
+    char text[FINDING_TEXT_NBYTES];
+    json_array(json, "checks", JSON_COMPACT);
+    for (uint32_t i = 0; i < verdicts_checks(verdicts); i++) {
+        struct check check = verdicts_check(verdicts, i, text, sizeof text);
+        json_object(json, NULL, JSON_COMPACT);
+        json_text(json, "kind", finding_kind_name(check.kind));
+        json_text(json, "state", check_state_name(check.state));
+        json_u64(json, "looked", check.looked);
+        if (text[0] != '\0')
+            json_text(json, "text", text);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 void report_json_verdicts(struct json_writer *json, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
@@ -141,6 +157,7 @@ void report_json_verdicts(struct json_writer *json, const struct report_device *
     json_text(json, "growth", growth_judged_name(verdicts->judged.growth));
     verdicts_judged_text(verdicts, text, sizeof text);
     json_text(json, "text", text);
+    add_checks(json, verdicts);
     json_end(json);
     add_spans(json, "steps", report, &verdicts->steps);
     add_spans(json, "phases", report, &verdicts->phases);

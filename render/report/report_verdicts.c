@@ -30,6 +30,24 @@ static const char *weight_of(struct sheet *sheet, const struct finding *finding)
                         finding_confidence_name((enum finding_confidence)finding->confidence));
 }
 
+/* Is there a finding that is more than a note about the recording? */
+static bool has_verdict(const struct verdicts *verdicts) {
+    for (uint32_t i = 0; i < verdicts->findings.count; i++)
+        if (verdicts->findings.finding[i].severity != SEVERITY_INFO)
+            return true;
+    return false;
+}
+
+/* Where nothing was found, what would have been seen. */
+static void checks_list(struct sheet *sheet, const struct verdicts *verdicts) {
+    char text[FINDING_TEXT_NBYTES];
+    for (uint32_t i = 0; i < verdicts_checks(verdicts); i++) {
+        struct check check = verdicts_check(verdicts, i, text, sizeof text);
+        if (check.state != CHECK_FOUND)
+            sheet_point(sheet, "[%s] %s", check.state == CHECK_CLEAR ? "clear" : "not judged", text);
+    }
+}
+
 void report_findings(struct sheet *sheet, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
@@ -50,6 +68,8 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
         return;
     verdicts_judged_text(verdicts, text, sizeof text);
     sheet_say(sheet, "%s", text);
+    if (!has_verdict(verdicts))
+        checks_list(sheet, verdicts);
 }
 
 /* ---- steps and phases ---- */

@@ -111,7 +111,7 @@ describe("why, tree and compare", { skip }, () => {
                 await page.keyboard.press("Control+k");
                 await check("the palette");
                 await page.keyboard.type("nothing of the kind");
-                await check("the palette without a command");
+                await check("the palette with a search");
             }, { colorScheme: scheme });
         });
 

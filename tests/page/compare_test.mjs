@@ -118,9 +118,22 @@ describe("comparing", { skip }, () => {
             await until(async () => /color=pool/.test(await hashOf(page)), "the colour");
             await page.keyboard.press("Control+k");
             await page.keyboard.type("nothing of the kind");
-            assert.match(await page.locator("#palette-list").innerText(), /No command/);
+            assert.equal(await page.locator("#palette-list > li > kbd").innerText(), "/");
+            assert.match(await page.locator("#palette-list").innerText(), /^Search for “nothing of the kind”/);
             await page.keyboard.press("Escape");
-            assert.equal(await page.locator("#palette").isVisible(), false);
+            await page.locator("#palette").waitFor({ state: "hidden" });
+            await page.keyboard.press("Control+k");
+            await page.keyboard.type("token_loss");
+            await page.keyboard.press("ArrowUp"); // from the first to the last
+            await page.keyboard.press("Enter");
+            await until(async () => /search=token_loss/.test(await hashOf(page)), "the search");
+            assert.equal(await page.locator("#search").inputValue(), "token_loss");
+            await page.keyboard.press("Control+k");
+            await page.keyboard.type("nearly out of memory");
+            await page.keyboard.press("Enter");
+            const { view } = (await ask(page, "strata.findings()")).find((/** @type {any} */ { kind }) => kind === "retry_flush");
+            const at = /at=(\d+)/.exec(view)?.[1];
+            await until(async () => (await hashOf(page)).includes(`at=${at}`), "the finding");
         });
     });
 

@@ -123,4 +123,24 @@ describe("cards", { skip }, () => {
             await until(async () => (await page.locator("#tab-allocator").getAttribute("aria-selected")) === "true", "the allocator's tab");
         });
     });
+
+    test("what was looked for where nothing was found", async () => {
+        for (const name of ["train", "one_event", "oom"]) {
+            const file = sample(name);
+            const { findings, judged } = report(file).devices[0];
+            await withPage(writePage(file), async (page) => {
+                await page.locator("#tab-why").click();
+                const foot = page.locator("#panel-why .why-foot");
+                await foot.waitFor();
+                assert.equal((await foot.innerText()).startsWith("Nothing found"), findings.length === 0);
+                assert.ok((await foot.innerText()).includes(judged.text));
+                const told = judged.checks.filter((/** @type {any} */ { state }) => state !== "found");
+                assert.deepEqual(
+                    await foot.locator("li").evaluateAll((all) => all.map((item) => item.textContent)),
+                    told.map((/** @type {any} */ { state, text }) => (state === "clear" ? "✓" : "–") + text),
+                );
+                assert.equal(await foot.locator("li").first().isVisible(), findings.length === 0);
+            });
+        }
+    });
 });
