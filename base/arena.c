@@ -2,12 +2,12 @@
 
 #include "base/bytes.h"
 
-enum {
-    ALIGNMENT = 16,
-    CHUNK_NBYTES =
-        256 << 10, /* one chunk serves thousands of small things and wastes little of a small trace */
-    FIRST_CAPACITY = 16
-};
+#ifndef ARENA_CHUNK_NBYTES /* a test says 0: every allocation is then one of the host's, and can fail */
+#define ARENA_CHUNK_NBYTES \
+    ((size_t)256 << 10) /* serves thousands of small things, wastes little of a small trace */
+#endif
+
+enum { ALIGNMENT = 16, FIRST_CAPACITY = 16 };
 
 struct arena_chunk {
     struct arena_chunk *next;
@@ -81,7 +81,7 @@ void *arena_alloc(struct arena *arena, size_t nbytes) {
     struct arena_chunk *chunk = arena->chunks;
     if (chunk == NULL || chunk->nbytes - chunk->used < want) {
         size_t least = want + sizeof *chunk;
-        chunk = chunk_add(arena, least > CHUNK_NBYTES ? least : CHUNK_NBYTES);
+        chunk = chunk_add(arena, least > ARENA_CHUNK_NBYTES ? least : ARENA_CHUNK_NBYTES);
         if (chunk == NULL)
             return NULL;
     }

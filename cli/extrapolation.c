@@ -115,8 +115,9 @@ static const struct drawing *drawing_of(const struct sized *first, const struct 
         .file = extrapolation_title(&words, report),
         .fingerprint = sheet_format(&words, "%s %s", report->fingerprint[0], report->fingerprint[1]),
         .extrapolated = true};
+    bool failed = nothing.failed;
     buffer_release(&nothing);
-    return &made->drawing;
+    return failed ? NULL : &made->drawing;
 }
 
 /* The device that would have most in use; UINT32_MAX: all are refused. */

@@ -298,7 +298,8 @@ static bool is_temporary(const char *name) {
 static bool temporary_lock(int fd) {
     struct stat status;
     (void)flock(fd, LOCK_EX);
-    return fstat(fd, &status) == 0 && status.st_nlink != 0;
+    return fstat(fd, &status) != 0 ||
+           status.st_nlink != 0; /* if it was swept all the same, its renaming fails */
 }
 
 void output_sweep(int directory, const char *name) {

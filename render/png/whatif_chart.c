@@ -232,6 +232,7 @@ static int32_t head_put(struct sheet_of_whatif *sheet, struct rect page) {
              sheet->options->extrapolated
                  ? "Modelled from two recordings of the program, both of which are replayed exactly."
                  : report_replay_text(&words, &sheet->whatif->replay));
+    sheet->failed |= nothing.failed;
     buffer_release(&nothing);
     return page.y + canvas_line_height(sheet->small) + sheet->em;
 }

@@ -7,19 +7,26 @@
  *     FAULT=malloc:17:on      the 17th allocation fails, and all after it
  *     FAULT=write:3:term      SIGTERM comes just before the 3rd write
  *     FAULT=write:3:stop      SIGSTOP does, so that a test can look around
+ *     FAULT=place:1f3c:2      the 2nd allocation of the place 1f3c fails; `:on` as above, all after it in any place
+ *     FAULT_SHOW=1            who called for an allocation that fails by its place is told on standard error
  *     FAULT_LOG=FILE          every call but allocations is noted in FILE, and at the end how often each was called
+ *     FAULT_PLACES=FILE       the place of every allocation is added to FILE: struct record
  *
  * Calls are counted by kind and in each process from its start; what the C library calls for itself is not seen, except
- * allocations.
+ * allocations. A place is who called for an allocation, and who called that, up to the beginning of the thread: a hash
+ * of the return addresses, which is the same in every run of one program.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +46,19 @@ static bool is_short, from_then_on;
 static int signal_sent; /* 0: the call fails instead */
 static char log_path[512];
 
+enum { MODULES_MAX = 64, FRAMES_MAX = 128 };
+
+struct record {
+    uint64_t process, place;
+};
+
+/* Where the program and its libraries lie, by rising address: they are loaded elsewhere in every run. */
+static struct { uintptr_t begin, end; } modules[MODULES_MAX];
+static int n_modules;
+static int places_fd = -1;
+static uint64_t place_wanted; /* 0: none */
+static _Thread_local bool in_backtrace;
+
 void *__libc_malloc(size_t nbytes);
 void *__libc_calloc(size_t count, size_t nbytes);
 void *__libc_realloc(void *ptr, size_t nbytes);
@@ -57,12 +77,68 @@ static void note(const char *what, unsigned long number) {
     }
 }
 
+static int module_note(struct dl_phdr_info *info, size_t nbytes, void *context) {
+    (void)nbytes;
+    (void)context;
+    if (n_modules == MODULES_MAX)
+        return 1;
+    modules[n_modules].begin = UINTPTR_MAX;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_LOAD) {
+            uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+            if (begin < modules[n_modules].begin)
+                modules[n_modules].begin = begin;
+            modules[n_modules].end = begin + info->dlpi_phdr[i].p_memsz;
+        }
+    n_modules++;
+    return 0;
+}
+
+/* An address as it is in every run: of which module, and how far into it. */
+static uint64_t address_of(uintptr_t address) {
+    for (int i = 0; i < n_modules; i++)
+        if (address >= modules[i].begin && address < modules[i].end)
+            return (uint64_t)(i + 1) << 48 | (address - modules[i].begin);
+    return 0;
+}
+
+/* Never 0. The first frames are this library's. */
+static uint64_t place_here(void) {
+    enum { OWN = 2 };
+    void *frame[FRAMES_MAX];
+    uint64_t hash = 0xcbf29ce484222325;
+    in_backtrace = true;
+    int n = backtrace(frame, FRAMES_MAX);
+    in_backtrace = false;
+    for (int i = OWN; i < n; i++)
+        hash = (hash ^ address_of((uintptr_t)frame[i])) * 0x100000001b3 ^ hash >> 29;
+    return hash | 1;
+}
+
+/* What is made here is made before the program's own calls count. */
+static void begin_places(const char *path) {
+    void *frame[4];
+    in_backtrace = true;
+    backtrace(frame, 4); /* loads the unwinder */
+    in_backtrace = false;
+    dl_iterate_phdr(module_note, NULL);
+    if (path != NULL)
+        places_fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
 __attribute__((constructor)) static void begin(void) {
-    const char *fault = getenv("FAULT"), *log = getenv("FAULT_LOG");
+    const char *fault = getenv("FAULT"), *log = getenv("FAULT_LOG"), *places = getenv("FAULT_PLACES");
     const char *colon = fault != NULL ? strchr(fault, ':') : NULL;
     char *how;
     if (log != NULL)
         snprintf(log_path, sizeof log_path, "%s", log);
+    bool by_place = fault != NULL && strncmp(fault, "place:", 6) == 0;
+    if (places != NULL || by_place)
+        begin_places(places);
+    if (by_place) {
+        place_wanted = strtoull(colon + 1, &how, 16);
+        colon = *how == ':' ? how : NULL;
+    }
     if (colon == NULL)
         return;
     nth_wanted = strtoul(colon + 1, &how, 10);
@@ -87,6 +163,30 @@ __attribute__((destructor)) static void end(void) {
     }
 }
 
+static void show(void) {
+    void *frame[FRAMES_MAX];
+    backtrace_symbols_fd(frame, backtrace(frame, FRAMES_MAX), STDERR_FILENO);
+}
+
+/* Whether this allocation is the one that fails, by its place. */
+static bool fails_here(void) {
+    static atomic_ulong n_here;
+    static atomic_bool all;
+    if (in_backtrace || (places_fd < 0 && place_wanted == 0))
+        return false;
+    if (atomic_load(&all))
+        return true;
+    struct record record = {(uint64_t)getpid(), place_here()};
+    if (places_fd >= 0)
+        syscall(SYS_write, places_fd, &record, sizeof record);
+    if (record.place != place_wanted || atomic_fetch_add(&n_here, 1) + 1 != nth_wanted)
+        return false;
+    atomic_store(&all, from_then_on);
+    if (getenv("FAULT_SHOW") != NULL)
+        show();
+    return true;
+}
+
 /* Whether this call is the one that fails. */
 static bool fails(enum kind kind) {
     unsigned long nth = atomic_fetch_add(&counts[kind], 1) + 1;
@@ -102,6 +202,13 @@ static bool fails(enum kind kind) {
     return now;
 }
 
+static bool allocation_fails(void) {
+    if (!fails(MALLOC) && !fails_here())
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
 static void *next_of(const char *name) {
     return dlsym(RTLD_NEXT, name);
 }
@@ -109,15 +216,15 @@ static void *next_of(const char *name) {
 /* ---- the calls ---- */
 
 void *malloc(size_t size) {
-    return fails(MALLOC) ? NULL : __libc_malloc(size);
+    return allocation_fails() ? NULL : __libc_malloc(size);
 }
 
 void *calloc(size_t nmemb, size_t size) {
-    return fails(MALLOC) ? NULL : __libc_calloc(nmemb, size);
+    return allocation_fails() ? NULL : __libc_calloc(nmemb, size);
 }
 
 void *realloc(void *ptr, size_t size) {
-    return fails(MALLOC) ? NULL : __libc_realloc(ptr, size);
+    return allocation_fails() ? NULL : __libc_realloc(ptr, size);
 }
 
 ssize_t write(int fd, const void *buf, size_t n) {

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Memory that is refused, in every place that asks for some: in each of them the first allocation fails and the last one, alone
+and with all that come after it. A run answers 0 only with the bytes of a good one; otherwise it says what was wrong, and leaves
+neither a partial file nor a temporary one.
+
+A place is a distinct stack of callers (faults/faults.c). The program is the one whose arenas take every allocation from the host.
+
+Environment: STRATA and STRATA_BARE, paths of the program as people have it and of that one; FAULTS, path of the library that
+makes calls fail. A tenth of the places fail, each in one of the ways; STRATA_TEST_ALL=ON lets all fail, in all of them.
+FAULTS_ONLY=REGEX takes only the runs of verbs with such a name, for somebody who looks for a fault.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+import struct
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+from batch_case import tiny  # noqa: E402
+from faults_case import FAULTS, STRATA, STREAMS, Batch, Case, Streams, Verbs  # noqa: E402
+
+BARE = os.environ.get("STRATA_BARE", str(pathlib.Path(STRATA).parent / "tests" / "strata_bare"))
+ALL = os.environ.get("STRATA_TEST_ALL") == "ON"
+PART = 10
+MENDED = ("picture of whatif", "picture of extrapolated")  # all of their places, because a failure was answered by another picture
+RUNS = 3  # which of two threads does a thing differs from run to run
+
+
+class Places(Case):
+    program = BARE
+
+    @classmethod
+    def setUpClass(cls):
+        cls.met = set()
+        cls.counts = collections.Counter()
+
+    @classmethod
+    def tearDownClass(cls):
+        print(f"{cls.__name__}: {len(cls.met)} places, {cls.counts['failures']} failures injected, {cls.counts['answers']} answered by "
+              f"one", file=sys.stderr)
+
+    def places(self, run):
+        """Of each place that asks for memory in a good run, how often one process does at most."""
+        file, most = self.folder / "places", {}
+        for _ in range(RUNS):
+            file.unlink(missing_ok=True)
+            done = run(places=file)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for (_, place), n in collections.Counter(struct.iter_unpack("QQ", file.read_bytes())).items():
+                most[place] = max(most.get(place, 0), n)
+        self.assertGreater(len(most), 50)
+        return most
+
+    def faults(self, most, part):
+        """What is to fail, of these places, or of one part of so many."""
+        for place, n in most.items():
+            new = place not in self.met
+            self.met.add(place)
+            ways = [f"place:{place:x}:{nth}{how}" for how in ("", ":on") for nth in sorted({1, n})]
+            turn = len(self.met) - 1
+            if new and ALL:
+                yield from ways
+            elif new and turn % part == 0:
+                yield ways[turn // part % len(ways)]
+
+    def sweep(self, name, run, check):
+        for fault in self.faults(self.places(run), 1 if name in MENDED else PART):
+            with self.subTest(run=name, fault=fault):
+                self.counts["failures"] += 1
+                self.counts["answers"] += check(fault)
+
+
+class VerbsMemory(Places, Verbs):
+    def test_memory(self):
+        for name, words in self.verbs.items():
+            def run(**options):
+                self.empty()
+                return self.strata(*words, **options)
+
+            self.program = STRATA
+            run()
+            good = self.outputs()
+            self.assertEqual(len(good), 1, name)
+            self.program = BARE
+            run()
+            self.assertTrue(self.outputs() == good, f"{name}: another output where arenas share nothing")
+            self.sweep(name, run, lambda fault: self.check(words, fault, good))
+        self.assertGreater(self.counts["answers"], self.counts["failures"] / 2)
+
+
+class StreamsMemory(Places, Streams):
+    def test_memory(self):
+        for name, words in STREAMS.items():
+            good = self.flow(words).stdout
+            self.sweep(name, lambda **options: self.flow(words, **options), lambda fault: self.check(words, fault, good))
+        self.assertGreater(self.counts["answers"], self.counts["failures"] / 2)
+
+
+class BatchMemory(Places, Batch):
+    def run_sweep(self, name, n_outputs):
+        def run(**options):
+            self.empty()
+            return self.strata(*self.words, **options)
+
+        self.begin(n_outputs)
+        self.sweep(name, run, self.check)
+
+    def test_memory(self):
+        self.run_sweep("batch", 9)
+
+    def test_series(self):
+        shutil.rmtree(self.folder / "dumps")
+        for step, name in ((10, "s.pickle"), (20, "u.pickle")):
+            folder = self.folder / "dumps" / f"iteration_{step}"
+            folder.mkdir(parents=True)
+            shutil.copy(self.folder / "in" / name, folder / "rank0_memory_snapshot.pickle")
+        self.words = ["batch", "dumps", "-o", "out", "-j1", "--redact", "--rules=in/rules"]
+        self.run_sweep("series", 10)
+
+    def test_differences(self):
+        """Pages of odd ranks against the median."""
+        (self.folder / "dumps" / "s.pickle").unlink()
+        for rank in range(8):
+            (self.folder / "dumps" / f"rank{rank}.pickle").write_bytes(tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
+        self.words = ["batch", "dumps", "-o", "out", "-j1"]
+        self.run_sweep("differences", 21)
+        self.assertTrue(self.besides(json.loads(self.good["summary.json"]))[0][0])
+
+    def test_later_runs(self):
+        """Over what a run has written: what is told anew is told as before, and what was there stays."""
+        self.begin()
+        for words in (["batch", "--index", "out"], [*self.words, "--resume"]):
+            self.sweep(words[-1], lambda **options: self.strata(*words, **options), lambda fault: self.check_again(words, fault))
+
+    def check_again(self, words, fault):
+        done = self.strata(*words, fault=fault)
+        self.assertLessEqual(set(self.good) - {"shards/shard-1-of-1.json"}, set(self.outputs()), fault)  # which says that all is there
+        self.assertIn(done.returncode, (0, 1, 4), done.stderr)
+        if done.returncode == 0:
+            self.assertTrue(self.outputs() == self.good, f"{fault}: success, and other content")
+        else:
+            self.assertRegex(done.stderr, rb"strata: ", fault)
+        return int(done.returncode != 0)
+
+
+if __name__ == "__main__":
+    for path in (FAULTS, BARE):
+        if not pathlib.Path(path).exists():
+            print(f"skipped: {path} is not there")
+            sys.exit(0)
+    unittest.main()
