@@ -38,13 +38,6 @@ static uint64_t program_of(const struct rank_profile *profile) {
     return hash;
 }
 
-static uint32_t complete_steps(const struct rank_profile *profile) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < profile->n_steps; i++)
-        count += profile->step[i].complete;
-    return count;
-}
-
 /* Ranks that ran equally long do equally much; where one stopped early, what happens every few steps differs. */
 static bool counts_agree(uint32_t a, uint32_t b, bool same_length) {
     uint32_t more = a > b ? a : b, less = a > b ? b : a;
@@ -54,8 +47,8 @@ static bool counts_agree(uint32_t a, uint32_t b, bool same_length) {
 /* Does `b` run the program of `a`, with one more line perhaps? Where `loosely`, the same lines are enough, however often
  * they run. */
 static bool program_is_like(const struct rank_profile *a, const struct rank_profile *b, bool loosely) {
-    uint32_t steps = complete_steps(b), extra = 0;
-    bool same_length = complete_steps(a) == steps, elsewhere = true;
+    uint32_t steps = rank_complete_steps(b), extra = 0;
+    bool same_length = rank_complete_steps(a) == steps, elsewhere = true;
     if (steps == 0 || !has_program(a) || !has_program(b))
         return steps == 0 || has_program(a) == has_program(b);
     for (uint32_t i = 0, j = 0; i < a->n_calls || j < b->n_calls;) {

@@ -104,13 +104,12 @@ static uint32_t link_at(const struct link *links, uint32_t count, uint32_t alloc
 /* Links of all allocations in pairs, by allocation: a bit for each allocation takes less room than a list to be sorted. NULL: no memory. */
 static struct link *links_of_pairs(struct finder *finder, uint32_t *count) {
     size_t n_words = finder->allocations->count / 64 + 1;
-    uint64_t *bits = arena_column(finder->arena, n_words, sizeof *bits);
+    uint64_t *bits = arena_bits(finder->arena, finder->allocations->count);
     struct link *links = NULL;
     uint32_t n = 0;
     *count = 0;
     if (bits == NULL)
         return NULL;
-    bytes_zero(bits, n_words * sizeof *bits);
     for (uint32_t i = 0; i < finder->pairs.count; i++) {
         const struct sort_row *pair = &finder->pairs.row[i];
         bits[pair->key / 64] |= UINT64_C(1) << pair->key % 64;

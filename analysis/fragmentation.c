@@ -16,11 +16,9 @@ static const uint32_t *extra_of(const struct replay *replay) {
 
 bool fragmentation_state(struct held *held, const struct timeline *timeline, const struct segments *segments,
                          const struct replay *replay, uint32_t moment, struct arena *arena) {
-    uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
-    uint32_t *alive = arena_column(arena, n_alive, sizeof *alive);
+    uint32_t n_alive, *alive = timeline_alive(timeline, moment, arena, &n_alive);
     if (alive == NULL)
         return false;
-    (void)timeline_alive_at(timeline, moment, alive, n_alive);
     bool done = segments_at(held, segments, moment, alive, n_alive,
                             (struct block_sizes){.extra = extra_of(replay)}, arena);
     ARENA_DROP(arena, alive);

@@ -245,13 +245,6 @@ static bool only_sites_find(struct outlier_row *rows, uint32_t n_rows, struct ar
 
 /* ---- a cohort ---- */
 
-static uint32_t steps_complete(const struct rank_profile *profile) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < profile->n_steps; i++)
-        count += profile->step[i].complete;
-    return count;
-}
-
 /* Of the usual rows: how many complete steps half of them have, and the number of the step that half have reached
  * (RANK_NO_STEP: fewer than half have one). */
 static int64_t common_step(struct cohort *cohort, uint32_t *median_steps) {
@@ -273,7 +266,7 @@ static void steps_choose(struct cohort *cohort) {
     uint32_t median, n_whole = 0;
     for (uint32_t i = 0; i < cohort->count; i++) {
         struct outlier_row *row = &cohort->rows[cohort->member[i]];
-        row->n_steps = steps_complete(row->of.profile);
+        row->n_steps = rank_complete_steps(row->of.profile);
         n_whole += !row->oom;
     }
     cohort->without_oom = n_whole >= COMPARED_LEAST;

@@ -35,6 +35,13 @@ const struct rank_step *rank_step_of(const struct rank_profile *profile, int64_t
     return low < profile->n_steps && profile->step[low].number == number ? &profile->step[low] : NULL;
 }
 
+uint32_t rank_complete_steps(const struct rank_profile *profile) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < profile->n_steps; i++)
+        count += profile->step[i].complete;
+    return count;
+}
+
 int64_t rank_last_step(const struct rank_profile *profile) {
     for (uint32_t i = profile->n_steps; i-- > 0;)
         if (profile->step[i].complete)

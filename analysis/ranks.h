@@ -78,6 +78,9 @@ const struct rank_table *rank_table_of(const struct rank_profile *profile, int64
 /* The step with this number; NULL. O(log steps). */
 const struct rank_step *rank_step_of(const struct rank_profile *profile, int64_t number);
 
+/* How many of the steps are complete. O(steps). */
+uint32_t rank_complete_steps(const struct rank_profile *profile);
+
 /* Number of the last complete step; RANK_NO_STEP: none. */
 int64_t rank_last_step(const struct rank_profile *profile);
 

@@ -99,10 +99,6 @@ bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, co
 
 bool site_parts_at(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
                    uint32_t moment, struct arena *arena) {
-    uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
-    uint32_t *alive = arena_column(arena, n_alive, sizeof *alive);
-    if (alive == NULL)
-        return false;
-    timeline_alive_at(timeline, moment, alive, n_alive);
-    return site_parts_of(parts, timeline, verdicts, alive, n_alive, arena);
+    uint32_t n_alive, *alive = timeline_alive(timeline, moment, arena, &n_alive);
+    return alive != NULL && site_parts_of(parts, timeline, verdicts, alive, n_alive, arena);
 }

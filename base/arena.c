@@ -172,3 +172,11 @@ void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes) {
     uint32_t capacity = 0;
     return arena_grow(arena, &column, &capacity, count == 0 ? 1 : count, item_nbytes) ? column : NULL;
 }
+
+uint64_t *arena_bits(struct arena *arena, uint32_t count) {
+    size_t n_words = (size_t)count / 64 + 1;
+    uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
+    if (bits != NULL)
+        bytes_zero(bits, n_words * sizeof *bits);
+    return bits;
+}

@@ -73,4 +73,7 @@ void arena_drop(struct arena *arena, void *column);
  * memory. */
 void *arena_column(struct arena *arena, uint64_t count, size_t item_nbytes);
 
+/* A column of zeroed bits, [count / 64 + 1]: of `count` things, each has one. NULL: no memory. */
+uint64_t *arena_bits(struct arena *arena, uint32_t count);
+
 #endif

@@ -83,6 +83,20 @@ void json_null(struct json_writer *json, const char *name) {
     buffer_add_text(json->out, "null");
 }
 
+void json_known_u64(struct json_writer *json, const char *name, bool known, uint64_t number) {
+    if (known)
+        json_u64(json, name, number);
+    else
+        json_null(json, name);
+}
+
+void json_known_i64(struct json_writer *json, const char *name, bool known, int64_t number) {
+    if (known)
+        json_i64(json, name, number);
+    else
+        json_null(json, name);
+}
+
 /* Long division, one decimal at a time. The rest is below `whole`, so ten times the rest may pass 2^64: it is added up in
  * steps that are taken off again at once. */
 static unsigned share_digit(uint64_t *rest, uint64_t whole) {

@@ -48,6 +48,9 @@ void json_u64(struct json_writer *json, const char *name, uint64_t number);
 void json_i64(struct json_writer *json, const char *name, int64_t number);
 void json_bool(struct json_writer *json, const char *name, bool value);
 void json_null(struct json_writer *json, const char *name);
+/* A number, or null where it is not known. */
+void json_known_u64(struct json_writer *json, const char *name, bool known, uint64_t number);
+void json_known_i64(struct json_writer *json, const char *name, bool known, int64_t number);
 /* part / whole, rounded half up to six decimals; 0 where the whole is 0. Exact for every pair of 64-bit figures. */
 void json_share(struct json_writer *json, const char *name, uint64_t part, uint64_t whole);
 

@@ -283,15 +283,10 @@ static int diff_draw(struct buffer *out, const struct diff *diff, const struct s
                                          .dark = strcmp(settings->theme, "dark") == 0,
                                          .version = STRATA_VERSION,
                                          .flags = settings->flags};
-    switch (diff_chart_png(out, diff, side_shown(a), side_shown(b), &options, arena)) {
-    case CHART_OK: return EXIT_CODE_DONE;
-    case CHART_NO_MEMORY: return side_not_written(b, out);
-    case CHART_SIZE: terminal_error(NULL, "the picture is too large"); return EXIT_CODE_USAGE;
-    case CHART_FONT:
-    case CHART_PNG: break;
-    }
-    terminal_error(NULL, "the picture cannot be drawn: its font or the PNG library failed");
-    return EXIT_CODE_FAILED;
+    enum chart_error error = diff_chart_png(out, diff, side_shown(a), side_shown(b), &options, arena);
+    if (error == CHART_OK)
+        return EXIT_CODE_DONE;
+    return error == CHART_NO_MEMORY ? side_not_written(b, out) : picture_print_error(NULL, error, settings);
 }
 
 static struct html_options page_options_of(const struct side *side) {
@@ -440,9 +435,7 @@ static int diff_write_all(struct side *base, const struct settings *settings, co
     int code = side_moment(base);
     if (code == EXIT_CODE_DONE)
         code = diff_others(&writer, base, settings, output);
-    if (code == EXIT_CODE_DONE && !output_finish(&stream))
-        code = EXIT_CODE_FAILED;
-    output_abandon(&stream);
+    code = output_end(&stream, code);
     diff_writer_release(&writer);
     buffer_release(&out);
     return code;

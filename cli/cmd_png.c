@@ -143,6 +143,18 @@ static void print_size(const struct settings *settings) {
                        settings->width, settings->height, settings->scale);
 }
 
+int picture_print_error(const char *file, enum chart_error error, const struct settings *settings) {
+    if (error == CHART_SIZE) {
+        print_size(settings);
+        return EXIT_CODE_USAGE;
+    }
+    if (error == CHART_FONT)
+        terminal_error(file, "cannot draw: the font does not load");
+    else if (error == CHART_PNG)
+        terminal_error(file, "cannot draw: the PNG library failed");
+    return EXIT_CODE_FAILED;
+}
+
 /* What a picture of an address refers to. */
 struct picture_address {
     struct chart_address address, *row; /* of the device in hand, of each other one */
@@ -205,17 +217,12 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     int code = picture_window(recording, settings, timeline, &options);
     if (code != EXIT_CODE_DONE)
         return code;
-    switch (chart_png(picture, timeline, &options, scratch)) {
-    case CHART_OK: return EXIT_CODE_DONE;
-    case CHART_NO_MEMORY:
-        if (!picture->refused)
-            recording_print_no_memory(recording, scratch->limit_hit);
-        break;
-    case CHART_FONT: terminal_error(recording->input.shown, "cannot draw: the font does not load"); break;
-    case CHART_PNG: terminal_error(recording->input.shown, "cannot draw: the PNG library failed"); break;
-    case CHART_SIZE: print_size(settings); return EXIT_CODE_USAGE;
-    }
-    return EXIT_CODE_FAILED;
+    enum chart_error error = chart_png(picture, timeline, &options, scratch);
+    if (error == CHART_OK)
+        return EXIT_CODE_DONE;
+    if (error == CHART_NO_MEMORY && !picture->refused)
+        recording_print_no_memory(recording, scratch->limit_hit);
+    return picture_print_error(recording->input.shown, error, settings);
 }
 
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,

@@ -6,6 +6,7 @@
 #include "cli/memory.h"
 #include "cli/output.h"
 #include "cli/recording.h"
+#include "cli/render.h"
 #include "cli/terminal.h"
 #include "cli/thread.h"
 #include "cli/verbs.h"
@@ -143,18 +144,11 @@ int drawing_make(struct buffer *out, const struct drawing *drawing, const struct
     enum chart_error error = CHART_NO_MEMORY;
     if (timeline_init(&timeline, drawing->trace, drawing->index, scratch))
         error = whatif_chart_png(out, drawing->whatif, &timeline, &options, scratch);
-    switch (error) {
-    case CHART_OK: return EXIT_CODE_DONE;
-    case CHART_SIZE: terminal_error(NULL, "the picture is too large"); return EXIT_CODE_USAGE;
-    case CHART_NO_MEMORY:
-        if (!out->refused)
-            recording_print_no_memory(drawing->recording, scratch->limit_hit);
-        return EXIT_CODE_FAILED;
-    case CHART_FONT:
-    case CHART_PNG: break;
-    }
-    terminal_error(NULL, "the picture cannot be drawn: its font or the PNG library failed");
-    return EXIT_CODE_FAILED;
+    if (error == CHART_OK)
+        return EXIT_CODE_DONE;
+    if (error == CHART_NO_MEMORY && !out->refused)
+        recording_print_no_memory(drawing->recording, scratch->limit_hit);
+    return picture_print_error(drawing->recording->input.shown, error, settings);
 }
 
 static struct drawing drawing_of(const struct recording *recording, const struct whatif *whatif,
@@ -200,6 +194,13 @@ int drawing_make_themes(struct whatif_picture *picture, const struct drawing *dr
     return code;
 }
 
+void drawings_release(struct whatif_picture *picture, uint32_t n_drawn) {
+    for (uint32_t i = n_drawn; i-- > 0;) {
+        buffer_release(&picture[i].light);
+        buffer_release(&picture[i].dark);
+    }
+}
+
 /* An enum exit_code. */
 static int page_build(struct buffer *out, const struct recording *recording, const struct settings *settings,
                       struct arena *scratch) {
@@ -228,10 +229,7 @@ static int page_build(struct buffer *out, const struct recording *recording, con
             recording_print_no_memory(recording, scratch->limit_hit);
         code = EXIT_CODE_FAILED;
     }
-    while (n_drawn-- > 0) {
-        buffer_release(&picture[n_drawn].light);
-        buffer_release(&picture[n_drawn].dark);
-    }
+    drawings_release(picture, n_drawn);
     return code;
 }
 

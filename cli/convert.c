@@ -26,12 +26,9 @@ static int device_write(struct recording *recording, const struct settings *sett
     struct buffer out = {.host = arena_share(&recording->trace.arena)};
     struct output_stream stream;
     output_stream(&stream, output, &out);
-    code = conversion->render(&out, recording, settings, device);
-    if (code == EXIT_CODE_DONE && !output_finish(&stream))
-        code = EXIT_CODE_FAILED;
+    code = output_end(&stream, conversion->render(&out, recording, settings, device));
     if (code == EXIT_CODE_DONE && !output->in_place)
         terminal_note(output->shown, "written, %s", format_bytes(buffer_total(&out)).text);
-    output_abandon(&stream);
     buffer_release(&out);
     return code;
 }
@@ -47,10 +44,7 @@ static int words_write(struct recording *recording, const struct settings *setti
     recording_scratch(recording, &scratch);
     struct buffer out = {.host = arena_share(&scratch)};
     output_stream(&stream, output, &out);
-    int code = conversion->tell(&out, recording, settings, &scratch);
-    if (code == EXIT_CODE_DONE && !output_finish(&stream))
-        code = EXIT_CODE_FAILED;
-    output_abandon(&stream);
+    int code = output_end(&stream, conversion->tell(&out, recording, settings, &scratch));
     buffer_release(&out);
     arena_release(&scratch);
     return code;

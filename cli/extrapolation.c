@@ -33,13 +33,6 @@ struct sized {
     bool open;
 };
 
-static const struct device_trace *device_of(const struct trace *trace, int32_t ordinal) {
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        if (trace->devices[i].ordinal == ordinal)
-            return &trace->devices[i];
-    return NULL;
-}
-
 static const char *not_exact(const struct replay *replay) {
     return replay->grade == REPLAY_EXACT ? NULL : "one of the recordings is not replayed exactly";
 }
@@ -48,7 +41,7 @@ static bool device_extrapolate(struct extrapolated *device, struct sized sized[2
                                const struct device_trace *first, const struct extrapolation_report *report,
                                const struct settings *settings, struct arena *scratch) {
     const struct trace *traces[] = {&sized[0].recording.trace, &sized[1].recording.trace};
-    const struct device_trace *devices[] = {first, device_of(traces[1], first->ordinal)};
+    const struct device_trace *devices[] = {first, trace_device(traces[1], first->ordinal)};
     struct program *program = arena_alloc(scratch, 2 * sizeof *program);
     struct whatif_request request = {.gpu_bytes = settings->gpu_bytes,
                                      .find_smallest = settings->find_budget,
@@ -175,10 +168,7 @@ static int page_build(struct buffer *out, const struct sized *first,
     }
     if (code == EXIT_CODE_DONE && !whatif_page_render(out, &page))
         code = no_memory(out, first, scratch);
-    while (n_drawn-- > 0) {
-        buffer_release(&picture[n_drawn].light);
-        buffer_release(&picture[n_drawn].dark);
-    }
+    drawings_release(picture, n_drawn);
     return code;
 }
 
@@ -211,10 +201,7 @@ static int extrapolation_write(struct sized sized[2], struct extrapolation_repor
     struct buffer out = {.host = arena_share(&scratch)};
     struct output_stream stream;
     output_stream(&stream, output, &out);
-    int code = extrapolation_build(&out, sized, report, settings, &scratch);
-    if (code == EXIT_CODE_DONE && !output_finish(&stream))
-        code = EXIT_CODE_FAILED;
-    output_abandon(&stream);
+    int code = output_end(&stream, extrapolation_build(&out, sized, report, settings, &scratch));
     buffer_release(&out);
     arena_release(&scratch);
     return code;

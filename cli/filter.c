@@ -128,19 +128,12 @@ static bool texts_match(const regex_t *expression, const struct trace *trace, co
     return !failed;
 }
 
-static uint64_t *bitmap(struct arena *arena, uint32_t count) {
-    uint64_t n_words = (uint64_t)count / 64 + 1;
-    uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
-    if (bits != NULL)
-        bytes_zero(bits, (size_t)n_words * sizeof *bits);
-    return bits;
-}
-
 /* False: no memory. */
 static bool regex_match(struct filter_regex *regex, const struct filter_word *word, const struct trace *trace,
                         struct arena *arena) {
-    uint64_t *frames = bitmap(arena, trace->frames.count), *strings = bitmap(arena, trace->strings.count),
-             *noted = bitmap(arena, trace->strings.count);
+    uint64_t *frames = arena_bits(arena, trace->frames.count),
+             *strings = arena_bits(arena, trace->strings.count),
+             *noted = arena_bits(arena, trace->strings.count);
     regex_t expression;
     struct regex_wrong wrong;
     if (frames == NULL || strings == NULL || noted == NULL || !expression_compile(&expression, word, &wrong))

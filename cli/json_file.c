@@ -5,6 +5,7 @@
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,4 +80,12 @@ int64_t json_file_number(const cJSON *object, const char *name, int64_t missing)
 const char *json_file_text(const cJSON *object, const char *name, const char *missing) {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
     return text != NULL ? text : missing;
+}
+
+const char *json_file_keep(struct arena *arena, const char *text) {
+    size_t nbytes = text != NULL ? strlen(text) + 1 : 1;
+    char *copy = arena_alloc(arena, nbytes);
+    if (copy != NULL && text != NULL)
+        memcpy(copy, text, nbytes);
+    return copy;
 }

@@ -2,6 +2,8 @@
 #ifndef STRATA_CLI_JSON_FILE_H
 #define STRATA_CLI_JSON_FILE_H
 
+#include "base/arena.h"
+
 #include <cjson/cJSON.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,5 +16,8 @@ cJSON *json_file_read(const char *path, size_t memory_nbytes);
 /* Members of an object; `missing` where there is none of the name and kind, and for numbers beyond 2^62. */
 int64_t json_file_number(const cJSON *object, const char *name, int64_t missing);
 const char *json_file_text(const cJSON *object, const char *name, const char *missing);
+
+/* A copy of a text that outlives the tree; "" of NULL. NULL: no memory. */
+const char *json_file_keep(struct arena *arena, const char *text);
 
 #endif

@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include "cli/exit_code.h"
 #include "cli/pipe.h"
 #include "cli/terminal.h"
 
@@ -464,7 +465,8 @@ void output_stream(struct output_stream *stream, const struct output *output, st
     out->sink = (struct buffer_sink){stream_take, stream};
 }
 
-bool output_finish(struct output_stream *stream) {
+/* False: printed. */
+static bool stream_finish(struct output_stream *stream) {
     if (!buffer_flush(stream->out)) {
         if (!stream->out->refused)
             terminal_error(stream->output->shown, "no memory");
@@ -479,13 +481,20 @@ bool output_finish(struct output_stream *stream) {
     return done || print_write_error(stream->output, errno);
 }
 
-void output_abandon(struct output_stream *stream) {
+static void stream_abandon(struct output_stream *stream) {
     if (stream->fd >= 0 && stream->output->in_place)
         close(stream->fd);
     else if (stream->fd >= 0)
         temporary_finish(stream->output, stream->fd, false);
     stream->fd = -1;
     stream->out->sink = (struct buffer_sink){0};
+}
+
+int output_end(struct output_stream *stream, int code) {
+    if (code == EXIT_CODE_DONE && !stream_finish(stream))
+        code = EXIT_CODE_FAILED;
+    stream_abandon(stream);
+    return code;
 }
 
 bool output_file_begin(struct output_file *file, char *path, char *shown, struct arena_host host) {
@@ -502,8 +511,7 @@ bool output_file_begin(struct output_file *file, char *path, char *shown, struct
 }
 
 bool output_file_end(struct output_file *file, bool done) {
-    done = done && output_finish(&file->stream);
-    output_abandon(&file->stream);
+    done = output_end(&file->stream, done ? EXIT_CODE_DONE : EXIT_CODE_FAILED) == EXIT_CODE_DONE;
     buffer_release(&file->out);
     output_release(&file->output);
     return done;

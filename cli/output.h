@@ -58,8 +58,8 @@ bool output_spares_path(const struct output *output, const char *path);
  *
  *     struct output_stream stream;
  *     output_stream(&stream, &output, &out);
- *     done = render(&out) && output_finish(&stream);      out.refused: the fault was printed already
- *     output_abandon(&stream);                            in any case; removes what is not finished
+ *     code = render(&out);                     out.refused: the fault was printed already
+ *     code = output_end(&stream, code);
  */
 struct output_stream {
     const struct output *output;
@@ -68,10 +68,12 @@ struct output_stream {
 };
 void output_stream(struct output_stream *stream, const struct output *output, struct buffer *out);
 
-/* Writes what is left; a file's bytes and its name are on the disk when it returns. False: printed (but not for a closed
- * pipe), and no trace of it is left, unless the disk fails behind the name's back. */
-bool output_finish(struct output_stream *stream);
-void output_abandon(struct output_stream *stream);
+/*
+ * What was done (`code` is EXIT_CODE_DONE) is finished: what is left is written, and a file's bytes and its name are on the
+ * disk when it returns. Anything else is abandoned: no trace of it is left, unless the disk fails behind the name's back.
+ * Returns an enum exit_code; a fault is printed (but not for a closed pipe).
+ */
+int output_end(struct output_stream *stream, int code);
 
 /*
  * Standard output, or a file that we have named ourselves, which replaces what is there. It must stay where it is between

@@ -192,9 +192,9 @@ static void devices_text(const struct trace *trace, uint32_t shown, char *text, 
 /* Index of the device with this ordinal; UINT32_MAX: printed. */
 static uint32_t device_find(const struct recording *recording, int32_t ordinal) {
     const struct trace *trace = &recording->trace;
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        if (trace->devices[i].ordinal == ordinal)
-            return i;
+    const struct device_trace *device = trace_device(trace, ordinal);
+    if (device != NULL)
+        return (uint32_t)(device - trace->devices);
     char text[512];
     devices_text(trace, UINT32_MAX, text, sizeof text);
     if (trace->n_devices == 0)

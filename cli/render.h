@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "cli/recording.h"
 #include "render/page/html.h"
+#include "render/png/chart.h"
 
 /* Appends the page to `page`; `device` is an index into trace.devices, `view` as in html.h. What is not HTML_DONE is
  * printed. In cmd_html.c. */
@@ -21,6 +22,10 @@ int page_view_choose(char *text, size_t capacity, const struct recording *record
 /* Appends the picture to `picture`. Returns an enum exit_code. In cmd_png.c. */
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
                    uint32_t device);
+
+/* Says why there is no picture, but for want of memory, which is the caller's to say; `file`: whose picture, NULL: of
+ * several. An enum exit_code. In cmd_png.c. */
+int picture_print_error(const char *file, enum chart_error error, const struct settings *settings);
 
 /* Appends the report that settings->format asks for, with `more` (NULL: nothing) at the end of JSON; works in `scratch`,
  * whose limit holds for `report` too if it shares it. `beside`: a second thread helps, where it is worth it; a batch has

@@ -2,6 +2,7 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
+#include "cli/clock.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LINE_CAPACITY = 4096, NAME_SHOWN = 40 };
@@ -95,16 +95,10 @@ void terminal_note(const char *file, const char *format, ...) {
     va_end(arguments);
 }
 
-static int64_t now_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 void progress_start(const char *file, uint64_t total_nbytes) {
     terminal.file = file;
     terminal.total_nbytes = total_nbytes;
-    terminal.start_us = now_us();
+    terminal.start_us = clock_us();
     terminal.shown_us = terminal.start_us + progress_delay_us - progress_interval_us;
 }
 
@@ -128,7 +122,7 @@ static int terminal_columns(void) {
 void progress_report(uint64_t nbytes, uint64_t n_events) {
     if (!terminal.progress)
         return;
-    int64_t now = now_us();
+    int64_t now = clock_us();
     if (now - terminal.shown_us < progress_interval_us)
         return;
     terminal.shown_us = now;

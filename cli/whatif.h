@@ -29,6 +29,9 @@ int drawing_make(struct buffer *out, const struct drawing *drawing, const struct
 int drawing_make_themes(struct whatif_picture *picture, const struct drawing *drawing,
                         const struct settings *settings, struct arena *scratch);
 
+/* Frees what drawing_make_themes has made. */
+void drawings_release(struct whatif_picture *picture, uint32_t n_drawn);
+
 /* strata whatif --extrapolate. An enum exit_code. */
 int extrapolation_main(const struct settings *settings);
 

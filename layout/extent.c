@@ -45,11 +45,10 @@ static uint32_t kept(uint32_t *allocations, uint32_t count, const uint64_t *keep
 
 static bool moment_allocations(const struct timeline *timeline, uint32_t moment, const uint64_t *keep,
                                struct arena *arena, uint32_t **allocations, uint32_t *n_allocations) {
-    uint32_t count = timeline_alive_at(timeline, moment, NULL, 0);
-    *allocations = arena_column(arena, count, sizeof **allocations);
+    uint32_t count;
+    *allocations = timeline_alive(timeline, moment, arena, &count);
     if (*allocations == NULL)
         return false;
-    timeline_alive_at(timeline, moment, *allocations, count);
     *n_allocations = kept(*allocations, count, keep);
     return true;
 }

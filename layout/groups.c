@@ -117,12 +117,10 @@ bool groups_of(const struct timeline *timeline, const uint32_t *allocations, uin
 
 bool groups_at(const struct timeline *timeline, uint32_t moment, enum group_by by, struct arena *arena,
                struct group **groups, uint32_t *n_groups) {
-    uint32_t n_alive = timeline_alive_at(timeline, moment, NULL, 0);
-    uint32_t *alive = arena_column(arena, n_alive, sizeof *alive);
+    uint32_t n_alive, *alive = timeline_alive(timeline, moment, arena, &n_alive);
     *n_groups = 0;
     if (alive == NULL)
         return false;
-    timeline_alive_at(timeline, moment, alive, n_alive);
     bool done = groups_of(timeline, alive, n_alive, by, arena, groups, n_groups);
     ARENA_DROP(arena, alive);
     return done;

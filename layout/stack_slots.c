@@ -5,11 +5,10 @@
 bool stack_slots_init(struct stack_slots *slots, const struct trace *trace, const uint32_t *stack,
                       uint32_t count, struct arena *arena) {
     uint32_t n_words = trace->stacks.count / 64 + 1;
-    *slots = (struct stack_slots){.bits = arena_column(arena, n_words, sizeof *slots->bits),
+    *slots = (struct stack_slots){.bits = arena_bits(arena, trace->stacks.count),
                                   .before = arena_column(arena, n_words, sizeof *slots->before)};
     if (slots->bits == NULL || slots->before == NULL)
         return false;
-    bytes_zero(slots->bits, n_words * sizeof *slots->bits);
     slots->bits[0] = 1;
     for (uint32_t i = 0; i < count; i++)
         slots->bits[stack[i] / 64] |= UINT64_C(1) << stack[i] % 64;

@@ -406,3 +406,11 @@ uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uin
     }
     return count;
 }
+
+uint32_t *timeline_alive(const struct timeline *timeline, uint32_t moment, struct arena *arena,
+                         uint32_t *n_alive) {
+    uint32_t count = timeline_alive_at(timeline, moment, NULL, 0);
+    uint32_t *alive = arena_column(arena, count, sizeof *alive);
+    *n_alive = alive != NULL ? timeline_alive_at(timeline, moment, alive, count) : 0;
+    return alive;
+}

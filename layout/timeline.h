@@ -127,4 +127,8 @@ uint32_t timeline_bucket_seek(const struct timeline *timeline, unsigned bucket, 
 uint32_t timeline_alive_at(const struct timeline *timeline, uint32_t moment, uint32_t *alive,
                            uint32_t capacity);
 
+/* The same as a column of `arena`. NULL: no memory, and *n_alive is 0. */
+uint32_t *timeline_alive(const struct timeline *timeline, uint32_t moment, struct arena *arena,
+                         uint32_t *n_alive);
+
 #endif

@@ -269,10 +269,7 @@ static bool device_diagnose(struct device_reader *reader, int64_t unexplained) {
 /* ---- devices ---- */
 
 static bool ordinal_is_taken(const struct kineto *kineto, int32_t ordinal) {
-    for (uint32_t i = 0; i < kineto->trace->n_devices; i++)
-        if (kineto->trace->devices[i].ordinal == ordinal)
-            return true;
-    return false;
+    return trace_device(kineto->trace, ordinal) != NULL;
 }
 
 /* The number of the device; of several kinds of devices with equal numbers the later ones get free ones. */

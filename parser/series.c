@@ -19,16 +19,9 @@ struct run {
 
 /* ---- runs ---- */
 
-static const struct device_trace *device_in(const struct trace *trace, int32_t ordinal) {
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        if (trace->devices[i].ordinal == ordinal)
-            return &trace->devices[i];
-    return NULL;
-}
-
 static const struct device_trace *device_of(const struct series *series, const struct window *window,
                                             int32_t ordinal) {
-    return device_in(series->parts[window->part].trace, ordinal);
+    return trace_device(series->parts[window->part].trace, ordinal);
 }
 
 static bool run_make(struct series *series, struct run *run, const struct window *windows, int32_t ordinal) {
@@ -177,7 +170,7 @@ static bool device_make(struct series *series, int32_t ordinal, struct device_tr
     if (windows == NULL || runs == NULL)
         return false;
     for (uint32_t part = 0; part < series->n_parts; part++)
-        if (device_in(series->parts[part].trace, ordinal) != NULL)
+        if (trace_device(series->parts[part].trace, ordinal) != NULL)
             windows[n++] = (struct window){part, 0};
     bool done = runs_find(series, windows, n, ordinal, runs, &n_runs) &&
                 device_chain(series, runs, n_runs, windows, ordinal, device) &&
@@ -212,7 +205,7 @@ static enum series_result part_check(const struct series_part *parts, uint32_t p
     if (trace->rank != RANK_UNKNOWN && first->rank != RANK_UNKNOWN && trace->rank != first->rank)
         return SERIES_OTHER_RANK;
     for (uint32_t i = 0; i < trace->n_devices; i++)
-        common |= device_in(first, trace->devices[i].ordinal) != NULL;
+        common |= trace_device(first, trace->devices[i].ordinal) != NULL;
     if (!common)
         return SERIES_OTHER_DEVICES;
     if (part > 0 && last_us(trace) != INT64_MIN && last_us(trace) < last_us(parts[part - 1].trace))

@@ -1,5 +1,5 @@
 // Where the timeline lies on the page and the canvases that it is made of: sizes, positions, colours, lines.
-import { context2d, theme, themeColor } from "./paint.js";
+import { clearCanvas } from "./paint.js";
 import { axisOfEvent, goToEvent, state, topBytes, usOfEvent, view } from "./state.js";
 import { element } from "./text.js";
 
@@ -128,15 +128,9 @@ export function bytesOfY(y) {
     return state.bottom + (1 - y / plot.height) * (topBytes() - state.bottom);
 }
 
-/** A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) the timeline's corner. @param {HTMLCanvasElement} canvas @param {Pane} [pane] */
+/** A cleared canvas in which (0, 0) is the timeline's corner. @param {HTMLCanvasElement} canvas @param {Pane} [pane] */
 export function startCanvas(canvas, pane = plot) {
-    const context = context2d(canvas);
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, canvas.width, canvas.height);
-    context.setTransform(pane.ratio, 0, 0, pane.ratio, GUTTER.left * pane.ratio, GUTTER.top * pane.ratio);
-    themeColor("--text");
-    context.font = `12px ${theme.font}`;
-    return context;
+    return clearCanvas(canvas, pane.ratio, GUTTER);
 }
 
 /** Straight line on the pixel grid. @param {CanvasRenderingContext2D} context @param {number} x0 @param {number} y0 @param {number} x1 @param {number} y1 */

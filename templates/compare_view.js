@@ -1,6 +1,7 @@
 // Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
 import { NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
+import { asSum, fillEnds, makeCell, makeEndHeads, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
@@ -31,17 +32,10 @@ const LASTING_SLOT = 4;
 /** @returns {CompareLine} */
 function makeLine() {
     const row = make("div", "row compare-row");
-    const what = make("span", "what");
-    what.setAttribute("role", "rowheader");
     const [fold, swatch, text] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text")];
-    what.append(fold, swatch, text);
-    const [a, b, delta] = ["a", "b", "delta"].map((name) => {
-        const cell = make("span", `number ${name}`);
-        cell.setAttribute("role", "gridcell");
-        return cell;
-    });
-    const curve = make("span", "compare-curve");
-    curve.setAttribute("role", "gridcell");
+    const what = makeRowHead(fold, swatch, text);
+    const [a, b, delta] = makeFigures("a", "b", "delta");
+    const curve = makeCell("gridcell", "compare-curve");
     const spark = make("i", "compare-spark");
     curve.append(spark);
     row.append(what, a, b, delta, curve);
@@ -99,29 +93,10 @@ export function createCompare(box) {
     const strip = make("div", "step-strip");
     strip.setAttribute("role", "group");
     strip.setAttribute("aria-label", "Steps; a click compares one as B, with Shift as A");
-    const scroll = make("div", "scroll list colored compare-list");
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "grid");
+    const { heads, setUnit } = makeEndHeads();
+    const { scroll, body } = makeGrid("compare-rows", [...heads, makeCell("columnheader", "compare-curve", "Run")], { kind: "colored compare-list", row: "row compare-row" });
     scroll.setAttribute("aria-label", "Differences");
-    const listHead = make("div", "list-head");
-    listHead.setAttribute("role", "rowgroup");
-    const names = make("div", "row compare-row");
-    names.setAttribute("role", "row");
-    const heads = ["", "number", "number", "number", "compare-curve"].map((className) => {
-        const cell = make("span", className);
-        cell.setAttribute("role", "columnheader");
-        names.append(cell);
-        return cell;
-    });
-    listHead.append(names);
-    const body = make("div", "list-rows");
-    body.id = "compare-rows";
-    body.setAttribute("role", "rowgroup");
-    scroll.append(listHead, body);
-    const sum = makeLine();
-    sum.element.classList.add("sum-row");
-    // It stands below the grid, not in it.
-    for (const cell of sum.element.children) cell.removeAttribute("role");
+    const sum = asSum(makeLine());
     sum.swatch.hidden = sum.fold.hidden = sum.spark.hidden = true;
     const foot = make("p", "why-foot");
     box.replaceChildren(head, marks, questions, strip, scroll, sum.element, foot);
@@ -188,17 +163,6 @@ export function createCompare(box) {
         redraw: () => invalidate(LIST),
     });
 
-    /** @param {CompareLine} line @param {{a: number, b: number, delta: number}} row */
-    const fillFigures = (line, row) => {
-        for (const name of /** @type {const} */ (["a", "b"])) {
-            setText(line[name], figures.number(row[name]));
-            line[name].title = formatExactBytes(row[name]);
-        }
-        setText(line.delta, formatChange(row.delta, figures.number));
-        line.delta.title = formatExactBytes(row.delta);
-        line.delta.classList.toggle("more", row.delta > 0);
-        line.delta.classList.toggle("less", row.delta < 0);
-    };
     /** @param {{name: string, key: number, a: number, b: number, delta: number}} row @param {string} by @param {Map<number, number> | null} forGood @returns {CompareRow} */
     const rowOf = ({ name, key, a, b, delta }, by, forGood) =>
         ({ name: by === "category" ? name.replace(/_/g, " ") : name, key, a, b, delta, never: forGood ? forGood.get(key) ?? 0 : null, focus: { by: /** @type {import("./state.js").Focus["by"]} */ (by), id: key }, nested: by !== state.compareBy });
@@ -265,7 +229,7 @@ export function createCompare(box) {
         else line.element.removeAttribute("aria-expanded");
         line.swatch.hidden = color === "";
         line.swatch.style.background = color;
-        fillFigures(line, row);
+        fillEnds(line, row, figures.number);
         line.spark.hidden = nested || !row.focus;
         if (!nested && row.focus) drawSpark(line.spark, row.focus);
         line.element.classList.toggle("focused", isFocused(row));
@@ -353,11 +317,10 @@ export function createCompare(box) {
         questions.hidden = !ranges;
         for (const { what, button } of buttons) button.setAttribute("aria-pressed", String(what === state.compareWhat));
         setText(heads[0], BY_NAMES[state.compareBy].replace(/^./, (first) => first.toUpperCase()));
-        ["A", "B", "B \u2212 A"].forEach((name, i) => setText(heads[i + 1], `${name}, ${figures.unit}`));
-        setText(heads[4], "Run");
+        setUnit(figures.unit);
         const delta = content.b.bytes - content.a.bytes;
         setText(sum.text, "Sum");
-        fillFigures(sum, { a: content.a.bytes, b: content.b.bytes, delta });
+        fillEnds(sum, { a: content.a.bytes, b: content.b.bytes }, figures.number);
         overlay.hidden = !("from" in of_a && "from" in of_b);
         const last = state.compareWhat === "kept" && "from" in of_b && of_b.to >= view.facts.events;
         const lastText = last ? " No event follows B: what it keeps may be freed later." : "";

@@ -1,5 +1,6 @@
 // Each: a table of the allocations that the search finds (of all, where nothing is searched), in any order, and as CSV.
 import { poolText } from "./describe.js";
+import { makeCell, makeGrid } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { nextTurn } from "./load.js";
 import { addressText, ORDERS } from "./questions.js";
@@ -109,14 +110,15 @@ async function saveCsv(button) {
 
 /* ---- the table ---- */
 
+/** @param {string} role @param {string} order */
+function makeColumnCell(role, order) {
+    return makeCell(role, NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
+}
+
 /** @returns {EachRow} */
 function makeRow() {
     const element = make("div", "each-row");
-    const cells = COLUMNS.map(([order]) => {
-        const cell = make("span", NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
-        cell.setAttribute("role", "gridcell");
-        return cell;
-    });
+    const cells = COLUMNS.map(([order]) => makeColumnCell("gridcell", order));
     element.append(...cells);
     return { element, cells };
 }
@@ -158,29 +160,16 @@ export function createEach(box) {
     save.type = "button";
     save.addEventListener("click", () => void saveCsv(save));
     top.append(title, save, total);
-    const scroll = make("div", "scroll list each");
-    const head = make("div", "list-head");
-    const headRow = make("div", "each-row");
-    const body = make("div", "list-rows");
     const heads = COLUMNS.map(([order, name]) => {
-        const cell = make("span", NUMBERS.includes(order) ? `each-${order} number` : `each-${order}`);
+        const cell = makeColumnCell("columnheader", order);
         const button = make("button", "each-head", name);
         button.type = "button";
         button.addEventListener("click", () => turnOrder(order));
-        cell.setAttribute("role", "columnheader");
         cell.append(button);
         return cell;
     });
-    headRow.append(...heads);
-    headRow.setAttribute("role", "row");
-    headRow.setAttribute("aria-rowindex", "1");
-    for (const group of [head, body]) group.setAttribute("role", "rowgroup");
-    head.append(headRow);
-    body.id = "each";
-    scroll.setAttribute("role", "grid");
+    const { scroll, body } = makeGrid("each", heads, { kind: "each", row: "each-row" });
     scroll.setAttribute("aria-labelledby", title.id);
-    scroll.tabIndex = 0;
-    scroll.append(head, body);
     box.append(top, scroll);
     const list = new VirtualList(scroll, body, {
         make: makeRow,

@@ -49,6 +49,17 @@ export function context2d(canvas) {
     return context;
 }
 
+/** A cleared canvas, scaled so that 1 is a CSS pixel and (0, 0) lies so far from its corner. @param {HTMLCanvasElement} canvas @param {number} ratio device pixels per CSS pixel @param {{left: number, top: number}} corner */
+export function clearCanvas(canvas, ratio, { left, top }) {
+    const context = context2d(canvas);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    context.setTransform(ratio, 0, 0, ratio, left * ratio, top * ratio);
+    themeColor("--text");
+    context.font = `12px ${theme.font}`;
+    return context;
+}
+
 /** How much thicker the module's lines and patterns are on a finer screen. @param {number} ratio */
 export function lineScale(ratio) {
     return Math.max(1, Math.round(ratio));

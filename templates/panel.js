@@ -2,6 +2,7 @@
 import { FRAME_USER, KIND_MEMORY_TIMELINE } from "./api.js";
 import { plot } from "./canvas.js";
 import { drawSiteLine } from "./details.js";
+import { makeFigures, makeRowHead } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
@@ -49,24 +50,12 @@ const LIST_SLOT = 0;
 
 /* ---- the list ---- */
 
-/** @param {string} role @param {string} className */
-function makeListCell(role, className) {
-    const cell = make("span", className);
-    cell.setAttribute("role", role);
-    return cell;
-}
-
 /** @returns {ListRow} */
 function makeRow() {
     const row = make("div", "row");
-    const what = makeListCell("rowheader", "what");
-    const swatch = make("i", "swatch");
-    const text = make("span", "row-text");
-    const bar = make("i", "bar");
-    what.append(swatch, text, bar);
-    const [bytes, share, count] = ["bytes", "share", "count"].map((name) => makeListCell("gridcell", `number ${name}`));
-    const spark = make("i", "spark");
-    what.insertBefore(spark, bar);
+    const [swatch, text, spark, bar] = [make("i", "swatch"), make("span", "row-text"), make("i", "spark"), make("i", "bar")];
+    const what = makeRowHead(swatch, text, spark, bar);
+    const [bytes, share, count] = makeFigures("bytes", "share", "count");
     row.append(what, bytes, share, count);
     return { element: row, what, swatch, text, bar, spark, bytes, share, count };
 }

@@ -1,5 +1,6 @@
 // Tree: who holds the memory, by who calls whom, as an icicle and as a table whose rows open.
 import { setFilter } from "./filter.js";
+import { makeCell, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { rangeEvents } from "./overlay.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
@@ -31,16 +32,9 @@ function textOn(rgb) {
 /** @returns {TreeLine} */
 function makeLine() {
     const row = make("div", "row");
-    const what = make("span", "what");
-    const cell = (/** @type {string} */ name) => {
-        const made = make("span", `number ${name}`);
-        made.setAttribute("role", "gridcell");
-        return made;
-    };
-    what.setAttribute("role", "rowheader");
     const [fold, swatch, text, bar] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text"), make("i", "bar")];
-    what.append(fold, swatch, text, bar);
-    const [bytes, share, count, change] = [cell("bytes"), cell("share"), cell("count"), cell("delta")];
+    const what = makeRowHead(fold, swatch, text, bar);
+    const [bytes, share, count, change] = makeFigures("bytes", "share", "count", "delta");
     row.append(what, bytes, share, count, change);
     return { element: row, what, fold, swatch, text, bar, bytes, share, count, change };
 }
@@ -127,24 +121,9 @@ export function createTree(box) {
     back.addEventListener("click", goBack);
     tools.append(words, depth, levels, here, back, only);
     const icicle = make("div", "icicle");
-    const scroll = make("div", "scroll list colored");
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "treegrid");
+    const heads = [["Frame", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"], ["\u2212 A", "number delta"]].map(([name, kind]) => makeCell("columnheader", kind, name));
+    const { scroll, body } = makeGrid("tree-rows", heads, { kind: "colored", role: "treegrid" });
     scroll.setAttribute("aria-label", "Tree of callers");
-    const headRow = make("div", "list-head");
-    headRow.setAttribute("role", "rowgroup");
-    const names = make("div", "row");
-    names.setAttribute("role", "row");
-    for (const [name, kind] of [["Frame", ""], ["Bytes", "number"], ["Share", "number"], ["Count", "number"], ["\u2212 A", "number delta"]]) {
-        const cell = make("span", kind, name);
-        cell.setAttribute("role", "columnheader");
-        names.append(cell);
-    }
-    headRow.append(names);
-    const body = make("div", "list-rows");
-    body.id = "tree-rows";
-    body.setAttribute("role", "rowgroup");
-    scroll.append(headRow, body);
     box.replaceChildren(head, tools, icicle, scroll);
 
     let asked = "";

@@ -1,4 +1,5 @@
 // What differs, beside the timelines: causes as cards, call sites and categories as rows that sum up, the tree of both.
+import { asSum, fillEnds, makeEndHeads, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { VirtualList } from "./list.js";
 import { askSums, askTree } from "./questions.js";
 import { formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, make, setText, tableFigures } from "./text.js";
@@ -100,15 +101,9 @@ export function createCauses(figures, shared) {
 /** @returns {Line} */
 function makeLine() {
     const row = make("div", "row two-row");
-    const what = make("span", "what");
-    what.setAttribute("role", "rowheader");
     const [swatch, text] = [make("i", "swatch"), make("span", "row-text")];
-    what.append(swatch, text);
-    const [a, b, delta] = ["a", "b", "delta"].map((name) => {
-        const cell = make("span", `number ${name}`);
-        cell.setAttribute("role", "gridcell");
-        return cell;
-    });
+    const what = makeRowHead(swatch, text);
+    const [a, b, delta] = makeFigures("a", "b", "delta");
     const bars = make("span", "two-bars");
     const [barA, barB] = [make("i", "bar-a"), make("i", "bar-b")];
     bars.append(barA, barB);
@@ -118,50 +113,24 @@ function makeLine() {
 
 /** @param {Line} line @param {{a: number, b: number}} row @param {number} most the largest of all @param {(bytes: number) => string} figure */
 function fillFigures(line, { a, b }, most, figure) {
-    for (const [cell, bytes] of /** @type {[HTMLElement, number][]} */ ([[line.a, a], [line.b, b]])) {
-        setText(cell, bytes === 0 ? "\u2013" : figure(bytes));
-        cell.title = formatExactBytes(bytes);
-    }
-    setText(line.delta, formatChange(b - a, figure));
-    line.delta.title = formatExactBytes(b - a);
-    line.delta.classList.toggle("more", b > a);
-    line.delta.classList.toggle("less", b < a);
+    fillEnds(line, { a, b }, figure, "\u2013");
     line.barA.style.width = `${most ? (100 * a) / most : 0}%`;
     line.barB.style.width = `${most ? (100 * b) / most : 0}%`;
 }
 
-const COLUMNS = ["A", "B", "B \u2212 A"];
-
 /** The frame of a list with three columns of figures, and its sum. @param {string} id @param {string} what */
 function makeList(id, what) {
-    const scroll = make("div", "scroll list two-list");
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "grid");
+    const { heads, setUnit } = makeEndHeads();
+    const { scroll, body } = makeGrid(id, heads, { kind: "two-list", row: "row two-row" });
     scroll.setAttribute("aria-label", "Differences");
-    const head = make("div", "list-head");
-    head.setAttribute("role", "rowgroup");
-    const names = make("div", "row two-row");
-    names.setAttribute("role", "row");
-    const heads = [what, ...COLUMNS].map((name, i) => {
-        const cell = make("span", i ? "number" : "", name);
-        cell.setAttribute("role", "columnheader");
-        names.append(cell);
-        return cell;
-    });
+    setText(heads[0], what);
     /** One unit for all rows and the sum, which stands in the heads. @param {{a: number, b: number}} sums */
     const figuresOf = ({ a, b }) => {
         const { unit, number } = tableFigures(Math.max(a, b), true);
-        COLUMNS.forEach((name, i) => setText(heads[i + 1], `${name}, ${unit}`));
+        setUnit(unit);
         return number;
     };
-    head.append(names);
-    const body = make("div", "list-rows");
-    body.id = id;
-    body.setAttribute("role", "rowgroup");
-    scroll.append(head, body);
-    const sum = makeLine();
-    sum.element.classList.add("sum-row");
-    for (const cell of sum.element.children) cell.removeAttribute("role");
+    const sum = asSum(makeLine());
     sum.swatch.hidden = true;
     setText(sum.text, "Sum");
     return { scroll, body, sum, figuresOf };

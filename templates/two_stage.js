@@ -1,5 +1,5 @@
 // What timelines beside each other have in common: canvases in a box, lines, labels, the axis of bytes, and the mouse.
-import { context2d, lineScale, sizeCanvas, theme, themeColor, tickUnit } from "./paint.js";
+import { clearCanvas, lineScale, sizeCanvas, themeColor, tickUnit } from "./paint.js";
 import { BYTE_UNITS, decimalsOf, make } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
@@ -30,12 +30,7 @@ export function makeStage(name, box, gutter, below) {
     };
     /** A cleared canvas in which (0, 0) is the plot's corner. @param {HTMLCanvasElement} canvas */
     const begin = (canvas) => {
-        const context = context2d(canvas);
-        context.setTransform(1, 0, 0, 1, 0, 0);
-        context.clearRect(0, 0, canvas.width, canvas.height);
-        context.setTransform(stage.ratio, 0, 0, stage.ratio, gutter.left * stage.ratio, gutter.top * stage.ratio);
-        themeColor("--text");
-        context.font = `12px ${theme.font}`;
+        const context = clearCanvas(canvas, stage.ratio, gutter);
         context.lineWidth = 1;
         return context;
     };

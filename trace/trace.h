@@ -339,6 +339,14 @@ static inline bool trace_strings_equal(const struct trace *trace, uint32_t a, ui
 /* Ordinal of the first device whose sizes add up to more; ORDINAL_NONE: there is none. O(rows). */
 int32_t trace_oversized_device(const struct trace *trace);
 
+/* The device with this ordinal; NULL: there is none. */
+static inline const struct device_trace *trace_device(const struct trace *trace, int32_t ordinal) {
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].ordinal == ordinal)
+            return &trace->devices[i];
+    return NULL;
+}
+
 /* True if a diagnostic is about the device with this ordinal, or about the whole file. */
 static inline bool diagnostic_concerns(const struct diagnostic *diagnostic, int32_t ordinal) {
     return diagnostic->device == ORDINAL_NONE || diagnostic->device == ordinal;

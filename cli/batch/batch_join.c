@@ -33,19 +33,11 @@ static bool is_refused(const struct batch_file *file) {
     return file->state == BATCH_FAILED || file->state == BATCH_SKIPPED;
 }
 
-/* Numbers that nothing told are null. */
-static void record_add_number(struct json_writer *json, const char *name, int64_t number) {
-    if (number == BATCH_UNKNOWN)
-        json_null(json, name);
-    else
-        json_i64(json, name, number);
-}
-
 static void record_add_refusal(struct json_writer *json, const struct batch_file *file) {
     json_object(json, NULL, JSON_COMPACT);
     json_text(json, "input", file->input);
-    record_add_number(json, "rank", file->rank);
-    record_add_number(json, "step", file->step);
+    json_known_i64(json, "rank", file->rank != BATCH_UNKNOWN, file->rank);
+    json_known_i64(json, "step", file->step != BATCH_UNKNOWN, file->step);
     json_bool(json, "failed", file->state == BATCH_FAILED);
     json_text(json, "reason", file->reason != NULL ? file->reason : "");
     json_end(json);

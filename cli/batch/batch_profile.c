@@ -1,8 +1,7 @@
 #include "cli/batch/batch_profile.h"
 
+#include "cli/json_file.h"
 #include "layout/site.h"
-
-#include <string.h>
 
 enum { SITE_CAPACITY = 400 };
 
@@ -134,15 +133,6 @@ static bool read_steps(struct rank_profile *profile, const cJSON *steps, struct 
     return true;
 }
 
-static const char *name_keep(struct arena *arena, const cJSON *item) {
-    const char *text = cJSON_GetStringValue(item);
-    size_t nbytes = text != NULL ? strlen(text) + 1 : 1;
-    char *copy = arena_alloc(arena, nbytes);
-    if (copy != NULL && text != NULL)
-        memcpy(copy, text, nbytes);
-    return copy;
-}
-
 static bool read_calls(struct index_row *row, const cJSON *calls, struct arena *arena) {
     struct rank_profile *profile = &row->profile;
     const cJSON *item;
@@ -161,7 +151,7 @@ static bool read_calls(struct index_row *row, const cJSON *calls, struct arena *
         bool rises = profile->n_calls == 0 || call.site > profile->call[profile->n_calls - 1].site;
         if (!rises || profile->n_calls == most)
             break; /* tables name calls by their place */
-        row->call_names[profile->n_calls] = name_keep(arena, at);
+        row->call_names[profile->n_calls] = json_file_keep(arena, cJSON_GetStringValue(at));
         if (row->call_names[profile->n_calls] == NULL)
             return false;
         profile->call[profile->n_calls++] = call;

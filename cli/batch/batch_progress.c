@@ -1,21 +1,15 @@
 #include "cli/batch/batch_progress.h"
 
 #include "base/format.h"
+#include "cli/clock.h"
 #include "cli/terminal.h"
 
 #include <stdio.h>
-#include <time.h>
 
 static const int64_t note_interval_us = 10 * 1000000;
 
-static int64_t now_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
 void batch_progress_start(struct batch_progress *progress) {
-    *progress = (struct batch_progress){.start_us = now_us()};
+    *progress = (struct batch_progress){.start_us = clock_us()};
     progress->noted_us = progress->start_us;
 }
 
@@ -51,7 +45,7 @@ static void progress_text(const struct batch_progress *progress, int64_t elapsed
 
 void batch_progress_show(struct batch_progress *progress) {
     char text[256];
-    int64_t now = now_us();
+    int64_t now = clock_us();
     progress_text(progress, now - progress->start_us, text, sizeof text);
     if (progress_show(text) || now - progress->noted_us < note_interval_us)
         return;

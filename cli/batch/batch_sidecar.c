@@ -20,15 +20,6 @@
 
 enum { SITES = 60, SITE_CAPACITY = 400 };
 
-/* Text that a JSON reader has made, into the arena; "" of NULL. NULL: no memory. */
-static const char *text_keep(struct arena *arena, const char *text) {
-    size_t nbytes = text != NULL ? strlen(text) + 1 : 1;
-    char *copy = arena_alloc(arena, nbytes);
-    if (copy != NULL && text != NULL)
-        memcpy(copy, text, nbytes);
-    return copy;
-}
-
 /* ---- writing ---- */
 
 /* The highest total of each of at most INDEX_SAMPLES equal parts of the run, so that no peak is lost. */
@@ -95,13 +86,6 @@ static bool add_device(struct json_writer *json, const struct source *source, ui
     return done;
 }
 
-static void add_number(struct json_writer *json, const char *name, int64_t number) {
-    if (number == BATCH_UNKNOWN)
-        json_null(json, name);
-    else
-        json_i64(json, name, number);
-}
-
 static int64_t mtime_of(const struct stat *status) {
     return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
 }
@@ -137,9 +121,9 @@ static void add_origin(struct json_writer *json, const struct source *source) {
     char mtime[24];
     snprintf(mtime, sizeof mtime, "%" PRId64, mtime_of(status));
     json_text(json, "input", file->input);
-    add_number(json, "rank", file->rank);
-    add_number(json, "step", file->step);
-    add_number(json, "local_rank", file->local_rank);
+    json_known_i64(json, "rank", file->rank != BATCH_UNKNOWN, file->rank);
+    json_known_i64(json, "step", file->step != BATCH_UNKNOWN, file->step);
+    json_known_i64(json, "local_rank", file->local_rank != BATCH_UNKNOWN, file->local_rank);
     json_text(json, "host", file->host != NULL ? file->host : "");
     json_text(json, "group", file->group != NULL ? file->group : "");
     if (source->recording->trace.devices_are_ranks)
@@ -168,7 +152,7 @@ static bool add_series(struct json_writer *json, const void *context) {
     snprintf(made_of, sizeof made_of, "%016" PRIx64, source->file->series->made_of);
     json_object(json, "batch", JSON_LINES);
     json_text(json, "series_of", made_of);
-    add_number(json, "rank", source->file->rank);
+    json_known_i64(json, "rank", source->file->rank != BATCH_UNKNOWN, source->file->rank);
     add_outputs(json, source);
     json_end(json);
     return true;
@@ -276,7 +260,7 @@ static bool read_sites(struct index_row *row, const cJSON *sites, struct arena *
         const char *text = cJSON_GetStringValue(cJSON_GetArrayItem(item, 2));
         if (!cJSON_IsNumber(bytes) || !cJSON_IsNumber(number) || text == NULL || row->n_sites == SITES)
             continue;
-        const char *site = text_keep(arena, text);
+        const char *site = json_file_keep(arena, text);
         if (site == NULL)
             return false;
         row->sites[row->n_sites++] = (struct index_site){site, number_from(bytes), number_from(number)};
@@ -295,12 +279,12 @@ static bool read_notes(struct index_note **notes, uint32_t *count, const cJSON *
         if (*count == INDEX_NOTES)
             break;
         struct index_note note = {
-            .kind = text_keep(arena, json_file_text(item, "kind", NULL)),
-            .severity = text_keep(arena, json_file_text(item, "severity", NULL)),
-            .confidence = text_keep(arena, json_file_text(item, "confidence", NULL)),
-            .title = text_keep(arena, json_file_text(item, "title", NULL)),
-            .site = text_keep(arena, json_file_text(item, "site", NULL)),
-            .view = text_keep(arena, json_file_text(item, "view", NULL)),
+            .kind = json_file_keep(arena, json_file_text(item, "kind", NULL)),
+            .severity = json_file_keep(arena, json_file_text(item, "severity", NULL)),
+            .confidence = json_file_keep(arena, json_file_text(item, "confidence", NULL)),
+            .title = json_file_keep(arena, json_file_text(item, "title", NULL)),
+            .site = json_file_keep(arena, json_file_text(item, "site", NULL)),
+            .view = json_file_keep(arena, json_file_text(item, "view", NULL)),
             .bytes = number_of(item, "bytes"),
         };
         if (note.kind == NULL || note.severity == NULL || note.confidence == NULL || note.title == NULL ||
@@ -317,7 +301,7 @@ static bool read_truncation(struct index_row *row, const cJSON *document, struct
     cJSON_ArrayForEach(diagnostic, cJSON_GetObjectItemCaseSensitive(document, "diagnostics")) {
         const char *code = json_file_text(diagnostic, "code", NULL);
         if (code != NULL && strcmp(code, "truncated") == 0) {
-            row->truncation = text_keep(arena, json_file_text(diagnostic, "message", NULL));
+            row->truncation = json_file_keep(arena, json_file_text(diagnostic, "message", NULL));
             return row->truncation != NULL;
         }
     }
@@ -365,7 +349,7 @@ static bool log_group(struct index_row *row, const cJSON *figures, bool alone, s
     char *group;
     if (asprintf(&group, "%s, %s", alone ? "logs" : row->input, json_file_text(levels, "shown", "")) < 0)
         return false;
-    row->group = text_keep(arena, group);
+    row->group = json_file_keep(arena, group);
     free(group);
     return row->group != NULL;
 }
@@ -446,21 +430,21 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
         !device_is_fine(figures, extra))
         return SIDECAR_NONE;
     struct index_row *row = &sidecar->row;
-    row->input = text_keep(arena, input);
-    row->name = text_keep(arena, name);
+    row->input = json_file_keep(arena, input);
+    row->name = json_file_keep(arena, name);
     row->rank = sidecar->rank = json_file_number(batch, "rank", INDEX_UNKNOWN);
     row->step = json_file_number(batch, "step", INDEX_UNKNOWN);
     row->local_rank = json_file_number(batch, "local_rank", INDEX_UNKNOWN);
-    row->host = text_keep(arena, json_file_text(batch, "host", NULL));
-    row->group = text_keep(arena, json_file_text(batch, "group", NULL));
-    row->recording_id = text_keep(arena, json_file_text(document, "recording_id", NULL));
+    row->host = json_file_keep(arena, json_file_text(batch, "host", NULL));
+    row->group = json_file_keep(arena, json_file_text(batch, "group", NULL));
+    row->recording_id = json_file_keep(arena, json_file_text(document, "recording_id", NULL));
     row->n_devices = (uint32_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(document, "devices"));
     row->has_png = json_file_text(batch, "png", NULL) != NULL;
     row->input_nbytes = number_of(batch, "size");
     sidecar->mtime_ns = strtoll(mtime, NULL, 10);
-    sidecar->flags = text_keep(arena, json_file_text(batch, "flags", NULL));
-    sidecar->rules_fingerprint = text_keep(arena, json_file_text(batch, "rules_fingerprint", NULL));
-    sidecar->version = text_keep(arena, json_file_text(batch, "version", NULL));
+    sidecar->flags = json_file_keep(arena, json_file_text(batch, "flags", NULL));
+    sidecar->rules_fingerprint = json_file_keep(arena, json_file_text(batch, "rules_fingerprint", NULL));
+    sidecar->version = json_file_keep(arena, json_file_text(batch, "version", NULL));
     row->is_snapshot = strcmp(json_file_text(document, "kind", ""), "snapshot") == 0;
     row->is_log = strcmp(json_file_text(document, "kind", ""), "log") == 0;
     row->stamp = stamp_of(document, batch);

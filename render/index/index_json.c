@@ -9,10 +9,7 @@
 
 /* null where it is unknown. */
 static void add_number(struct json_writer *json, const char *name, int64_t number) {
-    if (number == INDEX_UNKNOWN)
-        json_null(json, name);
-    else
-        json_i64(json, name, number);
+    json_known_i64(json, name, number != INDEX_UNKNOWN, number);
 }
 
 static void add_text_or_null(struct json_writer *json, const char *name, const char *text) {
@@ -87,10 +84,7 @@ static void add_row_members(struct json_writer *json, const struct index_row *ro
     json_u64(json, "end_bytes", row->end_bytes);
     json_u64(json, "reserved_peak_bytes", row->reserved_peak_bytes);
     json_u64(json, "reserved_end_bytes", row->reserved_end_bytes);
-    if (row->capacity_bytes != 0)
-        json_u64(json, "capacity_bytes", row->capacity_bytes);
-    else
-        json_null(json, "capacity_bytes");
+    json_known_u64(json, "capacity_bytes", row->capacity_bytes != 0, row->capacity_bytes);
     add_oom(json, row);
     json_text(json, "truncation", row->truncation);
     json_hundredths(json, "peak_score", llround(row->score * 100));
@@ -322,12 +316,8 @@ static void add_dump(struct json_writer *json, const struct index_dump *dump, bo
     json_object(json, NULL, JSON_COMPACT);
     json_u64(json, "row", dump->row);
     json_u64(json, "live_bytes", dump->live_bytes);
-    for (unsigned i = 0; i < 3; i++) {
-        if (first)
-            json_null(json, names[i]);
-        else
-            json_u64(json, names[i], changes[i]);
-    }
+    for (unsigned i = 0; i < 3; i++)
+        json_known_u64(json, names[i], !first, changes[i]);
     json_bool(json, "events_missing_behind", dump->gap);
     json_end(json);
 }

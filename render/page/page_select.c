@@ -23,20 +23,12 @@ place view_words(struct page_view *view, u32 slot, u32 nbytes) {
     return (place)query->text;
 }
 
-static uint64_t *bits_make(struct arena *arena, uint32_t count) {
-    uint64_t n_words = (uint64_t)count / 64 + 1;
-    uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
-    if (bits != NULL)
-        bytes_zero(bits, (size_t)n_words * sizeof *bits);
-    return bits;
-}
-
 static bool regexes_make(struct page_query *query, const struct trace *trace) {
     uint32_t count = query->parsed.filter.n_regexes;
     query->regexes = arena_alloc(&query->arena, ((size_t)count + 1) * sizeof *query->regexes);
     for (uint32_t i = 0; query->regexes != NULL && i < count; i++) {
-        query->regexes[i] = (struct filter_regex){.frames = bits_make(&query->arena, trace->frames.count),
-                                                  .strings = bits_make(&query->arena, trace->strings.count)};
+        query->regexes[i] = (struct filter_regex){.frames = arena_bits(&query->arena, trace->frames.count),
+                                                  .strings = arena_bits(&query->arena, trace->strings.count)};
         if (query->regexes[i].frames == NULL || query->regexes[i].strings == NULL)
             return false;
     }
@@ -227,7 +219,7 @@ static void spark_sum(const struct page_view *view, const uint64_t *bits, uint64
 }
 
 place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
-    uint32_t n_words = view_allocations(view)->count / 64 + 1, n_moments = view_timeline(view)->n_moments,
+    uint32_t n_moments = view_timeline(view)->n_moments,
              n = n_moments < SPARK_MOMENTS_MAX ? n_moments : SPARK_MOMENTS_MAX;
     struct arena scratch;
     struct highlight highlight = {by, key};
@@ -235,12 +227,9 @@ place view_spark(struct page_view *view, u32 by, u32 key, u32 width) {
         !ARENA_GROW(&view->arena, view->spark, view->spark_capacity, width))
         return 0;
     arena_init(&scratch, view->arena.host, SIZE_MAX);
-    uint64_t *bits = arena_column(&scratch, n_words, sizeof *bits),
+    uint64_t *bits = arena_bits(&scratch, view_allocations(view)->count),
              *change = arena_column(&scratch, n, sizeof *change);
-    bool done = bits != NULL && change != NULL;
-    if (done)
-        bytes_zero(bits, (size_t)n_words * sizeof *bits);
-    done = done && bits_of(view, highlight, bits, &scratch);
+    bool done = bits != NULL && change != NULL && bits_of(view, highlight, bits, &scratch);
     if (done)
         spark_sum(view, bits, change, n, view->spark, width);
     arena_release(&scratch);

@@ -318,18 +318,10 @@ struct chart_asked {
     struct timeline bands;
 };
 
-static uint64_t *bits_make(const struct timeline *timeline, struct arena *arena) {
-    uint64_t n_words = timeline->device->allocations.count / 64 + 1;
-    uint64_t *bits = arena_column(arena, n_words, sizeof *bits);
-    if (bits != NULL)
-        bytes_zero(bits, (size_t)n_words * sizeof *bits);
-    return bits;
-}
-
 static bool counted_find(struct chart_asked *asked, struct chart_input *input, struct arena *arena) {
     uint32_t n_words = input->timeline->device->allocations.count / 64 + 1;
     const uint64_t *keep = chart_keep(input);
-    asked->counted = bits_make(input->timeline, arena);
+    asked->counted = arena_bits(arena, input->timeline->device->allocations.count);
     for (uint32_t i = 0; asked->counted != NULL && i < n_words; i++)
         asked->counted[i] = input->found[i] & (keep != NULL ? keep[i] : ~UINT64_C(0));
     input->counted = asked->counted;
@@ -403,7 +395,7 @@ static bool address_find(struct chart_asked *asked, struct chart_input *input, s
     asked->marks.shown = chart_shown(input);
     asked->marks.outline = outline_find(input);
     if (address->highlight != NULL) {
-        asked->lit = bits_make(input->timeline, arena);
+        asked->lit = arena_bits(arena, input->timeline->device->allocations.count);
         if (asked->lit == NULL || !highlight_bits(input->timeline, *address->highlight,
                                                   input->verdicts->category, asked->lit, arena))
             return false;

@@ -28,11 +28,9 @@ bool chart_side_find(struct chart_maker *maker) {
     const struct allocations *allocations = &in->timeline->device->allocations;
     if (in->verdicts == NULL)
         return true;
-    uint32_t n = timeline_alive_at(in->timeline, in->moment, NULL, 0);
-    uint32_t *alive = arena_column(&maker->out->arena, n, sizeof *alive);
+    uint32_t n, *alive = timeline_alive(in->timeline, in->moment, &maker->out->arena, &n);
     if (alive == NULL)
         return false;
-    timeline_alive_at(in->timeline, in->moment, alive, n);
     for (uint32_t i = 0; i < n; i++) {
         if (!filter_keeps(chart_counted(in), alive[i]))
             continue;

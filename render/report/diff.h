@@ -48,7 +48,9 @@ struct diff_writer {
     struct arena *arena;
     struct json_writer *json;
     uint32_t n_written;
-    struct buffer rows, texts; /* of several as text: the table that stands first, and what follows it */
+    /* Of several as text: the table, which comes first and is complete after the last one only, and what follows it: some
+     * 5 KB for each, whatever the recordings' size. */
+    struct buffer rows, texts;
 };
 void diff_begin(struct diff_writer *writer);
 bool diff_write(struct diff_writer *writer, const struct diff *diff);

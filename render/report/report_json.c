@@ -130,8 +130,8 @@ static void listed_sum(struct listed *listed, const struct report_device *report
 /* False: no memory. */
 static bool listed_find(struct listed *listed, const struct report_device *report) {
     const struct timeline *shown = report_shown(report);
-    uint32_t moment = report->timeline.peak_moment, n_alive = timeline_alive_at(shown, moment, NULL, 0);
-    uint32_t *alive = arena_column(report->arena, n_alive, sizeof *alive), *group_of = listed_ids(report);
+    uint32_t n_alive, *alive = timeline_alive(shown, report->timeline.peak_moment, report->arena, &n_alive);
+    uint32_t *group_of = listed_ids(report);
     *listed = (struct listed){.bytes = arena_column(report->arena, report->n_shown, sizeof *listed->bytes),
                               .count = arena_column(report->arena, report->n_shown, sizeof *listed->count),
                               .of_free = arena_column(report->arena, report->n_shown, sizeof(uint64_t))};
@@ -141,7 +141,6 @@ static bool listed_find(struct listed *listed, const struct report_device *repor
     bytes_zero(listed->bytes, report->n_shown * sizeof *listed->bytes);
     bytes_zero(listed->count, report->n_shown * sizeof *listed->count);
     bytes_zero(listed->of_free, report->n_shown * sizeof(uint64_t));
-    timeline_alive_at(shown, moment, alive, n_alive);
     listed_sum(listed, report, group_of, alive, n_alive);
     return report_callers_find(&listed->callers, report, alive, n_alive);
 }

@@ -115,10 +115,7 @@ static void add_finding(struct json_writer *json, const struct report_device *re
     json_u64(json, "bytes", finding->bytes);
     json_u64(json, "count", finding->count);
     add_per(json, finding);
-    if (finding->saves_known)
-        json_u64(json, "saves_peak_bytes", finding->saves);
-    else
-        json_null(json, "saves_peak_bytes");
+    json_known_u64(json, "saves_peak_bytes", finding->saves_known, finding->saves);
     json_i64(json, "from_event", report_event(finding->from_moment));
     json_i64(json, "to_event", report_event(finding->to_moment));
     json_i64(json, "at_event", report_event(finding->at_moment));

@@ -63,13 +63,6 @@ void report_log_text(struct sheet *sheet, const struct report_device *report) {
 
 /* ---- JSON ---- */
 
-static void known_u64(struct json_writer *json, const char *name, bool known, uint64_t number) {
-    if (known)
-        json_u64(json, name, number);
-    else
-        json_null(json, name);
-}
-
 static void add_figures(struct json_writer *json, const struct report_device *report,
                         const struct levels *levels) {
     const struct level_track *allocated = &levels->track[LEVEL_ALLOCATED],
@@ -80,13 +73,13 @@ static void add_figures(struct json_writer *json, const struct report_device *re
     json_null(json, "allocations");
     json_null(json, "preexisting");
     json_null(json, "start_bytes");
-    known_u64(json, "peak_bytes", known, allocated->peak);
-    known_u64(json, "peak_event", known, allocated->peak_event);
-    known_u64(json, "end_bytes", known, allocated->last);
+    json_known_u64(json, "peak_bytes", known, allocated->peak);
+    json_known_u64(json, "peak_event", known, allocated->peak_event);
+    json_known_u64(json, "end_bytes", known, allocated->last);
     json_null(json, "live_at_peak");
     json_null(json, "reserved_start_bytes");
-    known_u64(json, "reserved_peak_bytes", reserved->count != 0, reserved->peak);
-    known_u64(json, "reserved_end_bytes", reserved->count != 0, reserved->last);
+    json_known_u64(json, "reserved_peak_bytes", reserved->count != 0, reserved->peak);
+    json_known_u64(json, "reserved_end_bytes", reserved->count != 0, reserved->last);
     json_null(json, "reserved_shift_bytes");
 }
 
@@ -113,8 +106,9 @@ static void add_levels(struct json_writer *json, const struct report_device *rep
     json_u64(json, "lines", levels->n_lines);
     for (unsigned level = 0; level < LEVEL_KINDS; level++)
         add_track(json, report, &levels->track[level], level);
-    known_u64(json, "outside_torch_bytes", levels->outside_known, levels->outside_bytes);
-    known_u64(json, "capacity_bytes", report->device->capacity_bytes != 0, report->device->capacity_bytes);
+    json_known_u64(json, "outside_torch_bytes", levels->outside_known, levels->outside_bytes);
+    json_known_u64(json, "capacity_bytes", report->device->capacity_bytes != 0,
+                   report->device->capacity_bytes);
     json_end(json);
 }
 
@@ -122,7 +116,7 @@ static void note_u64(struct json_writer *json, const struct report_device *repor
                      const char *name, enum note_what what) {
     uint64_t number = 0;
     bool known = levels_note(report->device, event, what, &number);
-    known_u64(json, name, known, number);
+    json_known_u64(json, name, known, number);
 }
 
 static void add_oom(struct json_writer *json, const struct report_device *report, uint32_t event,

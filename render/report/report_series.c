@@ -123,15 +123,9 @@ static void dump_json(struct json_writer *json, const struct trace *trace, const
     json_object(json, NULL, JSON_COMPACT);
     json_string(json, "file", name.at, name.nbytes);
     json_u64(json, "live_bytes", dump->total);
-    if (first) {
-        json_null(json, "stayed_bytes");
-        json_null(json, "new_bytes");
-        json_null(json, "gone_bytes");
-    } else {
-        json_u64(json, "stayed_bytes", dump->stayed);
-        json_u64(json, "new_bytes", dump->came);
-        json_u64(json, "gone_bytes", dump->gone);
-    }
+    json_known_u64(json, "stayed_bytes", !first, dump->stayed);
+    json_known_u64(json, "new_bytes", !first, dump->came);
+    json_known_u64(json, "gone_bytes", !first, dump->gone);
     json_bool(json, "events_missing_behind", dump->gap);
 }
 

@@ -39,13 +39,6 @@ static void settings_json(struct json_writer *json, const struct allocator_setti
     json_text(json, "settings", text);
 }
 
-static void number_or_null(struct json_writer *json, const char *name, bool known, uint64_t number) {
-    if (known)
-        json_u64(json, name, number);
-    else
-        json_null(json, name);
-}
-
 static void oom_json(struct json_writer *json, const struct whatif_scenario *scenario) {
     if (!scenario->budgeted || !scenario->oom.happened) {
         json_null(json, "oom");
@@ -66,9 +59,9 @@ static void scenario_json(struct json_writer *json, const struct whatif_scenario
     json_u64(json, "peak_reserved_bytes_min", scenario->peak_min_bytes);
     json_u64(json, "peak_reserved_bytes_max", scenario->peak_max_bytes);
     json_u64(json, "end_reserved_bytes", scenario->end_bytes);
-    number_or_null(json, "retries", scenario->budgeted, scenario->n_retries);
+    json_known_u64(json, "retries", scenario->budgeted, scenario->n_retries);
     oom_json(json, scenario);
-    number_or_null(json, "smallest_budget_bytes", scenario->smallest_budget_bytes != 0,
+    json_known_u64(json, "smallest_budget_bytes", scenario->smallest_budget_bytes != 0,
                    scenario->smallest_budget_bytes);
     json_bool(json, "complete", !scenario->endless);
     json_end(json);
@@ -78,7 +71,7 @@ static void bounds_json(struct json_writer *json, const struct whatif_bounds *bo
     json_object(json, "bounds", JSON_LINES);
     json_u64(json, "requested_peak_bytes", bounds->requested_peak_bytes);
     json_u64(json, "rounded_peak_bytes", bounds->rounded_peak_bytes);
-    number_or_null(json, "packed_bytes", bounds->packed_bytes != 0, bounds->packed_bytes);
+    json_known_u64(json, "packed_bytes", bounds->packed_bytes != 0, bounds->packed_bytes);
     json_end(json);
 }
 
@@ -135,7 +128,7 @@ static void device_json(struct json_writer *json, const struct whatif *whatif,
     bounds_json(json, &whatif->bounds);
     json_object(json, "budget", JSON_LINES);
     json_u64(json, "at_least_bytes", whatif->budget.at_least_bytes);
-    number_or_null(json, "at_most_bytes", whatif->budget.at_most_bytes != 0, whatif->budget.at_most_bytes);
+    json_known_u64(json, "at_most_bytes", whatif->budget.at_most_bytes != 0, whatif->budget.at_most_bytes);
     json_end(json);
     scenarios_json(json, whatif);
     lack_json(json, whatif, verdicts);

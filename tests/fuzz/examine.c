@@ -6,6 +6,7 @@
 #include "render/report/report.h"
 #include "render/words/diagnostics.h"
 #include "tests/fuzz/recipe.h"
+#include "tests/unit/memory_host.h"
 #include "trace/payload.h"
 
 #include <cjson/cJSON.h>
@@ -35,17 +36,7 @@ void examine_check(bool holds, const char *condition, const char *file, int line
     abort();
 }
 
-static void *host_resize(void *context, void *ptr, size_t old_nbytes, size_t new_nbytes) {
-    (void)context;
-    (void)old_nbytes;
-    if (new_nbytes == 0) {
-        free(ptr);
-        return NULL;
-    }
-    return realloc(ptr, new_nbytes);
-}
-
-const struct arena_host fuzz_host = {host_resize, NULL};
+const struct arena_host fuzz_host = {plain_resize, NULL};
 
 /* ---- the invariants of trace/trace.h ---- */
 

@@ -8,6 +8,7 @@
 
 #include "analysis/allocator.h"
 #include "base/numbers.h"
+#include "dice.h"
 #include "memory_host.h"
 
 #include <string.h>
@@ -361,15 +362,6 @@ static void test_exact_releases(void **state) {
 /* ---- what holds in any state ---- */
 
 enum { ALIVE_MOST = 200, STEPS = 3000 };
-
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t dice_below(struct dice *dice, uint32_t n) {
-    dice->state = dice->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)(dice->state >> 33) % n;
-}
 
 static uint64_t dice_size(struct dice *dice) {
     static const uint64_t most[] = {4096, MIB, 8 * MIB, 30 * MIB, 150 * MIB};

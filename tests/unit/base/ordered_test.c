@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/ordered.h"
+#include "dice.h"
 #include "memory_host.h"
 
 #include <string.h>
@@ -62,10 +63,9 @@ static void test_as_a_sorted_array(void **state) {
     arena_init(&arena, plain_host, SIZE_MAX);
     struct ordered_store store = {.arena = &arena};
     struct ordered set = {0}, other = {0};
-    uint64_t dice = 1;
+    struct dice dice = {1};
     for (int round = 0; round < ROUNDS; round++) {
-        dice = dice * 6364136223846793005u + 1442695040888963407u;
-        uint64_t key = (dice >> 33) % KEYS;
+        uint64_t key = dice_below(&dice, KEYS);
         uint32_t at = control_seek(&control, key);
         bool there = at < control.count && control.key[at] == key;
         assert_int_equal(ordered_remove(&set, &store, key / 8, key % 8), there);

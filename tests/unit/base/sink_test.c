@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/json_writer.h"
+#include "dice.h"
 #include "memory_host.h"
 #include "memory_input.h"
 #include "render/page/html.h"
@@ -36,9 +37,9 @@ static bool keep(void *context, const void *bytes, size_t nbytes) {
 /* Additions of every kind and size, the same for the same seed. */
 static void write_mixed(struct buffer *out, uint32_t seed) {
     static uint8_t block[200000];
+    struct dice dice = {seed};
     for (int i = 0; i < 300; i++) {
-        seed = seed * 1664525 + 1013904223;
-        size_t nbytes = seed >> 28 == 0 ? seed % sizeof block : (seed >> 8) % 900;
+        size_t nbytes = dice_below(&dice, dice_below(&dice, 16) == 0 ? sizeof block : 900);
         memset(block, 'a' + i % 26, nbytes);
         if (i % 3 == 0)
             buffer_add(out, block, nbytes);

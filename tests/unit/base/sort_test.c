@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/sort.h"
+#include "dice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +22,10 @@ static int row_compare(const void *a, const void *b) {
     return (x->value > y->value) - (x->value < y->value);
 }
 
-static uint64_t next_random(uint64_t *state) {
-    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return *state >> 20;
-}
-
-static void rows_fill(struct sort_row *rows, uint32_t count, uint64_t bits, uint64_t *state) {
+static void rows_fill(struct sort_row *rows, uint32_t count, uint64_t bits, struct dice *dice) {
     memset(rows, 0, count * sizeof *rows);
     for (uint32_t i = 0; i < count; i++) {
-        rows[i].key = next_random(state) * next_random(state) & bits;
+        rows[i].key = dice_roll_64(dice) & bits;
         rows[i].value = i;
     }
 }
@@ -45,12 +41,12 @@ static void test_as_qsort(void **unused) {
     static const uint64_t bits[] = {0, 0x7, 0xff00, 0xf00000000000000f, UINT64_MAX};
     static const uint32_t counts[] = {0, 1, 2, 255, 1000, ROWS}, most[] = {1, 7, 1000, ROWS, UINT32_MAX};
     static struct sort_row rows[ROWS], stepped[ROWS], spare[ROWS], wanted[ROWS];
-    uint64_t state = 1;
+    struct dice dice = {1};
     (void)unused;
     for (uint32_t n = 0; n < sizeof bits / sizeof *bits * 6 * 5; n++) {
         uint32_t count = counts[n / 5 % 6], steps = 0;
         struct sorting sorting;
-        rows_fill(rows, count, bits[n / 30], &state);
+        rows_fill(rows, count, bits[n / 30], &dice);
         memcpy(stepped, rows, sizeof rows);
         memcpy(wanted, rows, sizeof rows);
         qsort(wanted, count, sizeof *wanted, row_compare);

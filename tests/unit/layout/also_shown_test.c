@@ -1,25 +1,22 @@
 /* Call sites that a picture shows and a list of one moment lacks, against sums over all allocations and moments. */
+#include "dice.h"
 #include "recording.h"
 
 #include "layout/also_shown.h"
 
 enum { SITES = 14, EVENTS = 160, ALLOCATIONS = 120 };
 
-static uint32_t seed;
-
-static uint32_t random_below(uint32_t most) {
-    seed = seed * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)seed * most >> 32);
-}
+static struct dice dice;
 
 static struct recording *recording_of_sites(void) {
     struct recording *recording = recording_open();
     for (uint32_t i = 1; i <= SITES; i++)
         recording_site(recording, "train.py", "step", i);
     for (uint32_t i = 0; i < ALLOCATIONS; i++) {
-        uint32_t birth = i < 10 ? 0 : i, death = birth + 1 + random_below(random_below(4) == 0 ? EVENTS : 12);
+        uint32_t birth = i < 10 ? 0 : i,
+                 death = birth + 1 + dice_below(&dice, dice_below(&dice, 4) == 0 ? EVENTS : 12);
         recording_allocation(recording, birth, death > EVENTS ? STAYS : death,
-                             (uint64_t)(1 + random_below(5000)) << 12, random_below(SITES + 1));
+                             (uint64_t)(1 + dice_below(&dice, 5000)) << 12, dice_below(&dice, SITES + 1));
     }
     recording_settle(recording, EVENTS);
     return recording;
@@ -75,12 +72,12 @@ static void test_what_a_list_lacks_is_found(void **state) {
     (void)state;
     uint32_t found = 0;
     for (uint32_t round = 0; round < 60; round++) {
-        seed = round;
+        dice = (struct dice){round};
         struct recording *recording = recording_of_sites();
         struct timeline *timeline = &recording->timeline;
-        uint32_t first = round % 3 == 0 ? 0 : random_below(EVENTS / 2),
-                 end = first + 1 + random_below(EVENTS - first);
-        uint32_t moment = first + random_below(end - first), count;
+        uint32_t first = round % 3 == 0 ? 0 : dice_below(&dice, EVENTS / 2),
+                 end = first + 1 + dice_below(&dice, EVENTS - first);
+        uint32_t moment = first + dice_below(&dice, end - first), count;
         struct also_shown also[ALSO_SHOWN_MAX];
         assert_true(also_shown_find(timeline, NULL, first, end, moment, &recording->arena, also, &count));
         also_check(timeline, first, end, moment, also, count);

@@ -1,4 +1,5 @@
 /* Call sites that share a colour wear different textures, the largest at the peak none. */
+#include "dice.h"
 #include "recording.h"
 
 #include "layout/groups.h"
@@ -6,21 +7,17 @@
 
 enum { SITES = 60, LEGEND = 24, EVENTS = 200 };
 
-static uint32_t seed;
-
-static uint32_t random_below(uint32_t most) {
-    seed = seed * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)seed * most >> 32);
-}
+static struct dice dice;
 
 static struct recording *recording_of_sites(void) {
     struct recording *recording = recording_open();
     for (uint32_t i = 1; i <= SITES; i++)
-        recording_site(recording, "train.py", "step", random_below(5000) + 1);
+        recording_site(recording, "train.py", "step", dice_below(&dice, 5000) + 1);
     for (uint32_t i = 0; i < EVENTS; i++)
         recording_allocation(recording, i / 2,
-                             i + 1 + random_below(150) > EVENTS ? STAYS : i + 1 + random_below(EVENTS - i),
-                             1 + random_below(100000), 1 + random_below(SITES));
+                             i + 1 + dice_below(&dice, 150) > EVENTS ? STAYS
+                                                                     : i + 1 + dice_below(&dice, EVENTS - i),
+                             1 + dice_below(&dice, 100000), 1 + dice_below(&dice, SITES));
     recording_settle(recording, EVENTS);
     return recording;
 }
@@ -46,7 +43,7 @@ static void test_call_sites_of_one_colour_are_told_apart(void **state) {
     (void)state;
     uint32_t shared = 0;
     for (uint32_t round = 0; round < 40; round++) {
-        seed = round;
+        dice = (struct dice){round};
         struct recording *recording = recording_of_sites();
         const struct timeline *timeline = &recording->timeline;
         struct group *groups;

@@ -1,4 +1,5 @@
 /* Round values for axes; every expectation is worked out by hand. */
+#include "dice.h"
 #include "layout/ticks.h"
 
 #include <setjmp.h>
@@ -97,10 +98,10 @@ static void assert_complete(struct ticks ticks, int64_t low, int64_t high, uint3
 }
 
 static void test_many_ranges(void **state) {
-    uint64_t seed = 1;
+    struct dice dice = {1};
     (void)state;
     for (uint32_t i = 0; i < 20000; i++) {
-        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        uint64_t seed = dice_roll_64(&dice);
         int64_t low = (int64_t)(seed >> 3) >> (i % 61);
         int64_t high = low + (int64_t)(seed >> 5 >> (i * 7 % 59));
         uint32_t most = 2 + i % 63;

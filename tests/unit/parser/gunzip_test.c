@@ -3,6 +3,7 @@
  * error at the same offset, whatever was cut off or changed, and however the bytes come. Where the program was built
  * without ISA-L, zlib is compared with itself.
  */
+#include "dice.h"
 #include "memory_input.h"
 #include "parser/gzip.h"
 
@@ -19,9 +20,9 @@ enum { MOST_NBYTES = 1 << 16, PLAIN_NBYTES = 5000 };
 
 /* Text-like and repetitive at first, then noise: blocks with code tables, long matches, and a stored block. */
 static void plain_make(uint8_t *plain) {
-    uint32_t noise = 7;
+    struct dice dice = {7};
     for (unsigned i = 0; i < PLAIN_NBYTES; i++) {
-        noise = noise * 1664525 + 1013904223;
+        uint32_t noise = dice_roll(&dice);
         plain[i] = i < 4000 ? (uint8_t)("the quick brown fox "[(i * 7 + noise / (1U << 30)) % 20])
                             : (uint8_t)(noise >> 24);
     }

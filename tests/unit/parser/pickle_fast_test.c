@@ -2,6 +2,7 @@
  * Whole dicts and lists are read by a fast way of their own (parser/pickle_dict.c, pickle_list.c). Random pickles are
  * written twice: with the opcodes that take it, and with text opcodes (GET, PUT) that never do. Both must say the same.
  */
+#include "dice.h"
 #include "memory_input.h"
 #include "parser/pickle.h"
 
@@ -13,14 +14,7 @@
 
 enum { PICKLES = 3000, EVENTS = 24, PADDING = 2048 };
 
-/* ---- dice ---- */
-
-static uint64_t seed;
-
-static uint32_t below(uint32_t n) {
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((seed >> 33) % n);
-}
+static struct dice dice;
 
 /* ---- writer ---- */
 
@@ -49,7 +43,7 @@ static void put_line(struct writer *writer, char opcode, uint32_t index) {
 static void get(struct writer *writer, uint32_t index) {
     if (writer->slow) {
         put_line(writer, 'g', index);
-    } else if (index < 256 && seed >> 40 & 3) {
+    } else if (index < 256 && dice.state >> 40 & 3) {
         put_u8(writer, 'h');
         put_u8(writer, index);
     } else {
@@ -83,7 +77,8 @@ static const char *const words[] = {
 enum { N_WORDS = sizeof words / sizeof words[0], N_KEYS = 16, N_ACTIONS = 8, N_FRAMES = 6 };
 
 static void integer(struct writer *writer) {
-    uint32_t kind = below(5), value = below(3) == 0 ? below(UINT32_MAX) : below(6) * 512;
+    uint32_t kind = dice_below(&dice, 5),
+             value = dice_below(&dice, 3) == 0 ? dice_below(&dice, UINT32_MAX) : dice_below(&dice, 6) * 512;
     if (kind == 0) {
         put_u8(writer, 'K');
         put_u8(writer, value & 0xFF);
@@ -95,11 +90,11 @@ static void integer(struct writer *writer) {
         put_u8(writer, 'J');
         put_u32(writer, value);
     } else {
-        uint32_t nbytes = 1 + below(9);
+        uint32_t nbytes = 1 + dice_below(&dice, 9);
         put_u8(writer, 0x8a);
         put_u8(writer, nbytes);
         for (uint32_t i = 0; i < nbytes; i++)
-            put_u8(writer, i < 4 ? value >> 8 * i & 0xFF : below(4) == 0 ? 0xFF : 0);
+            put_u8(writer, i < 4 ? value >> 8 * i & 0xFF : dice_below(&dice, 4) == 0 ? 0xFF : 0);
     }
 }
 
@@ -121,36 +116,39 @@ static void frame(struct writer *writer, uint32_t line) {
 
 /* A list of frames: one of a few by far most of the time. `first` is the memo index of the first frame. */
 static void frames(struct writer *writer, uint32_t first) {
-    uint32_t which = below(4), n = below(12) == 0 ? below(3) : 2 + which;
+    uint32_t which = dice_below(&dice, 4), n = dice_below(&dice, 12) == 0 ? dice_below(&dice, 3) : 2 + which;
     put_u8(writer, ']');
     memoize(writer);
     if (n == 0)
         return;
     put_u8(writer, '(');
     for (uint32_t i = 0; i < n; i++)
-        get(writer, below(60) == 0 ? below(writer->memo) : first + 3 * ((i * which + i) % N_FRAMES));
+        get(writer, dice_below(&dice, 60) == 0 ? dice_below(&dice, writer->memo)
+                                               : first + 3 * ((i * which + i) % N_FRAMES));
     put_u8(writer, 'e');
 }
 
 static void value(struct writer *writer, uint32_t key, uint32_t first_frame) {
-    if (below(40) == 0) {
-        put_u8(writer, (uint8_t) "N\x88}]"[below(4)]);
-    } else if (below(40) == 0) {
-        get(writer, below(writer->memo));
+    if (dice_below(&dice, 40) == 0) {
+        put_u8(writer, (uint8_t) "N\x88}]"[dice_below(&dice, 4)]);
+    } else if (dice_below(&dice, 40) == 0) {
+        get(writer, dice_below(&dice, writer->memo));
     } else if (key == 0) {
-        get(writer, N_KEYS + below(N_ACTIONS));
+        get(writer, N_KEYS + dice_below(&dice, N_ACTIONS));
     } else if (key == 4) {
         frames(writer, first_frame);
     } else if (key == 7) {
         put_u8(writer, 'K');
-        put_u8(writer, below(2));
+        put_u8(writer, dice_below(&dice, 2));
         put_u8(writer, 'K');
-        put_u8(writer, below(3));
+        put_u8(writer, dice_below(&dice, 3));
         put_u8(writer, 0x86);
         memoize(writer);
     } else if (key == 6 || key == 15) {
-        text(writer, below(3) == 0 ? "N/A" : below(2) == 0 ? "0/0" : "a text of more than eight bytes");
-        if (below(8) != 0)
+        text(writer, dice_below(&dice, 3) == 0   ? "N/A"
+                     : dice_below(&dice, 2) == 0 ? "0/0"
+                                                 : "a text of more than eight bytes");
+        if (dice_below(&dice, 8) != 0)
             memoize(writer);
     } else {
         integer(writer);
@@ -172,21 +170,23 @@ static void overwrite(struct writer *writer, uint32_t from, uint32_t to) {
 static void event(struct writer *writer, uint32_t first_frame) {
     static const uint8_t usual[] = {0, 1, 2, 3, 5, 6, 7, 4};
     put_u8(writer, '}');
-    if (below(10) != 0)
+    if (dice_below(&dice, 10) != 0)
         memoize(writer);
     put_u8(writer, '(');
     for (uint32_t i = 0; i < sizeof usual; i++) {
-        uint32_t key = below(50) == 0 ? below(N_KEYS) : usual[i];
-        if (below(60) == 0)
+        uint32_t key = dice_below(&dice, 50) == 0 ? dice_below(&dice, N_KEYS) : usual[i];
+        if (dice_below(&dice, 60) == 0)
             continue;
         get(writer, key);
         value(writer, key, first_frame);
     }
     put_u8(writer, 'u');
-    if (below(20) == 0)
+    if (dice_below(&dice, 20) == 0)
         memoize(writer);
-    if (below(20) == 0)
-        overwrite(writer, below(writer->memo), below(2) == 0 ? below(N_KEYS) : first_frame + below(12));
+    if (dice_below(&dice, 20) == 0)
+        overwrite(writer, dice_below(&dice, writer->memo),
+                  dice_below(&dice, 2) == 0 ? dice_below(&dice, N_KEYS)
+                                            : first_frame + dice_below(&dice, 12));
 }
 
 /* {"device_traces": [[ after every word and frame was put into the memo. Returns the index of the first frame. */
@@ -285,7 +285,7 @@ static void test_both_ways_say_the_same(void **state) {
         struct bytes said[2];
         for (unsigned slow = 0; slow < 2; slow++) {
             struct writer writer = {.slow = slow != 0};
-            seed = i;
+            dice = (struct dice){i};
             pickle_write(&writer);
             said[slow] = outcome(&writer);
             bytes_release(&writer.bytes);

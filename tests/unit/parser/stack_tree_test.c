@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "dice.h"
 #include "memory_host.h"
 #include "parser/stack_tree.h"
 
@@ -19,19 +20,14 @@ struct list {
 };
 
 static struct list lists[N_STACKS];
-static uint64_t seed;
-
-static uint32_t below(uint32_t n) {
-    seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (uint32_t)(seed >> 33) % n;
-}
+static struct dice dice;
 
 /* Of few frames, so that many stacks begin alike, or of many, so that nearly none do. */
 static void lists_make(uint32_t n_frames) {
     for (uint32_t i = 0; i < N_STACKS; i++) {
-        lists[i].count = below(MOST_FRAMES + 1);
+        lists[i].count = dice_below(&dice, MOST_FRAMES + 1);
         for (uint32_t k = 0; k < lists[i].count; k++)
-            lists[i].frame[k] = 1 + below(n_frames);
+            lists[i].frame[k] = 1 + dice_below(&dice, n_frames);
     }
 }
 
@@ -113,7 +109,7 @@ static void finish_with(uint32_t n_frames, uint32_t n) {
     lists_make(n_frames);
     tree_fill(&tree, &trace.arena);
     for (uint32_t i = 0; i < n + 4; i++) {
-        used[i] = below(N_STACKS);
+        used[i] = dice_below(&dice, N_STACKS);
         *(i < n ? &stack[i] : others[i - n]) = lists[used[i]].id;
     }
     trace.devices = &device;

@@ -4,6 +4,7 @@
  *
  *     STRATA_CORPUS=folder truncation_test          needs the files named below
  */
+#include "dice.h"
 #include "memory_input.h"
 
 #include <setjmp.h>
@@ -42,21 +43,6 @@ static struct bytes gzipped(const struct bytes *from) {
     to.nbytes = stream.total_out;
     deflateEnd(&stream);
     return to;
-}
-
-/* Reproducible: xorshift. */
-static uint64_t random_next(uint64_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static const struct device_trace *device_of(const struct trace *trace, int32_t ordinal) {
-    for (uint32_t i = 0; i < trace->n_devices; i++)
-        if (trace->devices[i].ordinal == ordinal)
-            return &trace->devices[i];
-    return NULL;
 }
 
 /* Allocations end as in the whole file, or go on to the cut. Between a request to free and its completion, a file without
@@ -109,7 +95,7 @@ static const char *cut_complaint(const struct trace *whole, const struct bytes *
         else if (!trace_has_diagnostic(&part, "truncated"))
             complaint = "does not say that it is cut";
         for (uint32_t i = 0; i < part.n_devices; i++)
-            if (!device_agrees(&part.devices[i], device_of(whole, part.devices[i].ordinal)))
+            if (!device_agrees(&part.devices[i], trace_device(whole, part.devices[i].ordinal)))
                 complaint = "differs from the whole file";
     } else if (error.code != READ_TRUNCATED && !(error.code == READ_EMPTY && cut == 0) &&
                !(error.code == READ_UNKNOWN_KIND && cut < 16) && error.code != READ_NO_DATA) {
@@ -129,14 +115,15 @@ static void check_cut(const struct trace *whole, const struct bytes *file, size_
 static void check_file(struct bytes *file, size_t data_nbytes, size_t random_cuts) {
     struct trace whole;
     struct read_error error;
-    uint64_t n_events, most = 0, state = 0x9E3779B97F4A7C15;
+    uint64_t n_events, most = 0;
+    struct dice dice = {1};
     if (!memory_input_trace(&whole, file->at, file->nbytes, 0, SIZE_MAX, &error))
         fail_msg("%s (offset %d)", error.message, (int)error.offset);
     assert_false(trace_has_diagnostic(&whole, "truncated"));
     for (size_t cut = 0; cut < FIRST_CUTS && cut < data_nbytes; cut++)
         check_cut(&whole, file, cut, &n_events);
     for (size_t i = 0; i < random_cuts; i++) {
-        check_cut(&whole, file, (size_t)(random_next(&state) % data_nbytes), &n_events);
+        check_cut(&whole, file, (size_t)(dice_roll_64(&dice) % data_nbytes), &n_events);
         most = n_events > most ? n_events : most;
     }
     check_cut(&whole, file, data_nbytes - 1, &n_events);

@@ -1,15 +1,11 @@
 /* Names on bands: each lies inside of a band of its call site, as scene_pick finds it pixel by pixel; letters can be read. */
 #include "contrast.h"
+#include "dice.h"
 #include "recording.h"
 
 #include "render/raster/band_names.h"
 
-static uint32_t seed;
-
-static uint32_t random_below(uint32_t most) {
-    seed = seed * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)seed * most >> 32);
-}
+static struct dice dice;
 
 /* ---- room between two edges, by trying all ---- */
 
@@ -51,13 +47,13 @@ static void room_check(const uint32_t *low, const uint32_t *high, uint32_t rows)
 static void test_the_longest_room_is_found(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 2000; round++) {
-        uint32_t low[WIDTH], high[WIDTH], change = 1 + random_below(12);
+        uint32_t low[WIDTH], high[WIDTH], change = 1 + dice_below(&dice, 12);
         for (uint32_t i = 0; i < WIDTH; i++) {
-            bool same = i != 0 && random_below(change) != 0;
-            low[i] = same ? low[i - 1] : random_below(2000);
-            high[i] = same ? high[i - 1] : low[i] + random_below(4000);
+            bool same = i != 0 && dice_below(&dice, change) != 0;
+            low[i] = same ? low[i - 1] : dice_below(&dice, 2000);
+            high[i] = same ? high[i - 1] : low[i] + dice_below(&dice, 4000);
         }
-        room_check(low, high, 1 + random_below(12));
+        room_check(low, high, 1 + dice_below(&dice, 12));
     }
 }
 
@@ -77,15 +73,15 @@ static void drawn_open(struct drawn *drawn, uint32_t n_allocations) {
         assert_int_equal(recording_site(recording, "train.py", "step", i), i);
     for (uint32_t i = 0; i < n_allocations; i++) {
         uint32_t birth = i < n_allocations / 10 ? 0 : i * EVENTS / n_allocations;
-        uint32_t death = birth + 1 + random_below(random_below(3) == 0 ? EVENTS - birth + 1 : 80);
+        uint32_t death = birth + 1 + dice_below(&dice, dice_below(&dice, 3) == 0 ? EVENTS - birth + 1 : 80);
         recording_allocation(recording, birth, death > EVENTS ? STAYS : death,
-                             1 + random_below(50) * random_below(50),
-                             random_below(4) == 0 ? 0 : 1 + random_below(SITES));
+                             1 + dice_below(&dice, 50) * dice_below(&dice, 50),
+                             dice_below(&dice, 4) == 0 ? 0 : 1 + dice_below(&dice, SITES));
     }
     drawn->recording = recording;
     scene_init(&drawn->scene, recording_settle(recording, EVENTS), plain_host);
     band_names_init(&drawn->names, plain_host);
-    struct view view = {.width = 300 + random_below(700), .height = 200 + random_below(400)};
+    struct view view = {.width = 300 + dice_below(&dice, 700), .height = 200 + dice_below(&dice, 400)};
     view_fit(&view, &recording->timeline);
     view.top_bytes = timeline_headroom(&recording->timeline);
     assert_true(scene_build(&drawn->scene, &view));
@@ -116,7 +112,7 @@ static void rooms_check(const struct drawn *drawn, uint32_t rows, uint32_t colum
         assert_true(room->to - room->from >= columns && room->top - room->bottom >= rows);
         assert_true(room->to <= drawn->scene.view.width && room->top <= drawn->scene.view.height);
         for (uint32_t x = room->from; x < room->to;
-             x += x + 1 == room->to ? 1 : random_below(room->to - x) / 2 + 1)
+             x += x + 1 == room->to ? 1 : dice_below(&dice, room->to - x) / 2 + 1)
             for (uint32_t row = room->bottom; row < room->top; row++)
                 pixel_check(&drawn->scene, name, x, row);
         for (uint32_t k = 0; k < i; k++) {
@@ -131,11 +127,11 @@ static void test_names_lie_in_their_bands(void **state) {
     (void)state;
     uint32_t found = 0;
     for (uint32_t round = 0; round < 60; round++) {
-        seed = round;
+        dice = (struct dice){round};
         struct drawn drawn;
-        drawn_open(&drawn, 10 + random_below(300));
+        drawn_open(&drawn, 10 + dice_below(&dice, 300));
         struct raster_style style = {.color_by = round % 3 == 1 ? COLOR_BY_SIZE : COLOR_BY_SITE};
-        uint32_t rows = 4 + random_below(12), columns = 10 + random_below(60);
+        uint32_t rows = 4 + dice_below(&dice, 12), columns = 10 + dice_below(&dice, 60);
         assert_true(band_names_find(&drawn.names, &drawn.scene, &style, rows, columns));
         rooms_check(&drawn, rows, columns);
         found += drawn.names.count;
@@ -175,7 +171,7 @@ static void test_neighbours_that_look_alike_have_one_name(void **state) {
 static void test_letters_stand_out(void **state) {
     (void)state;
     for (uint32_t i = 0; i < 200000; i++) {
-        uint32_t color = i < 256 ? i * 0x010101 : random_below(1 << 24);
+        uint32_t color = i < 256 ? i * 0x010101 : dice_below(&dice, 1 << 24);
         assert_true(contrast_of(color, band_ink(color)) >= 4.5);
     }
 }

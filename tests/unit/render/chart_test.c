@@ -1,5 +1,6 @@
 /* The picture's layout at many sizes: nothing overlaps, nothing leaves the page, every colour and figure is explained. */
 #include "chart_made.h"
+#include "dice.h"
 
 /* ---- layout ---- */
 
@@ -78,15 +79,6 @@ static void an_address_overlaps_nothing(void **state) {
 }
 
 /* ---- random texts ---- */
-
-struct dice {
-    uint64_t state;
-};
-
-static uint32_t dice_below(struct dice *dice, uint32_t limit) {
-    dice->state = dice->state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (uint32_t)((dice->state >> 33) * limit >> 31);
-}
 
 /* Words of all scripts, controls, wrong UTF-8, of any length. */
 static void random_text(struct dice *dice, char *text, size_t capacity) {

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "dice.h"
 #include "render/png/colors.h"
 
 #include <stdlib.h>
@@ -26,11 +27,6 @@ static int picture_setup(void **state) {
 static int picture_teardown(void **state) {
     free(*state);
     return 0;
-}
-
-static uint32_t dice(uint32_t *seed) {
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 16;
 }
 
 static unsigned channel(uint32_t color, unsigned k) {
@@ -95,9 +91,9 @@ static void one_pixel_and_none(void **state) {
 /* Of all the space: 256 boxes of 32 x 32 x 64 have a mean squared error of (32 * 32 + 32 * 32 + 64 * 64) / 12 = 512. */
 static void noise_gets_the_nearest(void **state) {
     struct picture *picture = *state;
-    uint32_t seed = 1;
+    struct dice dice = {1};
     for (size_t i = 0; i < sizeof picture->rgba; i++)
-        picture->rgba[i] = (uint8_t)dice(&seed);
+        picture->rgba[i] = (uint8_t)dice_roll(&dice);
     assert_true(colors_reduce(&picture->colors, picture->rgba, N_PIXELS, picture->index));
     assert_int_equal(picture->colors.count, COLORS_MAX);
     means_check(picture, N_PIXELS);
@@ -107,9 +103,9 @@ static void noise_gets_the_nearest(void **state) {
 /* Mixed colours are near a grey: what a thousandth of the pixels needs must not spoil that, nor be lost. */
 static void rare_colors_are_kept_apart(void **state) {
     struct picture *picture = *state;
-    uint32_t seed = 2;
+    struct dice dice = {2};
     for (size_t i = 0; i < sizeof picture->rgba; i++)
-        picture->rgba[i] = (uint8_t)(112 + dice(&seed) % 32);
+        picture->rgba[i] = (uint8_t)(112 + dice_below(&dice, 32));
     for (size_t i = 0; i < N_PIXELS; i += 1000)
         memcpy(picture->rgba + 4 * i, "\xff\x20\x20", 3);
     assert_true(colors_reduce(&picture->colors, picture->rgba, N_PIXELS, picture->index));
@@ -121,9 +117,9 @@ static void rare_colors_are_kept_apart(void **state) {
 
 static void the_same_input_gives_the_same_colors(void **state) {
     struct picture *picture = *state;
-    uint32_t seed = 3;
+    struct dice dice = {3};
     for (size_t i = 0; i < sizeof picture->rgba; i++)
-        picture->rgba[i] = (uint8_t)(dice(&seed) * dice(&seed) >> 8);
+        picture->rgba[i] = (uint8_t)(dice_below(&dice, 1 << 16) * dice_below(&dice, 1 << 16) >> 8);
     struct picture *again = malloc(sizeof *again);
     assert_non_null(again);
     memcpy(again, picture, sizeof *again);

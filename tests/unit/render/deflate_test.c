@@ -2,6 +2,7 @@
  * bytes, however many threads work. */
 #include "render/deflate.h"
 
+#include "dice.h"
 #include "memory_host.h"
 
 #include <setjmp.h>
@@ -23,12 +24,12 @@ struct sample {
 static void sample_make(struct sample *sample) {
     static const uint32_t sizes[N_PIECES] = {
         0, 1, 2, 1000, 65535, 65536, 100000, PAYLOAD_PIECE_NBYTES - 1, PAYLOAD_PIECE_NBYTES};
-    uint32_t noise = 1;
+    struct dice dice = {1};
     for (unsigned i = 0; i < N_PIECES; i++) {
         sample->raw[i] = malloc(sizes[i] + 1);
         assert_non_null(sample->raw[i]);
         for (uint32_t j = 0; j < sizes[i]; j++) {
-            noise = noise * 1664525 + 1013904223;
+            uint32_t noise = dice_roll(&dice);
             sample->raw[i][j] = i % 2 == 0 ? (uint8_t)(noise >> 24) : (uint8_t)(j / 100);
         }
         sample->pieces[i] = (struct payload_piece){.raw = sample->raw[i], .raw_nbytes = sizes[i]};

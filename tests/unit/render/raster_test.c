@@ -3,6 +3,7 @@
 #define RECORDING_ALLOCATIONS 6000
 #define RECORDING_EVENTS      9000
 #include "contrast.h"
+#include "dice.h"
 #include "recording.h"
 
 #include "layout/scene.h"
@@ -19,12 +20,7 @@ struct drawing {
     struct raster raster;
 };
 
-static uint32_t seed;
-
-static uint32_t random_below(uint32_t most) {
-    seed = seed * 1664525 + 1013904223;
-    return (uint32_t)((uint64_t)seed * most >> 32);
-}
+static struct dice dice;
 
 /* Call site i is the one frame of stack i. */
 static struct recording *recording_of_sites(void) {
@@ -51,12 +47,12 @@ static void recording_add_allocations(struct recording *recording, uint32_t n_al
                                       uint32_t most_bytes) {
     for (uint32_t i = 0; i < n_allocations; i++) {
         uint32_t birth = i < n_allocations / 20 ? 0 : (uint32_t)((uint64_t)i * n_events / n_allocations);
-        uint32_t longest = random_below(4) == 0 ? n_events : 1 + random_below(60);
-        uint32_t death = birth + 1 + random_below(longest);
+        uint32_t longest = dice_below(&dice, 4) == 0 ? n_events : 1 + dice_below(&dice, 60);
+        uint32_t death = birth + 1 + dice_below(&dice, longest);
         death = death > n_events + 1 ? n_events + 1 : death;
-        uint32_t request = random_below(6) == 0 ? birth + random_below(death - birth + 1) : death;
-        uint64_t size = 1 + random_below(most_bytes);
-        recording_allocation(recording, birth, death, size, random_below(SITES + 1));
+        uint32_t request = dice_below(&dice, 6) == 0 ? birth + dice_below(&dice, death - birth + 1) : death;
+        uint64_t size = 1 + dice_below(&dice, most_bytes);
+        recording_allocation(recording, birth, death, size, dice_below(&dice, SITES + 1));
         recording->request[i] = request;
     }
 }
@@ -68,24 +64,25 @@ static void drawing_init_random(struct drawing *drawing, uint32_t n_allocations,
     recording_add_allocations(recording, n_allocations, n_events, most_bytes);
     for (uint32_t i = 1; i < n_events; i++)
         recording->time_us[i] =
-            recording->time_us[i - 1] + (random_below(3) == 0 ? random_below(50) * random_below(50) : 0);
+            recording->time_us[i - 1] +
+            (dice_below(&dice, 3) == 0 ? dice_below(&dice, 50) * dice_below(&dice, 50) : 0);
     recording->device.time_us = recording->time_us;
     drawing_init(drawing, recording, n_events);
 }
 
 static struct view view_random(const struct timeline *timeline) {
     static const uint32_t widths[] = {1, 2, 3, 4, 5, 63, 64, 65, 200, 641};
-    struct view view = {.axis = random_below(2) == 0 ? AXIS_EVENTS : AXIS_TIME,
-                        .width = widths[random_below(sizeof widths / sizeof *widths)],
-                        .height = 1 + random_below(300)};
+    struct view view = {.axis = dice_below(&dice, 2) == 0 ? AXIS_EVENTS : AXIS_TIME,
+                        .width = widths[dice_below(&dice, sizeof widths / sizeof *widths)],
+                        .height = 1 + dice_below(&dice, 300)};
     view_fit(&view, timeline);
-    int64_t span = view.to_q16 - view.from_q16, part = span >> random_below(14);
-    view.from_q16 += (int64_t)((double)(span - part) * random_below(1000) / 1000);
+    int64_t span = view.to_q16 - view.from_q16, part = span >> dice_below(&dice, 14);
+    view.from_q16 += (int64_t)((double)(span - part) * dice_below(&dice, 1000) / 1000);
     view.to_q16 = view.from_q16 + (part < 2 ? 2 : part);
     view.top_bytes = timeline_headroom(timeline);
-    if (random_below(3) == 0) {
-        view.bottom_bytes = view.top_bytes / 1000 * random_below(900);
-        view.top_bytes = view.bottom_bytes + 1 + random_below((uint32_t)(view.top_bytes / 8));
+    if (dice_below(&dice, 3) == 0) {
+        view.bottom_bytes = view.top_bytes / 1000 * dice_below(&dice, 900);
+        view.top_bytes = view.bottom_bytes + 1 + dice_below(&dice, (uint32_t)(view.top_bytes / 8));
     }
     return view;
 }
@@ -171,12 +168,12 @@ static void scene_check(const struct scene *scene) {
 static void test_bands_are_what_they_are_said_to_be(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 60; round++) {
-        seed = round;
+        dice = (struct dice){round};
         struct drawing drawing;
-        drawing_init_random(&drawing, 100 + random_below(900), 50 + random_below(1500), 5000);
+        drawing_init_random(&drawing, 100 + dice_below(&dice, 900), 50 + dice_below(&dice, 1500), 5000);
         uint64_t keep[ALLOCATIONS_MAX / 64 + 1];
         for (uint32_t i = 0; i <= ALLOCATIONS_MAX / 64; i++)
-            keep[i] = (uint64_t)random_below(UINT32_MAX) << 32 | random_below(UINT32_MAX);
+            keep[i] = (uint64_t)dice_below(&dice, UINT32_MAX) << 32 | dice_below(&dice, UINT32_MAX);
         for (uint32_t i = 0; i < 12; i++) {
             struct view view = view_random(drawing.scene.timeline);
             drawing.scene.keep = i % 3 == 0 ? keep : NULL;
@@ -205,14 +202,14 @@ static uint32_t allocation_expected(const struct scene *scene, uint32_t x, uint3
 static void test_picks_are_what_lies_there(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 30; round++) {
-        seed = 2000 + round;
+        dice = (struct dice){2000 + round};
         struct drawing drawing;
-        drawing_init_random(&drawing, 100 + random_below(900), 50 + random_below(1500), 50000);
+        drawing_init_random(&drawing, 100 + dice_below(&dice, 900), 50 + dice_below(&dice, 1500), 50000);
         struct view view = view_random(drawing.scene.timeline);
         assert_true(scene_build(&drawing.scene, &view));
         for (uint32_t i = 0; i < 300; i++) {
             struct pick pick;
-            uint32_t x = random_below(view.width), y = random_below(view.height);
+            uint32_t x = dice_below(&dice, view.width), y = dice_below(&dice, view.height);
             assert_true(scene_pick(&drawing.scene, x, y, &pick));
             assert_int_equal(pick.allocation, allocation_expected(&drawing.scene, x, y));
             assert_int_equal(pick.moment, drawing.scene.moment[x]);
@@ -224,7 +221,7 @@ static void test_picks_are_what_lies_there(void **state) {
 /* Work, not time: what a window looks at is what is born in it, and a few times what lives at its left edge. */
 static void test_a_narrow_window_visits_little(void **state) {
     (void)state;
-    seed = 1;
+    dice = (struct dice){1};
     struct drawing drawing;
     drawing_init_random(&drawing, ALLOCATIONS_MAX, EVENTS_MAX, 5000);
     const struct timeline *timeline = drawing.scene.timeline;
@@ -348,9 +345,9 @@ static void column_check(const struct drawing *drawing, const struct view *view,
 static void test_colours_lie_between_their_neighbours(void **state) {
     (void)state;
     for (uint32_t round = 0; round < 40; round++) {
-        seed = 1000 + round;
+        dice = (struct dice){1000 + round};
         struct drawing drawing;
-        drawing_init_random(&drawing, 100 + random_below(900), 50 + random_below(1500),
+        drawing_init_random(&drawing, 100 + dice_below(&dice, 900), 50 + dice_below(&dice, 1500),
                             round % 2 == 0 ? 5000 : 50000000);
         struct view view = view_random(drawing.scene.timeline);
         uint8_t *rgba = picture_of(&drawing, &view);
@@ -397,7 +394,7 @@ static void test_a_change_of_nothing_but_colour_stays_where_it_is(void **state) 
 /* What is drawn does not depend on what was drawn before. */
 static void test_a_scene_and_a_raster_can_be_used_again(void **state) {
     (void)state;
-    seed = 7;
+    dice = (struct dice){7};
     struct drawing drawing;
     drawing_init_random(&drawing, 1000, 1500, 50000);
     struct view first = view_random(drawing.scene.timeline);
@@ -417,18 +414,19 @@ static void test_a_scene_and_a_raster_can_be_used_again(void **state) {
  * it write outside of the picture. */
 static void test_sums_that_pass_64_bits_stay_inside(void **state) {
     (void)state;
-    seed = 11;
+    dice = (struct dice){11};
     for (uint32_t round = 0; round < 200; round++) {
         struct drawing drawing;
         struct recording *recording = recording_of_sites();
         for (uint32_t i = 0; i < 12; i++) {
-            uint64_t size = (UINT64_C(1) << (59 + random_below(5))) - random_below(3);
-            recording_allocation(recording, i, i + 1 + random_below(12), size, random_below(SITES + 1));
+            uint64_t size = (UINT64_C(1) << (59 + dice_below(&dice, 5))) - dice_below(&dice, 3);
+            recording_allocation(recording, i, i + 1 + dice_below(&dice, 12), size,
+                                 dice_below(&dice, SITES + 1));
         }
         drawing_init(&drawing, recording, 24);
         for (uint32_t i = 0; i < 4; i++) {
             struct view view = view_random(drawing.scene.timeline);
-            view.top_bytes = random_below(2) == 0 ? view.top_bytes : UINT64_MAX;
+            view.top_bytes = dice_below(&dice, 2) == 0 ? view.top_bytes : UINT64_MAX;
             free(picture_of(&drawing, &view));
         }
         drawing_release(&drawing);
