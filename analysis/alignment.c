@@ -191,7 +191,7 @@ static bool is_repeated(struct alignment *alignment, uint32_t at, uint32_t perio
 /* A place in both from which on requests differ. */
 struct parting {
     uint32_t small, large;
-    uint32_t period, run; /* of the best insertion so far, and how many requests are equal behind it */
+    uint32_t period, run; /* of the best insertion so far, and how many requests are equal after it */
     bool found;
 };
 
@@ -221,8 +221,8 @@ static bool grows_there(const struct alignment *alignment, const struct parting 
            x->place == alignment->class_[program_index(b)].place;
 }
 
-/* The insertion with the longest run of equal requests behind it, the shortest of such; or a size that grows, where the run
- * behind that is longer. False: neither. */
+/* The insertion with the longest run of equal requests after it, the shortest of such; or a size that grows, where the run
+ * after that is longer. False: neither. */
 static bool parting_bridge(struct alignment *alignment, struct parting *parting) {
     uint32_t longest = (alignment->large.count - parting->large) / alignment->repeats;
     for (uint32_t period = 1; period <= longest && alignment->steps < alignment->most_steps; period++)
@@ -278,7 +278,7 @@ static uint32_t unlike_list(struct alignment *alignment, struct insertion *unlik
     return count;
 }
 
-/* One repeat of `outer` holds several of `inner`, one behind the other. */
+/* One repeat of `outer` holds several of `inner`, one after the other. */
 static bool holds_loop(struct alignment *alignment, struct insertion outer, struct insertion inner) {
     if (inner.length == inner.period) { /* the repeat before it is the other one */
         inner.at -= inner.period;

@@ -146,7 +146,7 @@ static enum category category_of_optimizer(struct judge *judge, uint32_t allocat
     return outlives ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
 }
 
-/* zero_grad frees before the next allocation of forward and behind the last of backward, so that no allocation tells
+/* zero_grad frees before the next allocation of forward and after the last of backward, so that no allocation tells
  * gradients that die there from what the last operators needed. */
 static enum category category_of_backward(struct judge *judge, uint32_t allocation, uint32_t run) {
     const struct phase_run *own = &judge->runs->run[run];
@@ -163,7 +163,7 @@ static enum category category_of_backward(struct judge *judge, uint32_t allocati
 
 /* ---- born on the forward side ---- */
 
-/* The first out-of-memory error at or behind an event ends what would have lived longer. */
+/* The first out-of-memory error at or after an event ends what would have lived longer. */
 static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
     const struct device_trace *device = judge->timeline->device;
     uint32_t birth = judge->allocations->birth[allocation], low = 0, high = device->n_ooms;

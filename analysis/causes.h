@@ -1,6 +1,6 @@
 /*
  * Why two recordings differ: one cause for each call site that behaves in another way (or for many that do so in the same
- * way), largest difference first; what only follows from looking at other moments comes behind these. Freestanding.
+ * way), largest difference first; what only follows from looking at other moments comes after these. Freestanding.
  */
 #ifndef STRATA_ANALYSIS_CAUSES_H
 #define STRATA_ANALYSIS_CAUSES_H

@@ -219,7 +219,7 @@ static void name_stream(struct words *words, uint32_t stream) {
     words_number(words, stream);
 }
 
-/* Everything behind the last slash of either kind; a NUL as a blank. */
+/* Everything after the last slash of either kind; a NUL as a blank. */
 static void name_file(struct words *words, const struct trace *trace, uint32_t frame) {
     uint32_t nbytes, from = 0;
     const uint8_t *bytes = trace_string(trace, trace->frames.frame[frame].file, &nbytes);

@@ -150,7 +150,7 @@ static bool sizes_fill(struct extrapolation *extrapolation, const struct pairing
 
 static const char *pair_all(struct pairing *pairing) {
     if (!pair_older(pairing) || !pair_requests(pairing))
-        return "the recordings part: their requests are not the same in the same order";
+        return "the recordings diverge: their requests are not the same in the same order";
     for (uint32_t i = 0; i < pairing->a->device->allocations.count; i++)
         if (pairing->partner[i] == ALLOCATION_NONE)
             return "what is older than the recordings cannot be told apart";

@@ -488,7 +488,7 @@ static bool program_make(struct building *building) {
         return false;
     older_make(building, older);
     if (!requests_make(building))
-        extrapolation->refused = "which allocations the layers between would free does not show";
+        extrapolation->refused = "which allocations the layers between would free cannot be seen";
     return true;
 }
 
@@ -524,7 +524,7 @@ static const char *layers_refusal(const struct building *building) {
     enum { MOST_LAYERS = 100000 };
     const struct alignment *alignment = &building->alignment;
     if (building->x[2] < building->x[0])
-        return "numbers of layers are told from the smaller recording on, not below it";
+        return "only more layers than the smaller recording has can be told, not fewer";
     if (building->x[1] > MOST_LAYERS || building->x[2] > MOST_LAYERS)
         return "the recordings hold different numbers of allocations, and these are too many layers";
     if (alignment->large.count <= alignment->small.count)

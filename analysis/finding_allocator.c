@@ -24,7 +24,7 @@ static bool is_retry(const struct finder *finder, const struct release_group *gr
 }
 
 /* ---- retry_flush: figure [0] flushes, [1] bytes given back in all, [2] bytes of the largest, [3] out-of-memory events
- * behind one ---- */
+ * after one ---- */
 
 void finding_retry_flush_find(struct finder *finder) {
     struct releases releases;

@@ -39,7 +39,7 @@ struct gradients {
     bool at_least;
 };
 
-/* Moment of the first allocation of backward behind the forward in its turn; the turn's end where there is none. */
+/* Moment of the first allocation of backward after the forward in its turn; the turn's end where there is none. */
 static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
     const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
     for (uint32_t k = forward; k < turn->end; k++)
@@ -161,14 +161,14 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
         own->at_least = true;
 }
 
-/* The first turn from `from` on whose forward begins at or behind a moment. O(log turns). */
+/* The first turn from `from` on whose forward begins at or after a moment. O(log turns). */
 static uint32_t turn_behind(const struct gradients *own, uint32_t from, uint32_t count, uint32_t moment) {
     uint32_t low = from, high = count;
     SEARCH(low, high, i, own->forward_moment[i] < moment);
     return low;
 }
 
-/* Every gradient is alive at the forwards of the turns behind its own until it goes. O(allocations log turns). */
+/* Every gradient is alive at the forwards of the turns after its own until it goes. O(allocations log turns). */
 static void kept_sum(struct finder *finder, struct gradients *own) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct allocations *allocations = finder->allocations;
@@ -338,7 +338,7 @@ void finding_gradients_kept_detail(struct telling *telling) {
                              : "Set to None before the forward,");
     tell(telling,
          finding->variant == 0
-             ? " zero_grad(set_to_none=True) behind the optimizer's step frees them in time; if they are "
+             ? " zero_grad(set_to_none=True) after the optimizer's step frees them in time; if they are "
                "accumulated on purpose, this is its price."
              : " No optimizer is seen: if gradients are accumulated on purpose, this is its price.");
 }

@@ -28,7 +28,7 @@ struct link {
     uint32_t length;           /* links up to here */
 };
 
-/* First allocation that is born at or after an allocation's death: mostly soon behind it. */
+/* First allocation that is born at or after an allocation's death: mostly soon after it. */
 static uint32_t first_after(const struct allocations *allocations, uint32_t allocation) {
     uint32_t low = allocation + 1, step = 1;
     for (; low + step < allocations->count && allocations->birth[low + step] < allocations->death[allocation];

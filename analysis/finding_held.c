@@ -38,7 +38,7 @@ static bool is_candidate(const struct finder *finder, uint32_t allocation) {
            !finder->blamed[finder_site(finder, allocation)];
 }
 
-/* Is the allocation alive when the turn behind its own begins? `*beyond`: when the one behind that does, too. */
+/* Is the allocation alive when the turn after its own begins? `*beyond`: when the one after that does, too. */
 static bool is_held(const struct finder *finder, uint32_t allocation, uint32_t turn, bool *beyond) {
     const struct turns *turns = &finder->verdicts->turns;
     uint32_t begin = begin_of(finder, turn + 1), let_go = finder->allocations->request[allocation];
@@ -81,7 +81,7 @@ static struct held key_walk(struct finder *finder, uint32_t key, bool with_beyon
     return held;
 }
 
-/* Seen in half of the pairs, and made again in the turn behind. What outlives that turn too is counted where it usually
+/* Seen in half of the pairs, and made again in the turn after. What outlives that turn too is counted where it usually
  * does not, or where two turns are all there are. */
 static bool key_is_held(struct finder *finder, uint32_t key, struct held *held, bool *with_beyond) {
     uint32_t n_turns = finder->verdicts->turns.count;

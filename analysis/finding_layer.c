@@ -3,7 +3,7 @@
  * that uses up their siblings. One turn is enough to see it; a cache that is made on first use looks the same.
  *
  * figure: [0] kept bytes, [1] kept allocations, [2] of how many, [3] forwards that show it, [4] forwards, [5] 1 where
- * something was recorded behind the backward.
+ * something was recorded after the backward.
  */
 #include "analysis/finder.h"
 
@@ -19,11 +19,11 @@ struct layer_stack {
     uint32_t n_forwards, last_forward; /* that keep it; the last one's number */
 };
 
-/* A forward and the backward behind it. */
+/* A forward and the backward after it. */
 struct passes {
     uint32_t forward, backward; /* runs */
-    uint32_t begins, ends;      /* moments: the first allocation of backward, and what comes behind it */
-    bool followed;              /* something was recorded behind the backward */
+    uint32_t begins, ends;      /* moments: the first allocation of backward, and what comes after it */
+    bool followed;              /* something was recorded after the backward */
 };
 
 static bool passes_at(const struct finder *finder, uint32_t run, struct passes *passes) {
@@ -271,7 +271,7 @@ void finding_kept_per_layer_detail(struct telling *telling) {
     tell(telling, "). ");
     tell_bytes(telling, finding->bytes);
     tell(telling, " of it is in the peak.");
-    tell_saving(telling, "Dropped behind backward,");
+    tell_saving(telling, "Dropped after backward,");
     if (finding->figure[3] < 3)
         tell(telling, " A cache made on first use looks the same: record more steps to tell.");
 }

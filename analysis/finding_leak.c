@@ -85,7 +85,7 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
         kept->n_turns++;
         n_made++;
     }
-    /* Of two, the first is freed behind the last allocation and the second is not: it is held over. */
+    /* Of two, the first is freed after the last allocation and the second is not: it is held over. */
     const uint32_t *let_go = finder->allocations->request;
     if (kept->n_turns == 2 && let_go[kept->first_allocation] < let_go[kept->last_allocation])
         return false;
@@ -140,7 +140,7 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
 }
 
 /* When a program that does not keep an allocation would let it go: at the end of its turn. Where turns end with the optimizer
- * or with backward, what comes behind it is the next turn's, but belongs to the one before as long as it is not a batch. */
+ * or with backward, what comes after it is the next turn's, but belongs to the one before as long as it is not a batch. */
 static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct turn *turn = &turns->turn[finder_turn(finder, allocation)];

@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 
 /* A table of stacks by what they are made of. The number of slots that are looked at is bounded, so that no file makes
- * it slow. What is the first to begin with its outer key is right behind that (struct stack_table) and not in here. */
+ * it slow. What is the first to begin with its outer key is right after that (struct stack_table) and not in here. */
 struct key_table {
     const struct trace *trace;
     struct arena *arena;

@@ -84,9 +84,8 @@ static void say_judged(struct words *words, const struct verdicts *verdicts) {
 uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity) {
     struct words words = {text, capacity, 0};
     if (verdicts->timeline->trace->kind == TRACE_LOG) {
-        words_say(&words,
-                  "These are levels printed in a log, not allocations: what holds the memory, and what "
-                  "stays from step to step, it does not say.");
+        words_say(&words, "These are levels printed in a log, not allocations: it does not say what holds "
+                          "the memory, nor what stays from step to step.");
         return words_end(&words);
     }
     if (verdicts->timeline->device->n_events == 0) {

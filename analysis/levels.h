@@ -44,7 +44,7 @@ bool levels_note(const struct device_trace *device, uint32_t event, enum note_wh
 bool levels_phases(struct spans *spans, const struct timeline *timeline, struct arena *arena);
 
 /*
- * Steps that lines name, as turns: from behind the last line of the step before to the last line of the step, since lines are
+ * Steps that lines name, as turns: from after the last line of the step before to the last line of the step, since lines are
  * printed when a step has ended. Numbers rise; a line with a lower number than one before it (a run that began again) is part
  * of the step that it stands in. O(notes). False: no memory.
  */

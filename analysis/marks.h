@@ -28,7 +28,7 @@ uint32_t mark_moment(const struct timeline *timeline, int64_t time_us);
 /* The number that a text begins with, at most 15 digits; 0: none. */
 int64_t mark_digits(const uint8_t *text, uint32_t nbytes);
 
-/* The number behind the word, at most 15 digits; 0: none. */
+/* The number after the word, at most 15 digits; 0: none. */
 int64_t mark_number(const struct mark_walk *walk, const struct trace *trace);
 
 #endif

@@ -212,7 +212,7 @@ void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
 }
 
 uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded) {
-    uint32_t low = 0, high = runs->count; /* the first run behind it */
+    uint32_t low = 0, high = runs->count; /* the first run after it */
     SEARCH(low, high, i, runs->run[i].first <= recorded);
     return low - 1;
 }

@@ -34,7 +34,7 @@ enum stack_kind {
 
 struct phase_run {
     uint32_t first, last;   /* recorded allocations, both inclusive */
-    uint32_t next_backward; /* the next run of backward behind this one; UINT32_MAX: none */
+    uint32_t next_backward; /* the next run of backward after this one; UINT32_MAX: none */
     uint8_t side;           /* enum run_side */
     bool has_forward;       /* a forward side in which forward() made something */
 };

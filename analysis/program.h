@@ -35,7 +35,7 @@ static inline uint32_t program_index(uint32_t op) {
     return op >> PROGRAM_KIND_BITS;
 }
 
-/* The moment behind an operation; UINT32_MAX: it changes neither blocks nor segments by itself. */
+/* The moment after an operation; UINT32_MAX: it changes neither blocks nor segments by itself. */
 static inline uint32_t program_moment(const struct program *program, uint32_t op) {
     uint32_t index = program_index(op);
     switch (program_kind(op)) {

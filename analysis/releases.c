@@ -65,7 +65,7 @@ static uint64_t taken_after(const struct device_trace *device, uint32_t at, uint
     return bytes;
 }
 
-/* The stack of the event behind a group, where that asks for memory. */
+/* The stack of the event after a group, where that asks for memory. */
 static bool request_behind(const struct device_trace *device, const struct release_group *group,
                            uint32_t *stack) {
     uint32_t at = group->first + group->count;

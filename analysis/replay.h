@@ -67,7 +67,7 @@ struct replay_work *replay_begin(struct replay *replay, const struct trace *trac
 
 enum replay_progress { REPLAY_GOES_ON, REPLAY_DONE, REPLAY_NO_MEMORY };
 
-/* Goes on for about so many operations (an allocation or a free is one); what is done before the first and behind the last
+/* Goes on for about so many operations (an allocation or a free is one); what is done before the first and after the last
  * counts by the time it takes, and is not divided. When it does not go on, the work is over and not to be used again. */
 enum replay_progress replay_go_on(struct replay_work *work, uint32_t n_operations);
 

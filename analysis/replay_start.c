@@ -5,7 +5,7 @@
 #include "analysis/replay_internal.h"
 #include "base/numbers.h"
 
-/* Ends of blocks whose rest is not known yet: a later allocation within 1 MiB behind shows where the rest ends. */
+/* Ends of blocks whose rest is not known yet: a later allocation within the 1 MiB after it shows where the rest ends. */
 struct rest {
     uint32_t block; /* of the state that is held */
     uint64_t size;

@@ -47,7 +47,7 @@ static void parts_split(struct site_parts *parts, const struct verdicts *verdict
         parts->allocations[next[site_part_of_allocation(verdicts, allocations[i])]++] = allocations[i];
 }
 
-/* Puts the groups of one part behind the others. False: no memory. */
+/* Puts the groups of one part after the others. False: no memory. */
 static bool part_add(struct site_parts *parts, const struct timeline *timeline, uint32_t part,
                      uint32_t *capacity, struct arena *arena) {
     struct group *own;

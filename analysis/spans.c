@@ -61,12 +61,12 @@ bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct
 
 /* ---- phases ---- */
 
-/* Where pieces are cut: at the beginning of runs and of turns, and behind the last turn. */
+/* Where pieces are cut: at the beginning of runs and of turns, and after the last turn. */
 struct cutter {
     const struct phase_runs *runs;
     const struct turns *turns;
     const uint32_t *birth; /* of allocations */
-    uint32_t turn;         /* the next one that is not behind */
+    uint32_t turn;         /* the next one that is not after */
 };
 
 /* The first cut in (from, end]. */
@@ -84,7 +84,7 @@ static uint32_t birth_at(const struct cutter *cutter, uint32_t recorded, uint32_
     return recorded < cutter->runs->n_allocations ? cutter->birth[recorded] : n_moments;
 }
 
-/* A piece of the forward side: what comes before its first forward, and that with all behind it. */
+/* A piece of the forward side: what comes before its first forward, and that with all after it. */
 static void forward_add(struct span_list *list, const struct cutter *cutter, uint32_t from, uint32_t end,
                         uint32_t step) {
     const uint8_t *letter = cutter->runs->letter + cutter->runs->first_allocation;

@@ -22,7 +22,7 @@ uint32_t recorded_from(const struct phase_runs *runs, const struct timeline *tim
 /* Turns are about as long as each other, so the place is guessed, and looked for from there in growing steps. */
 uint32_t turns_at(const struct turns *turns, uint32_t recorded) {
     const struct turn *turn = turns->turn;
-    uint32_t low = 0, high = turns->count, step = 1; /* low: the first turn behind it */
+    uint32_t low = 0, high = turns->count, step = 1; /* low: the first turn after it */
     if (high == 0 || recorded < turn[0].first)
         return UINT32_MAX;
     uint64_t span = (uint64_t)turn[high - 1].first - turn[0].first + 1, place = recorded - turn[0].first;
@@ -120,7 +120,7 @@ static void ends_of_optimizer(struct turn_ends *ends, const struct phase_runs *r
     ends_add(ends, end);
 }
 
-/* Each backward, with the optimizer behind it. */
+/* Each backward, with the optimizer after it. */
 static void ends_of_backward(struct turn_ends *ends, const struct phase_runs *runs) {
     uint32_t end = 0;
     for (uint32_t i = 0; i < runs->count; i++) {
@@ -151,7 +151,7 @@ static void ends_of_marks(struct turn_ends *ends, const struct phase_runs *runs,
     ends_add(ends, end);
 }
 
-/* An optimizer that makes its state once, in one step of many, tells no steps: more backward passes lie behind its last
+/* An optimizer that makes its state once, in one step of many, tells no steps: more backward passes lie after its last
  * run than ever between two. */
 static bool optimizer_is_regular(const struct phase_runs *runs) {
     uint32_t n = 0, most = 0;

@@ -42,7 +42,7 @@ struct turns {
 bool turns_find(struct turns *turns, const struct phase_runs *runs, const struct timeline *timeline,
                 struct arena *arena);
 
-/* Turn of a recorded allocation; UINT32_MAX: it lies before the first or behind the last. O(log count). */
+/* Turn of a recorded allocation; UINT32_MAX: it lies before the first or after the last. O(log count). */
 uint32_t turns_at(const struct turns *turns, uint32_t recorded);
 
 /* First recorded allocation that is born at or after a moment; n_allocations: none is. O(log n). */

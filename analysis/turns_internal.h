@@ -16,7 +16,7 @@ bool turns_settle(struct turns *turns, const struct phase_runs *runs, const stru
 /* Is there a forward among the allocations from `from` on? O(n). */
 bool has_forward_from(const struct phase_runs *runs, uint32_t from);
 
-/* What comes behind the last turn, from the allocation `last` on, came behind every turn before, too: where turns begin with
+/* What comes after the last turn, from the allocation `last` on, came after every turn before, too: where turns begin with
  * the same, it is the end of the one before. Moves `begin[1..count)`; `begin[count]` is where the last ends. False: no
  * memory. */
 bool begins_move(const struct phase_runs *runs, const struct timeline *timeline, uint32_t *begin,

@@ -42,7 +42,7 @@ struct verdicts {
 bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena);
 
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
- * with step 0 again. The last steps are those of the findings: one for each kind, one before and one behind them, and
+ * with step 0 again. The last steps are those of the findings: one for each kind, one before and one after them, and
  * more for a kind that takes long. */
 enum { FINDINGS_STEPS = FINDING_KINDS + FINDING_PARTS - 1 + 2, VERDICTS_STEPS = 6 + FINDINGS_STEPS };
 bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,

@@ -70,7 +70,7 @@ static void name_append(char name[WHATIF_NAME], const char *text) {
     name[used] = '\0';
 }
 
-/* The next of the settings in alphabetical order behind `last`; NULL: none. */
+/* The next of the settings in alphabetical order after `last`; NULL: none. */
 static const char *set_behind(const struct whatif_request *request, const char *last) {
     const char *next = NULL;
     for (uint32_t i = 0; i < request->n_set; i++)

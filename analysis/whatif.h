@@ -13,8 +13,8 @@ struct whatif_case {
     struct allocator_settings settings;
     uint64_t budget_bytes; /* ALLOCATOR_UNLIMITED: none */
     uint64_t device_bytes; /* that shares of memory are of; 0: not known, and such settings have no effect */
-    uint64_t *
-        column; /* [n_columns] of the run: the most reserved in each, 0 behind its end; NULL: not asked for */
+    uint64_t
+        *column; /* [n_columns] of the run: the most reserved in each, 0 after its end; NULL: not asked for */
     uint32_t n_columns;
     bool descending; /* whether new segments lie ever lower; the address decides between equal free blocks */
 };
@@ -30,7 +30,7 @@ struct whatif_oom {
 struct whatif_result {
     uint64_t peak_reserved_bytes, end_reserved_bytes, n_retries;
     struct whatif_oom oom;
-    bool past_recorded_oom; /* a request that failed in the recording found memory: the run ends behind it */
+    bool past_recorded_oom; /* a request that failed in the recording found memory: the run ends after it */
     bool endless;           /* the searches took too long; the figures are of the part that was run */
 };
 

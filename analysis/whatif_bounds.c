@@ -7,7 +7,7 @@
 #include "base/numbers.h"
 #include "base/sort.h"
 
-/* Nothing is asked of a run behind the first request that failed in the recording. */
+/* Nothing is asked of a run after the first request that failed in the recording. */
 static uint32_t last_moment(const struct device_trace *device) {
     return device->n_ooms != 0 ? device->ooms[0].event + 1 : device->n_events + 1;
 }

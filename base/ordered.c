@@ -75,7 +75,7 @@ static void leaf_remove(struct ordered *set, struct ordered_store *store, uint32
     set->n_leaves--;
 }
 
-/* Moves the upper half of a full leaf into a new one behind it. */
+/* Moves the upper half of a full leaf into a new one after it. */
 static bool leaf_split(struct ordered *set, struct ordered_store *store, uint32_t at) {
     enum { HALF = ORDERED_LEAF_KEYS / 2 };
     if (!leaf_insert(set, store, at + 1))

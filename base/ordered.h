@@ -53,15 +53,15 @@ bool ordered_remove(struct ordered *set, struct ordered_store *store, uint64_t f
 /* Takes out the key at a place that holds one. O(1), and bytes moved as above. */
 void ordered_remove_at(struct ordered *set, struct ordered_store *store, struct ordered_place place);
 
-/* The first key that is not below (first, second); behind the last one where there is none. */
+/* The first key that is not below (first, second); after the last one where there is none. */
 struct ordered_place ordered_seek(const struct ordered *set, const struct ordered_store *store,
                                   uint64_t first, uint64_t second);
 
-/* The key at a place; NULL behind the last one. */
+/* The key at a place; NULL after the last one. */
 const struct ordered_key *ordered_at(const struct ordered *set, const struct ordered_store *store,
                                      struct ordered_place place);
 
-/* The place behind, and the one before; before the first one it is behind the last. */
+/* The place after, and the one before; before the first one it is after the last. */
 struct ordered_place ordered_next(const struct ordered *set, const struct ordered_store *store,
                                   struct ordered_place place);
 struct ordered_place ordered_before(const struct ordered *set, const struct ordered_store *store,

@@ -60,7 +60,7 @@ static inline bool text_contains_any(struct text text, const char *const *words,
     return false;
 }
 
-/* What stands behind the last separator of a path. */
+/* What stands after the last separator of a path. */
 static inline struct text text_base_name(struct text path) {
     uint32_t begin = path.nbytes;
     if (begin == 0)

@@ -75,7 +75,7 @@ static uint64_t unit_nbytes(const char *unit, uint32_t nbytes) {
     return text_is(unit + 1, nbytes - 1, "b") ? power_of(1000, exponent) : 0;
 }
 
-/* The number, and where its unit begins behind any blanks; 0: no number. */
+/* The number, and where its unit begins after any blanks; 0: no number. */
 static uint32_t number_read(struct decimal *decimal, const char *text, uint32_t nbytes) {
     uint32_t at = decimal_read(decimal, text, nbytes);
     while (at != 0 && at < nbytes && text[at] == ' ')

@@ -8,13 +8,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Digits behind the point that count; further ones mean less than a byte of the largest unit and are read over. */
+/* Digits after the point that count; further ones mean less than a byte of the largest unit and are read over. */
 enum { DECIMAL_DIGITS = 15 };
 
-/* A decimal number: `whole` and the digits behind its point. */
+/* A decimal number: `whole` and the digits after its point. */
 struct decimal {
     uint64_t whole;
-    uint32_t n_digits; /* 0: there is no point, or nothing behind it */
+    uint32_t n_digits; /* 0: there is no point, or nothing after it */
     bool point;
     uint8_t digit[DECIMAL_DIGITS];
 };

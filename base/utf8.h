@@ -7,7 +7,7 @@
 
 enum { UTF8_REPLACEMENT = 0xfffd };
 
-/* The code point at `*at` < nbytes, and moves `*at` behind it. Overlong forms, surrogates, what lies above
+/* The code point at `*at` < nbytes, and moves `*at` past it. Overlong forms, surrogates, what lies above
  * U+10FFFF and sequences that the end cuts off are wrong bytes. O(1). */
 static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
     const uint8_t *byte = (const uint8_t *)text + *at;

@@ -13,7 +13,7 @@ try {
         window.longTasks = [];
         new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: 'longtask' });
     });
-    // What an action sets off may come in slices behind it.
+    // What an action sets off may come in slices after it.
     const quiet = () => page.waitForTimeout(700);
     const measure = async (/** @type {string} */ name, /** @type {() => Promise<unknown>} */ act) => {
         await quiet();

@@ -67,7 +67,7 @@ static bool batch_prepare(struct batch *batch, const struct rank_pattern *patter
     if (!batch_find(batch, pattern))
         return false;
     if (count_state(batch, BATCH_WAITING) + count_state(batch, BATCH_ELSEWHERE) == 0) {
-        terminal_error(batch->settings->input, "no snapshot is there; %" PRIu32 " other file%s %s seen",
+        terminal_error(batch->settings->input, "no snapshot was found; %" PRIu32 " other file%s %s seen",
                        batch->count, batch->count == 1 ? "" : "s", batch->count == 1 ? "was" : "were");
         return false;
     }

@@ -33,7 +33,7 @@ struct side {
     struct selection selection;
     struct verdicts verdicts;
     uint32_t moment;
-    char shown[512]; /* the file's name and the keys behind it */
+    char shown[512]; /* the file's name and the keys after it */
 };
 
 static void side_release(struct side *side) {
@@ -114,7 +114,7 @@ static int step_missing(const struct side *side) {
     uint32_t count = side->verdicts.steps.count;
     if (count == 0)
         terminal_error(side->recording.input.shown,
-                       "has no steps: neither annotations nor a repetition show any");
+                       "has no steps: neither annotations nor repetition shows any");
     else
         terminal_error(side->recording.input.shown,
                        "has no step %" PRIu64 "; its steps are %" PRId64 " to %" PRId64, side->operand.step,
@@ -122,7 +122,7 @@ static int step_missing(const struct side *side) {
     return EXIT_CODE_USAGE;
 }
 
-/* The moment that stands behind the path. */
+/* The moment that stands after the path. */
 static int side_moment(struct side *side) {
     const struct operand *operand = &side->operand;
     const char *reason = NULL;
@@ -446,7 +446,7 @@ static bool format_choose(struct settings *settings) {
     if (!ending_choose("diff", settings))
         return false;
     if ((is_picture(settings) || is_page(settings)) && settings->n_inputs > 2) {
-        terminal_error(settings->output, "a %s shows two recordings, and more are named",
+        terminal_error(settings->output, "a %s shows two recordings, and more were given",
                        is_page(settings) ? "page" : "picture");
         return false;
     }
@@ -474,7 +474,7 @@ static int diff_read(struct side *base, const struct settings *settings) {
 static int diff_run(const struct settings *given) {
     struct settings settings = *given;
     if (settings.n_inputs < 2) {
-        terminal_error(NULL, "diff: two recordings are needed, and one is named");
+        terminal_error(NULL, "diff: two recordings are needed, and only one was given");
         return EXIT_CODE_USAGE;
     }
     if (!format_choose(&settings))
@@ -498,7 +498,7 @@ const struct verb verb_diff = {
     .about =
         "Compares B with A: one sentence per cause, largest difference first, then every call site; the "
         "differences\n"
-        "sum up to that of the totals. Several are each compared with the first. Behind a path, #step=3,\n"
+        "sum up to that of the totals. Several are each compared with the first. After a path, #step=3,\n"
         "#at=peak (or an event) and #device=1 choose a moment and a device.\n",
     .examples = "  strata diff before.pickle after.pickle\n"
                 "  strata diff --markdown eager.pickle compiled.pickle -o change.md\n"

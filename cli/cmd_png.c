@@ -135,11 +135,10 @@ static int picture_window(const struct recording *recording, const struct settin
 static void print_size(const struct settings *settings) {
     uint32_t side = settings->width > settings->height ? settings->width : settings->height;
     if (side * settings->scale > VIEW_MAX_SIDE)
-        terminal_error(NULL,
-                       "%ux%u pixels, %u times larger, is too large: the plot has at most %s pixels a side",
+        terminal_error(NULL, "%ux%u pixels at scale %u is too large: the plot has at most %s pixels a side",
                        settings->width, settings->height, settings->scale, format_count(VIEW_MAX_SIDE).text);
     else
-        terminal_error(NULL, "%ux%u pixels, %u times larger, is too small: no room is left for the plot",
+        terminal_error(NULL, "%ux%u pixels at scale %u is too small: no room is left for the plot",
                        settings->width, settings->height, settings->scale);
 }
 

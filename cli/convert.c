@@ -50,7 +50,7 @@ static int words_write(struct recording *recording, const struct settings *setti
     return code;
 }
 
-/* What is read behind the first input must not be written over either. */
+/* What is read after the first input must not be written over either. */
 static bool others_are_spared(const struct output *output, const struct settings *settings) {
     bool spared = output_spares_path(output, settings->rules);
     for (uint32_t i = 1; spared && settings->series && i < settings->n_inputs; i++)

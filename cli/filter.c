@@ -152,7 +152,7 @@ static void note_without_times(const struct recording *recording, const struct f
         timed |= recording->trace.devices[i].time_us != NULL;
     if (!timed && filter_has(filter, FILTER_AGE_US))
         terminal_note(recording->input.shown,
-                      "has no times, so no lifetime in time meets the filter; a number without a "
+                      "has no times, so no lifetime given in time passes the filter; a number without a "
                       "unit counts events");
 }
 

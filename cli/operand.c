@@ -43,7 +43,7 @@ static const char *keys_read(struct operand *operand, char *text) {
     return NULL;
 }
 
-/* Where the keys begin: at the first # behind the last slash. NULL: there are none. */
+/* Where the keys begin: at the first # after the last slash. NULL: there are none. */
 static char *keys_of(char *path) {
     char *slash = strrchr(path, '/');
     return strchr(slash != NULL ? slash : path, '#');

@@ -7,14 +7,14 @@
 
 struct operand {
     const char *word; /* as given */
-    char *path;       /* without what stands behind it; free with operand_release */
+    char *path;       /* without what stands after it; free with operand_release */
     bool has_device, has_step, no_memory;
     int32_t device;
     uint64_t step;      /* its number as people see it */
     struct position at; /* POSITION_NONE: not given */
 };
 
-/* What is behind the path begins with # or &. A path that exists is taken whole. False: printed, release nothing; for want of
+/* What is after the path begins with # or &. A path that exists is taken whole. False: printed, release nothing; for want of
  * memory if no_memory is set. */
 bool operand_parse(struct operand *operand, const char *word);
 void operand_release(struct operand *operand);

@@ -16,7 +16,7 @@ static int value_kept_nbytes(const char *value) {
     return (int)kept;
 }
 
-/* "..." stands where a value was shortened, and once behind the others for the options that did not fit. */
+/* "..." stands where a value was shortened, and once after the others for the options that did not fit. */
 static void flags_add(struct settings *settings, const struct option *option, const char *value) {
     static const char omission[] = " ...";
     size_t used = strlen(settings->flags), left = sizeof settings->flags - used;

@@ -29,7 +29,7 @@ struct option {
 
 /* ---- options_table.c ---- */
 
-/* The next option of these verbs (bits) in the order of the help; the first behind NULL, NULL behind the last. */
+/* The next option of these verbs (bits) in the order of the help; the first after NULL, NULL after the last. */
 const struct option *option_behind(const struct option *option, unsigned verbs);
 
 /* The option of these verbs (bits) with this name. NULL: none. */

@@ -265,9 +265,9 @@ static bool apply_align(struct settings *settings, const char *value) {
 static bool apply_set(struct settings *settings, const char *value) {
     if (!whatif_set_is_fine(value)) {
         snprintf(settings->wrong, sizeof settings->wrong, "%s",
-                 "none of expandable_segments, garbage_collection_threshold, large_segment_size_mb, "
+                 "a key is expandable_segments, garbage_collection_threshold, large_segment_size_mb, "
                  "max_non_split_rounding_mb, max_split_size_mb, per_process_memory_fraction, "
-                 "roundup_power2_divisions, or no value that PyTorch takes");
+                 "or roundup_power2_divisions, with a value that PyTorch takes");
         return false;
     }
     if (settings->n_set == SETS_CAPACITY)
@@ -391,19 +391,19 @@ static const struct option options[] = {
      "it)"},
     {'o', VERB_REPORT, "output", "PATH", apply_output,
      "a file, a directory, or - for standard output\n(default: standard output)"},
-    {'o', VERB_BATCH, "output", "DIR", apply_output, "directory of the results; made if it is not there"},
+    {'o', VERB_BATCH, "output", "DIR", apply_output, "directory for the results; created if it is missing"},
     {'j', VERB_BATCH, "jobs", "N", apply_jobs,
      "files at once (default: as many as there are cores and\nas --max-memory has room for)"},
     {0, VERB_BATCH, "png", NULL, apply_png, "write a picture of each file too"},
     {'r', VERB_BATCH, "recursive", NULL, apply_recursive, "descend into directories (the default)"},
     {0, VERB_BATCH, "no-recursive", NULL, apply_no_recursive, "take only the files of the named directories"},
     {0, VERB_BATCH, "resume", NULL, apply_resume,
-     "skip files whose results are up to date (same size,\ntime of change, options and rules)"},
+     "skip files whose results are up to date (same size,\nmodification time, options and rules)"},
     {0, VERB_BATCH, "rank-regex", "REGEX", apply_rank_regex,
      "finds the rank in a file's path: its first group, or the\none named rank; a second one, or step, is "
      "the step"},
     {0, VERB_BATCH, "group-by", "WORDS", apply_group_by,
-     "which ranks are compared with each other: those whose paths\nhave the same numbers behind these words, "
+     "which ranks are compared with each other: those whose paths\nhave the same numbers after these words, "
      "such as "
      "tp,pp;\nalso role, host, program (by call sites alone), all\n(default: role and pipeline stage, else "
      "the program)"},
@@ -421,7 +421,7 @@ static const struct option options[] = {
     {0, VERB_CHECK, "config", "FILE", apply_config, "rules, patterns of files and the baseline: strata.json"},
     {0, VERB_CHECK, "baseline", "FILE", apply_baseline, "figures that rules may compare with"},
     {0, VERB_CHECK, "update-baseline", NULL, apply_update_baseline,
-     "write the baseline anew; refused where CI=true"},
+     "write the baseline again; refused where CI=true"},
     {0, VERB_CHECK, "format", "text|github|junit|json", apply_check_format,
      "of standard output (default: text)"},
     {0, VERB_CHECK, "skip-steps", "N", apply_skip_steps, "leave the first N steps out of peaks: the warm-up"},

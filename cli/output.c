@@ -163,7 +163,7 @@ bool output_spares_path(const struct output *output, const char *path) {
     if (path == NULL || strcmp(output->path, "-") == 0 || stat(output->path, &target) != 0 ||
         stat(path, &read) != 0 || !S_ISREG(read.st_mode) || !same_file(&target, &read))
         return true;
-    terminal_error(output->shown, "is read here too; name another output with -o");
+    terminal_error(output->shown, "is read as well; name another output with -o");
     return false;
 }
 
@@ -272,7 +272,7 @@ static bool print_write_error(const struct output *output, int error) {
     if (error == EPIPE && output->in_place)
         leave_quietly();
     else if (error == EEXIST)
-        terminal_error(output->shown, "has appeared meanwhile and is kept; -f replaces it");
+        terminal_error(output->shown, "appeared in the meantime and is kept; -f replaces it");
     else
         terminal_error(output->shown, "cannot write: %s", strerror(error));
     return false;

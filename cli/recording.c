@@ -85,7 +85,7 @@ static bool owners_apply(struct recording *recording, const struct settings *set
             return false;
         }
         if (n_frames == 0)
-            terminal_note(recording->input.shown, "no file of its stacks is meant by --%s %s",
+            terminal_note(recording->input.shown, "--%s %s matches no file in its stacks",
                           pattern->owner == OWNER_USER ? "own" : "library", pattern->text);
     }
     return true;
@@ -198,7 +198,7 @@ static uint32_t device_find(const struct recording *recording, int32_t ordinal) 
     char text[512];
     devices_text(trace, UINT32_MAX, text, sizeof text);
     if (trace->n_devices == 0)
-        terminal_error(recording->input.shown, "has no device %" PRId32 ", nor any other", ordinal);
+        terminal_error(recording->input.shown, "has no device %" PRId32 ", and no other", ordinal);
     else
         terminal_error(recording->input.shown, "has no device %" PRId32 "; there are: %s", ordinal, text);
     return UINT32_MAX;

@@ -97,7 +97,7 @@ static bool is_slash(uint8_t c) {
     return c == '/' || c == '\\';
 }
 
-/* What a path in a name ends before, and begins behind: brackets and quotes, as in "{lambda at /home/u/k.cu:12}". */
+/* What a path in a name ends before, and begins after: brackets and quotes, as in "{lambda at /home/u/k.cu:12}". */
 static bool is_edge(uint8_t c) {
     return c < ' ' || (c != 0 && strchr("<>()[]{}\"'`,;|=", c) != NULL);
 }
@@ -129,7 +129,7 @@ static void paths_strip(struct buffer *out, const uint8_t *text, uint32_t nbytes
         uint32_t begin = path_begin(text, from, at), end = at, last = at;
         for (; end < nbytes && !is_edge(text[end]); end++)
             last = is_slash(text[end]) ? end : last;
-        /* Behind the last slash a blank ends the path, so that words after it are looked at by themselves. */
+        /* After the last slash a blank ends the path, so that words after it are looked at by themselves. */
         for (end = last + 1; end < nbytes && !is_edge(text[end]) && text[end] != ' ';)
             end++;
         buffer_add(out, text + from, begin - from);
@@ -314,7 +314,7 @@ static bool value_is_plain(const char *value, size_t nbytes) {
     return strspn(value, "0123456789.:>[],-") >= nbytes || word_is_among(value, nbytes, words, 6);
 }
 
-/* Behind an item of "a:1,b:[256:1,>:2]". */
+/* After an item of "a:1,b:[256:1,>:2]". */
 static size_t item_length(const char *text) {
     size_t n = 0;
     for (int depth = 0; text[n] != '\0' && (text[n] != ',' || depth > 0); n++)

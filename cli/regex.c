@@ -20,7 +20,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* Behind the bracket expression at `text`. */
+/* After the bracket expression at `text`. */
 static const char *brackets_skip(const char *text) {
     const char *at = text + 1;
     at += *at == '^';

@@ -69,15 +69,17 @@ static bool rule_parse(struct rule_list *list, unsigned number, char *line) {
     if (*category == '\0' || *category == '#')
         return true;
     if (rule.category == CATEGORY_COUNT)
-        return rule_wrong(list, number,
-                          "no category (parameter, gradient, optimizer_state, activation, temporary, input, "
-                          "autograd_detail, workspace, result, other)",
-                          category);
+        return rule_wrong(
+            list, number,
+            "not a category (parameter, gradient, optimizer_state, activation, temporary, input, "
+            "autograd_detail, workspace, result, other)",
+            category);
     if (rule.field == FIELD_COUNT)
-        return rule_wrong(list, number, "no field (file, function, metadata)", field);
+        return rule_wrong(list, number, "not a field (file, function, metadata)", field);
     struct regex_wrong wrong = {.no_memory = false};
     if (*expression == '\0' || !regex_compile(&rule.expression, expression, REG_NOSUB, &wrong))
-        return rule_wrong(list, number, wrong.no_memory ? "no memory" : "no regular expression", expression);
+        return rule_wrong(list, number, wrong.no_memory ? "no memory" : "not a regular expression",
+                          expression);
     if (list->count == RULES_MAX) {
         regfree(&rule.expression);
         return rule_wrong(list, number, "one rule more than the 1,000 allowed", expression);
@@ -92,7 +94,7 @@ static bool rules_parse(struct rule_list *list, FILE *file) {
     for (unsigned number = 1; done && fgets(line, sizeof line, file) != NULL; number++) {
         size_t length = strcspn(line, "\r\n");
         if (line[length] == '\0' && !feof(file)) /* a device of zeros would never end */
-            return rule_wrong(list, number, "a line too long, or no text", line);
+            return rule_wrong(list, number, "a line that is too long, or is not text", line);
         line[length] = '\0';
         done = rule_parse(list, number, line);
     }

@@ -27,9 +27,9 @@ static void refuse(const struct recording *parts, uint32_t wrong, enum series_re
         [SERIES_NOT_SNAPSHOTS] = "is not a memory snapshot; a series is made of snapshots",
         [SERIES_OTHER_RANK] = "is of another rank than the first; a series is of one process",
         [SERIES_OTHER_DEVICES] = "has no device in common with the first; a series is of one process",
-        [SERIES_NOT_IN_ORDER] = "ends before the dump in front of it; name the oldest first",
+        [SERIES_NOT_IN_ORDER] = "ends before the dump given before it; name the oldest first",
         [SERIES_OTHER_RUN] =
-            "has other events of the same time as the dump in front of it; a series is of one process",
+            "tells other events of the same time than the dump before it; a series is of one process",
         [SERIES_MERGED] =
             "is a page in which allocations are merged (--max-html-size): name the dump itself"};
     terminal_error(parts[wrong].input.shown, "%s", reasons[result]);

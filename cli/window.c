@@ -37,7 +37,7 @@ static int64_t axis_of_time(const struct view *view, const struct timeline *time
     return ((int64_t)timeline_moment_at(timeline, us) - 1) * 65536;
 }
 
-/* Just behind an event, at the beginning of the next one. Of several in one microsecond that is where time goes
+/* Just after an event, at the beginning of the next one. Of several in one microsecond that is where time goes
  * on: a window that ends there holds the event's mark, which stands where the event begins. */
 static int64_t axis_behind_event(const struct view *view, const struct timeline *timeline, int64_t event) {
     int64_t n_events = (int64_t)timeline->n_moments - 1, next = event + 1;

@@ -109,7 +109,7 @@ static bool rows_take(struct looker *looker, const struct also_shown *also, uint
     return looker->row && looker->spare && looker->born;
 }
 
-/* The allocations of the sites that are told, in order of their births, each site's behind the last one's. */
+/* The allocations of the sites that are told, in order of their births, each site's after the last one's. */
 static void rows_fill(struct looker *looker, struct also_shown also[ALSO_SHOWN_MAX], uint32_t n_also) {
     const struct allocations *allocations = looker->allocations;
     uint32_t next[ALSO_SHOWN_MAX] = {0};

@@ -21,7 +21,7 @@ enum extent_what {
     EXTENT_ALLOCATED, /* made in the range */
     EXTENT_FREED,     /* gone in the range */
     EXTENT_KEPT,      /* made in the range and alive at its end */
-    EXTENT_THROUGH,   /* alive before the range and behind it */
+    EXTENT_THROUGH,   /* alive before the range and after it */
     EXTENT_LASTING    /* made in the range and never freed: what is kept and no later event gives back */
 };
 

@@ -245,7 +245,7 @@ struct reader {
     struct filter_error *error;
 };
 
-/* The end of what begins with a quote at `at`: behind the closing one, nbytes where none closes it. */
+/* The end of what begins with a quote at `at`: after the closing one, nbytes where none closes it. */
 static uint32_t quote_end(const struct reader *reader, uint32_t at) {
     for (at++; at < reader->nbytes; at++)
         if (reader->text[at] == '"')
@@ -264,7 +264,7 @@ static bool is_flag(char byte) {
            byte == 'y';
 }
 
-/* "/.../" may hold blanks: it ends at the first slash behind which flags and then a blank or the end stand. So a path
+/* "/.../" may hold blanks: it ends at the first slash after which flags and then a blank or the end stand. So a path
  * such as /home/me/a.py is a text. Returns the closing slash; 0: none. */
 static uint32_t regex_close(const struct reader *reader, uint32_t at) {
     for (uint32_t i = at + 1; i < reader->nbytes; i++) {

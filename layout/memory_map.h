@@ -75,7 +75,7 @@ bool memory_map_place(const struct memory_map *map, uint32_t segment, uint32_t b
 /* Where bytes of a part lie, in 1/256 pixels from its left edge. */
 uint32_t map_part_q8(const struct map_part *part, uint64_t at);
 
-/* The first block of a segment that ends behind `address`. */
+/* The first block of a segment that ends after `address`. */
 uint32_t held_block_from(const struct held *held, const struct held_segment *segment, uint64_t address);
 
 /* The segment that an address lies in, ALLOCATION_NONE: in none. O(log segments). */

@@ -23,7 +23,7 @@ static void sites_sum(const struct timeline *timeline, struct old_site *site) {
     }
 }
 
-/* First all allocations of a site behind each other, in their own order, then the sites by falling bytes. */
+/* First all allocations of a site one after the other, in their own order, then the sites by falling bytes. */
 static void order_fill(struct timeline *timeline, const struct old_site *site, struct sort_row *row,
                        struct sort_row *spare) {
     uint32_t count = timeline->device->allocations.preexisting;

@@ -3,7 +3,7 @@
  *
  * A pattern without a slash, * or ? is a name: it means every file below a folder of that name, and the file of that
  * name, with or without ".py". Any other is a glob over the whole path, where * is any text, slashes too, and ? is one
- * byte; where it does not begin with a slash it may begin behind any folder, and where it ends with one it means
+ * byte; where it does not begin with a slash it may begin after any folder, and where it ends with one it means
  * all that is below. A backslash in a path counts as a slash.
  */
 #ifndef STRATA_LAYOUT_OWNER_H

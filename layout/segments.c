@@ -53,7 +53,7 @@ static bool piece_add(struct walk *walk, struct segment_piece piece, uint32_t *i
     return true;
 }
 
-/* The piece that is there at an address or, where none is, the next one behind. UINT32_MAX: none. */
+/* The piece that is there at an address or, where none is, the next one after. UINT32_MAX: none. */
 static uint32_t piece_from(const struct walk *walk, uint64_t address) {
     if (walk->segments->piece == NULL)
         return UINT32_MAX;
@@ -391,7 +391,7 @@ static void gap_put(struct held *held, uint64_t from, uint64_t to) {
                   (struct held_block){.address = from, .size = to - from, .allocation = ALLOCATION_NONE});
 }
 
-/* Lays allocations `rows[from ...]` into a segment; returns the first that lies behind it. */
+/* Lays allocations `rows[from ...]` into a segment; returns the first that lies after it. */
 static uint32_t segment_lay(const struct laying *laying, struct held_segment *segment,
                             const struct sort_row *rows, uint32_t at, uint32_t count) {
     uint64_t end = segment->address + segment->size, reached = segment->address;

@@ -56,7 +56,7 @@ struct held_block {
     uint32_t allocation; /* ALLOCATION_NONE: free */
     uint8_t state;       /* enum block_state */
     bool
-        guessed; /* its size is what its request takes at least: the rest may be part of the free block behind */
+        guessed; /* its size is what its request takes at least: the rest may be part of the free block after it */
 };
 
 struct held {

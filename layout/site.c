@@ -124,7 +124,7 @@ static bool is_library(struct text file) {
 
 /* ---- names of C++ ---- */
 
-/* Behind the bracket that closes the one at `at`; the end of the text where none does. */
+/* After the bracket that closes the one at `at`; the end of the text where none does. */
 static uint32_t group_end(struct text text, uint32_t at) {
     uint8_t open = text.at[at], close = open == '<' ? '>' : open == '{' ? '}' : ')';
     uint32_t depth = 0;

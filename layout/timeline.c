@@ -158,7 +158,7 @@ static bool reserved_build(struct timeline *timeline, struct arena *arena) {
 }
 
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment) {
-    uint32_t low = 0, high = timeline->n_reserved; /* first step behind the moment */
+    uint32_t low = 0, high = timeline->n_reserved; /* first step after the moment */
     SEARCH(low, high, i, timeline->reserved_moment[i] <= moment);
     return timeline->reserved_bytes[low - 1];
 }

@@ -403,7 +403,7 @@ static bool order_make(struct making *making) {
             rows[i].key = rows[i].value == 0 ? 0 : (uint64_t)tree->node[rows[i].value].parent + 1;
         sort_rows(rows, spare, n); /* by parent, the root first */
         /* rows[i] is the i-th in an order where siblings are neighbours; renumbering parents in that order puts a
-         * parent's children behind it only if parents are in it too, so walk it as a queue. */
+         * parent's children after it only if parents are in it too, so walk it as a queue. */
         for (uint32_t i = n; i-- > 1;)
             first[tree->node[rows[i].value].parent] = i;
         uint32_t written = 1;

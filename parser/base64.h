@@ -7,7 +7,7 @@
 struct base64 {
     struct cursor *cursor;
     enum source_end end;
-    uint8_t terminator; /* behind the text: a quote or '<' */
+    uint8_t terminator; /* after the text: a quote or '<' */
     bool padded;        /* '=' was seen: no more symbols */
     uint32_t bits;      /* not yet given out, at the low end */
     unsigned n_bits;

@@ -81,7 +81,7 @@ static int64_t block_borrow(struct cursor *cursor) {
     return got;
 }
 
-/* Puts what is left at the front of the cursor's own buffer, with room for a block behind it. */
+/* Puts what is left at the front of the cursor's own buffer, with room for a block after it. */
 static bool buffer_begin(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     bool own = cursor->from == cursor->buffer;
@@ -97,7 +97,7 @@ static bool buffer_begin(struct cursor *cursor) {
     return true;
 }
 
-/* Reads one more block behind what is left. Returns as the source does. */
+/* Reads one more block after what is left. Returns as the source does. */
 static int64_t block_append(struct cursor *cursor) {
     size_t left = (size_t)(cursor->end - cursor->p);
     int64_t got =

@@ -79,7 +79,7 @@ static inline uint64_t cursor_uint(struct cursor *cursor, unsigned nbytes) {
     return value;
 }
 
-/* A line up to '\n' (not included), at most `limit` bytes: begin and length; the cursor is behind the '\n'.
+/* A line up to '\n' (not included), at most `limit` bytes: beginning and length; the cursor is after the '\n'.
  * False: error noted. */
 bool cursor_line(struct cursor *cursor, size_t limit, const uint8_t **line, size_t *nbytes);
 

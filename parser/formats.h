@@ -12,7 +12,7 @@ enum {
 
 struct format {
     const char *name; /* for people: "pickle" */
-    /* By the first bytes; nothing behind p + nbytes is touched, and nbytes may be 0. */
+    /* By the first bytes; nothing after p + nbytes is touched, and nbytes may be 0. */
     bool (*recognise)(const uint8_t *p, size_t nbytes);
     /* Fills the trace from the cursor, which is at the first byte. False: the cursor's error is set. `depth` counts the
      * inputs that this one is packed into. */

@@ -51,7 +51,7 @@ static enum source_end member_next(struct gzip *gzip) {
     return member_begin(gzip) ? SOURCE_OPEN : SOURCE_FAILED;
 }
 
-/* zlib's damage always has a reason behind these words. */
+/* zlib's damage always has a reason after these words. */
 static const char unexplained[] = "the compressed data is damaged";
 
 static size_t member_inflate(struct gzip *gzip, void *to, size_t nbytes) {

@@ -44,7 +44,7 @@ static const uint8_t *mark_in_buffer(const struct cursor *cursor, unsigned set, 
     return first;
 }
 
-/* Moves the cursor behind the next of the marks. False: there is none, or an error. */
+/* Moves the cursor after the next of the marks. False: there is none, or an error. */
 static bool mark_seek(struct cursor *cursor, unsigned set, enum mark *found) {
     for (;;) {
         bool more = cursor_fill(cursor, CURSOR_LOOKAHEAD);

@@ -144,7 +144,7 @@ static bool copy_escape(struct json_scan *scan) {
     return copy_text(scan, "\\\\");
 }
 
-/* The cursor is behind a quote: does the string end there? Strings that hold unescaped quotes exist. */
+/* The cursor is after a quote: does the string end there? Strings that hold unescaped quotes exist. */
 static bool quote_closes(struct json_scan *scan) {
     struct cursor *cursor = scan->cursor;
     for (size_t ahead = 0; ahead < 64; ahead++) {

@@ -62,7 +62,7 @@ static bool line_take(struct reader *reader, struct text *line) {
     return true;
 }
 
-/* Behind the line's end, wherever that is; lines are counted by their feeds. */
+/* After the line's end, wherever that is; lines are counted by their feeds. */
 static void line_pass(struct reader *reader, uint32_t nbytes) {
     struct cursor *cursor = reader->cursor;
     cursor->p += nbytes;

@@ -14,7 +14,7 @@ static void know(struct log_row *row, enum note_what what, uint64_t value) {
 
 /* ---- pieces of forms ---- */
 
-/* "WORD 12.5 GB": the figure behind a word, blanks, colons and equals signs between them. */
+/* "WORD 12.5 GB": the figure after a word, blanks, colons and equals signs between them. */
 static bool size_behind(struct text line, const char *word, uint64_t unit, struct log_row *row,
                         enum note_what what) {
     uint64_t nbytes;
@@ -115,7 +115,7 @@ static enum log_seen megatron_line(struct log_state *state, struct text line, st
 
 /* ---- TorchTracemalloc of Accelerate's and PEFT's examples: whole MiB before, after and at the most of a stretch ---- */
 
-/* The figure behind the colon that follows these words; it may be negative, as a difference. */
+/* The figure after the colon that follows these words; it may be negative, as a difference. */
 static bool traced_figure(struct text line, const char *words, uint64_t *nbytes, bool *negative) {
     uint32_t at = log_find(line, 0, words);
     at = at != LOG_NONE ? log_find(line, at, ": ") : LOG_NONE;
@@ -187,7 +187,7 @@ static bool is_max(struct text line, uint32_t at) {
     return false;
 }
 
-/* A figure behind the word at `at`, of which `word` is all but the first letter, or in front of it: "reserved: 6.1 GB",
+/* A figure after the word at `at`, of which `word` is all but the first letter, or in front of it: "reserved: 6.1 GB",
  * "6.1 GB reserved". */
 static bool size_beside(struct text line, uint32_t at, const char *word, uint64_t *nbytes) {
     uint32_t behind = log_skip(line, at + 1 + (uint32_t)strlen(word));

@@ -182,7 +182,7 @@ bool log_time(struct text text, int64_t *us) {
 
 /* ---- ranks ---- */
 
-/* The number behind a word that means rank. */
+/* The number after a word that means rank. */
 static uint32_t rank_behind(struct text text, uint32_t at) {
     uint64_t rank;
     for (unsigned i = 0; i < 2 && at < text.nbytes && strchr(" =:_-", text.at[at]) != NULL; i++)
@@ -233,7 +233,7 @@ uint32_t log_rank(struct text text) {
 
 /* ---- messages ---- */
 
-/* Behind a group in brackets; `at`: there is none. */
+/* After a group in brackets; `at`: there is none. */
 static uint32_t group_skip(struct text text, uint32_t at) {
     uint32_t end = at;
     if (at_or_blank(text, at) != '[' && at_or_blank(text, at) != '(')
@@ -251,7 +251,7 @@ static bool is_level(struct text text, uint32_t at, uint32_t end) {
     return false;
 }
 
-/* Behind a word of a logger: a time, a level, a file with a line, "mp:"; `at`: it is none. */
+/* After a word of a logger: a time, a level, a file with a line, "mp:"; `at`: it is none. */
 static uint32_t logger_word_skip(struct text text, uint32_t at) {
     uint32_t end = at, digits = 0, others = 0;
     while (end < text.nbytes && text.at[end] != ' ') {

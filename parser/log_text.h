@@ -13,7 +13,7 @@ uint32_t log_find(struct text text, uint32_t from, const char *word);
 /* The first place that is not a blank, equals sign or colon, at or after `at`. */
 uint32_t log_skip(struct text text, uint32_t at);
 
-/* Reads digits that are a whole number below 2^53 with no digit, letter or point behind them. Returns what follows;
+/* Reads digits that are a whole number below 2^53 with no digit, letter or point after them. Returns what follows;
  * LOG_NONE: no such number. */
 uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
 

@@ -201,14 +201,14 @@ static bool references_take(struct machine *machine) {
     return memo_update(machine, list);
 }
 
-/* EMPTY_LIST, with the memo opcode behind it. */
+/* EMPTY_LIST, with the memo opcode after it. */
 static bool op_empty_list(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     return machine_push_bits(machine, VALUE_NEW_LIST, 0) && container_memo(machine) &&
            (cursor->end - cursor->p < 8 || *cursor->p != '(' || references_take(machine));
 }
 
-/* EMPTY_DICT, with the memo opcode behind it. */
+/* EMPTY_DICT, with the memo opcode after it. */
 static bool op_empty_dict(struct machine *machine) {
     struct cursor *cursor = machine->cursor;
     return machine_push_bits(machine, VALUE_NEW_DICT, 0) && container_memo(machine) &&
@@ -376,7 +376,7 @@ bool machine_push_string(struct machine *machine, const uint8_t *bytes, size_t n
            machine_push_bits(machine, VALUE_STRING, id);
 }
 
-/* The cursor is behind the length. It is believed only as far as the bytes that remain: they are read first.
+/* The cursor is after the length. It is believed only as far as the bytes that remain: they are read first.
  */
 static bool string_push(struct machine *machine, uint64_t nbytes) {
     struct cursor *cursor = machine->cursor;

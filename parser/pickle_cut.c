@@ -9,7 +9,7 @@
  */
 struct wreck {
     uint32_t first, end; /* of the lists of the devices on the stack */
-    uint32_t events_end; /* behind the events that wait for the last of them: [end, events_end) */
+    uint32_t events_end; /* after the events that wait for the last of them: [end, events_end) */
 };
 
 /* The first mark at `from` or above, or the top of the stack. */

@@ -127,7 +127,7 @@ static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
 }
 
 /* Reads pairs of known keys and small values into the snapshot's view of a dict, as far as there are; the cursor is
- * behind the last one then. They are the first steps of the recipe. */
+ * after the last one then. They are the first steps of the recipe. */
 static uint32_t pairs_take(struct machine *machine, uint64_t *key_mask) {
     struct cursor *cursor = machine->cursor;
     const struct dict_recipe *recipe = &machine->recipe;
@@ -219,7 +219,7 @@ static bool dict_take_one(struct machine *machine, bool *whole) {
     return *whole ? dict_complete(machine, mask, n_pairs) : pairs_push(machine, n_pairs);
 }
 
-/* EMPTY_DICT, MEMOIZE, MARK right behind an event: the next one. */
+/* EMPTY_DICT, MEMOIZE, MARK right after an event: the next one. */
 static bool dict_follows(const struct cursor *cursor) {
     const uint8_t *p = cursor->p;
     return cursor->end - p >= MAX_PAIR_NBYTES && p[0] == '}' && p[1] == 0x94 && p[2] == '(';

@@ -54,12 +54,12 @@ static uint64_t padding_skip(struct cursor *cursor) {
     return nbytes;
 }
 
-/* Of a stored member of a zip whose length stands behind it, the zip's own bytes follow. */
+/* Of a stored member of a zip whose length stands after it, the zip's own bytes follow. */
 static bool descriptor_follows(struct cursor *cursor) {
     return cursor_fill(cursor, 4) && memcmp(cursor->p, "PK\7\10", 4) == 0;
 }
 
-/* A writer that is not alone leaves its bytes behind the end of the other's. */
+/* A writer that is not alone leaves its bytes after the end of the other's. */
 static bool trailing_diagnose(struct cursor *cursor, struct trace *trace) {
     const char *key = pickle_follows(cursor) ? "trailing_bytes/pickle" : "trailing_bytes";
     uint64_t numbers[DIAGNOSTIC_NUMBERS] = {padding_skip(cursor)};

@@ -30,7 +30,7 @@ struct memo {
  */
 struct list_cache {
     struct list_entry {
-        uint64_t hash;   /* of the raw bytes without the APPENDS behind them */
+        uint64_t hash;   /* of the raw bytes without the APPENDS after them */
         uint32_t offset; /* of the raw bytes in `bytes`, with the APPENDS */
         uint32_t nbytes; /* without it */
         uint32_t stack;
@@ -70,7 +70,7 @@ struct short_text {
 /* What a pickle may call. */
 enum function {
     FUNCTION_FIRST_ARGUMENT,
-    FUNCTION_APPLIED, /* the same, with its first argument, instead of a tuple of all, behind it */
+    FUNCTION_APPLIED, /* the same, with its first argument, instead of a tuple of all, after it */
     FUNCTION_ORDERED_DICT
 };
 
@@ -204,7 +204,7 @@ bool long_push(struct machine *machine, uint64_t nbytes);
 /* ---- pickle_list.c ---- */
 
 /*
- * `p` is behind a MARK. If a run of references to frames and an APPENDS follow: sets `stack` and returns where the
+ * `p` is after a MARK. If a run of references to frames and an APPENDS follow: sets `stack` and returns where the
  * APPENDS ends. NULL: something else, or an error (then the cursor's error is set). O(bytes of the list).
  */
 const uint8_t *list_take(struct machine *machine, const uint8_t *p, uint32_t *stack);

@@ -59,7 +59,7 @@ void recorder_map_remove(struct address_map *map, uint32_t hole) {
         if (map->slot[at].reference == 0)
             break;
         uint32_t home = address_home(map, map->slot[at].address);
-        /* An entry may fill the hole unless its home lies behind the hole. */
+        /* An entry may fill the hole unless its home lies after the hole. */
         if (((at - home) & map->mask) >= ((at - hole) & map->mask)) {
             map->slot[hole] = map->slot[at];
             hole = at;

@@ -96,7 +96,7 @@ static bool runs_chain(struct chain *chain, struct run *runs, uint32_t n_runs, c
         uint32_t first_event = chain->recorder.device.n_events;
         if (!series_feed(&chain->recorder, device, NULL, 0, series_arena(chain->series)))
             return false;
-        /* A mark where a dump ends and events are missing behind it. */
+        /* A mark where a dump ends and events are missing after it. */
         const struct event mark = {.action = ACTION_SNAPSHOT, .size = active_end(device)};
         if (!last && !recorder_event(&chain->recorder, &mark))
             return false;

@@ -104,7 +104,7 @@ static uint64_t mix(uint64_t kind, uint64_t a, uint64_t b) {
 }
 
 /* `sign[n_events]`. Requests are left out: of one that its completion follows at once nothing remains, and whether it does
- * may lie behind the end of a window. */
+ * may lie after the end of a window. */
 static void events_sign(const struct device_trace *device, uint64_t *sign) {
     const struct allocations *allocations = &device->allocations;
     for (uint32_t e = 0; e < device->n_events; e++)

@@ -1,6 +1,6 @@
 /*
  * The stacks of a trace while it is being read, with an index of them. A stack that is the first to begin with its parent is
- * found right behind it and is not in the index (struct stack_table): a file where no two stacks begin alike makes next to
+ * found right after it and is not in the index (struct stack_table): a file where no two stacks begin alike makes next to
  * no use of it. Such a file has nearly as many stacks as frames, and most are of frees, which nothing asks for when the
  * allocations are known: stack_tree_finish leaves these out.
  */

@@ -35,7 +35,7 @@ static uint64_t number_at(const uint8_t *p, unsigned nbytes) {
     return value;
 }
 
-/* The packed size in the field for zip64: behind the unpacked size, if that is there too. False: not there. */
+/* The packed size in the field for zip64: after the unpacked size, if that is there too. False: not there. */
 static bool zip64_packed(const uint8_t *extra, size_t nbytes, bool has_raw, uint64_t *packed_nbytes) {
     *packed_nbytes = 0;
     while (nbytes >= 4) {
@@ -53,7 +53,7 @@ static bool zip64_packed(const uint8_t *extra, size_t nbytes, bool has_raw, uint
     return false;
 }
 
-/* The cursor is behind the signature of a local header. */
+/* The cursor is after the signature of a local header. */
 static bool member_read(struct cursor *cursor, struct member *member) {
     *member = (struct member){.offset = cursor_offset(cursor) - 4};
     (void)cursor_uint(cursor, 2); /* version */
@@ -88,7 +88,7 @@ static bool bytes_skip(struct cursor *cursor, uint64_t nbytes) {
     return true;
 }
 
-/* A stored member whose size stands behind it ends where a descriptor says just the size that was read. */
+/* A stored member whose size stands after it ends where a descriptor says just the size that was read. */
 static bool stored_skip(struct cursor *cursor) {
     uint64_t begin = cursor_offset(cursor);
     for (;;) {
@@ -120,7 +120,7 @@ static bool deflated_skip(struct cursor *cursor) {
     return zip.end == SOURCE_COMPLETE;
 }
 
-/* Behind the data: a signature (not always), the check sum, both sizes in 32 or 64 bits. The next header
+/* After the data: a signature (not always), the check sum, both sizes in 32 or 64 bits. The next header
  * shows how long it is. */
 static bool descriptor_read(struct cursor *cursor, uint32_t *crc) {
     if (!cursor_need(cursor, 16))
@@ -148,7 +148,7 @@ static bool member_skip(struct cursor *cursor, const struct member *member) {
     return at_end && descriptor_read(cursor, &crc);
 }
 
-/* The cursor is behind the header of the wanted member. */
+/* The cursor is after the header of the wanted member. */
 static bool member_open(struct zip *zip, const struct member *member) {
     struct cursor *cursor = zip->cursor;
     if (member->flags & FLAG_ENCRYPTED)
@@ -240,7 +240,7 @@ bool zip_finish(struct zip *zip) {
     if (!zip->sized && !descriptor_read(cursor, &zip->wanted_crc))
         return false;
     return zip->crc == zip->wanted_crc ||
-           cursor_fail(cursor, READ_CORRUPT, cursor_offset(cursor), "the check sum of data.pkl is wrong");
+           cursor_fail(cursor, READ_CORRUPT, cursor_offset(cursor), "the checksum of data.pkl is wrong");
 }
 
 void zip_release(struct zip *zip) {

@@ -12,7 +12,7 @@ const CAUSES = [
     ["empty_segments", "Segments without anything in use", "empty_cache() would give them back"],
     ["expandable_tails", "Free ends of expandable segments", "they can be unmapped, and grow again"],
     ["private_pools", "Free in private pools", "of CUDA graphs and MemPools; nothing else can use it"],
-    ["unsplit_tails", "Rests of blocks, too small to be split off", ""],
+    ["unsplit_tails", "Remainders of blocks, too small to be split off", ""],
     ["rounding", "Rounding up", ""],
     ["contradictions", "Unexplained: the file contradicts itself", ""],
 ];
@@ -103,7 +103,7 @@ export function createAllocator(box) {
         head.append(title);
         const refusal = view.sentence("map_refusal");
         if (refusal) {
-            box.replaceChildren(head, make("p", "why-foot", `Nothing can be said of segments: ${refusal}.`));
+            box.replaceChildren(head, make("p", "why-foot", `Nothing can be said about segments: ${refusal}.`));
             return;
         }
         replayOnce();
@@ -111,7 +111,7 @@ export function createAllocator(box) {
         head.append(make("p", "panel-total", `${formatBytes(gap.reserved_bytes)} reserved \u00b7 ${formatBytes(gap.live_bytes)} in use \u00b7 largest free block ${formatBytes(gap.largest_hole_bytes)}`));
         const body = make("div", "scroll allocator");
         body.tabIndex = 0;
-        body.append(causesTable(gap), make("p", "why-foot", `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.${gap.exact ? "" : " Sizes of some blocks are the least they can be, so rests may stand among the holes."}`));
+        body.append(causesTable(gap), make("p", "why-foot", `All parts add up to ${formatExactBytes(gap.gap_bytes)}: reserved less requested.${gap.exact ? "" : " Sizes of some blocks are the least they can be, so remainders may be among the holes."}`));
         if (gap.pinned) {
             body.append(make("h3", "", `${formatPlural(gap.pinned, "segment")} less than a quarter in use, ${formatBytes(gap.pinned_free_bytes)} free`));
             for (let i = 0; i < Math.min(10, gap.pinned); i++) body.append(pinnedRow(i));

@@ -36,7 +36,7 @@ function cursorX() {
 function headText(shown, inHand) {
     const { peak_bytes, peak_event, events } = shown.facts;
     const at = formatDuration(shown.c.event_us(peak_event) - clockShift(shown));
-    return [`peak ${formatBytes(peak_bytes)} at ${at}`, inHand ? "list, tabs and header speak of this device" : "", formatPlural(events, "event")].filter(Boolean).join(" \u00b7 ");
+    return [`peak ${formatBytes(peak_bytes)} at ${at}`, inHand ? "list, tabs and header are of this device" : "", formatPlural(events, "event")].filter(Boolean).join(" \u00b7 ");
 }
 
 /** The line above a device's timeline; its button takes the device in hand. @param {number} device index */
@@ -44,7 +44,7 @@ function makeHead(device) {
     const head = make("p", "two-head");
     const button = make("button", "quiet", `Device ${deviceName(session.devices[device].ordinal)}`);
     button.type = "button";
-    button.title = "List, tabs and header speak of this device (n: of the next one)";
+    button.title = "List, tabs and header are of this device (n: of the next one)";
     button.addEventListener("click", () => setDevice(device));
     const facts = make("span", "two-dim");
     const cursor = make("b", "two-cursor");

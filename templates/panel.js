@@ -73,7 +73,7 @@ const TOLD_MOST = 20000;
 /** What tells stacks with one label apart, by stack. @type {{of: unknown, words: Map<number, string>}} */
 const told = { of: null, words: new Map() };
 
-/** Words behind the labels of stacks that would look the same: the innermost frame that not all of them have, else a number. */
+/** Words after the labels of stacks that would look the same: the innermost frame that not all of them have, else a number. */
 function tellStacks() {
     if (told.of === view.held) return;
     told.of = view.held;

@@ -23,7 +23,7 @@ export const WHATS = ["at", "peak", "allocated", "freed", "kept", "through", "la
 /** What can be asked of a range, and what the page calls it. @type {Record<string, string>} */
 export const QUESTIONS = { allocated: "Allocated in it", freed: "Freed in it", kept: "Kept at its end", through: "Alive through it", peak: "At its highest" };
 
-/** What a row is called whose bytes are all given back behind the range. */
+/** What a row is called whose bytes are all given back after the range. */
 export const FREED_LATER = "freed later";
 
 /** What an `About` is in numbers. @param {View} view @param {About} about */
@@ -150,7 +150,7 @@ const SEGMENT_EXPANDABLE = 1;
 export function askBlocks(view, at) {
     const { from } = extentOf(view, { at });
     const refusal = view.sentence("map_refusal");
-    if (refusal) throw new Error(`Nothing can be said of blocks: ${refusal}.`);
+    if (refusal) throw new Error(`Nothing can be said about blocks: ${refusal}.`);
     view.c.replay();
     const held = view.c.blocks(from);
     const segments = Array.from({ length: held.segments }, (_, i) => {

@@ -198,7 +198,7 @@ export function makeApi(ready) {
         },
         gap: ({ at = "peak" } = {}) => {
             const refusal = view.sentence("map_refusal");
-            if (refusal) throw new Error(`Nothing can be said of segments: ${refusal}.`);
+            if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
             view.c.replay();
             return view.c.gap(at === "peak" ? view.facts.peak_event : at);
         },

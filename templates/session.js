@@ -9,7 +9,7 @@ import { cssTexture } from "./text.js";
 
 const GROUP_BYS = ["site", "stack", "parts"];
 
-/** What stands behind a site's name, by enum group_part: as in the picture. */
+/** What stands after a site's name, by enum group_part: as in the picture. */
 export const OF_FREE = 3;
 export const PARTS = ["", " (state)", " (temporary)", " (freed here)"];
 

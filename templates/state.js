@@ -194,7 +194,7 @@ function drawNow() {
     frame.draw(parts);
 }
 
-/** Draws what is out of date, the browser having a turn behind each part. @param {() => Promise<void>} turn */
+/** Draws what is out of date, the browser having a turn after each part. @param {() => Promise<void>} turn */
 export async function flushInTurns(turn) {
     const { parts } = frame;
     frame.parts = 0;

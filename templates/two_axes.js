@@ -34,7 +34,7 @@ function annotationsOf(view) {
 /** What annotations are not paired, in a sentence. @param {View} a @param {View} b */
 export function annotationsLeftOut(a, b) {
     const most = Math.max(a.facts.phases, b.facts.phases);
-    return most > ANNOTATIONS_MOST ? [`By annotation: only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} are paired; behind them one event is one event.`] : [];
+    return most > ANNOTATIONS_MOST ? [`By annotation: only the first ${formatCount(ANNOTATIONS_MOST)} of ${formatCount(most)} are paired; after them event is set against event.`] : [];
 }
 
 /** Begins and ends of what both have, in the order of both. @param {Stretch[]} ofA @param {Stretch[]} ofB @returns {{anchors: Anchor[], count: number}} */

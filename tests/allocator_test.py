@@ -552,7 +552,7 @@ class Page(unittest.TestCase):
 
     def test_nothing_is_drawn_where_nothing_is_said(self):
         page = self.page(SAMPLES / "one_event.pickle")
-        self.assertIn("Nothing is said of other settings.", page)
+        self.assertIn("Nothing is said about other settings.", page)
         self.assertNotIn("data:image/png", page)
 
     def test_endings(self):

@@ -167,7 +167,7 @@ class Usage(Case):
     def test_rules_name_no_unknown_category(self):
         self.write("s.pickle", snapshot(events_of([1024])))
         self.write("rules", b"unknown file .\n")
-        result = self.expect(1, "report", "--rules", "rules", "s.pickle", says='line 1: no category .*"unknown"')
+        result = self.expect(1, "report", "--rules", "rules", "s.pickle", says='line 1: not a category .*"unknown"')
         self.assertEqual(result.stdout, b"")
 
     def flags(self, *words):

@@ -44,7 +44,7 @@ def facts(**wanted):
 
 
 TRUTH = {
-    # Adam's exp_avg and exp_avg_sq are made once and never freed; the recording ends right behind optimizer.step().
+    # Adam's exp_avg and exp_avg_sq are made once and never freed; the recording ends right after optimizer.step().
     "adam_state_recording_ends_after_step.pickle": {0: Truth(
         steps=(0, 1), growth="too_short", at_peak={"optimizer_state": (3228, 3229), "gradient": (1614, 1615)},
         born={("_init_group", "optimizer_state"): (438, 438)})},

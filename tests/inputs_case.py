@@ -59,7 +59,7 @@ class InputsTest(unittest.TestCase):
 
 
 class Unseekable(io.RawIOBase):
-    """Makes zipfile write sizes behind the data, as a stream wants it."""
+    """Makes zipfile write sizes after the data, as a stream wants it."""
 
     def __init__(self):
         self.content = io.BytesIO()

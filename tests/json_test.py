@@ -238,7 +238,7 @@ class KinetoTest(JsonTest):
         """The CPU is device -1. What concerns it is shown with it alone, what concerns the file with every device."""
         events = [memory(1, 64, 8, 8, 0, (0, -1)), memory(2, 128, 8, 80, 0, (0, -1)),
                   memory(3, 512, 512, 512, 2048, (1, 1)), memory(4, 1024, 512, 1024, 2048, (1, 1))]
-        path = self.write(json.dumps({"traceEvents": events})[:-2])  # cut off behind the last event
+        path = self.write(json.dumps({"traceEvents": events})[:-2])  # cut off after the last event
         both, cpu, gpu = (self.report(path, *options) for options in ((), ("-d", "-1"), ("-d", "1")))
         self.assertEqual({("lost_events", -1), ("truncated", None)}, {(each["code"], each.get("device")) for each in both["diagnostics"]})
         self.assertEqual(both["diagnostics"], cpu["diagnostics"])
@@ -454,7 +454,7 @@ class BrokenTest(JsonTest):
         return whole
 
     def test_truncated_snapshot(self):
-        # An event is complete with its closing brace; frames have none behind a bracket.
+        # An event is complete with its closing brace; frames have none after a bracket.
         self.check_truncated(snapshot_of(40), lambda text: text.count(b"}]}"))
 
     def test_truncated_trace(self):

@@ -36,7 +36,7 @@ def nbytes(number, unit):
 
 
 def sizes(pattern, line, unit=None):
-    """Figures behind named groups of a pattern; `unit` where the line has none of its own."""
+    """Figures after named groups of a pattern; `unit` where the line has none of its own."""
     found = re.search(pattern, line)
     if not found:
         return {}

@@ -1,14 +1,29 @@
-"""The page's scripts: no module of templates/ needs itself by way of others (esbuild bundles a cycle silently), and what
-JavaScript knows of the module's calls is what C exports."""
+"""What needs what. Scripts of the page: no module of templates/ needs itself by way of others (esbuild bundles a cycle
+silently), and what JavaScript knows of the module's calls is what C exports. C: no folder includes what stands to its right
+in docs/architecture.md, and neither files nor folders include themselves by way of others."""
 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = pathlib.Path(os.environ.get("STRATA", ROOT / "build" / "release" / "strata"))
+
+# What each folder may include besides itself.
+BELOW = {"base": (), "trace": ("base",), "parser": ("base", "trace"), "layout": ("base", "trace")}
+BELOW["analysis"] = (*BELOW["layout"], "layout")
+BELOW["render"] = (*BELOW["analysis"], "analysis")
+BELOW["cli"] = (*BELOW["render"], "render", "parser")
+
+
+def includes():
+    """Of each C file of these folders, the project's files that it includes."""
+    files = [path.relative_to(ROOT) for folder in BELOW for path in (ROOT / folder).rglob("*.[ch]")]
+    named = {path: re.findall(r'^#include "([^"]+)"', (ROOT / path).read_text(), re.M) for path in files}
+    return {str(path): [name for name in names if (ROOT / name).exists()] for path, names in named.items()}
 
 
 def cycle(imports):
@@ -40,6 +55,21 @@ class Modules(unittest.TestCase):
             imports = {name: [one["path"] for one in module["imports"]] for name, module in meta["inputs"].items()}
             self.assertIn(f"templates/{entry}", imports)
             self.assertIsNone(cycle(imports))
+
+    def test_c_includes_point_one_way(self):
+        found = includes()
+        self.assertGreater(sum(map(len, found.values())), 1000)
+        for path, names in found.items():
+            folder = path.split("/")[0]
+            for name in names:
+                self.assertIn(name.split("/")[0], (folder, *BELOW[folder]), path)
+        self.assertIsNone(cycle(found))
+        outputs = {}
+        for path, names in found.items():
+            if path.startswith("render/"):
+                parts = {str(pathlib.Path(name).parent) for name in names if name.startswith("render/")}
+                outputs.setdefault(str(pathlib.Path(path).parent), set()).update(parts)
+        self.assertIsNone(cycle({folder: sorted(parts - {folder}) for folder, parts in outputs.items()}))
 
     def test_generated_files(self):
         subprocess.run([ROOT / "scripts" / "page-api", "--check"], check=True)

@@ -68,7 +68,7 @@ class Piece:
 
 
 def pieces_at(device, event):
-    """The segments after an event: the final ones, and the events behind it undone from the last to the first."""
+    """The segments after an event: the final ones, and the events after it undone from the last to the first."""
     pieces = []
     for each in device.segments:
         address, pool = replay.unsigned(each["address"]), tuple(each.get("segment_pool_id", (0, 0)))

@@ -434,7 +434,7 @@ def print_search(device, text):
 
 def print_range(device, first, end):
     """Sums of each question about the events [first, end), in all and by stack, most bytes first."""
-    in_it = range(first + 1, end + 1)  # moments behind these events
+    in_it = range(first + 1, end + 1)  # moments after these events
     last = len(device.curve)
     top = max(in_it, key=lambda moment: device.curve[moment])
     questions = {

@@ -290,12 +290,12 @@ class Options(unittest.TestCase):
 
     def test_wrong_rules_are_refused(self):
         rules = self.folder / "rules"
-        for text, words in (("weights file x", b"no category"), ("input path x", b"no field"), ("input file", b"expression"),
+        for text, words in (("weights file x", b"not a category"), ("input path x", b"not a field"), ("input file", b"expression"),
                             ("input file (", b"expression")):
             rules.write_text("\n" + text + "\n")
             done = run("report", "--rules", rules, SAMPLES / "train.pickle", check=False)
             self.assertEqual(1, done.returncode)
-            self.assertIn(b"line 2: no ", done.stderr)
+            self.assertIn(b"line 2: not a ", done.stderr)
             self.assertIn(words, done.stderr)
 
     def test_internal_is_left_out(self):

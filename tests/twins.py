@@ -330,7 +330,7 @@ class Script(Labelled):
         before, first = self.held, len(self.world.allocations)
         head = self.forward()
         for allocation in self.world.allocations[first:]:
-            if allocation.gone is not None:  # by the loss, behind the model: no event tells it from what the graph holds
+            if allocation.gone is not None:  # by the loss, after the model: no event tells it from what the graph holds
                 allocation.role = "activation|temporary"
         blocks = [block for kept in self.saved for block in kept.values()] + list(head)
         for block in blocks:

@@ -519,7 +519,7 @@ struct reader *payload_unpacking(const struct payload *payload, struct trace *tr
     return reader;
 }
 
-/* Behind the last device. */
+/* After the last device. */
 static int32_t reader_end(struct reader *reader) {
     if (trace_oversized_device(reader->trace) != ORDINAL_NONE)
         reader_fail(reader, PAYLOAD_BAD_VALUE);

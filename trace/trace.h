@@ -62,7 +62,7 @@ struct fx_table {
 
 /*
  * Stack id 0 is the empty stack. Its parent is the stack without its innermost frame, and a smaller id. Nearly all are the
- * first that begins with its parent and stand right behind it, so a parent is written down only of a stack that does not:
+ * first that begins with its parent and stand right after it, so a parent is written down only of a stack that does not:
  *
  *     stack    0   1   2   3   4   5   6        0 - 1 - 2 - 3
  *     frame    .   a   b   c   d   e   f                \ 4 - 5 - 6

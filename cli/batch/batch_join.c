@@ -127,7 +127,7 @@ bool join_batch(struct index *index, struct batch *batch) {
             done = false;
         } else {
             file->state = BATCH_FAILED;
-            file->reason = "its sidecar has gone or cannot be read";
+            file->reason = "its sidecar is gone or cannot be read";
             terminal_error(file->path, "%s", file->reason);
             index_refuse(index, file);
         }
@@ -370,11 +370,13 @@ static bool join_notes_group(struct join *join, const struct shard_record *recor
         join_note(join, batch_text(join->batch, "shards that have not finished: %s of %" PRIu32, missing,
                                    records[0].of));
     if (differ)
-        join_note(join,
-                  batch_text(join->batch,
-                             "the %" PRIu32 " shards did not see the same files, so some may be missing; "
-                             "run them again with --resume",
-                             records[0].of));
+        join_note(
+            join,
+            batch_text(
+                join->batch,
+                "the %" PRIu32
+                " shards did not see the same files, so some may be missing; run them again with --resume",
+                records[0].of));
     return !lacks && !differ;
 }
 

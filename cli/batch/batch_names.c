@@ -104,7 +104,7 @@ static bool name_is_prose(const char *input) {
     return names_is_log(input) || ends_like(input, prose, sizeof prose / sizeof prose[0]);
 }
 
-/* Short names of all files of a kind, behind `order[count]`. False: no memory. */
+/* Short names of all files of a kind, after `order[count]`. False: no memory. */
 static bool names_begin(struct batch *batch, bool prose, struct batch_file **order, uint32_t *count) {
     for (uint32_t i = 0; i < batch->count; i++) {
         struct batch_file *file = &batch->files[i];

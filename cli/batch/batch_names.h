@@ -33,7 +33,7 @@ bool names_read(struct batch *batch, struct batch_file *file, const struct rank_
 /* What --group-by asks for, of a path alone: "tp1 pp2"; NULL: the names tell no group, or no memory. */
 const char *names_group(struct batch *batch, const char *input, const char *host);
 
-/* The numbers behind ep, cp and tp in a path; BATCH_UNKNOWN where there is none. */
+/* The numbers after ep, cp and tp in a path; BATCH_UNKNOWN where there is none. */
 void names_places(const char *input, int64_t place[3]);
 
 /* Decides, once all files are read, which loose numbers are ranks and which are steps. O(n log n). False: no memory. */

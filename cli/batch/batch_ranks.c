@@ -173,7 +173,7 @@ static bool is_separator(char c) {
     return c != '\0' && strchr("-_.= ", c) != NULL;
 }
 
-/* A word of `part` and the number behind it, such as 3 in "oom_rank-3". */
+/* A word of `part` and the number after it, such as 3 in "oom_rank-3". */
 struct numbered {
     size_t begin, end; /* of word and number */
     int64_t number;
@@ -181,7 +181,7 @@ struct numbered {
 
 /*
  * The word begins where no letter stands before it, and at most one separator stands between. A word of one letter
- * ("r0") also wants no digit before it and nothing but a separator behind its number. False: there is none.
+ * ("r0") also wants no digit before it and nothing but a separator after its number. False: there is none.
  */
 static bool part_find(struct part part, const char *word, struct numbered *found) {
     size_t length = strlen(word), digits;
@@ -446,7 +446,7 @@ static bool shape_fits(const char *shape, const char *text, size_t at, size_t en
     return at == end;
 }
 
-/* At the name's begin, or behind something that no letter or digit ends. */
+/* At the beginning of the name, or after something that no letter or digit ends. */
 static bool shape_find(const char *shape, const char *base, size_t length, struct shape_numbers *numbers) {
     for (size_t at = 0; at < length; at++) {
         if (at != 0 && (isalnum((unsigned char)base[at - 1]) || !islower((unsigned char)shape[0])))

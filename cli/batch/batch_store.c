@@ -175,7 +175,7 @@ static bool staging_open_and_doom(struct store *store) {
     return done;
 }
 
-/* Behind a number from 1 without leading zeros. NULL: there is none, or `text` is NULL. */
+/* After a number from 1 without leading zeros. NULL: there is none, or `text` is NULL. */
 static const char *number_skip(const char *text) {
     return text == NULL || *text < '1' || *text > '9' ? NULL : text + strspn(text, "0123456789");
 }

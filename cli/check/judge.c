@@ -317,7 +317,7 @@ static void trust_check(const struct check_file *file, struct check_verdict *ver
     if (verdict->status == CHECK_BROKEN && grows)
         return;
     char reason[200];
-    snprintf(reason, sizeof reason, "the recording is not complete (%.80s), so the figure may be another",
+    snprintf(reason, sizeof reason, "the recording is not complete (%.80s), so the figure may be wrong",
              file->doubt);
     doubt(verdict, reason);
 }

@@ -55,7 +55,8 @@ static bool config_wrong(const char *path, const char *what) {
 static bool config_rules(struct check_plan *plan, const cJSON *list, const char *pattern, const char *path) {
     const cJSON *item;
     if (!cJSON_IsArray(list))
-        return config_wrong(path, "\"rules\" and what stands behind a pattern of files are lists of rules");
+        return config_wrong(path,
+                            "\"rules\" is a list of rules, and so is the value of each pattern in \"files\"");
     cJSON_ArrayForEach(item, list) {
         if (!cJSON_IsString(item))
             return config_wrong(path, "a rule is a text, such as \"peak < 75GiB\"");
@@ -126,9 +127,10 @@ static bool plan_is_sound(const struct check_plan *plan) {
     if (plan->update && in_ci())
         return usage("--update-baseline is refused where CI=true: a baseline is made by people and reviewed");
     if (plan->n_rules == 0 && !plan->update)
-        return usage("there is no rule; --rule \"peak < 75GiB\", --config strata.json or --update-baseline");
+        return usage(
+            "there is no rule; give --rule \"peak < 75GiB\", --config strata.json or --update-baseline");
     if (needs_baseline(plan) && plan->baseline == NULL)
-        return usage("a rule speaks of the baseline; --baseline FILE names it");
+        return usage("a rule refers to the baseline; --baseline FILE names it");
     return true;
 }
 
@@ -141,7 +143,8 @@ static int baseline_read(struct check_plan *plan) {
         cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(plan->known, "files"))) {
         if (plan->update || baseline_has_filter(plan))
             return EXIT_CODE_DONE;
-        terminal_error(plan->baseline, "was made with another --filter, so its figures are others");
+        terminal_error(plan->baseline, "was made with another --filter, so its figures cannot be compared; "
+                                       "--update-baseline makes it again");
         return EXIT_CODE_USAGE;
     }
     struct stat status;

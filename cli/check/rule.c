@@ -84,13 +84,14 @@ static bool name_is_known(const struct rule *rule) {
 static bool name_read(struct rule_words *words, struct rule *rule, size_t prefix, size_t nbytes) {
     if (nbytes == prefix || nbytes - prefix >= sizeof rule->name)
         return wrong(words,
-                     nbytes == prefix ? "names nothing behind the metric" : "has a name that is too long");
+                     nbytes == prefix ? "names nothing after the metric" : "has a name that is too long");
     memcpy(rule->name, words->at + prefix, nbytes - prefix);
     words->at += nbytes;
     if (name_is_known(rule))
         return true;
-    return wrong(words, rule->metric == METRIC_CATEGORY ? "names a category that there is not"
-                                                        : "names a finding that there is not");
+    return wrong(words, rule->metric == METRIC_CATEGORY
+                            ? "names a category that does not exist (docs/report.md lists them)"
+                            : "names a kind of finding that does not exist (docs/report.md lists them)");
 }
 
 static bool metric_read(struct rule_words *words, struct rule *rule) {
@@ -113,10 +114,9 @@ static bool metric_read(struct rule_words *words, struct rule *rule) {
         words->at += nbytes;
         return true;
     }
-    return wrong(
-        words,
-        "begins with no metric (peak, reserved, end, growth, gap, oom, trust, category.NAME, site:PATTERN, "
-        "finding.KIND, ranks.spread)");
+    return wrong(words, "does not begin with a metric (peak, reserved, end, growth, gap, oom, trust, "
+                        "category.NAME, site:PATTERN, "
+                        "finding.KIND, ranks.spread)");
 }
 
 /* ---- moment, operator ---- */
@@ -140,7 +140,7 @@ static bool moment_read(struct rule_words *words, struct rule *rule) {
     if (!units_count(words->at, (uint32_t)nbytes, &rule->event))
         return wrong(
             words,
-            "has a moment that is not one (peak, end, oom, forward, backward, optimizer, or an event)");
+            "has a moment that does not exist (peak, end, oom, forward, backward, optimizer, or an event)");
     words->at += nbytes;
     return true;
 }
@@ -149,7 +149,7 @@ static bool operator_read(struct rule_words *words, struct rule *rule) {
     skip_blanks(words);
     char sign = *words->at;
     if (!is_operator(sign))
-        return wrong(words, "has no <, <=, =, >= or > behind its metric");
+        return wrong(words, "has no <, <=, =, >= or > after its metric");
     words->at++;
     bool equal = sign != '=' && *words->at == '=';
     words->at += equal;
@@ -223,7 +223,7 @@ static bool value_read(struct rule_words *words, struct rule *rule) {
     if (!share_read(words->at, nbytes, &rule->number)) {
         rule->value = VALUE_NUMBER;
         if (!units_size(words->at, nbytes, &rule->number))
-            return wrong(words, "has no value behind its sign that can be read (such as 75GiB, 10%, 0, none, "
+            return wrong(words, "has no value that can be read after its sign (such as 75GiB, 10%, 0, none, "
                                 "complete, baseline + 2%)");
     }
     words->at += nbytes;
@@ -238,7 +238,7 @@ static bool value_fits(struct rule_words *words, const struct rule *rule) {
         (rule->metric == METRIC_TRUST && rule->op != EQUAL))
         return wrong(words, "is not a rule: trust = complete is the only one with either word");
     if (rule->value == VALUE_NONE && (!counted || rule->op != EQUAL))
-        return wrong(words, "is not a rule: \"none\" is for oom, growth and findings, behind =");
+        return wrong(words, "is not a rule: \"none\" is for oom, growth and findings, after =");
     if (rule->value == VALUE_SHARE && rule->metric != METRIC_GAP && rule->metric != METRIC_SPREAD)
         return wrong(words, "has a share, which only gap and ranks.spread are measured in");
     if (rule->metric == METRIC_SPREAD && rule->value != VALUE_SHARE)
@@ -254,10 +254,10 @@ static bool end_read(struct rule_words *words, struct rule *rule) {
         if (!word_take(words, "step"))
             return wrong(words, "says \"per\" without \"step\"");
         if (rule->metric != METRIC_GROWTH)
-            return wrong(words, "says \"per step\", which only growth is");
+            return wrong(words, "says \"per step\", which is for growth only");
     }
     skip_blanks(words);
-    return *words->at == '\0' ? true : wrong(words, "goes on behind its value");
+    return *words->at == '\0' ? true : wrong(words, "goes on after its value");
 }
 
 bool rule_parse(struct rule *rule, const char *text, char *wrong_text, size_t capacity) {

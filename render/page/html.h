@@ -11,7 +11,7 @@ struct html_options {
     const char *title;       /* NULL: the file's name */
     const char *theme;       /* "light", "dark" or "auto" */
     const char *color; /* what the colours show first: "site", "category", ...; NULL: the page's default */
-    const char *view;  /* what is shown first, as the page writes it behind the # of its address; NULL: all */
+    const char *view;  /* what is shown first, as the page writes it after the # of its address; NULL: all */
     const char *
         follows; /* what follows from running out of memory: a JSON object of arrays of sentences by ordinals; NULL: not known */
     int32_t device;          /* ordinal shown first */

@@ -131,7 +131,7 @@ static struct heap_block *large_find(uint64_t nbytes) {
     return block;
 }
 
-/* A large block grows where it lies, into what is free behind it or at the top. False: it cannot. */
+/* A large block grows where it lies, into what is free after it or at the top. False: it cannot. */
 static bool large_stretch(struct heap_block *block, uint64_t nbytes) {
     if (block_end(block) == heap.top) {
         if (heap_extend(nbytes - block->nbytes) == NULL)

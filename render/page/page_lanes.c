@@ -26,7 +26,7 @@ static uint32_t segment_event_from(const struct device_trace *device, uint32_t e
 
 static double largest_at(const struct page_device *device, uint32_t moment) {
     const struct replay *replay = &device->replay;
-    uint32_t low = 1, high = replay->n_largest; /* the first behind the moment */
+    uint32_t low = 1, high = replay->n_largest; /* the first after the moment */
     if (!device->replayed || high == 0)
         return -1;
     SEARCH(low, high, i, replay->largest[i].moment <= moment);

@@ -14,7 +14,7 @@ static bool allocation_is_found(const struct page_view *view, uint32_t allocatio
 
 /* ---- columns ---- */
 
-/* The first column at or behind a position; `window` is as wide as the array. */
+/* The first column at or after a position; `window` is as wide as the array. */
 static uint32_t column_of_birth(const struct page_view *view, const struct view *window, uint32_t birth) {
     int32_t x = view_x_q8(window, view_timeline(view), birth);
     return x < 0 ? 0 : (uint32_t)x / 256 < window->width ? (uint32_t)x / 256 : window->width;

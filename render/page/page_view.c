@@ -301,7 +301,7 @@ u32 view_phase_marks(struct page_view *view, u32 internal, u32 most_rows) {
                    (double)(window->to_q16 - window->from_q16); /* nothing drawn: no number */
     const struct phase_span *spans = window->width == 0 ? NULL : phase_spans(view, window->axis);
     uint32_t count = 0;
-    /* They start in order: from the first one behind the window on, none is seen. */
+    /* They start in order: from the first one after the window on, none is seen. */
     for (uint32_t i = 0; spans != NULL && i < phases->count && spans[i].start < window->to_q16; i++) {
         const struct phase *phase = &phases->phase[i];
         uint32_t row = internal ? phase->depth : phase->plain_depth;

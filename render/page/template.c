@@ -1,6 +1,7 @@
 #include "render/page/template.h"
 
 #include "base/base64.h"
+#include "render/markup.h"
 
 #include <string.h>
 
@@ -19,22 +20,9 @@ void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes
     }
 }
 
-void template_add_escaped(struct buffer *out, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-        case '&': buffer_add_text(out, "&amp;"); break;
-        case '<': buffer_add_text(out, "&lt;"); break;
-        case '>': buffer_add_text(out, "&gt;"); break;
-        case '"': buffer_add_text(out, "&quot;"); break;
-        case '\'': buffer_add_text(out, "&#39;"); break;
-        default: buffer_add(out, text, 1);
-        }
-    }
-}
-
 void template_add_title(struct buffer *out, const char *title) {
     buffer_add_text(out, "<title>");
-    template_add_escaped(out, title);
+    markup_add_text(out, title);
     buffer_add_text(out, " - Strata</title>");
 }
 

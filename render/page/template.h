@@ -34,9 +34,6 @@ struct template_asset {
 
 void template_add_base64(struct buffer *out, const uint8_t *bytes, size_t nbytes);
 
-/* Text for an element or an attribute in quotes. */
-void template_add_escaped(struct buffer *out, const char *text);
-
 /* <title>TITLE - Strata</title> */
 void template_add_title(struct buffer *out, const char *title);
 

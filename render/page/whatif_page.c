@@ -1,5 +1,6 @@
 #include "render/page/whatif_page.h"
 
+#include "render/markup.h"
 #include "render/page/template.h"
 #include "render/report/report_sheet.h"
 
@@ -97,7 +98,7 @@ static bool device_add(struct buffer *out, const struct whatif_page *page, uint3
 static void fill_devices(struct buffer *out, const void *context) {
     const struct whatif_page *page = context;
     buffer_add_text(out, "<h1>");
-    template_add_escaped(out, title_of(out, page));
+    markup_add_text(out, title_of(out, page));
     buffer_add_text(out, "</h1>\n");
     for (uint32_t i = 0; i < n_devices_of(page); i++) {
         const struct picturing picturing = {&page->picture[i], page->theme, page->report == NULL};

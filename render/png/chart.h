@@ -75,7 +75,7 @@ enum chart_error {
 };
 
 /* Appends a PNG to `out`. The same input gives the same bytes. The text chunk "strata:plot" holds "x y width height" of
- * the plot area ("strata:rows" those of the other devices, each behind its ordinal and parted by commas), whose pixels are exactly those of raster_draw for the same view but for names on bands; a picture that would take more than
+ * the plot area ("strata:rows" those of the other devices, each after its ordinal and parted by commas), whose pixels are exactly those of raster_draw for the same view but for names on bands; a picture that would take more than
  * 1 MB (beyond 1600 x 900 pixels as much more) is written in the 256 colours nearest to its own. What the recording
  * needs counts as the memory of `memory`; the pixels do not, their number is the options'. */
 enum chart_error chart_png(struct buffer *out, const struct timeline *timeline,

@@ -25,7 +25,7 @@ const char *chart_group_mark(enum color_by by, const struct group *group);
 /* For a swatch: a call site's colour, and its texture in the bits above. */
 uint32_t chart_site_color(const struct chart_maker *maker, uint32_t site);
 
-/* Where "file.py:168 function" ends its place: behind the line's number; 0: there is none. */
+/* Where "file.py:168 function" ends its place: after the line's number; 0: there is none. */
 size_t chart_site_place_nbytes(const char *site);
 
 #endif

@@ -87,7 +87,7 @@ static int32_t unused_height(uint64_t bytes, uint64_t most, int32_t height) {
     return (int32_t)(bytes * (uint64_t)height / (most != 0 ? most : 1));
 }
 
-/* First moment at or behind the left edge of a column. */
+/* First moment at or after the left edge of a column. */
 static uint32_t column_moment(const struct chart_maker *maker, int32_t x, int32_t width) {
     const struct chart_window *window = &maker->in->window;
     const struct view *view = &maker->out->view;

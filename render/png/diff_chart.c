@@ -31,7 +31,7 @@ struct pad {
     struct font_style body, bold, title, small;
     int32_t em;
     uint64_t top_bytes;  /* of both plots */
-    int64_t left, right; /* moments before and behind the compared one, of the longer side */
+    int64_t left, right; /* moments before and after the compared one, of the longer side */
     bool failed;
 };
 

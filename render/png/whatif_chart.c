@@ -250,7 +250,7 @@ static void foot_put(struct sheet_of_whatif *sheet, struct rect line) {
             "limits; what is older than the recording is laid out anew.",
             sheet->options->dark ? "White" : "Black");
     text_put(sheet, line, sheet->small, sheet->colors->quiet, false,
-             sheet->n_curves != 0 ? text : "Nothing is said of other settings.");
+             sheet->n_curves != 0 ? text : "Nothing is said about other settings.");
 }
 
 static void draw(struct sheet_of_whatif *sheet) {

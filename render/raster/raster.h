@@ -22,7 +22,7 @@ enum color_by {
 /* B of a comparison over A: B's range along the view's axis, and what it is moved by to begin where A begins. */
 struct raster_outline {
     int64_t from_q16, to_q16; /* from >= to: there is none */
-    int64_t shift_q16;        /* what B lies behind A */
+    int64_t shift_q16;        /* what B lies after A */
 };
 
 /* What an address lays over the picture: its selected range, requests that failed, the moment that it is held at, marks A

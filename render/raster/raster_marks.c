@@ -217,7 +217,7 @@ static bool compared_draw(struct painter *painter, struct arena *arena) {
     return done;
 }
 
-/* Covers what lies before the recording and behind it. */
+/* Covers what lies before the recording and after it. */
 static void outside_draw(struct painter *painter) {
     const struct view *view = &painter->scene->view;
     struct view whole = {.axis = view->axis};

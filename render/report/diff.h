@@ -10,7 +10,7 @@
 
 /* One side, computed; `timeline` is of the whole device. */
 struct diff_side {
-    const char *file;        /* as the reader knows it, with what stands behind it: "run.pickle#step=3" */
+    const char *file;        /* as the reader knows it, with what stands after it: "run.pickle#step=3" */
     const char *fingerprint; /* of the input */
     const struct timeline *timeline;
     const uint64_t *keep; /* what the filter leaves; NULL: everything */

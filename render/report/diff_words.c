@@ -50,7 +50,8 @@ static void size_text(const struct cause *cause, const char *where, char *text, 
              format_bytes(cause->to).text, format_bytes(cause->from).text, cause->mean ? " (means)" : "");
     if (cause->n_sites > 1)
         snprintf(text, capacity,
-                 "%s allocate %s at a time (the first: %s instead of %s), as with another batch or length",
+                 "%s allocate %s at a time (the first: %s instead of %s), as with another batch size or "
+                 "sequence length",
                  where, cause->to > cause->from ? "more" : "less", format_bytes(cause->to).text,
                  format_bytes(cause->from).text);
 }
@@ -110,7 +111,7 @@ static void moved_text(const struct diff *diff, const struct cause *cause, const
                        size_t capacity) {
     const struct compare_site *row = &diff->comparison.site[cause->row];
     static const char *const whys[] = {[SITE_SAME] = "",
-                                       [SITE_MOVED] = "only the line is another",
+                                       [SITE_MOVED] = "only the line differs",
                                        [SITE_RENAMED] = "the file has another name",
                                        [SITE_BY_STACK] = "called from the same lines",
                                        [SITE_ALONE] = ""};

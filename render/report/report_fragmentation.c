@@ -82,7 +82,7 @@ static void sizes_table(struct sheet *sheet, const struct free_blocks_summary *f
 void report_fragmentation(struct sheet *sheet, const struct report_device *report) {
     sheet_heading(sheet, 3, "Fragmentation");
     if (report->device->n_segments == 0 && report->device->n_segment_events == 0) {
-        sheet_say(sheet, "The file holds no segments: nothing is known of reserved memory.");
+        sheet_say(sheet, "The file holds no segments: nothing is known about reserved memory.");
         return;
     }
     moments_table(sheet, &report->timeline);

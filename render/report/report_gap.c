@@ -99,7 +99,7 @@ void report_gap_json(struct json_writer *json, const struct report_device *repor
 
 static const char *const cause_text[GAP_CAUSES] = {
     [GAP_ROUNDING] = "rounding up",
-    [GAP_UNSPLIT] = "rests of blocks, too small to be split off",
+    [GAP_UNSPLIT] = "remainders of blocks, too small to be split off",
     [GAP_EMPTY_SEGMENTS] = "segments without anything in use",
     [GAP_FREE_BLOCKS] = "free blocks between what is in use",
     [GAP_EXPANDABLE_TAIL] = "free ends of expandable segments",
@@ -171,7 +171,7 @@ static void pinned_table(struct sheet *sheet, const struct report_device *report
     enum { SHOWN = 5 };
     if (gap->n_pinned == 0)
         return;
-    sheet_say(sheet, "When most is reserved, %s less than a quarter in use: %s %s free. What keeps %s:",
+    sheet_say(sheet, "At the reserved peak, %s less than a quarter in use: %s %s free. What keeps %s:",
               gap->n_pinned == 1 ? "1 segment is"
                                  : sheet_format(sheet, "%s segments are", format_count(gap->n_pinned).text),
               format_bytes(gap->pinned_free_bytes).text, gap->n_pinned == 1 ? "in it are" : "in them are",
@@ -191,8 +191,9 @@ void report_gap(struct sheet *sheet, const struct report_device *report) {
     causes_table(sheet, report);
     for (int i = 0; i < REPORT_GAPS; i++)
         if (!report->gap[i].exact) {
-            sheet_say(sheet, "Sizes of blocks that are older than the recording, or of one that could not be "
-                             "replayed, are not all known: free blocks may be rests of used ones in part.");
+            sheet_say(sheet,
+                      "Sizes of blocks that are older than the recording, or of one that could not be "
+                      "replayed, are not all known: free blocks may partly be remainders of used ones.");
             break;
         }
     report_map_write(sheet, &report->map);

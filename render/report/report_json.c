@@ -92,7 +92,7 @@ struct listed {
     uint64_t stacks_nbytes; /* text of the stacks that are written */
 };
 
-/* Of a stack that is listed behind 256 MiB of others, little is written. */
+/* Of a stack that is listed after 256 MiB of others, little is written. */
 static uint64_t listed_most_nbytes(const struct listed *listed) {
     return listed->stacks_nbytes < MAX_STACKS_TEXT_NBYTES ? MAX_STACK_TEXT_NBYTES : MIN_STACK_TEXT_NBYTES;
 }

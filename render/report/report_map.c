@@ -95,10 +95,11 @@ void report_map_write(struct sheet *sheet, const struct report_map *map) {
         return;
     for (uint32_t i = 0; i < map->n_rows; i++)
         most = map->row[i].size > most ? map->row[i].size : most;
-    sheet_say(sheet,
-              "When most is reserved, the segments in use with most free (# in use, + in part, . free; a "
-              "character is %s):",
-              format_bytes(map->cell_bytes).text);
+    sheet_say(
+        sheet,
+        "At the reserved peak, the segments in use with the most free memory (# in use, + in part, . free; a "
+        "character is %s):",
+        format_bytes(map->cell_bytes).text);
     sheet_table(sheet, headings, "rrl");
     for (uint32_t i = 0; i < map->n_rows; i++) {
         const struct report_map_row *row = &map->row[i];

@@ -401,12 +401,13 @@ static void advise_pending(struct advisor *advisor) {
 static void advise_rounding(struct advisor *advisor) {
     const struct free_blocks *all = &advisor->report->free_blocks.all;
     if (advisor->oom->state.at_end && free_blocks_rounding(all) >= advisor->oom->event->size)
-        advise(advisor, "rounding",
-               "Rounding up and rests of blocks that were not split off take %s, as much as was asked for: "
-               "roundup_power2_divisions or many allocations "
-               "of odd sizes "
-               "cause that.",
-               format_bytes(free_blocks_rounding(all)).text);
+        advise(
+            advisor, "rounding",
+            "Rounding up and remainders of blocks that were not split off take %s, as much as was asked for: "
+            "roundup_power2_divisions or many allocations "
+            "of odd sizes "
+            "cause that.",
+            format_bytes(free_blocks_rounding(all)).text);
 }
 
 static void advise_others(struct advisor *advisor) {
@@ -473,7 +474,7 @@ static void free_blocks_rows(struct sheet *sheet, const struct report_oom *oom) 
                words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
                words_counted(sheet, all->n_free_blocks, "free block"));
     if (oom->state.at_end)
-        bytes_row(sheet, "Rounding and rests", free_blocks_rounding(all));
+        bytes_row(sheet, "Rounding, remainders", free_blocks_rounding(all));
 }
 
 static void state_table(struct sheet *sheet, const struct report_device *report,

@@ -1,7 +1,7 @@
 #include "render/report/report_sheet.h"
 
 #include "base/utf8.h"
-#include "render/page/template.h"
+#include "render/markup.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ static size_t backticks(const char *text) {
 
 /*
  * A code span for a table's cell: fenced by more backticks than it holds. A bar would end the cell, so it is
- * escaped; one behind a backslash cannot be, in every implementation, and becomes a broken bar.
+ * escaped; one after a backslash cannot be, in every implementation, and becomes a broken bar.
  */
 static const char *code_span(struct sheet *sheet, const char *name) {
     size_t fence = backticks(name) + 1, used = 0, length = strlen(name);
@@ -151,10 +151,10 @@ void sheet_close(struct sheet *sheet) {
         part_begin(sheet, SHEET_NOTHING);
 }
 
-/* <NAME>text</NAME>, where `name` may have an attribute behind it. */
+/* <NAME>text</NAME>, where `name` may have an attribute after it. */
 static void add_element(struct sheet *sheet, const char *name, const char *text) {
     buffer_printf(sheet->out, "<%s>", name);
-    template_add_escaped(sheet->out, text);
+    markup_add_text(sheet->out, text);
     buffer_printf(sheet->out, "</%.*s>", (int)strcspn(name, " "), name);
 }
 

@@ -40,7 +40,7 @@ void sheet_table(struct sheet *sheet, const char *const *headings, const char *a
 void sheet_cell(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sheet_table_end(struct sheet *sheet);
 
-/* Ends what is open: for elements only, behind the last part. */
+/* Ends what is open: for elements only, after the last part. */
 void sheet_close(struct sheet *sheet);
 
 /* A formatted text in the arena; "" without memory. */

@@ -200,7 +200,7 @@ static void baseline_write(struct sheet *sheet, const struct report_device *repo
             format_bytes(baseline.free_bytes).text, words_counted(sheet, baseline.n_frees, "allocation"),
             baseline.n_frees == 1 ? "its free" : "their frees");
     if (!any_has_a_stack(allocations)) {
-        sheet_say(sheet, "No stack of them was recorded.");
+        sheet_say(sheet, "No stack was recorded for them.");
         return;
     }
     report_sites_table(sheet, report, 0, BASELINE_SHOWN, timeline->start_bytes);

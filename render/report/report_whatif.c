@@ -306,7 +306,7 @@ static void help_write(struct sheet *sheet, const struct whatif *whatif, const s
 static void helps_write(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
     struct helps helps = helps_of(verdicts);
     if (helps.count == 0) {
-        sheet_point(sheet, "No finding of the report names memory that the peak would be lower without.");
+        sheet_point(sheet, "No finding of the report names memory without which the peak would be lower.");
         return;
     }
     sheet_say(sheet, "Of what the report finds, this bears on it:");
@@ -386,7 +386,7 @@ static void device_rest(struct sheet *sheet, const struct whatif *whatif, const 
     bounds_write(sheet, whatif);
     budget_write(sheet, whatif);
     if (whatif->n_scenarios == 0) {
-        sheet_say(sheet, "Nothing is said of other settings.");
+        sheet_say(sheet, "Nothing is said about other settings.");
         return;
     }
     if (whatif->replay.grade == REPLAY_NEAR)
@@ -493,7 +493,7 @@ static void layers_write(struct sheet *sheet, const struct layers *layers) {
     if (layers->each != 1)
         each = sheet_format(sheet, "every %s make", words_counted(sheet, layers->each, "layer"));
     sheet_point(sheet,
-                "What the second has more than the first repeats what stands there already, at %s of the "
+                "What the second has beyond the first repeats what is there already, at %s of the "
                 "sequence; %s %s there.",
                 words_counted(sheet, layers->n_places, "place"), each,
                 words_counted(sheet, layers->n_allocations, "allocation"));
@@ -506,11 +506,11 @@ static void growth_write(struct sheet *sheet, const struct extrapolation *extrap
         sheet_say(sheet, "%s allocations have one size in both, %s grow with it, %s with its square.",
                   constant, linear, format_count(extrapolation->n_quadratic).text);
     else if (extrapolation->n_linear == 0)
-        sheet_say(sheet, "The %s that stand in both have one size.",
+        sheet_say(sheet, "The %s that are in both have one size.",
                   words_counted(sheet, extrapolation->n_constant, "allocation"));
     else
         sheet_say(sheet,
-                  "Of the allocations that stand in both, %s have one size, and %s change with the layers.",
+                  "Of the allocations that are in both, %s have one size, and %s change with the layers.",
                   constant, linear);
 }
 

@@ -20,7 +20,7 @@ struct whatif_report {
 /* Appends all devices to `out`; texts are made in `scratch`. False: no memory. */
 bool whatif_report_write(struct buffer *out, const struct whatif_report *report, struct arena *scratch);
 
-/* One device as elements of a page, ready to stand there; what `picture` adds (NULL: nothing) stands behind the replay's
+/* One device as elements of a page, ready to stand there; what `picture` adds (NULL: nothing) stands after the replay's
  * check. False: no memory. */
 bool whatif_report_elements(struct buffer *out, const struct whatif_report *report, uint32_t nth,
                             void (*picture)(struct buffer *out, const void *context), const void *context,

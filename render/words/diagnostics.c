@@ -64,13 +64,12 @@ static const struct sentence sentences[] = {
      "log prints them."},
     {"log_lines", "%c0 line%p0(|s) with text: %c1 about memory, %c2 passed over."},
     {"log_long_lines",
-     "%c0 line%p0( is|s are) longer than %c1 bytes: of %p0(it|them) the beginning was looked at."},
+     "%c0 line%p0( is|s are) longer than %c1 bytes: only %p0(its beginning was|their beginnings were) read."},
     {"lost_events",
      "%DEvents are missing at %c0 place%p0(|s) (%b1 in all): the totals are exact, but who held those bytes "
      "is not known."},
-    {"misplaced",
-     "%c0 list element%p0( is of another kind than its neighbours and is|s are of another kind than their "
-     "neighbours and are) left out."},
+    {"misplaced", "%c0 list element%p0( differs in kind from its neighbours and is|s differ in kind from "
+                  "their neighbours and are) left out."},
     {"no_addresses",
      "%DThis trace has no addresses: its curve is right, but which allocation a free ends is not known."},
     {"no_history",
@@ -123,10 +122,10 @@ static const struct sentence sentences[] = {
      "The file is cut off at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) shown. From device "
      "%n2 on, what was there before the recording is known from frees only, and totals may be too "
      "low."},
-    {"truncated/gzip", "The gzip data is cut off at byte %c0, behind the recording: nothing is missing."},
+    {"truncated/gzip", "The gzip data is cut off at byte %c0, after the recording: nothing is missing."},
     {"truncated/json",
      "The file ends too early, at byte %c0: the %c1 event%p1(|s) before that %p1(is|are) used."},
-    {"truncated/zip", "The zip is cut off at byte %c0, behind the recording: nothing is missing."},
+    {"truncated/zip", "The zip is cut off at byte %c0, after the recording: nothing is missing."},
     {"unequal_actions",
      "%c2 free%p2(|s) completed without having been requested (%c0 requested, %c1 completed in all): events "
      "are missing, "
@@ -180,7 +179,7 @@ static const char *plural_add(struct message *message, const char *from, bool on
     return end + 1;
 }
 
-/* `from` stands behind a '%'; returns what follows the figure. */
+/* `from` stands after a '%'; returns what follows the figure. */
 static const char *figure_add(struct message *message, const struct diagnostic *diagnostic,
                               const char *from) {
     char plain[24];

@@ -391,7 +391,7 @@ struct memory_source {
     size_t nbytes, at, block_nbytes;
 };
 
-/* What lies behind the bytes that were read belongs to the reader's buffer, but reading it would be a mistake: the
+/* What lies after the bytes that were read belongs to the reader's buffer, but reading it would be a mistake: the
  * address sanitizer is told so until the next block comes. */
 static int64_t memory_read(void *context, void *to, size_t nbytes) {
     struct memory_source *source = context;

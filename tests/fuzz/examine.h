@@ -28,7 +28,7 @@ bool examine_read_recipe(struct trace *trace, const uint8_t *bytes, size_t nbyte
 uint8_t *examine_recipe_payload(const uint8_t *bytes, size_t nbytes, size_t *made_nbytes);
 
 /* Inflates a piece of a payload into all of `target`, without a look at its checksum: a fuzzer cannot mend one, and would
- * never come behind it. False: it is not a stream of `raw_nbytes` bytes. */
+ * never come after it. False: it is not a stream of `raw_nbytes` bytes. */
 bool examine_inflate(const uint8_t *packed, size_t packed_nbytes, uint8_t *target, size_t raw_nbytes);
 
 /* Aborts and says so where something does not hold. */

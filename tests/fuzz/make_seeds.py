@@ -132,7 +132,7 @@ def zipped(data, method):
 
 
 class Pipe(io.RawIOBase):
-    """What cannot be sought: a zip written into it says sizes behind what they are of."""
+    """What cannot be sought: a zip written into it says sizes after what they are of."""
 
     def __init__(self):
         self.data = bytearray()

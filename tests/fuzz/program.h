@@ -1,4 +1,4 @@
-/* The whole program as a function, in a folder of its own that is emptied behind it. */
+/* The whole program as a function, in a folder of its own that is emptied after it. */
 #ifndef STRATA_TESTS_FUZZ_PROGRAM_H
 #define STRATA_TESTS_FUZZ_PROGRAM_H
 

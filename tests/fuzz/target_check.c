@@ -13,7 +13,7 @@ enum { RULES_NBYTES = 2000, MOST_RULES = 12 };
 
 static const char *const formats[] = {"--format=text", "--format=github", "--format=junit", "--format=json"};
 
-/* What stands before the next "%%\n"; `bytes` moves behind that. */
+/* What stands before the next "%%\n"; `bytes` moves after that. */
 static const uint8_t *part_take(const uint8_t **bytes, size_t *nbytes, size_t *part_nbytes) {
     const uint8_t *part = *bytes, *mark = *nbytes != 0 ? memmem(part, *nbytes, "%%\n", 3) : NULL;
     *part_nbytes = mark != NULL ? (size_t)(mark - part) : *nbytes;

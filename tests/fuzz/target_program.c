@@ -1,10 +1,10 @@
 /*
- * The command line, and everything behind it:
+ * The command line, and everything after it:
  *
  *     words, one per line | "%%\n" | text of the files "rules", "config" and "baseline" | "%%\n" | the snapshot "in", or
  *     a recipe for it | "%%\n" | more of them: "in1", "in2" ...
  *
- * A snapshot that begins with the byte 1 or 2 is made by the recipe behind it, a pickle or a profiler's trace;
+ * A snapshot that begins with the byte 1 or 2 is made by the recipe after it, a pickle or a profiler's trace;
  * "dumps/rank0.pickle" and so on are the same. A word "&&" ends those of one run of the program: the next finds what it
  * wrote. "+NAME=VALUE" is in the environment, "@NAME" is what the next of the dumps is called. Nothing outside of the folder can be named: words lose what a path would
  * need for that.
@@ -25,7 +25,7 @@ struct part {
     size_t nbytes;
 };
 
-/* What stands before the next "%%\n"; `rest` moves behind that. */
+/* What stands before the next "%%\n"; `rest` moves after that. */
 static struct part part_take(struct part *rest) {
     const uint8_t *mark = rest->nbytes != 0 ? memmem(rest->at, rest->nbytes, "%%\n", 3) : NULL;
     struct part part = *rest;

@@ -1,5 +1,5 @@
 /*
- * `strata whatif` of a recipe: bytes that choose what is asked | the recipe. The replay behind it is the report's, too.
+ * `strata whatif` of a recipe: bytes that choose what is asked | the recipe. The replay after it is the report's, too.
  */
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/recipe.h"

@@ -35,7 +35,7 @@ describe("all devices on one axis", { skip }, () => {
             assert.deepEqual((await rows(page)).map((/** @type {any} */ row) => [row.device, row.peak_bytes]), devices.map((/** @type {any} */ device) => [device.device, device.peak_bytes]));
             const heads = await page.locator(".two-head").allInnerTexts();
             devices.forEach((/** @type {any} */ device, /** @type {number} */ i) => assert.match(heads[i], new RegExp(`Device ${device.device}[^]*${device.events.toLocaleString("en-US")} events`)));
-            assert.match(heads[0], /list, tabs and header speak of this device/);
+            assert.match(heads[0], /list, tabs and header are of this device/);
             // The canvases of all rows hold a picture.
             const drawn = await page.evaluate(() => Array.from(document.querySelectorAll("#timeline, canvas.two-pixels"), (canvas) => {
                 const { width, height } = /** @type {HTMLCanvasElement} */ (canvas);

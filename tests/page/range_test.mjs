@@ -17,7 +17,7 @@ function control(/** @type {string} */ input, /** @type {number} */ device, /** 
 async function savedRows(page) {
     const [download] = await Promise.all([page.waitForEvent("download"), page.locator("#list-save").click()]);
     const lines = readFileSync(await download.path(), "utf8").trim().split("\r\n");
-    // Figures stand behind the name, which may have commas of its own.
+    // Figures stand after the name, which may have commas of its own.
     return { head: lines[0], rows: lines.slice(1).map((line) => line.replace(/^("(?:[^"]|"")*"|[^,]*),/, "").split(",").map(Number)) };
 }
 

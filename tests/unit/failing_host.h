@@ -1,4 +1,4 @@
-/* Memory that is counted and fails on demand, for tests in which every allocation of a task fails in turn. Behind cmocka.h. */
+/* Memory that is counted and fails on demand, for tests in which every allocation of a task fails in turn. After cmocka.h. */
 #ifndef STRATA_TESTS_UNIT_FAILING_HOST_H
 #define STRATA_TESTS_UNIT_FAILING_HOST_H
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct failing {
-    long fail_at; /* this allocation fails, and all behind it if `for_good`; -1: none */
+    long fail_at; /* this allocation fails, and all after it if `for_good`; -1: none */
     bool for_good;
     long n_calls;
     size_t nbytes; /* handed out and not given back */

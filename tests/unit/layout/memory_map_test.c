@@ -31,7 +31,7 @@ static void drawing_close(struct drawing *drawing) {
     free(drawing);
 }
 
-/* A segment behind the last one, whose blocks are in use (positive) or free; 0 ends the list. */
+/* A segment after the last one, whose blocks are in use (positive) or free; 0 ends the list. */
 static struct held_segment *segment_add(struct drawing *drawing, uint16_t pool, const int64_t *blocks) {
     struct held *held = &drawing->held;
     struct held_segment *segment = &held->segment[held->n_segments++];

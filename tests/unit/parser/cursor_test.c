@@ -18,7 +18,7 @@ struct counting {
     uint64_t nbytes, used;
     size_t step; /* the most that one read gives; 0: all that is asked for */
     size_t line_nbytes;
-    uint64_t fails_at; /* the read behind this byte fails; 0: none */
+    uint64_t fails_at; /* the read after this byte fails; 0: none */
     uint64_t n_reads, n_reads_after_end;
 };
 

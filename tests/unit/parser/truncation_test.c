@@ -111,7 +111,7 @@ static void check_cut(const struct trace *whole, const struct bytes *file, size_
         fail_msg("cut at %zu of %zu bytes: %s", cut, file->nbytes, complaint);
 }
 
-/* `data_nbytes`: where the recording ends; behind it, a cut takes nothing away. */
+/* `data_nbytes`: where the recording ends; after it, a cut takes nothing away. */
 static void check_file(struct bytes *file, size_t data_nbytes, size_t random_cuts) {
     struct trace whole;
     struct read_error error;

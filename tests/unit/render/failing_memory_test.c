@@ -265,7 +265,7 @@ static struct bytes viz_page(struct bytes plain) {
     for (size_t i = 0; i < plain.nbytes; i += 3) {
         uint32_t bits = 0;
         for (size_t k = i; k < i + 3; k++)
-            bits = bits << 8 | (k < plain.nbytes ? plain.at[k] : 0); /* nobody looks behind STOP */
+            bits = bits << 8 | (k < plain.nbytes ? plain.at[k] : 0); /* nobody looks after STOP */
         for (int shift = 18; shift >= 0; shift -= 6)
             page.at[page.nbytes++] = (uint8_t)alphabet[bits >> shift & 63];
     }
