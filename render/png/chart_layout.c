@@ -260,9 +260,23 @@ static void chart_parts_put(struct chart_maker *maker, struct rect area) {
 
 /* ---- all of it ---- */
 
+/* Until the plot has room, a small picture goes without its legend, then without the lane of what is not in use, then
+ * without phases. */
+static bool parts_place(struct chart_maker *maker, struct rect area, struct parts *parts) {
+    *parts = parts_of(maker, area);
+    bool placed = plot_place(maker, parts->chart);
+    for (int step = 0; step < 3 && !placed && !maker->failed; step++) {
+        *parts = (struct parts){.chart = area};
+        maker->unused_bytes = step < 1 ? maker->unused_bytes : 0;
+        maker->phases.count = step < 2 ? maker->phases.count : 0;
+        placed = plot_place(maker, parts->chart);
+    }
+    return placed;
+}
+
 static bool middle_put(struct chart_maker *maker, struct rect area) {
-    struct parts parts = parts_of(maker, area);
-    if (!plot_place(maker, parts.chart))
+    struct parts parts;
+    if (!parts_place(maker, area, &parts))
         return false;
     if (maker->out->plot_is_text) {
         chart_empty_put(maker);
