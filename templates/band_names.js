@@ -3,7 +3,7 @@ import { areaRooms, showsAreas } from "./areas.js";
 import { context2d, plot, theme, xOfMoment, yOfBytes } from "./canvas.js";
 import { drawAlsoShown } from "./legend.js";
 import { GHOST_WIDTH, visibleGhosts, visibleMarkers } from "./markers.js";
-import { session, state } from "./state.js";
+import { AXES, isStale, session, state } from "./state.js";
 import { cssColor } from "./text.js";
 
 const REST_MS = 120;
@@ -92,7 +92,9 @@ export function writeNames(pane) {
 export function nameBandsSoon(pane) {
     clearTimeout(pane.resting);
     pane.resting = setTimeout(() => {
+        // What has changed since is drawn first, and comes back here.
+        if (isStale(AXES)) return;
         writeNames(pane);
-        if (pane === plot) pane.resting = setTimeout(drawAlsoShown);
+        if (pane === plot) pane.resting = setTimeout(() => void (isStale(AXES) || drawAlsoShown()));
     }, REST_MS);
 }

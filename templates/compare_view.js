@@ -5,11 +5,10 @@ import { asSum, fillEnds, makeCell, makeEndHeads, makeFigures, makeGrid, makeRow
 import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
-import { rangeEvents } from "./overlay.js";
 import { curveShape } from "./paint.js";
 import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, listDifferences, QUESTIONS } from "./questions.js";
 import { drawSpark } from "./sparks.js";
-import { change, goToEvent, invalidate, isDark, kept, LIST, removeMark, state, view } from "./state.js";
+import { change, goToEvent, invalidate, isDark, kept, LIST, rangeEvents, removeMark, state, view } from "./state.js";
 import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
 
 /** @type {Record<string, string>} */

@@ -5,11 +5,10 @@ import {
 import { lifetimeText, phasesOfEvent, phaseText, poolText } from "./describe.js";
 import { groupColor } from "./legend.js";
 import { momentWords, shownMoment } from "./moment.js";
-import { rangeEvents } from "./overlay.js";
 import { addressText, askSums, GROUP_HEADS, GROUPINGS, groupName } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import { change, FOCUS_KINDS, heldMoment, isDark, kept, momentText, select, session, state, view } from "./state.js";
+import { change, FOCUS_KINDS, heldMoment, isDark, kept, momentText, rangeEvents, select, session, state, view } from "./state.js";
 import {
     addFact, copyText, element, formatBytes, formatCount, formatExactBytes, formatPlural, make, setText,
 } from "./text.js";

@@ -6,12 +6,12 @@ import { GUTTER, plot, startCanvas, strokeLine, themeColor } from "./canvas.js";
 import { filterWords } from "./filter.js";
 import { emptyLane, lane, phaseAt, phasesHeight, selectPhase } from "./lane.js";
 import { placeMarkers } from "./markers.js";
-import { allocationTip, drawHeld, outlineAllocation, phaseTip, rangeEvents } from "./overlay.js";
+import { allocationTip, drawHeld, outlineAllocation, phaseTip } from "./overlay.js";
 import { drawAround, drawForPicture, drawStack, drawTimelineAxes, drawTimelineStack } from "./plot.js";
 import { search } from "./search.js";
 import {
-    capacityBytes, change, clockShift, FOCUS_KINDS, fitWindow, goToEvent, invalidate, OVERLAY, panWindow, select, session,
-    state, TIMELINE, timedViews, view, zoomWindow,
+    capacityBytes, change, clockShift, FOCUS_KINDS, fitWindow, goToEvent, invalidate, OVERLAY, panWindow, rangeEvents,
+    select, session, state, TIMELINE, timedViews, view, zoomWindow,
 } from "./state.js";
 import { deviceName, element, formatBytes, formatDuration, formatPlural, make, setText } from "./text.js";
 import { listen, makeStage } from "./two_stage.js";

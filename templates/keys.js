@@ -10,7 +10,7 @@ import { askFindings } from "./questions.js";
 import { setSearch } from "./search.js";
 import { openTab, sideKey } from "./side.js";
 import {
-    axisOfEvent, change, fitBytes, fitSelection, fitWindow, goToEvent, heldMoment, markAt, panWindow, select, setAxis, state,
+    axisOfEvent, change, fitBytes, fitSelection, fitWindow, flush, goToEvent, heldMoment, markAt, panWindow, select, setAxis, state,
     view, zoomWindow,
 } from "./state.js";
 
@@ -170,5 +170,7 @@ export function pressKey(event) {
     const action = sideKey(key) ?? (Object.hasOwn(keyActions, key) ? keyActions[key] : undefined);
     if (!action) return;
     event.preventDefault();
+    // What a key means can be what lies under the pointer now.
+    flush();
     action();
 }

@@ -170,11 +170,12 @@ export function phaseLines({ phase, part }, shown = view) {
         return { when: `${time}told by what ran (inferred)`, events: `${formatPlural(part.to - part.from, "event")} \u00b7 highest ${formatBytes(c.live_at(c.peak_in(part.from, part.to)))}` };
     }
     const { start_us: start, end_us: end } = c.phase(phase);
+    const shift = clockShift(shown);
     const first = Math.max(0, c.event_at_us(start) + 1);
     const last = end < 0 ? facts.events : c.event_at_us(end) + 1;
     const peak = c.live_at(last > first ? c.peak_in(first, last) : first - 1);
     return {
-        when: end < 0 ? `from ${formatDuration(start)} on; its end was not recorded` : `${formatDuration(end - start)}, from ${formatDuration(start)} to ${formatDuration(end)}`,
+        when: end < 0 ? `from ${formatDuration(start - shift)} on; its end was not recorded` : `${formatDuration(end - start)}, from ${formatDuration(start - shift)} to ${formatDuration(end - shift)}`,
         events: `${formatPlural(last - first, "event")} \u00b7 highest ${formatBytes(peak)}`,
     };
 }

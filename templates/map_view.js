@@ -6,6 +6,7 @@ import { lifetimeText, poolName, streamText } from "./describe.js";
 import { addressText } from "./questions.js";
 import { search } from "./search.js";
 import { floats } from "./session.js";
+import { say } from "./spoken.js";
 import { makeSplitter } from "./splitter.js";
 import {
     change, COLORINGS, heldMoment, invalidate, isDark, LIST, MAP, MAP_ORDERS, momentText, OVERLAY, session, state, TIMELINE,
@@ -345,6 +346,7 @@ export function goToBlock(block) {
     if (!map.laid || block < 0 || block >= map.laid.blocks) return;
     map.block = block;
     map.pointer = null;
+    say(tipRows(block).map(({ childNodes }) => Array.from(childNodes, (node) => node.textContent).join(" ")).join(", "));
     const y = view.c.map_place(block, 0).y / plot.ratio;
     if (y < map.scroll.scrollTop + 22) map.scroll.scrollTop = Math.max(0, y - 24);
     else if (y + 16 > map.scroll.scrollTop + map.scroll.clientHeight) map.scroll.scrollTop = y + 24 - map.scroll.clientHeight;

@@ -9,7 +9,7 @@ import { inMemoryLane, memoryLaneTip } from "./memory_lane.js";
 import { FRAME_USER } from "./api.js";
 import { drawMarks, drawOutline } from "./outline.js";
 import { askFindings, askSteps } from "./questions.js";
-import { clockShift, eventOfAxis, eventOfUs, invalidate, kept, LIST, momentText, session, state, view } from "./state.js";
+import { invalidate, kept, LIST, momentText, rangeEvents, session, state, view } from "./state.js";
 import { formatBytes, formatDuration, formatPlural, formatShare, make } from "./text.js";
 
 /* ---- what follows the pointer ---- */
@@ -92,14 +92,6 @@ function drawRange(context, pane) {
     strokeLine(context, from, 0, from, pane.height);
     strokeLine(context, to, 0, to, pane.height);
     drawPlate(context, `${rangeText(state.range, pane.view)}${pane === plot ? " \u00b7 f zooms" : ""}`, (from + to) / 2, 6);
-}
-
-/** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range @param {View} [shown] whose events */
-export function rangeEvents(range, shown = view) {
-    const shift = clockShift(shown);
-    const place = shown === view ? eventOfAxis : (/** @type {number} */ us) => eventOfUs(us + shift, shown);
-    const first = Math.max(-1, Math.ceil(place(range.from)));
-    return { first, end: Math.min(shown.facts.events, Math.max(first + 1, Math.ceil(place(range.to)))) };
 }
 
 /** @param {{from: number, to: number}} range @param {View} [shown] */

@@ -22,6 +22,7 @@ import { makeApi } from "./scripts.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
 import { View } from "./session.js";
 import { drawSide, startSide } from "./side.js";
+import { speakSoon, startSpoken } from "./spoken.js";
 import {
     AXES, change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, flushInTurns, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
     MINIMAP, momentText, OVERLAY, session, setAxis, setPaper, setViewBy, STACK, startState, state, THEMES, TIMELINE, view,
@@ -61,6 +62,7 @@ function draw(parts) {
     if (parts & (MAP | AXES | OVERLAY)) drawMap(!(parts & (MAP | AXES)));
     if (parts & DETAIL) drawDetail();
     if (parts & LIST) drawSide();
+    if (parts & HEADER) speakSoon();
 }
 
 /** A sentence for those who do not see the canvas. */
@@ -226,8 +228,12 @@ async function start() {
     document.addEventListener("keydown", pressKey);
     addEventListener("beforeprint", () => setPrinting(true));
     addEventListener("afterprint", () => setPrinting(false));
-    addEventListener("popstate", followAddress);
+    addEventListener("popstate", () => {
+        followAddress();
+        speakSoon(true);
+    });
     await flushInTurns(nextTurn);
+    startSpoken();
 }
 
 /** @param {unknown} error */

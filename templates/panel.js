@@ -6,15 +6,14 @@ import { makeFigures, makeRowHead } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
-import { rangeEvents } from "./overlay.js";
 import { askSums, FREED_LATER, GROUP_HEADS, GROUPINGS, groupName, LIST_GROUPINGS, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { PARTS } from "./session.js";
 import { drawSpark } from "./sparks.js";
 import {
-    allocationWord, change, COLORINGS, invalidate, isDark, kept, LIST, momentText, printing, session, state,
-    toggleFocus, view,
+    allocationWord, change, COLORINGS, invalidate, isDark, kept, LIST, momentText, printing, rangeEvents, session,
+    state, toggleFocus, view,
 } from "./state.js";
 import {
     element, formatBytes, formatCount, formatExactBytes, formatPlural, formatShare, make, press, setText,

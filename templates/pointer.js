@@ -26,14 +26,11 @@ export function insidePlot({ x, y }) {
     return x >= 0 && y >= 0 && x < plot.width && y < plot.height;
 }
 
-/** What was pinned before the last click: a double click only fits. @type {Pick<typeof state, "moment" | "selected" | "focus"> | null} */
-let beforeClick = null;
-
-/** When the last click was. */
-let clicked = -Infinity;
+/** What was pinned before each of the last two clicks: a double click, which is both, only fits. @type {Pick<typeof state, "moment" | "selected" | "focus">[]} */
+let beforeClicks = [];
 
 function plotDoubleClick() {
-    if (beforeClick) change(beforeClick);
+    if (beforeClicks.length > 0) change(beforeClicks[0]);
     fitWindow();
 }
 
@@ -123,9 +120,7 @@ function plotUp(event) {
         markAt(moment);
         return;
     }
-    const now = performance.now();
-    if (now - clicked > 500) beforeClick = { moment: state.moment, selected: state.selected, focus: state.focus };
-    clicked = now;
+    beforeClicks = [...beforeClicks.slice(-1), { moment: state.moment, selected: state.selected, focus: state.focus }];
     change({ moment });
     const area = showsAreas() ? areaAt(moment, bytesOfY(plotPoint(event).y)) : -1;
     if (area < 0) select(allocation);

@@ -8,14 +8,14 @@ import { ui } from "./header.js";
 import { lane } from "./lane.js";
 import { map } from "./map_view.js";
 import { laneFigures } from "./memory_lane.js";
-import { pickAt, rangeEvents } from "./overlay.js";
+import { pickAt } from "./overlay.js";
 import { makePicture } from "./picture.js";
 import { insidePlot } from "./pointer.js";
 import { askBlocks, askFindings, askSums, askTree, listDifferences, listSums, treeObject } from "./questions.js";
 import { search, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
-    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, select, session, setAxis, setWindow, state, view,
+    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, rangeEvents, select, session, setAxis, setWindow, state, view,
 } from "./state.js";
 
 /* ---- for scripts ---- */

@@ -181,6 +181,11 @@ export function startState(shown, draw, changed) {
     Object.assign(frame, { draw, changed });
 }
 
+/** Is one of these parts out of date? @param {number} parts */
+export function isStale(parts) {
+    return (frame.parts & parts) !== 0;
+}
+
 /** Draws at once what is out of date, so that a script reads what it has set. */
 export function flush() {
     if (frame.parts) drawNow();
@@ -312,6 +317,20 @@ export function clockShift(other) {
 /** Top of the y axis for the whole run of a device. Every point of an outline asks for it, and the module looks at all moments. */
 const headroom = { device: -1, bytes: 1 };
 
+/** The first event at a position of the axis or after it; of several at one time, all are. @param {number} position @param {View} shown */
+function eventFrom(position, shown) {
+    if (shown === view && state.axis === "events") return Math.ceil(position);
+    const us = position + clockShift(shown);
+    const before = shown.c.event_at_us(Math.ceil(us) - 1);
+    return before < 0 ? Math.min(0, Math.ceil(eventOfUs(us, shown))) : before + 1;
+}
+
+/** Events of a range along the axis: [first, end). @param {{from: number, to: number}} range @param {View} [shown] whose events */
+export function rangeEvents(range, shown = view) {
+    const first = Math.max(-1, eventFrom(range.from, shown));
+    return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(range.to, shown))) };
+}
+
 /** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
 function mostBytes() {
     if (headroom.device !== state.device) {
@@ -325,10 +344,10 @@ export function topBytes() {
     return state.top || mostBytes();
 }
 
-/** "event 18,204 (12.3 s)". @param {number} event @param {View} [shown] whose event it is */
+/** "event 18,204 (12.3 s)", by the clock of the axis. @param {number} event @param {View} [shown] whose event it is */
 export function momentText(event, shown = view) {
     if (event < 0 || !shown.facts.has_time) return formatEvent(event);
-    return `${formatEvent(event)} (${formatDuration(shown.c.event_us(event))})`;
+    return `${formatEvent(event)} (${formatDuration(shown.c.event_us(event) - clockShift(shown))})`;
 }
 
 /** The event whose state the list shows when nothing is hovered. */
@@ -449,9 +468,11 @@ export function setAxis(axis) {
     if (axis === state.axis || (axis === "time" && !view.facts.has_time)) return;
     const from = eventOfAxis(state.from);
     const to = eventOfAxis(state.to);
+    const range = state.range && rangeEvents(state.range);
     const whole = wholeRange();
     const all = state.from <= whole.from && state.to >= whole.to;
-    change({ axis, range: null });
+    change({ axis });
+    change({ range: range && { from: axisOfEvent(range.first), to: axisOfEvent(range.end) } });
     const fit = wholeRange();
     if (all) setWindow(fit.from, fit.to);
     else setWindow(axisOfEvent(from), axisOfEvent(to));

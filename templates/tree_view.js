@@ -2,9 +2,8 @@
 import { setFilter } from "./filter.js";
 import { makeCell, makeFigures, makeGrid, makeRowHead } from "./grid.js";
 import { VirtualList } from "./list.js";
-import { rangeEvents } from "./overlay.js";
 import { askTree, nodeName, planted, TREES } from "./questions.js";
-import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, session, state, view } from "./state.js";
+import { change, heldMoment, invalidate, isDark, kept, LIST, momentText, rangeEvents, session, state, view } from "./state.js";
 import { baseName, cssTexture, formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, formatShare, make, setText, tableFigures } from "./text.js";
 import { commonFrame } from "./tree_small.js";
 

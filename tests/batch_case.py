@@ -84,7 +84,7 @@ def children(pid):
 
 
 def until(probe, what):
-    for _ in range(600):
+    for _ in range(6000):
         answer = probe()
         if answer:
             return answer

@@ -187,7 +187,9 @@ class Shards(Folder):
         command = [STRATA, "batch", str(self.dumps), "-o", str(self.folder / "out")]
         first = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment())
         until(lambda: children(first.pid), "a worker")
+        first.send_signal(signal.SIGSTOP)  # it waits for the second one, however slow that is
         self.assertIn("another strata batch", batch(*command[2:]).stderr)
+        first.send_signal(signal.SIGCONT)
         self.assertEqual(first.wait(TIMEOUT_S), 0)
         first.stderr.close()
 

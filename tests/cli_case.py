@@ -3,13 +3,17 @@
 Environment: STRATA, path of the program (default: build/release/strata).
 """
 
+import array
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import pickle
 import subprocess
 import tempfile
+import termios
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -90,6 +94,15 @@ class Case(unittest.TestCase):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
+
+    def feed(self, process, data):
+        """Writes into the standard input, and waits until the process has read it."""
+        process.stdin.write(data)
+        process.stdin.flush()
+        waiting = array.array("i", [1])
+        while waiting[0] and process.poll() is None:
+            time.sleep(0.01)
+            fcntl.ioctl(process.stdin, termios.FIONREAD, waiting)
 
     def run_strata(self, *words, stdin=None, **options):
         options.setdefault("stdout", subprocess.PIPE)

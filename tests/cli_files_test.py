@@ -178,9 +178,10 @@ class Outputs(Case):
 
     def test_file_that_appears_meanwhile_is_kept(self):
         process = self.start("html", "-", "-o", "x.html", stdin=subprocess.PIPE)
-        time.sleep(0.3)
+        data = (self.path / "s.pickle").read_bytes()
+        self.feed(process, data[:100])
         self.write("x.html", b"mine")
-        _, talk = process.communicate((self.path / "s.pickle").read_bytes(), timeout=TIMEOUT_S)
+        _, talk = process.communicate(data[100:], timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 1)
         self.assertIn(b"appeared meanwhile", talk)
         self.assertEqual((self.path / "x.html").read_bytes(), b"mine")
@@ -309,9 +310,7 @@ class Signals(Case):
 
     def interrupted(self, number, **options):
         process = self.start("html", "-", "-o", "x.html", stdin=subprocess.PIPE, **options)
-        process.stdin.write(self.data[:100])
-        process.stdin.flush()
-        time.sleep(0.3)
+        self.feed(process, self.data[:100])
         process.send_signal(number)
         return process
 

@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 FAULTS = os.environ.get("FAULTS", str(pathlib.Path(STRATA).parent / "tests" / "libfaults.so"))
 SAMPLES = ROOT / "samples"
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 RULES = "optimizer_state file optim\nactivation function ^forward$\nparameter metadata weights\n"
 
 

@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from hostile_snapshots import Maker  # noqa: E402
 
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
-TIMEOUT_S = 60
+TIMEOUT_S = 300
 MIB = 1 << 20
 PIECE_MAX_NBYTES = MIB
 

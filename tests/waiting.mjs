@@ -6,7 +6,7 @@ export async function settle(page) {
 }
 
 /** How long a page on a busy machine may take for what takes a moment. */
-const PATIENCE_MS = 30000;
+const PATIENCE_MS = 60000;
 
 const pause = () => new Promise((done) => setTimeout(done, 30));
 
@@ -27,4 +27,73 @@ export async function eventually(check) {
         } catch (error) {
             if (Date.now() > end) throw error;
         }
+}
+
+/**
+ * What a slow machine does, on a quick one: milliseconds by which a page's animation frames (and what hears of new sizes)
+ * and its timers (and messages to workers) come later than they would.
+ */
+const LATE_FRAMES = Number(process.env.STRATA_LATE_FRAMES ?? 0);
+const LATE_TIMERS = Number(process.env.STRATA_LATE_TIMERS ?? 0);
+
+/**
+ * Runs in a page before its own scripts: counts frames and timers that are still to come, so that rest() knows. Timers of
+ * a second and more are about people (what stays for a while), not about work. @param {number[]} late frames and timers
+ */
+function followWork([lateFrames, lateTimers]) {
+    const [timer, clear, frame] = [setTimeout, clearTimeout, requestAnimationFrame].map((call) => call.bind(window));
+    /** @type {Set<number>} */
+    const frames = new Set();
+    /** @type {Set<number>} */
+    const timers = new Set();
+    let last = 0;
+    Object.assign(window, {
+        isAtRest: () => frames.size + timers.size === 0,
+        setTimeout: (/** @type {(...values: any[]) => void} */ act, wait = 0, /** @type {any[]} */ ...values) => {
+            const id = timer(() => {
+                timers.delete(id);
+                act(...values);
+            }, wait + lateTimers);
+            if (wait < 1000) timers.add(id);
+            return id;
+        },
+        clearTimeout: (/** @type {number} */ id) => {
+            timers.delete(id);
+            clear(id);
+        },
+        requestAnimationFrame: (/** @type {FrameRequestCallback} */ draw) => {
+            const id = ++last;
+            const ask = () => frame((/** @type {number} */ now) => void (frames.delete(id) && draw(now)));
+            frames.add(id);
+            if (lateFrames) timer(ask, lateFrames);
+            else ask();
+            return id;
+        },
+        cancelAnimationFrame: (/** @type {number} */ id) => void frames.delete(id),
+    });
+    if (lateFrames)
+        window.ResizeObserver = class extends ResizeObserver {
+            constructor(/** @type {ResizeObserverCallback} */ act) {
+                super((entries, observer) => void timer(() => act(entries, observer), lateFrames));
+            }
+        };
+    if (lateTimers)
+        window.Worker = class extends Worker {
+            postMessage(/** @type {any} */ message, /** @type {any} */ options) {
+                timer(() => super.postMessage(message, options), lateTimers);
+            }
+        };
+}
+
+/** Lets rest() follow the pages of a context, which are late where the environment asks for it. @param {import("playwright-core").BrowserContext} context */
+export async function followed(context) {
+    await context.addInitScript(followWork, [LATE_FRAMES, LATE_TIMERS]);
+    return context;
+}
+
+/** Waits until a page of a followed context has done all that it does by itself. @param {import("playwright-core").Page} page */
+export async function rest(page) {
+    await settle(page);
+    await until(() => page.evaluate("isAtRest()"), "the page at rest");
+    await settle(page);
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, folder, recording, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, folder, hashOf, recording, replay, report, run, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -103,7 +103,7 @@ describe("the allocator", { skip }, () => {
             await page.click("#view-segments");
             await settle(page);
             assert.notDeepEqual((await canvasPixels(page)).rgba, before.rgba);
-            assert.match(await page.evaluate(() => location.hash), /view=segments|^#device/);
+            assert.match(await hashOf(page), /view=segments|^#device/);
             const box = await page.locator("#timeline").boundingBox();
             assert.ok(box);
             await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.5);

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, plotBox, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, hashOf, plotBox, replay, report, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 describe("why, tree and compare", { skip }, () => {
     test("a leak's card has its line, its bars, and a button that shows its allocations", async () => {
@@ -18,7 +18,7 @@ describe("why, tree and compare", { skip }, () => {
             assert.match(await card.innerText(), /probe\.py:27 keep_hidden keeps 24 MiB more in every step/);
             assert.equal(await card.locator(".step-bar").count(), 6);
             await card.getByRole("button", { name: /^Show/ }).click();
-            await until(async () => /focus=site_/.test(await page.evaluate(() => location.hash)), "the highlight");
+            await until(async () => /focus=site_/.test(await hashOf(page)), "the highlight");
             assert.match(findings[0].view, /focus=line_probe\.py:27%20keep_hidden/); // a name: another page numbers its frames anew
             assert.match(await page.locator("#panel-why .why-foot").innerText(), /6 steps were compared, by the annotations ProfilerStep#N/);
         });
@@ -35,7 +35,7 @@ describe("why, tree and compare", { skip }, () => {
             assert.notDeepEqual((await canvasPixels(page)).rgba, before.rgba);
             await page.locator("#plot").focus();
             await page.keyboard.press("c");
-            await until(async () => /tree=callers/.test(await page.evaluate(() => location.hash)), "callers");
+            await until(async () => /tree=callers/.test(await hashOf(page)), "callers");
         });
     });
 
@@ -47,14 +47,14 @@ describe("why, tree and compare", { skip }, () => {
             await page.mouse.move(box.x + box.width * 0.7, box.y + 100);
             await page.keyboard.press("m");
             await until(() => page.locator("#compare-rows > .row").first().isVisible(), "rows");
-            const hash = await until(async () => /a=e(\d+)&b=e(\d+)/.exec(await page.evaluate(() => location.hash)), "marks in the address");
+            const hash = await until(async () => /a=e(\d+)&b=e(\d+)/.exec(await hashOf(page)), "marks in the address");
             const { live } = replay("--curves", path.join(samples, "train.pickle"), 0);
             const delta = live[Number(hash[2]) + 1] - live[Number(hash[1]) + 1];
             assert.match(await page.locator("#panel-compare .why-foot").innerText(), new RegExp(`add up to ${delta.toLocaleString("en-US")} bytes`));
             // Back takes the marks away, one after the other.
             await page.waitForTimeout(1200);
             await setView(page, { from: 100, to: 400 });
-            await until(() => page.evaluate(() => location.hash.includes("window=")), "the window");
+            await until(async () => (await hashOf(page)).includes("window="), "the window");
             await page.keyboard.press("[");
             await until(async () => (await ask(page, "strata.view()")).from < 0, "the window before");
         });
@@ -64,7 +64,7 @@ describe("why, tree and compare", { skip }, () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await canvasPixels(page);
             await page.locator("#view-category").click();
-            await until(async () => /view=category/.test(await page.evaluate(() => location.hash)), "the address");
+            await until(async () => /view=category/.test(await hashOf(page)), "the address");
             const after = await canvasPixels(page);
             const ground = new Uint32Array(before.rgba.buffer, before.rgba.byteOffset)[before.width + 1];
             // A column has as much of areas as it had of bands, give or take the lines between them.
@@ -120,7 +120,7 @@ describe("why, tree and compare", { skip }, () => {
             await page.keyboard.press("4");
             await until(async () => (await page.locator(".step-button").count()) === 4, "a button for each step");
             await page.locator(".step-button").nth(1).click({ modifiers: ["Shift"] });
-            await until(async () => /a=s1/.test(await page.evaluate(() => location.hash)), "A");
+            await until(async () => /a=s1/.test(await hashOf(page)), "A");
         });
     });
 });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { hashOf, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** What is written on the axes, from now on: texts with their left edge, middle and width, in CSS pixels of the plot. @param {import("playwright-core").Page} page */
 function record(page) {
@@ -81,7 +81,7 @@ describe("names in areas", { skip }, () => {
             assert.deepEqual(await veils(), [0, 0]);
             await page.mouse.click(box.x + x, box.y + y);
             await until(async () => (await page.locator("#detail-title").innerText()) === "Category", "the details");
-            const event = Number(/at=(\d+)/.exec(await until(() => page.evaluate(() => /at=\d+/.test(location.hash) && location.hash), "the moment"))?.[1]);
+            const event = Number((await until(async () => /at=(\d+)/.exec(await hashOf(page)), "the moment"))[1]);
             const groups = /** @type {any[]} */ (await page.evaluate(`strata.groups({ at: ${event}, by: "category" })`));
             const { count } = groups.find(({ name }) => name === "parameter");
             await page.mouse.move(box.x - 30, box.y + 20);

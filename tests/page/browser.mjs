@@ -14,9 +14,9 @@ import { after, before } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { findChromium } from "../programs.mjs";
-import { settle } from "../waiting.mjs";
+import { followed, rest, settle, until } from "../waiting.mjs";
 
-export { eventually, settle, until } from "../waiting.mjs";
+export { eventually, rest, settle, until } from "../waiting.mjs";
 
 /** The folder of the tests. */
 export const here = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");
@@ -113,6 +113,11 @@ class Watch {
     }
 }
 
+/** Where pages are opened: what one of them keeps, the others do not see. @param {import("playwright-core").BrowserContextOptions} [options] */
+export async function openContext(options) {
+    return followed(await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options }));
+}
+
 /**
  * Opens a page that strata wrote and runs `use` on it; nothing may be fetched, logged or asked meanwhile.
  * @param {string} file
@@ -120,13 +125,14 @@ class Watch {
  * @param {import("playwright-core").BrowserContextOptions & {hash?: string}} [options]
  */
 export async function withPage(file, use, { hash = "", ...options } = {}) {
-    const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
+    const context = await openContext(options);
     try {
         const page = await context.newPage();
         const url = pathToFileURL(file).href;
         const watch = await Watch.on(page, url);
         await page.goto(url + hash);
         await page.evaluate("strata.ready");
+        await rest(page);
         await use(page);
         await settle(page);
         watch.check();
@@ -135,9 +141,31 @@ export async function withPage(file, use, { hash = "", ...options } = {}) {
     }
 }
 
-/** @param {import("playwright-core").Page} page @param {string} expression */
+/** Loads the page again. @param {import("playwright-core").Page} page */
+export async function reload(page) {
+    await page.reload();
+    await page.evaluate("strata.ready");
+    await rest(page);
+}
+
+/** Another size of the window, once the page is drawn in it. @param {import("playwright-core").Page} page @param {number} width @param {number} height */
+export async function resize(page, width, height) {
+    await page.setViewportSize({ width, height });
+    await until(() => page.evaluate(([width, height]) => innerWidth === width && innerHeight === height, [width, height]), `${width} x ${height} pixels`);
+    // A frame for what hears of new sizes, one for what they draw.
+    for (let i = 0; i < 2; i++) await settle(page);
+}
+
+/** What the page answers, once what was asked for until then is drawn. @param {import("playwright-core").Page} page @param {string} expression */
 export async function ask(page, expression) {
-    return page.evaluate(expression);
+    const answer = await page.evaluate(expression);
+    await settle(page);
+    return answer;
+}
+
+/** The address as people read it, once what it names is drawn. @param {import("playwright-core").Page} page @returns {Promise<string>} */
+export async function hashOf(page) {
+    return ask(page, 'decodeURIComponent(location.hash.replace(/\\+/g, " "))');
 }
 
 /** @param {import("playwright-core").Page} page @param {object} change */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, report, resize, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 /** @typedef {{name: string, a: number, b: number, delta: number, nested: boolean}} Row */
@@ -18,8 +18,7 @@ const rowsOf = (/** @type {Page} */ page) =>
 
 /** Every row, the list being scrolled to show each. */
 async function allRows(/** @type {Page} */ page) {
-    await page.setViewportSize({ width: 1440, height: 2400 });
-    await settle(page);
+    await resize(page, 1440, 2400);
     return rowsOf(page);
 }
 

@@ -3,9 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, plotBox, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
-
-const hashOf = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => decodeURIComponent(location.hash.replace(/\+/g, " ")));
+import { ALL, ask, hashOf, plotBox, reload, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** Pixels of the overlay that have the colour of mark B. @param {import("playwright-core").Page} page */
 function outlined(page) {
@@ -33,8 +31,7 @@ describe("comparing", { skip }, () => {
             await page.keyboard.press("Enter");
             const hash = await until(async () => /marks=(\d+)~before the loss,(\d+),(\d+)/.exec(await hashOf(page)), "marks in the address");
             assert.ok(Number(hash[1]) < Number(hash[2]) && Number(hash[2]) < Number(hash[3]));
-            await page.reload();
-            await page.evaluate("strata.ready");
+            await reload(page);
             assert.equal(await page.getByLabel("Note of mark A").inputValue(), "before the loss");
             assert.match(await page.locator("#panel-compare .why-foot").innerText(), /A is event [\d,]+ “before the loss”/);
             await page.getByRole("button", { name: "Remove mark B" }).click();

@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -60,6 +60,31 @@ describe("rows of other devices", { skip }, () => {
         }, { hash: "#device=1&all=1" });
     });
 
+    test("what a row says of times is by the clock of the axis", async () => {
+        const { times, phases } = recorded(INPUT);
+        const { live } = replay("--curves", INPUT, 0);
+        const step = phases.find(({ name, device }) => name === "ProfilerStep#1" && device === 0);
+        assert.ok(step && times[0][0] < times[1][0] - 1000, "the clocks differ");
+        /** Milliseconds of a text, with how far off they may be. @param {RegExpExecArray | null} found */
+        const near = (found, /** @type {number} */ us) => {
+            assert.ok(found, "a time");
+            assert.ok(Math.abs(Number(found[1]) * 1000 - (us - times[1][0])) <= (found[1].includes(".") ? 50 : 500), `${found[0]} for ${(us - times[1][0]) / 1000} ms`);
+        };
+        await withPage(writePage(INPUT), async (page) => {
+            const title = await row(page).locator("button.marker-peak").getAttribute("title");
+            near(/\((-?[\d.]+) ms\)/.exec(title ?? ""), times[0][live.indexOf(Math.max(...live)) - 1]);
+            const box = await row(page).locator(".two-pixels").boundingBox();
+            assert.ok(box);
+            const [first, last] = [Math.min(...Object.values(times).flat()), Math.max(...Object.values(times).flat())];
+            await page.mouse.move(box.x + (((step.from + step.to) / 2 - first) / (last - first)) * box.width, box.y + box.height + 10);
+            const tip = page.locator(".two-room .tip");
+            await until(async () => (await tip.isVisible()) && /ProfilerStep#1/.test(await tip.innerText()), "the tip of the phase");
+            const words = await tip.innerText();
+            near(/from (-?[\d.]+) ms to/.exec(words), step.from);
+            near(/to (-?[\d.]+) ms/.exec(words), step.to);
+        }, { hash: "#device=1&all=1" });
+    });
+
     test("phases stand below the row, and a click selects their time", async () => {
         const { times, phases } = recorded(INPUT);
         const step = phases.find(({ name, device }) => name === "ProfilerStep#1" && device === 0);
@@ -76,7 +101,7 @@ describe("rows of other devices", { skip }, () => {
             assert.match(await tip.innerText(), /ProfilerStep#1/);
             await page.mouse.down();
             await page.mouse.up();
-            const text = await until(() => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("range")), "a range in the address");
+            const text = await until(async () => /range=([^&]*)/.exec(await hashOf(page))?.[1], "a range in the address");
             const [from, to] = text.split("_").map(Number);
             // The address counts from the first event of the device in hand.
             assert.ok(Math.abs(from + times[1][0] - step.from) < 2 && Math.abs(to + times[1][0] - step.to) < 2, text);
@@ -126,7 +151,7 @@ describe("rows of other devices", { skip }, () => {
             assert.ok((await page.locator("#timeline-device-1 ~ .two-overlay").count()) === 1);
             await label.click();
             await settle(page);
-            const text = await until(() => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("at")), "a moment");
+            const text = await until(async () => /at=([^&]*)/.exec(await hashOf(page))?.[1], "a moment");
             assert.deepEqual([Number(text), (await ask(page, "strata.view()")).device], [failed.event, 1]);
         }, { hash: "#all=1&device=0" });
     });

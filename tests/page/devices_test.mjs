@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, eventually, plotBox, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, eventually, hashOf, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 const INPUT = path.join(samples, "two_devices.pickle");
 
@@ -19,7 +19,7 @@ const rows = (/** @type {import("playwright-core").Page} */ page) => ask(page, "
 
 /** The window in microseconds since the Epoch. @param {import("playwright-core").Page} page @param {number[]} times of the device in hand */
 async function windowOf(page, times) {
-    const text = await until(() => page.evaluate(() => new URLSearchParams(location.hash.slice(1)).get("window")), "a window in the address");
+    const text = await until(async () => /window=([^&]*)/.exec(await hashOf(page))?.[1], "a window in the address");
     return text.split("_").map((/** @type {string} */ part) => Number(part) + times[0]);
 }
 
@@ -70,9 +70,9 @@ describe("all devices on one axis", { skip }, () => {
             // The wheel over the row of the other device.
             await page.mouse.move(other.x + other.width / 2, other.y + other.height / 2);
             for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -250);
-            await settle(page);
-            const zoomed = await rows(page);
-            zoomed.forEach((/** @type {any} */ row, /** @type {number} */ i) => assert.ok(row.to_event - row.from_event < (whole[i].to_event - whole[i].from_event) / 2, `device ${row.device} is closer`));
+            await eventually(async () => {
+                for (const [i, row] of (await rows(page)).entries()) assert.ok(row.to_event - row.from_event < (whole[i].to_event - whole[i].from_event) / 2, `device ${row.device} is closer`);
+            });
             const { from, to } = await eventually(check);
             // The cursor is at one time in both; the totals are those of the recording.
             const at = from + ((to - from) * (other.width / 2 + 0.5)) / other.width;
@@ -115,7 +115,7 @@ describe("all devices on one axis", { skip }, () => {
             assert.deepEqual(after.map((/** @type {any} */ row) => [row.device, row.in_hand]), [[0, false], [1, true]]);
             for (const [i, { from_event }] of before.entries()) assert.ok(Math.abs(after[i].from_event - from_event) <= 1, "the window stays");
             // The same moment in the view of one device.
-            const moment = Number(/at=(\d+)/.exec(await until(async () => /at=\d+/.test(await page.evaluate(() => location.hash)) && page.evaluate(() => location.hash), "the moment"))?.[1]);
+            const moment = Number((await until(async () => /at=(\d+)/.exec(await hashOf(page)), "the moment"))[1]);
             const sums = () => ask(page, `strata.groups({ at: ${moment} })`);
             const beside = await sums();
             await page.keyboard.press("r");
@@ -143,9 +143,8 @@ describe("all devices on one axis", { skip }, () => {
             await setView(page, { filter: {} });
             await until(async () => (await pixels()) === all, "and shows all of it again");
             // The address is written a moment after the last change.
-            await until(() => page.evaluate(() => /device=1/.test(location.hash) && !/attention/.test(location.hash)), "the device in the address");
-            await page.reload();
-            await page.evaluate("strata.ready");
+            await until(async () => /device=1(?!.*attention)/.test(await hashOf(page)), "the device in the address");
+            await reload(page);
             assert.deepEqual((await rows(page)).map((/** @type {any} */ row) => row.in_hand), [false, true]);
         }, { hash: "#device=1&all=1" });
     });

@@ -21,7 +21,6 @@ test("what is shown stands in the address and comes back from it", { skip }, asy
     /** @type {any} */
     let before;
     await withPage(page, async (tab) => {
-        await tab.waitForTimeout(500);
         assert.equal(await tab.evaluate(() => location.hash), "", "as it is at first the address is bare");
         await setView(tab, { align: "step", show: "difference", tab: "sites", from: 400, to: 700, filter: "size:>1MiB" });
         await setView(tab, { focus: (await ask(tab, "strata.compare()"))[0].name });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, listedSites, plotBox, randomPoints, recording, replay, report, samples, setView, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 describe("figures", { skip }, () => {
     test("summary() is the report's object of the device", async () => {
@@ -91,7 +91,7 @@ describe("hostile names", { skip }, () => {
         await withPage(writePage(hostile), async (page) => {
             for (const focus of ["category_65535", "category_11", "stream_65535", "pool_65535", "stack_99999999", "frame_99999999", "site_99999999", "pool_-1", "stream_nan", "line_nobody.py"]) {
                 await page.evaluate((text) => void (location.hash = `#tab=who&focus=${text}`), focus);
-                await until(() => page.evaluate(() => !/focus=/.test(location.hash)), `no ${focus} in the address`);
+                await until(async () => !/focus=/.test(await hashOf(page)), `no ${focus} in the address`);
             }
         });
     });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, canvasPixels, corpus, here, plotBox, randomPoints, replay, samples, setView, settle, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ALL, ask, canvasPixels, corpus, hashOf, here, plotBox, randomPoints, reload, replay, samples, settle, setView, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("phases", { skip }, () => {
     const train = path.join(samples, "train.pickle");
@@ -99,9 +99,8 @@ describe("filter and selection", { skip }, () => {
             assert.equal(await count({ leastAge: "100", mostAge: "400" }), allocations.filter(([birth, death]) => death - birth >= 100 && death - birth <= 400).length);
             const short = await count({ mostAge: "2 ms" });
             assert.ok(short > 0 && short < allocations.length);
-            await until(() => page.evaluate(() => location.hash.includes("age%3A%3C%3D2ms")), "the hash");
-            await page.reload();
-            await page.evaluate("strata.ready");
+            await until(async () => (await hashOf(page)).includes("age:<=2ms"), "the hash");
+            await reload(page);
             assert.equal(await ask(page, "strata.stats().kept"), short);
             assert.ok(peak >= 0);
         });

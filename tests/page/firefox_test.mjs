@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { browser as chromium, colorsOf, folder, recording, writePage } from "./browser.mjs";
+import { colorsOf, folder, openContext, recording, resize, writePage } from "./browser.mjs";
 import { firefox, firefoxSkip as skip } from "./firefox.mjs";
 
 /** @type {import("puppeteer-core").Browser} */ let browser;
@@ -26,7 +26,7 @@ const DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimatio
 
 /** Polls until an expression is true in a page. @param {string} expression @param {{evaluate: (expression: string) => Promise<unknown>}} tab */
 async function until(expression, tab = page) {
-    for (const end = Date.now() + 30000; Date.now() < end; ) {
+    for (const end = Date.now() + 60000; Date.now() < end; ) {
         if (await tab.evaluate(expression)) return;
         await new Promise((done) => setTimeout(done, 30));
     }
@@ -65,7 +65,7 @@ describe("Firefox", { skip }, () => {
     });
 
     test("opens from a file and draws Chromium's pixels", async () => {
-        const context = await chromium.newContext({ viewport: { width: 1400, height: 900 } });
+        const context = await openContext();
         const other = await context.newPage();
         await other.goto(page.url().replace(/#.*/, ""));
         await other.evaluate("strata.ready");
@@ -82,8 +82,7 @@ describe("Firefox", { skip }, () => {
                 const own = await other.evaluate(sizeOf);
                 if (own[0] === width && own[1] === height) break;
                 window = [window[0] + width - own[0], window[1] + height - own[1]];
-                await other.setViewportSize({ width: window[0], height: window[1] });
-                await new Promise((done) => setTimeout(done, 200));
+                await resize(other, window[0], window[1]);
             }
             for (const tab of [page, other]) await tab.evaluate(DRAWN);
             const [a, b] = [await page.evaluate(PIXELS), await other.evaluate(PIXELS)];
@@ -138,7 +137,7 @@ describe("Firefox", { skip }, () => {
         const count = () => readdirSync(folder).filter((name) => name.endsWith(".png") && !name.startsWith("plot")).length;
         const before = count();
         await page.click("#save");
-        for (const end = Date.now() + 30000; Date.now() < end && count() === before; ) await new Promise((done) => setTimeout(done, 50));
+        for (const end = Date.now() + 60000; Date.now() < end && count() === before; ) await new Promise((done) => setTimeout(done, 50));
         assert.equal(count(), before + 1);
     });
 });

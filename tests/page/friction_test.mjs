@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, plotBox, recording, report, samples, setView, settle, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, corpus, hashOf, plotBox, recording, report, resize, samples, settle, setView, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 const oom = path.join(samples, "oom.pickle");
@@ -12,8 +12,6 @@ const oom = path.join(samples, "oom.pickle");
 
 const view = (/** @type {Page} */ page) => ask(page, "strata.view()");
 const textOf = async (/** @type {Page} */ page, /** @type {string} */ selector) => (await page.locator(selector).innerText()).replace(/\u00a0/g, " ");
-const hash = (/** @type {Page} */ page) => page.evaluate(() => location.hash);
-
 /** The event that the list is of. @param {Page} page */
 const listedEvent = async (page) => Number(/event ([\d,]+)/.exec(await textOf(page, "#list-total"))?.[1].replace(/,/g, ""));
 
@@ -56,11 +54,10 @@ describe("the list and the cursor", { skip }, () => {
             const event = await listedEvent(page);
             const left = Date.now();
             await page.locator("#list-title").hover();
-            await page.waitForTimeout(700);
-            const [title, listed, hidden] = [await textOf(page, "#list-title"), await listedEvent(page), await page.locator("#tip").isHidden()];
+            await until(() => page.locator("#tip").isHidden(), "what was under the pointer is not named any more");
+            const [title, listed] = [await textOf(page, "#list-title"), await listedEvent(page)];
             // On a busy machine the two seconds may be over before anybody has looked.
             if (Date.now() - left < 1900) assert.deepEqual([title, listed], ["At the cursor", event]);
-            assert.ok(hidden, "what was under the pointer is not");
             await until(async () => (await textOf(page, "#list-title")) === "At the peak", "the peak again");
         });
     });
@@ -125,18 +122,18 @@ describe("zoom", { skip }, () => {
             await page.mouse.wheel(0, -60);
             await page.keyboard.up("Control");
             await until(async () => (await width()) < whole * 0.8, "closer in time");
-            assert.doesNotMatch(await hash(page), /bytes=/);
+            assert.doesNotMatch(await hashOf(page), /bytes=/);
             const before = await width();
             await page.keyboard.down("Alt");
             await page.mouse.wheel(0, -300);
             await page.keyboard.up("Alt");
-            await until(async () => /bytes=/.test(await hash(page)), "closer in bytes");
+            await until(async () => /bytes=/.test(await hashOf(page)), "closer in bytes");
             assert.equal(await width(), before);
             await page.keyboard.press("v");
-            await until(async () => !/bytes=/.test(await hash(page)), "all bytes");
+            await until(async () => !/bytes=/.test(await hashOf(page)), "all bytes");
             await page.mouse.move(box.x - 30, box.y + 200);
             await page.mouse.wheel(0, -300);
-            await until(async () => /bytes=/.test(await hash(page)), "closer in bytes over the axis");
+            await until(async () => /bytes=/.test(await hashOf(page)), "closer in bytes over the axis");
             assert.equal(await width(), before);
         });
     });
@@ -150,7 +147,7 @@ describe("zoom", { skip }, () => {
             const { from, to, selected } = await view(page);
             assert.equal(selected, null);
             assert.ok(to - from > 2000);
-            await until(async () => !/selected|focus|at=/.test(await hash(page)), "nothing pinned in the address");
+            await until(async () => !/selected|focus|at=/.test(await hashOf(page)), "nothing pinned in the address");
         });
     });
 
@@ -165,7 +162,7 @@ describe("zoom", { skip }, () => {
             const out = allocations - visible - short;
             assert.ok(out >= 0 && out < allocations / 100, `${visible} + ${short} of ${allocations}`);
             for (const width of [600, 900, 3840]) {
-                await page.setViewportSize({ width, height: 900 });
+                await resize(page, width, 900);
                 assert.ok(await page.locator("#drawn").isVisible(), `${width} pixels`);
             }
         });
@@ -179,12 +176,12 @@ describe("zoom", { skip }, () => {
             const { peak_bytes } = await ask(page, "strata.summary()");
             await setView(page, { from: 60, to: 120 });
             await page.locator("#fit-bytes").click();
-            await until(async () => /bytes=/.test(await hash(page)), "fitted");
+            await until(async () => /bytes=/.test(await hashOf(page)), "fitted");
             assert.equal(await page.locator("#fit-bytes").getAttribute("aria-pressed"), "true");
-            const top = Number(/bytes=\d+_(\d+)/.exec(await hash(page))?.[1]);
+            const top = Number(/bytes=\d+_(\d+)/.exec(await hashOf(page))?.[1]);
             assert.ok(top < peak_bytes, `${top} of ${peak_bytes}`);
             await page.locator("#fit-bytes").click();
-            await until(async () => !/bytes=/.test(await hash(page)), "all bytes");
+            await until(async () => !/bytes=/.test(await hashOf(page)), "all bytes");
         });
         await withPage(writePage(train), async (page) => {
             const box = await plotBox(page);
@@ -200,8 +197,7 @@ describe("zoom", { skip }, () => {
             const { height } = await plotBox(page);
             const before = await painted(page, "axes", [-6, height - 14, 4, 12]);
             await page.evaluate(() => (location.hash += "&bytes=1073741824_3221225472"));
-            await settle(page);
-            assert.ok((await painted(page, "axes", [-6, height - 14, 4, 12])) > before + 20);
+            await until(async () => (await painted(page, "axes", [-6, height - 14, 4, 12])) > before + 20, "the break");
         });
     });
 });
@@ -212,12 +208,12 @@ describe("keys", { skip }, () => {
             await setView(page, { from: 100, to: 300 });
             await page.locator("#plot").focus();
             await page.evaluate(() => (location.hash += "&at=150"));
-            await until(async () => /at=150/.test(await hash(page)), "event 150");
+            await until(async () => /at=150/.test(await hashOf(page)), "event 150");
             await page.keyboard.press(".");
-            await until(async () => /at=151/.test(await hash(page)), "event 151");
+            await until(async () => /at=151/.test(await hashOf(page)), "event 151");
             await page.keyboard.press(",");
             await page.keyboard.press(",");
-            await until(async () => /at=149/.test(await hash(page)), "event 149");
+            await until(async () => /at=149/.test(await hashOf(page)), "event 149");
             for (let i = 0; i < 4; i++) await page.keyboard.press("Shift+Period");
             await until(async () => (await view(page)).range?.to === 153, "four events");
             assert.equal((await view(page)).range?.from, 149);
@@ -318,7 +314,7 @@ describe("names and colours", { skip }, () => {
             await page.locator("#list .row").first().click();
             const frame = page.locator(".frame-user button.frame-place").last();
             await frame.click();
-            await until(async () => /focus=frame_/.test(await hash(page)), "the highlight");
+            await until(async () => /focus=frame_/.test(await hashOf(page)), "the highlight");
         });
     });
 

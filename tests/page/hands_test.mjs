@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, plotBox, randomPoints, recording, replay, report, run, samples, setView, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ask, checkPicks, hashOf, plotBox, randomPoints, recording, reload, replay, report, run, samples, settle, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 describe("mouse and keys", { skip }, () => {
     /** @param {string} name @param {(page: import("playwright-core").Page) => Promise<void>} use */
@@ -197,9 +197,8 @@ describe("mouse and keys", { skip }, () => {
     onPage("the hash restores the view", async (page) => {
         const { pick } = await somewhere(page);
         const wanted = await setView(page, { from: 200, to: 500, selected: pick.allocation, colorBy: "size" });
-        await until(() => page.evaluate(() => location.hash.includes("200")), "the hash");
-        await page.reload();
-        await page.evaluate("strata.ready");
+        await until(async () => (await hashOf(page)).includes("200"), "the hash");
+        await reload(page);
         assert.deepEqual(await view(page), wanted);
     });
 });

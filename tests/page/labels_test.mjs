@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { corpus, here, run, runsAll, samples, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+import { corpus, here, reload, resize, rest, run, runsAll, samples, settle, skip, strata, withPage, writePage } from "./browser.mjs";
 
 const FILES = {
     "out of memory": path.join(samples, "oom.pickle"),
@@ -16,9 +16,6 @@ const FILES = {
 };
 
 const SIZES = [[600, 800], [900, 700], [1440, 900], [1920, 1080], [3840, 2160]];
-
-/** Longer than the pause after which the page writes names on bands. */
-const REST_MS = 300;
 
 /** Notes the texts that every canvas holds, by where they stand on the page; what clears a canvas forgets them. */
 function noteTexts() {
@@ -82,12 +79,11 @@ describe("labels", { skip }, () => {
                     for (const colorScheme of /** @type {const} */ (runsAll ? ["light", "dark"] : [["light"], ["dark"]][i])) {
                         await page.emulateMedia({ colorScheme });
                         await page.evaluate((address) => void (location.hash = address), hash);
-                        await page.reload();
-                        await page.evaluate("strata.ready");
+                        await reload(page);
                         for (const [width, height] of SIZES) {
-                            await page.setViewportSize({ width, height });
-                            await settle(page);
-                            await page.waitForTimeout(REST_MS);
+                            await resize(page, width, height);
+                            // Names are written when the view rests.
+                            await rest(page);
                             const { count, found } = await troubles(page);
                             assert.ok(count > 2, `${count} labels`);
                             assert.deepEqual(found, [], `${width} pixels, ${colorScheme}, ${hash}`);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { run, samples, settle, skip, strata, withPage, writePage } from "./browser.mjs";
+import { reload, resize, run, samples, skip, strata, withPage, writePage } from "./browser.mjs";
 
 /** Notes every text that is written on a canvas. */
 function noteTexts() {
@@ -29,12 +29,10 @@ async function textsAt(page, widths = [480, 700, 1000, 1440, 3000]) {
     const said = new Map();
     await withPage(page, async (tab) => {
         await tab.addInitScript(noteTexts);
-        await tab.reload();
-        await tab.evaluate("strata.ready");
+        await reload(tab);
         for (const width of widths) {
             await tab.evaluate("takeTexts()");
-            await tab.setViewportSize({ width, height: 900 });
-            await settle(tab);
+            await resize(tab, width, 900);
             said.set(width, /** @type {string[]} */ (await tab.evaluate("takeTexts()")));
         }
     });

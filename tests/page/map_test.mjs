@@ -4,7 +4,7 @@ import { statSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, recording, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, recording, run, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -40,7 +40,7 @@ describe("the map", { skip }, () => {
             for (const hash of ["#device=0&map=size", "#device=1", "#map=size", "#device=1&map=size", "#device=0", "#map=size", "#device=1", "#map=size"]) {
                 await page.evaluate((to) => { location.hash = to; }, hash);
                 await settle(page);
-                if (hash.includes("map")) assert.match(await textOf(page, "map-about"), /segments? . reserved /, hash);
+                if (hash.includes("map")) await until(async () => /segments? . reserved /.test(await textOf(page, "map-about")), `the map of ${hash}`);
             }
         });
     });
@@ -65,7 +65,7 @@ describe("the map", { skip }, () => {
             await press(page, "g");
             assert.match(await textOf(page, "map-about"), /event 3,552 .*54 segments . reserved 7\.6 GiB . in use 6\.5 GiB . 18 free blocks, the largest 666 MiB/);
             await page.click("#map-free");
-            await until(() => page.evaluate(() => location.hash.includes("map=free")), "the order in the address");
+            await until(async () => (await hashOf(page)).includes("map=free"), "the order in the address");
             assert.equal((await ask(page, "strata.view()")).map, "free");
             const box = await page.locator("#timeline").boundingBox();
             assert.ok(box);

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, recording, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, recording, reload, replay, report, run, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 const QUESTIONS = ["allocated", "freed", "kept", "through", "peak"];
 
@@ -53,6 +53,29 @@ describe("questions of a range", { skip }, () => {
             });
         });
 
+    test("the other axis keeps it", async () => {
+        const input = path.join(samples, "train.pickle");
+        const times = JSON.parse(run("python3", "-c", 'import json, pickle, sys\nprint(json.dumps([e["time_us"] for e in pickle.load(open(sys.argv[1], "rb"))["device_traces"][0]]))', input).toString());
+        await withPage(writePage(input), async (page) => {
+            // Between events of one time no range in seconds begins or ends.
+            const edge = (/** @type {number} */ event) => times.findIndex((/** @type {number} */ time, /** @type {number} */ i) => i >= event && time > times[i - 1] && times[i + 1] === time);
+            const range = { from: edge(700), to: edge(1600) };
+            await setView(page, { range });
+            await page.keyboard.press("2");
+            await page.locator("#range-freed").click();
+            await settle(page);
+            const total = await page.locator("#list-total").innerText();
+            await page.keyboard.press("t");
+            const [from, to] = (await until(async () => /axis=time.*range=([^&]*)/.exec(await hashOf(page))?.[1], "the range in the address")).split("_").map(Number);
+            assert.deepEqual([from, to], [times[range.from] - times[0], times[range.to] - times[0]]);
+            assert.deepEqual((await ask(page, "strata.view()")).range, range);
+            assert.equal(await page.locator("#list-total").innerText(), total, "the list still speaks of it");
+            await page.keyboard.press("t");
+            await until(async () => (await hashOf(page)).includes(`range=${range.from}_${range.to}`), "the range in events");
+            assert.deepEqual((await ask(page, "strata.view()")).range, range);
+        });
+    });
+
     test("by keys, in the address, and what a later step frees is dimmed", async () => {
         const input = path.join(samples, "leak_two_per_layer.pickle");
         const [{ steps }] = report(input).devices;
@@ -61,10 +84,11 @@ describe("questions of a range", { skip }, () => {
         await withPage(writePage(input), async (page) => {
             await setView(page, { range });
             await page.keyboard.press("2");
+            await settle(page);
             assert.equal(await page.locator("#range-allocated").getAttribute("aria-pressed"), "true");
             for (const what of ["freed", "kept"]) {
                 await page.keyboard.press("q");
-                await until(async () => new RegExp(`of=${what}`).test(await page.evaluate(() => location.hash)), what);
+                await until(async () => new RegExp(`of=${what}`).test(await hashOf(page)), what);
             }
             const total = (await page.locator("#list-total").innerText()).replace(/\u00a0/g, " ");
             assert.match(total, new RegExp(` kept in ${wanted.kept.count} allocations .* is never freed$`));
@@ -74,8 +98,7 @@ describe("questions of a range", { skip }, () => {
                 if (/probe\.py/.test(text)) assert.equal(dimmed, false, "the leak stays");
                 if (/data\.py/.test(text)) assert.equal(dimmed, true, "the next batch takes its place");
             }
-            await page.reload();
-            await page.evaluate("strata.ready");
+            await reload(page);
             assert.equal(await page.locator("#range-kept").getAttribute("aria-pressed"), "true");
         });
     });

@@ -6,7 +6,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { ask, browser, canvasPixels, colorsOf, folder, plotBox, recording, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, canvasPixels, colorsOf, folder, openContext, plotBox, recording, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 describe("pages of a command line", { skip }, () => {
     test("a page of limited size says what is merged", async () => {
@@ -51,7 +51,7 @@ describe("pages of a command line", { skip }, () => {
     });
 
     test("a browser that cannot unpack the page says so", async () => {
-        const context = await browser.newContext();
+        const context = await openContext();
         try {
             const page = await context.newPage();
             await page.addInitScript("delete window.DecompressionStream");

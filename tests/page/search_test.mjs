@@ -4,20 +4,18 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, hashOf, reload, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 
 /** @typedef {import("playwright-core").Page} Page */
-
-const hash = (/** @type {Page} */ page) => page.evaluate(() => location.hash);
 
 /** Types a search and waits for what it finds. @param {Page} page @param {string} words */
 async function find(page, words) {
     await page.keyboard.press("/");
     await page.locator("#search").fill(words);
     await page.keyboard.press("Enter");
-    await until(async () => new RegExp(`search=`).test(await hash(page)), "the address");
+    await until(async () => new RegExp(`search=`).test(await hashOf(page)), "the address");
     await ask(page, `strata.search(${JSON.stringify(words)})`);
     await settle(page);
 }
@@ -85,7 +83,7 @@ describe("search", { skip }, () => {
             const { bytesAtPeak } = await ask(page, 'strata.search("attention")');
             const all = await ask(page, 'strata.groups({ by: "category" })');
             await page.locator("#search-only").click();
-            await until(async () => /only=1/.test(await hash(page)), "the address");
+            await until(async () => /only=1/.test(await hashOf(page)), "the address");
             const some = await ask(page, 'strata.groups({ by: "category" })');
             const sum = (/** @type {{bytes: number}[]} */ groups) => groups.reduce((total, { bytes }) => total + bytes, 0);
             assert.equal(sum(some), bytesAtPeak);
@@ -93,8 +91,7 @@ describe("search", { skip }, () => {
             await until(async () => Number((await page.locator("#list-total").getAttribute("title"))?.replace(/\D/g, "")) === bytesAtPeak, "the list's total");
             assert.match(await page.locator("#list-total").innerText(), /of 7\.3\sGiB/);
             // The address brings it back.
-            await page.reload();
-            await page.evaluate("strata.ready");
+            await reload(page);
             await until(async () => sum(await ask(page, 'strata.groups({ by: "category" })')) === bytesAtPeak, "the same");
             await page.locator("#search-only").click();
             await until(async () => sum(await ask(page, 'strata.groups({ by: "category" })')) === sum(all), "all again");
@@ -126,7 +123,7 @@ describe("search", { skip }, () => {
             const cells = (/** @type {string} */ name) => page.locator(`#each .each-row:not([hidden]) .each-${name}`).allInnerTexts();
             assert.equal((await cells("bytes")).length, allocations);
             await page.locator("#panel-each .each-head", { hasText: "Made at" }).click();
-            await until(async () => /order=birth/.test(await hash(page)), "the order");
+            await until(async () => /order=birth/.test(await hashOf(page)), "the order");
             const births = (await cells("birth")).map((text) => Number(text.replace(/,/g, "")));
             assert.deepEqual(births, [...births].sort((a, b) => a - b));
             await page.locator("#panel-each .each-head", { hasText: "Call site" }).click();

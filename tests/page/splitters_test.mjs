@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, reload, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @param {import("playwright-core").Page} page @param {string} id */
 async function boxOf(page, id) {
@@ -31,15 +31,14 @@ describe("splitters", { skip }, () => {
             const grown = await boxOf(page, "#timeline");
             assert.ok(Math.abs(before.height - grown.height - 60) <= 1, `${before.height} to ${grown.height}`);
             assert.deepEqual(await ask(page, "strata.view()"), window, "a drag of the border pans nothing");
-            await until(() => page.evaluate(() => /lane=106/.test(location.hash)), "the lane in the address");
+            await until(async () => /lane=106/.test(await hashOf(page)), "the lane in the address");
             await page.locator("#split-lanes").focus();
             await page.keyboard.press("ArrowDown");
             await settle(page);
             assert.equal((await boxOf(page, "#timeline")).height, grown.height + 16);
             assert.equal(await page.locator("#split-lanes").getAttribute("aria-valuenow"), "90");
-            await until(() => page.evaluate(() => /lane=90/.test(location.hash)), "the new height");
-            await page.reload();
-            await page.evaluate("strata.ready");
+            await until(async () => /lane=90/.test(await hashOf(page)), "the new height");
+            await reload(page);
             assert.equal((await boxOf(page, "#timeline")).height, grown.height + 16, "the address has it");
             await page.locator("#split-lanes").focus();
             await page.keyboard.press("Home");

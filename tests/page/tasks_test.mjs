@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, folder, plotBox, report, run, samples, setView, settle, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, folder, hashOf, plotBox, report, run, samples, settle, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -118,7 +118,7 @@ describe("tasks of daily work", { skip }, () => {
         await hands.click(page.locator(".step-button").nth(1), { modifiers: ["Shift"] });
         await hands.click(page.locator(".step-button").nth(3));
         const steps = report(sample("train")).devices[0].steps;
-        await until(async () => /a=s1/.test(await page.evaluate(() => location.hash)) && /b=s3/.test(await page.evaluate(() => location.hash)), "both steps");
+        await until(async () => /a=s1/.test(await hashOf(page)) && /b=s3/.test(await hashOf(page)), "both steps");
         const text = await textOf(page, "#panel-compare");
         const figure = (/** @type {number} */ bytes) => (bytes / 2 ** 20).toLocaleString("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
         assert.match(text, /peak, MiB/);
@@ -155,7 +155,7 @@ describe("tasks of daily work", { skip }, () => {
         await hands.click(page.locator("#detail-copy"));
         const { selected } = await view(page);
         const { stack } = await ask(page, `strata.allocation(${selected})`);
-        const copied = await page.evaluate(() => navigator.clipboard.readText());
+        const copied = await until(() => page.evaluate(() => navigator.clipboard.readText()), "the copy");
         for (const { file, line, name } of stack) assert.ok(copied.includes(`${file}${line ? `:${line}` : ""} ${name}`.trim()), `${file} in ${copied}`);
         hands.atMost(2);
     });
@@ -164,7 +164,7 @@ describe("tasks of daily work", { skip }, () => {
         await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
         await setView(page, { from: 500, to: 1500 });
         await hands.click(page.locator("#link"));
-        const link = await page.evaluate(() => navigator.clipboard.readText());
+        const link = await until(() => page.evaluate(() => navigator.clipboard.readText()), "the link");
         assert.match(link, /\.html#.*window=500_1500/);
         assert.ok(!link.includes(folder), "no local path");
         const [download] = await Promise.all([page.waitForEvent("download"), hands.click(page.locator("#save"))]);
@@ -240,13 +240,16 @@ describe("tasks of daily work", { skip }, () => {
             const hands = new Hands(page);
             const box = await plotBox(page);
             await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
-            for (let i = 0; i < 30 && (await view(page)).to - (await view(page)).from > 2; i++) {
+            let { from, to } = await view(page);
+            while (to - from > 2) {
                 hands.actions++;
                 await page.mouse.wheel(0, -1500);
-                await settle(page);
+                const before = to - from;
+                ({ from, to } = await until(async () => {
+                    const now = await view(page);
+                    return now.to - now.from < before && now;
+                }, "closer"));
             }
-            const { from, to } = await view(page);
-            assert.ok(to - from <= 2, `${from} to ${to}`);
             const event = Number(/event ([\d,]+)/.exec(await textOf(page, "#list-title") + (await textOf(page, "#list-total").catch(() => "")))?.[1]?.replace(/,/g, "") ?? NaN);
             assert.ok(Number.isNaN(event) || (event >= from - 1 && event <= to));
             await hands.press("0");

@@ -3,11 +3,9 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, folder, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, folder, hashOf, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
-
-const hashOf = (/** @type {Page} */ page) => page.evaluate(() => decodeURIComponent(location.hash.replace(/\+/g, " ")));
 
 /** Names and bytes of the rows in sight. */
 async function treeRows(/** @type {Page} */ page) {

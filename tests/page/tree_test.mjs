@@ -3,9 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, listedSites, replay, report, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
-
-const hashOf = (/** @type {import("playwright-core").Page} */ page) => page.evaluate(() => decodeURIComponent(location.hash.replace(/\+/g, " ")));
+import { ALL, ask, hashOf, listedSites, replay, report, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 describe("tree and list", { skip }, () => {
     test("the tree against mark A: differences, depth, search, only what goes through a frame", async () => {

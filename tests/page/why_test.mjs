@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, plotBox, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, corpus, hashOf, plotBox, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 const sample = (/** @type {string} */ name) => path.join(samples, `${name}.pickle`);
 
@@ -98,10 +98,10 @@ describe("cards", { skip }, () => {
             await card.getByRole("button", { name: "Go", exact: true }).click();
             await settle(page);
             const peak = (await ask(page, "strata.summary()")).peak_event;
-            if (finding.at_event !== peak) await until(() => page.evaluate((at) => location.hash.includes(`at=${at}`), finding.at_event), "the moment in the address");
+            if (finding.at_event !== peak) await until(async () => (await hashOf(page)).includes(`at=${finding.at_event}`), "the moment in the address");
             await card.getByRole("button", { name: /^Show/ }).click();
             await settle(page);
-            assert.match(await page.evaluate(() => location.hash), /focus|window|device/);
+            assert.match(await hashOf(page), /focus|window|device/);
         });
     });
 
