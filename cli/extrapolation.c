@@ -10,20 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "PATH=SIZE" as settings of its own, whose input ends before the last "=". `path` is freed by the caller. */
-static bool sized_parse(const char *text, const struct settings *settings, struct settings *own, char **path,
-                        uint64_t *size) {
+/* "PATH=SIZE" as settings of its own, whose input ends before the last "=". `path` is freed by the caller. An enum
+ * exit_code. */
+static int sized_parse(const char *text, const struct settings *settings, struct settings *own, char **path,
+                       uint64_t *size) {
     const char *equals = text != NULL ? strrchr(text, '=') : NULL;
     *own = *settings;
     *path = NULL;
     if (equals == NULL || !number_parse(equals + 1, 1, 1000000000, size)) {
         terminal_error(NULL, "whatif: \"%s\" is not PATH=SIZE with a whole number for the size",
                        text != NULL ? text : "");
-        return false;
+        return EXIT_CODE_USAGE;
     }
     *path = strndup(text, (size_t)(equals - text));
     own->input = *path;
-    return *path != NULL;
+    if (*path == NULL)
+        terminal_error(NULL, "no memory");
+    return *path != NULL ? EXIT_CODE_DONE : EXIT_CODE_FAILED;
 }
 
 struct sized {
@@ -226,20 +229,29 @@ static int extrapolation_open(struct sized sized[2], struct extrapolation_report
     return code;
 }
 
+/* Both words of the command line. An enum exit_code. */
+static int both_parse(struct sized sized[2], struct extrapolation_report *report,
+                      const struct settings *settings) {
+    const char *const words[2] = {settings->extrapolate, settings->input};
+    int code = EXIT_CODE_DONE;
+    for (int i = 0; i < 2 && code == EXIT_CODE_DONE; i++)
+        code = sized_parse(words[i], settings, &sized[i].settings, &sized[i].path, &report->size[i]);
+    if (code != EXIT_CODE_DONE || report->size[0] < report->size[1])
+        return code;
+    terminal_error(NULL, "whatif: the recording of --extrapolate must be the smaller one");
+    return EXIT_CODE_USAGE;
+}
+
 int extrapolation_main(const struct settings *settings) {
     struct sized sized[2] = {0};
     struct extrapolation_report report = {.format = settings->format, .asked = settings->to_size};
     int code = EXIT_CODE_USAGE;
     if (settings->to_size == 0)
         terminal_error(NULL, "whatif: --extrapolate needs --to SIZE");
-    else if (sized_parse(settings->extrapolate, settings, &sized[0].settings, &sized[0].path,
-                         &report.size[0]) &&
-             sized_parse(settings->input, settings, &sized[1].settings, &sized[1].path, &report.size[1])) {
-        if (report.size[0] >= report.size[1])
-            terminal_error(NULL, "whatif: the recording of --extrapolate must be the smaller one");
-        else
-            code = extrapolation_open(sized, &report, settings);
-    }
+    else
+        code = both_parse(sized, &report, settings);
+    if (code == EXIT_CODE_DONE)
+        code = extrapolation_open(sized, &report, settings);
     for (int i = 0; i < 2; i++) {
         if (sized[i].open)
             recording_release(&sized[i].recording);
