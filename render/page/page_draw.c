@@ -162,9 +162,9 @@ u32 view_band_names(struct page_view *view, u32 rows, u32 columns) {
 }
 
 place view_band_name(struct page_view *view, u32 index) {
-    const struct band_name *name = &view->names.name[index];
     if (index >= view->names.count)
         return 0;
+    const struct band_name *name = &view->names.name[index];
     uint32_t height = view_scene(view)->view.height;
     return FILL(view, band_name, name->site, name->color, name->ink, name->room.from, name->room.to,
                 height - name->room.top, height - name->room.bottom);
