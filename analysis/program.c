@@ -5,40 +5,26 @@
 
 static const uint32_t MOST_ROWS = UINT32_MAX >> PROGRAM_KIND_BITS;
 
-/* The allocations by a moment of theirs: those of moment m are id[start[m]] to id[start[m + 1]]. */
-struct by_moment {
-    uint32_t *start, *id;
+/* The allocations that end at each moment, which are one or none nearly everywhere: a list, by rising id. All are + 1, so
+ * that 0 ends it. */
+struct deaths {
+    uint32_t *first; /* [moments] */
+    uint32_t *next;  /* [allocations] */
 };
 
-static bool by_moment_init(struct by_moment *by, uint64_t n_moments, uint32_t count, struct arena *arena) {
-    uint32_t capacity = 0;
-    *by = (struct by_moment){0};
-    if (!ARENA_GROW(arena, by->start, capacity, n_moments + 1))
-        return false;
-    bytes_zero(by->start, (size_t)(n_moments + 1) * sizeof *by->start);
-    capacity = 0;
-    return ARENA_GROW(arena, by->id, capacity, (uint64_t)count + 1);
-}
-
-/* A counting sort: start[m + 1] is at first the number of moment m, then where the next of moment m goes. */
-static bool deaths_sort(struct by_moment *by, const struct device_trace *device, struct arena *arena) {
+static bool deaths_list(struct deaths *deaths, const struct device_trace *device, struct arena *arena) {
     const struct allocations *allocations = &device->allocations;
     uint64_t n_moments = (uint64_t)device->n_events + 2;
-    if (!by_moment_init(by, n_moments, allocations->count, arena))
+    *deaths = (struct deaths){.first = arena_column(arena, n_moments, sizeof *deaths->first),
+                              .next = arena_column(arena, allocations->count, sizeof *deaths->next)};
+    if (deaths->first == NULL || deaths->next == NULL)
         return false;
-    for (uint32_t i = 0; i < allocations->count; i++)
-        by->start[allocations->death[i]]++;
-    uint32_t sum = 0;
-    for (uint64_t m = 0; m < n_moments; m++) {
-        uint32_t count = by->start[m];
-        by->start[m] = sum;
-        sum += count;
+    bytes_zero(deaths->first, (size_t)n_moments * sizeof *deaths->first);
+    for (uint32_t i = allocations->count; i-- > 0;) {
+        uint32_t *first = &deaths->first[allocations->death[i]];
+        deaths->next[i] = *first;
+        *first = i + 1;
     }
-    by->start[n_moments] = sum;
-    for (uint32_t i = 0; i < allocations->count; i++)
-        by->id[by->start[allocations->death[i]]++] = i;
-    bytes_move(by->start + 1, by->start, (size_t)n_moments * sizeof *by->start); /* back to the beginnings */
-    by->start[0] = 0;
     return true;
 }
 
@@ -63,7 +49,7 @@ static bool waits_sort(struct sort_row **rows, uint32_t *count, const struct dev
 
 struct making {
     struct program *program;
-    struct by_moment deaths;
+    struct deaths deaths;
     struct sort_row *waits;
     uint32_t n_waits, wait, allocation, segment, oom;
 };
@@ -77,8 +63,8 @@ static void moment_put(struct making *making, uint32_t moment) {
     struct program *program = making->program;
     const struct device_trace *device = program->device;
     const struct allocations *allocations = &device->allocations;
-    for (uint32_t i = making->deaths.start[moment]; i < making->deaths.start[moment + 1]; i++)
-        op_put(program, PROGRAM_FREE, making->deaths.id[i]);
+    for (uint32_t i = making->deaths.first[moment]; i != 0; i = making->deaths.next[i - 1])
+        op_put(program, PROGRAM_FREE, i - 1);
     for (;
          making->segment < device->n_segment_events && device->segment_events[making->segment].event < moment;
          making->segment++)
@@ -115,11 +101,11 @@ bool program_init(struct program *program, const struct trace *trace, const stru
     if (device->allocations.count > MOST_ROWS || device->n_segment_events > MOST_ROWS ||
         device->n_ooms > MOST_ROWS)
         return false;
-    bool done = deaths_sort(&making.deaths, device, arena) &&
+    bool done = deaths_list(&making.deaths, device, arena) &&
                 waits_sort(&making.waits, &making.n_waits, device, arena) &&
                 ops_make(program, &making, arena) && releases_find(&program->releases, trace, device, arena);
-    ARENA_DROP(arena, making.deaths.start);
-    ARENA_DROP(arena, making.deaths.id);
+    ARENA_DROP(arena, making.deaths.first);
+    ARENA_DROP(arena, making.deaths.next);
     ARENA_DROP(arena, making.waits);
     return done;
 }

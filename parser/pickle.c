@@ -74,27 +74,44 @@ bool mark_pop(struct machine *machine, uint32_t *first) {
 
 /* ---- memo ---- */
 
-static bool entry_pack(struct machine *machine, const struct value *value, uint64_t *entry) {
-    if (value->bits >> 56 == 0) {
-        *entry = (uint64_t)value->tag << 56 | value->bits;
+/* A place for a value that does not fit; that of the entry as it was, if it has one. UINT32_MAX: error noted. */
+static uint32_t box_take(struct machine *machine, uint32_t entry) {
+    struct memo *memo = &machine->memo;
+    if (memo_tag(entry) == VALUE_BOXED)
+        return memo_bits(entry);
+    if (memo->n_boxed >> MEMO_BITS != 0) {
+        machine_fail(machine, READ_LIMIT, "the memo has more than 134 million large values");
+        return UINT32_MAX;
+    }
+    if (!ARENA_GROW(machine->arena, memo->box, memo->box_capacity, (uint64_t)memo->n_boxed + 1)) {
+        machine_fail_memory(machine);
+        return UINT32_MAX;
+    }
+    return memo->n_boxed++;
+}
+
+static bool entry_pack(struct machine *machine, const struct value *value, uint32_t *entry) {
+    if (value->bits >> MEMO_BITS == 0) {
+        *entry = memo_entry(value->tag, (uint32_t)value->bits);
         return true;
     }
-    struct memo *memo = &machine->memo;
-    if (!ARENA_GROW(machine->arena, memo->boxed, memo->boxed_capacity, (uint64_t)memo->n_boxed + 2))
-        return machine_fail_memory(machine);
-    *entry = (uint64_t)VALUE_BOXED << 56 | memo->n_boxed;
-    memo->boxed[memo->n_boxed++] = value->tag;
-    memo->boxed[memo->n_boxed++] = value->bits;
+    uint32_t box = box_take(machine, *entry);
+    if (box == UINT32_MAX)
+        return false;
+    machine->memo.box[box] = (struct memo_box){value->bits, value->tag};
+    *entry = memo_entry(VALUE_BOXED, box);
     return true;
 }
 
 static struct value entry_unpack(const struct machine *machine, uint32_t index) {
-    uint64_t entry = machine->memo.entry[index], bits = entry & ((UINT64_C(1) << 56) - 1);
-    uint8_t tag = (uint8_t)(entry >> 56);
-    if (tag == VALUE_BOXED)
-        return (struct value){.tag = (uint8_t)machine->memo.boxed[bits],
-                              .bits = machine->memo.boxed[bits + 1]};
-    return (struct value){.tag = tag, .memo = tag >= VALUE_FRAME ? index + 1 : 0, .bits = bits};
+    uint32_t entry = machine->memo.entry[index];
+    struct value value = {.tag = (uint8_t)memo_tag(entry), .bits = memo_bits(entry)};
+    if (value.tag == VALUE_BOXED) {
+        const struct memo_box *box = &machine->memo.box[value.bits];
+        value = (struct value){.tag = box->tag, .bits = box->bits};
+    }
+    value.memo = value.tag >= VALUE_FRAME ? index + 1 : 0;
+    return value;
 }
 
 /* Indices are dense in real files. One that leads the number of bytes read so far is an attack on our memory.
@@ -109,7 +126,7 @@ static bool memo_reserve(struct machine *machine, uint32_t index) {
         !ARENA_GROW(machine->arena, memo->entry, memo->capacity, (uint64_t)index + 1))
         return machine_fail_memory(machine);
     while (memo->count <= index)
-        memo->entry[memo->count++] = (uint64_t)VALUE_UNSET << 56;
+        memo->entry[memo->count++] = memo_entry(VALUE_UNSET, 0);
     return true;
 }
 
@@ -122,7 +139,7 @@ static void memo_overwritten(struct machine *machine) {
 bool memo_put(struct machine *machine, uint32_t index) {
     if (!machine_has(machine, 1) || !memo_reserve(machine, index))
         return false;
-    if (machine->memo.entry[index] >> 56 != VALUE_UNSET)
+    if (memo_tag(machine->memo.entry[index]) != VALUE_UNSET)
         memo_overwritten(machine);
     struct value *top = &machine->stack[machine->n_stack - 1];
     if (top->tag >= VALUE_FRAME)
@@ -130,16 +147,17 @@ bool memo_put(struct machine *machine, uint32_t index) {
     return entry_pack(machine, top, &machine->memo.entry[index]);
 }
 
-bool memo_append_slow(struct machine *machine, uint64_t entry) {
+bool memo_append_slow(struct machine *machine, enum value_tag tag, uint64_t bits) {
     struct memo *memo = &machine->memo;
     if (!ARENA_GROW(machine->arena, memo->entry, memo->capacity, (uint64_t)memo->count + 1))
         return machine_fail_memory(machine);
-    memo->entry[memo->count++] = entry;
-    return true;
+    memo->entry[memo->count] = memo_entry(VALUE_UNSET, 0);
+    const struct value value = {.tag = (uint8_t)tag, .bits = bits};
+    return entry_pack(machine, &value, &memo->entry[memo->count++]);
 }
 
 bool memo_get(struct machine *machine, uint64_t index) {
-    if (index >= machine->memo.count || machine->memo.entry[index] >> 56 == VALUE_UNSET)
+    if (index >= machine->memo.count || memo_tag(machine->memo.entry[index]) == VALUE_UNSET)
         return cursor_fail(machine->cursor, READ_BAD_VALUE, machine->opcode_offset,
                            "memo entry %" PRIu64 " is used before it is set", index);
     return machine_push(machine, entry_unpack(machine, (uint32_t)index));
@@ -147,6 +165,16 @@ bool memo_get(struct machine *machine, uint64_t index) {
 
 bool memo_update(struct machine *machine, const struct value *value) {
     return value->memo == 0 || entry_pack(machine, value, &machine->memo.entry[value->memo - 1]);
+}
+
+void memo_spend(struct machine *machine, const struct value *value) {
+    struct memo *memo = &machine->memo;
+    if (value->memo == 0)
+        return;
+    uint32_t *entry = &memo->entry[value->memo - 1];
+    if (memo_tag(*entry) == VALUE_BOXED && memo_bits(*entry) + 1 == memo->n_boxed)
+        memo->n_boxed--; /* events come one at a time, and so one box is enough for them */
+    *entry = memo_entry(VALUE_SPENT, 0);
 }
 
 void value_refresh(const struct machine *machine, struct value *value) {
@@ -261,8 +289,7 @@ bool event_pass_on(struct machine *machine) {
     value_refresh(machine, list);
     if (list->tag != VALUE_NEW_LIST && list->tag != VALUE_EVENTS)
         return true;
-    if (event->memo != 0)
-        machine->memo.entry[event->memo - 1] = (uint64_t)VALUE_SPENT << 56;
+    memo_spend(machine, event);
     enum value_tag before = list->tag;
     if (!snapshot_append(&machine->snapshot, list, event, 1))
         return machine_fail_snapshot(machine);

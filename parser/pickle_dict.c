@@ -74,12 +74,12 @@ static const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struc
 /* A reference to a text, a pool id, a frame or a stack; what may still change is left to the general machine. */
 static inline const uint8_t *reference_take(struct machine *machine, uint32_t index, struct value *value,
                                             const uint8_t *next) {
-    if (index >= machine->memo.count || machine->memo.entry[index] >> 56 > VALUE_STACK)
+    if (index >= machine->memo.count || memo_tag(machine->memo.entry[index]) > VALUE_STACK)
         return NULL;
-    uint64_t entry = machine->memo.entry[index];
-    *value = (struct value){.tag = (uint8_t)(entry >> 56),
-                            .memo = entry >> 56 >= VALUE_FRAME ? index + 1 : 0,
-                            .bits = entry & ((UINT64_C(1) << 56) - 1)};
+    uint32_t entry = machine->memo.entry[index];
+    *value = (struct value){.tag = (uint8_t)memo_tag(entry),
+                            .memo = memo_tag(entry) >= VALUE_FRAME ? index + 1 : 0,
+                            .bits = memo_bits(entry)};
     return next;
 }
 
@@ -116,7 +116,7 @@ static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
     machine->recipe.count = i;
     if ((*p != 'h' && *p != 'j') || index >= machine->memo.count)
         return false;
-    uint64_t key = machine->memo.entry[index] - memo_entry(VALUE_STRING, 1);
+    uint32_t key = machine->memo.entry[index] - memo_entry(VALUE_STRING, 1);
     if (key > KEY_LAST_KEY)
         return false;
     uint64_t mask = (UINT64_C(1) << 8 * nbytes) - 1;
@@ -185,7 +185,7 @@ static bool event_record(struct machine *machine, struct value *list) {
     if (!snapshot_append_dict(&machine->snapshot, list))
         return machine_fail_snapshot(machine);
     if (dict->memo != 0)
-        machine->memo.entry[dict->memo - 1] = memo_entry(VALUE_SPENT, 0);
+        machine->memo.entry[dict->memo - 1] = memo_entry(VALUE_SPENT, 0); /* it was an empty dict */
     machine->n_stack--;
     machine->cursor->n_events = machine->snapshot.n_events;
     return before == list->tag || memo_update(machine, list);

@@ -9,7 +9,7 @@ static void machine_release(struct machine *machine) {
     ARENA_DROP(machine->arena, machine->stack);
     ARENA_DROP(machine->arena, machine->mark);
     ARENA_DROP(machine->arena, machine->memo.entry);
-    ARENA_DROP(machine->arena, machine->memo.boxed);
+    ARENA_DROP(machine->arena, machine->memo.box);
     list_cache_release(machine);
 }
 

@@ -97,12 +97,12 @@ static bool references_decode(struct machine *machine, const uint8_t *raw, uint3
     for (uint32_t at = 0; at < nbytes;) {
         uint32_t index = raw[at] == 'j' ? load_u32(raw + at + 1) : raw[at + 1];
         at += raw[at] == 'j' ? 5 : 2;
-        if (index >= machine->memo.count || machine->memo.entry[index] >> 56 != VALUE_FRAME)
+        if (index >= machine->memo.count || memo_tag(machine->memo.entry[index]) != VALUE_FRAME)
             return false;
         if (!ARENA_GROW(machine->arena, snapshot->frames.row, snapshot->frames.capacity,
                         (uint64_t)snapshot->frames.count + 1))
             return machine_fail_memory(machine);
-        snapshot->frames.row[snapshot->frames.count++] = (uint32_t)machine->memo.entry[index];
+        snapshot->frames.row[snapshot->frames.count++] = memo_bits(machine->memo.entry[index]);
     }
     return intern_stack(&snapshot->interner, snapshot->frames.row, snapshot->frames.count, stack) ||
            machine_fail_memory(machine);

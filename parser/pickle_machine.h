@@ -10,17 +10,23 @@
 #include "parser/cursor.h"
 #include "parser/snapshot.h"
 
+#include <assert.h>
+
 /*
- * The memo. An entry packs a value into 8 bytes:   | tag 8 | bits 56 |
- * What does not fit (large integers, floats) goes to `boxed`. VALUE_UNSET as tag means "never put".
+ * The memo. A pickle has two or three entries for an event, so each packs a value into 4 bytes:   | tag 5 | bits 27 |
+ * What does not fit (large integers, floats, ids above 134 million) goes to `boxed`. VALUE_UNSET as tag means "never put".
  */
-enum { VALUE_UNSET = 0xFF, VALUE_BOXED = 0xFE };
+enum { MEMO_BITS = 27, VALUE_UNSET = 31, VALUE_BOXED = 30 };
+static_assert((int)VALUE_FUNCTION < (int)VALUE_BOXED, "a tag takes 5 bits");
 
 struct memo {
-    uint64_t *entry;
+    uint32_t *entry;
     uint32_t count, capacity;
-    uint64_t *boxed; /* pairs: tag, bits */
-    uint32_t n_boxed, boxed_capacity;
+    struct memo_box {
+        uint64_t bits;
+        uint8_t tag;
+    } * box;
+    uint32_t n_boxed, box_capacity;
 };
 
 /*
@@ -152,23 +158,35 @@ bool machine_push_string(struct machine *machine, const uint8_t *bytes, size_t n
 bool memo_get(struct machine *machine, uint64_t index);
 bool memo_put(struct machine *machine, uint32_t index);
 
-static inline uint64_t memo_entry(enum value_tag tag, uint64_t bits) {
-    return (uint64_t)tag << 56 | bits;
+/* Of bits that fit. */
+static inline uint32_t memo_entry(unsigned tag, uint32_t bits) {
+    return (uint32_t)tag << MEMO_BITS | bits;
 }
 
-bool memo_append_slow(struct machine *machine, uint64_t entry);
+static inline unsigned memo_tag(uint32_t entry) {
+    return entry >> MEMO_BITS;
+}
+
+static inline uint32_t memo_bits(uint32_t entry) {
+    return entry & ((UINT32_C(1) << MEMO_BITS) - 1);
+}
+
+bool memo_append_slow(struct machine *machine, enum value_tag tag, uint64_t bits);
 
 /* MEMOIZE. The count cannot lead the number of bytes: each memo opcode is one. */
 static inline bool memo_append(struct machine *machine, enum value_tag tag, uint64_t bits) {
     struct memo *memo = &machine->memo;
-    if (memo->count == memo->capacity)
-        return memo_append_slow(machine, memo_entry(tag, bits));
-    memo->entry[memo->count++] = memo_entry(tag, bits);
+    if (memo->count == memo->capacity || bits >> MEMO_BITS != 0)
+        return memo_append_slow(machine, tag, bits);
+    memo->entry[memo->count++] = memo_entry(tag, (uint32_t)bits);
     return true;
 }
 
 /* A container has changed its nature (it was empty, now it is a stack): the memo must say so too. */
 bool memo_update(struct machine *machine, const struct value *value);
+
+/* A container is of no use any more. */
+void memo_spend(struct machine *machine, const struct value *value);
 
 /* A container on the stack may have been filled through another reference: the memo knows better. */
 void value_refresh(const struct machine *machine, struct value *value);
