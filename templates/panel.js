@@ -40,23 +40,29 @@ export const panel = {
 /** Slot of the view that the list has for itself. */
 const LIST_SLOT = 0;
 
+/** Slot for call sites below a row, which are read at once. */
+const BELOW_SLOT = 4;
+
+/** Call sites that are shown below a row; the others are one more. */
+const BELOW_MOST = 100;
+
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
-/** @typedef {{element: HTMLElement, what: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
-/** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number}} ListEntry */
-/** @typedef {{groups: Held, live: number, title: string, text: string, lasting?: Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
-/** @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry}} ListContent */
+/** @typedef {{element: HTMLElement, what: HTMLElement, fold: HTMLElement, swatch: HTMLElement, text: HTMLElement, bar: HTMLElement, spark: HTMLElement, bytes: HTMLElement, share: HTMLElement, count: HTMLElement}} ListRow */
+/** @typedef {{bytes: number, count: number, name: string, title: string, color: string, focus: Focus, part: number, nested?: boolean, never?: number}} ListEntry never: of a nested one, what is never freed */
+/** @typedef {{groups: Held, live: number, title: string, text: string, about: import("./questions.js").About, lasting?: Map<string, number> | null}} ListSummary lasting: of what is kept, by row, what is never freed */
+/** @typedef {ListSummary & {largest: number, figure: (bytes: number) => string, entry: (index: number) => ListEntry, rows: (number | ListEntry)[] | null}} ListContent rows: those in sight, of the list by number, and call sites below them; null: the list's alone */
 
 /* ---- the list ---- */
 
 /** @returns {ListRow} */
 function makeRow() {
     const row = make("div", "row");
-    const [swatch, text, spark, bar] = [make("i", "swatch"), make("span", "row-text"), make("i", "spark"), make("i", "bar")];
-    const what = makeRowHead(swatch, text, spark, bar);
+    const [fold, swatch, text, spark, bar] = [make("i", "fold-sign"), make("i", "swatch"), make("span", "row-text"), make("i", "spark"), make("i", "bar")];
+    const what = makeRowHead(fold, swatch, text, spark, bar);
     const [bytes, share, count] = makeFigures("bytes", "share", "count");
     row.append(what, bytes, share, count);
-    return { element: row, what, swatch, text, bar, spark, bytes, share, count };
+    return { element: row, what, fold, swatch, text, bar, spark, bytes, share, count };
 }
 
 /** A stack in a line: its call site and the next user frame that called it. @param {number} stack @param {number} site */
@@ -131,12 +137,79 @@ function sumEntry(index) {
     return { bytes, count, name, title: name, color: groupColor(by, key), focus: { by, id: key }, part: 0 };
 }
 
+/** Groups whose call sites are shown, of a device and a grouping. @type {{of: string, ids: Set<number>}} */
+const open = { of: "", ids: new Set() };
+
+function openIds() {
+    const of = `${state.device} ${state.groupBy}`;
+    if (open.of !== of) Object.assign(open, { of, ids: new Set() });
+    return open.ids;
+}
+
+/** Call sites of a row. @param {ListEntry} group @param {import("./questions.js").About} about @param {boolean} lasting whether it is asked what is never freed @returns {ListEntry[]} */
+function sitesBelow({ focus }, about, lasting) {
+    const ask = (/** @type {import("./questions.js").About} */ of) => {
+        const sums = askSums(view, BELOW_SLOT, of, "site", { by: focus.by, key: focus.id });
+        return Array.from({ length: sums.groups }, (_, i) => ({ ...sums.row(i), name: sums.name(i) }));
+    };
+    const kept = lasting ? new Map(ask({ ...about, what: "lasting" }).map(({ key, bytes }) => [key, bytes])) : null;
+    const all = ask(about).map(({ bytes, count, key, name }) => ({
+        bytes, count, name, title: name, color: rowColor(key), focus: { by: /** @type {const} */ ("site"), id: key }, part: 0, nested: true, never: kept ? kept.get(key) ?? 0 : bytes,
+    }));
+    const others = all.splice(BELOW_MOST);
+    const total = (/** @type {"bytes" | "count" | "never"} */ figure) => others.reduce((sum, row) => sum + row[figure], 0);
+    const more = `${formatCount(others.length)} more`;
+    return others.length ? [...all, { bytes: total("bytes"), count: total("count"), name: more, title: more, color: "", focus, part: 0, nested: true, never: total("never") }] : all;
+}
+
+/** Rows in sight where some are unfolded. @param {ListSummary} content @param {(index: number) => ListEntry} entry */
+function unfoldedRows({ groups, about, lasting }, entry) {
+    if (!listsSums() || openIds().size === 0) return null;
+    return Array.from({ length: groups.count }, (_, i) => [i, ...(openIds().has(entry(i).focus.id) ? sitesBelow(entry(i), about, Boolean(lasting)) : [])]).flat();
+}
+
+/** @param {number} index in sight */
+function rowAt(index) {
+    const { rows, entry } = /** @type {ListContent} */ (panel.content);
+    const row = rows ? rows[index] : index;
+    return typeof row === "number" ? entry(row) : row;
+}
+
+/** It has call sites of its own below it. @param {ListEntry} row */
+const folds = ({ nested }) => !nested && listsSums();
+
+/** Shows the call sites below a row, or no more. @param {ListEntry} row */
+function turn({ focus: { id } }) {
+    if (!openIds().delete(id)) openIds().add(id);
+    invalidate(LIST);
+}
+
+/** @param {Focus} focus */
+const isFocused = ({ by, id }) => state.focus?.by === by && state.focus.id === id;
+
+/** Chosen once more, a row is not highlighted any more, and folds. @param {number} index */
+function chooseRow(index) {
+    const row = rowAt(index);
+    if (folds(row) && (isFocused(row.focus) || !openIds().has(row.focus.id))) turn(row);
+    toggleFocus(row.focus);
+}
+
+/** Arrows unfold and fold. @param {KeyboardEvent} event */
+function pressInList(event) {
+    const at = panel.list?.active ?? -1;
+    if (at < 0 || !["ArrowRight", "ArrowLeft"].includes(event.key) || !folds(rowAt(at))) return;
+    if (openIds().has(rowAt(at).focus.id) !== (event.key === "ArrowRight")) turn(rowAt(at));
+    event.preventDefault();
+    event.stopPropagation();
+}
+
 /** @param {ListRow} row @param {number} index */
 function fillRow(row, index) {
     if (!panel.content) return;
-    const { live, largest, figure, entry, lasting } = panel.content;
-    const { bytes, count, name, title, color, focus, part } = entry(index);
-    const never = lasting ? lasting.get(rowKey(focus, part)) ?? 0 : bytes;
+    const { live, largest, figure, lasting } = panel.content;
+    const one = rowAt(index);
+    const { bytes, count, name, title, color, focus, part, nested = false } = one;
+    const never = one.never ?? (lasting ? lasting.get(rowKey(focus, part)) ?? 0 : bytes);
     const later = never === 0 && bytes > 0;
     setText(row.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
     row.what.title = later ? `${title}: a later step frees this` : never < bytes ? `${title}: ${formatBytes(never)} of it is never freed` : title;
@@ -145,15 +218,21 @@ function fillRow(row, index) {
     row.swatch.style.background = color;
     row.bar.style.background = color;
     row.bar.style.setProperty("--part", String(bytes / largest));
+    row.what.classList.toggle("nested", nested);
+    row.fold.hidden = !folds(one);
+    if (folds(one)) {
+        setText(row.fold, openIds().has(focus.id) ? "\u25be" : "\u25b8");
+        row.element.setAttribute("aria-expanded", String(openIds().has(focus.id)));
+    } else row.element.removeAttribute("aria-expanded");
+    row.spark.hidden = nested;
     row.spark.style.background = color;
-    drawSpark(row.spark, focus);
+    if (!nested) drawSpark(row.spark, focus);
     setText(row.bytes, figure(bytes));
     row.bytes.title = formatExactBytes(bytes);
     setText(row.share, formatShare(bytes, live));
     setText(row.count, formatCount(count));
-    const focused = state.focus?.by === focus.by && state.focus.id === focus.id;
-    row.element.classList.toggle("focused", focused);
-    row.element.setAttribute("aria-selected", String(focused));
+    row.element.classList.toggle("focused", isFocused(focus));
+    row.element.setAttribute("aria-selected", String(isFocused(focus)));
 }
 
 /** A memory timeline knows of each allocation its category and nothing of the code. */
@@ -218,7 +297,7 @@ function rangeContent({ first, end }) {
     const groups = listGroups(about);
     const text = `${formatBytes(groups.bytes)} ${RANGE_WORDS[state.rangeOf]} ${formatPlural(groups.allocations, allocationWord())}`;
     const later = never === null ? (state.rangeOf === "kept" ? " \u00b7 no event follows: it may be freed later" : "") : ` \u00b7 ${formatBytes(never)} is never freed`;
-    return { groups, live: groups.bytes, title: "In the selection", text: `${text} \u00b7 ${formatPlural(end - first, "event")}${later}`, lasting };
+    return { groups, live: groups.bytes, about, title: "In the selection", text: `${text} \u00b7 ${formatPlural(end - first, "event")}${later}`, lasting };
 }
 
 /** What the list shows: the state at a moment, or what happened in the selected range. @param {number} moment @returns {ListSummary} */
@@ -233,13 +312,13 @@ function makeContent(moment) {
     const place = view.facts.events === 0 ? "" : ` \u00b7 ${momentText(at)}${asked}`;
     const part = groups.bytes === live ? formatBytes(live) : `${formatBytes(groups.bytes)} of ${formatBytes(live)}`;
     const title = range ? "In the selection" : listTitle(moment);
-    return { groups, live, title, text: `${part} in ${formatPlural(groups.allocations, allocationWord())}${place}` };
+    return { groups, live, about: { at }, title, text: `${part} in ${formatPlural(groups.allocations, allocationWord())}${place}` };
 }
 
 /** The same, but made only when something that it depends on has changed. @param {number} moment @returns {ListContent} */
 function listContent(moment) {
     const range = state.range ? [state.range.from, state.range.to, state.axis, state.rangeOf] : null;
-    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version, search.version, state.sortBy]);
+    const asked = JSON.stringify([state.device, state.groupBy, range, range && state.rangeOf !== "peak" ? 0 : moment, listTitle(moment), kept.version, search.version, state.sortBy, state.colorBy, [...openIds()]]);
     const bySums = listsSums();
     if (panel.content && panel.asked === asked && (bySums || view.held === panel.content.groups)) return panel.content;
     panel.asked = asked;
@@ -250,7 +329,8 @@ function listContent(moment) {
     if (state.groupBy === "stack" && content.groups.count > TOLD_MOST) content.text += ` \u00b7 above ${formatCount(TOLD_MOST)} stacks, names may repeat`;
     if (staysByBytes(content.groups.count)) content.text += ` \u00b7 above ${formatCount(SORTED_MOST)} rows, the order stays by bytes`;
     const largest = Math.max(1, content.groups.count ? entry(0).bytes : 0);
-    return { ...content, entry: order ? (index) => entry(order[index]) : entry, largest, figure: tableFigures(largest).text };
+    const sorted = order ? (/** @type {number} */ index) => entry(order[index]) : entry;
+    return { ...content, entry: sorted, rows: unfoldedRows(content, sorted), largest, figure: tableFigures(largest).text };
 }
 
 /** More rows than these stay in the order of their bytes. */
@@ -344,7 +424,9 @@ export function drawList() {
     if (state.groupBy === "tree") return;
     const moment = shownMoment();
     panel.content = listContent(moment);
-    const { groups, title, text, entry } = panel.content;
+    const { groups, title, text, entry, rows } = panel.content;
+    const count = rows?.length ?? groups.count;
+    panel.scroll.setAttribute("role", listsSums() ? "treegrid" : "grid");
     drawSorting(groups.count);
     setText(panel.listTitle, title);
     setText(panel.listWhat, listsCategories() ? "Category" : GROUP_HEADS[state.groupBy]);
@@ -354,9 +436,9 @@ export function drawList() {
     // Every row is a grid of its own, so the widest count says how wide all of them are.
     panel.scroll.style.setProperty("--count", `${Math.max(5, formatCount(groups.allocations).length)}ch`);
     panel.scroll.classList.toggle("colored", groups.count > 0 && entry(0).color !== "");
-    panel.list?.draw(groups.count);
-    panel.rest.hidden = !printing || groups.count <= ROWS_PRINTED;
-    setText(panel.rest, `and ${formatPlural(groups.count - ROWS_PRINTED, "more row")}`);
+    panel.list?.draw(count);
+    panel.rest.hidden = !printing || count <= ROWS_PRINTED;
+    setText(panel.rest, `and ${formatPlural(count - ROWS_PRINTED, "more row")}`);
     drawSiteLine(moment);
 }
 
@@ -365,9 +447,10 @@ export function startPanel() {
     panel.list = new VirtualList(panel.scroll, panel.body, {
         make: makeRow,
         fill: fillRow,
-        choose: (index) => panel.content && toggleFocus(panel.content.entry(index).focus),
+        choose: (index) => panel.content && chooseRow(index),
         redraw: () => invalidate(LIST),
     });
+    panel.scroll.addEventListener("keydown", pressInList);
     element("range-tabs", HTMLDivElement).append(...Object.entries(QUESTIONS).map(([what, text]) => {
         const button = make("button", "", text);
         button.type = "button";
