@@ -21,6 +21,7 @@ function matchTexts() {
         }
         const expression = new RegExp(data.source, data.flags);
         const test = (/** @type {string[]} */ list) => Uint8Array.from(list, (text) => (expression.test(text) ? 1 : 0));
+        self.postMessage(null);
         self.postMessage({ frames: test(texts.frames), strings: test(texts.strings) });
     };
 }
@@ -83,6 +84,7 @@ export class Matcher {
         return new Promise((resolve, reject) => {
             this.worker ??= this.start();
             const { worker } = this;
+            let timer = 0;
             const end = (/** @type {() => void} */ tell) => {
                 clearTimeout(timer);
                 this.cancel = () => {};
@@ -92,9 +94,13 @@ export class Matcher {
                 this.stop();
                 end(() => reject(new Error(why)));
             };
-            const timer = setTimeout(() => give_up(`The expression takes longer than ${PATIENCE_MS / 1000} s on the names of this recording, so it was stopped. A simpler one, without a repeat inside of a repeat, is quick.`), PATIENCE_MS);
+            const watch = () => (timer = setTimeout(() => give_up(`The expression takes longer than ${PATIENCE_MS / 1000} s on the names of this recording, so it was stopped. A simpler one, without a repeat inside of a repeat, is quick.`), PATIENCE_MS));
             this.cancel = () => give_up("superseded");
-            worker.onmessage = ({ data }) => end(() => resolve(data));
+            // It says first that it begins: how long a browser takes to start it does not count.
+            worker.onmessage = ({ data }) => {
+                if (data === null) watch();
+                else end(() => resolve(data));
+            };
             worker.onerror = () => give_up("The expression cannot be matched in this browser.");
             worker.postMessage({ source, flags });
         });

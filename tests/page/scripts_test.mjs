@@ -94,6 +94,21 @@ describe("words", { skip }, () => {
         }, { hash: `#search=${encodeURIComponent("/(a+)+b/")}` });
     });
 
+    test("how long a browser takes to start the worker is not the expression's time", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            await page.evaluate(() => {
+                const { postMessage } = Worker.prototype;
+                // Longer than an expression may take.
+                Worker.prototype.postMessage = function (/** @type {any[]} */ ...message) {
+                    setTimeout(() => Reflect.apply(postMessage, this, message), 2500);
+                };
+            });
+            const found = await ask(page, 'strata.search("/attention\\\\.py/")');
+            assert.ok(found.allocations > 0);
+            assert.deepEqual(found, await ask(page, 'strata.search("attention.py")'));
+        });
+    });
+
     test("one grammar for search and filter", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const all = (await ask(page, "strata.stats()")).allocations;
