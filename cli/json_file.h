@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NULL: not there, no plain file (a pipe is not waited for), larger than 64 MiB, not JSON, or a tree that takes more than
+/* NULL: not there, not a plain file (a pipe is not waited for), larger than 64 MiB, not JSON, or a tree that takes more than
  * `memory_nbytes`; nothing is printed; errno is then ENOMEM where there was no memory,
- * another error where the file could not be opened or read, E2BIG for the limit, and 0 for what is no JSON. Delete it with cJSON_Delete. Not thread safe. */
+ * another error where the file could not be opened or read, E2BIG for the limit, and 0 for what is not JSON. Delete it with cJSON_Delete. Not thread safe. */
 cJSON *json_file_read(const char *path, size_t memory_nbytes);
 
 /* Members of an object; `missing` where there is none of the name and kind, and for numbers beyond 2^62. */

@@ -73,7 +73,7 @@ struct settings {
     uint32_t n_owners;
     char filter[FILTER_CAPACITY]; /* words of layout/filter.h, of --filter and --hide-internal; "": none */
     bool no_memory;               /* why the last value was not taken */
-    char wrong[256];              /* what exactly is wrong with the last value; "": its help says enough */
+    char wrong[320];              /* what exactly is wrong with the last value; "": its help says enough */
 
     enum report_format format;
     enum group_by group;

@@ -264,10 +264,11 @@ static bool apply_align(struct settings *settings, const char *value) {
 
 static bool apply_set(struct settings *settings, const char *value) {
     if (!whatif_set_is_fine(value)) {
-        snprintf(settings->wrong, sizeof settings->wrong, "%s",
-                 "a key is expandable_segments, garbage_collection_threshold, large_segment_size_mb, "
-                 "max_non_split_rounding_mb, max_split_size_mb, per_process_memory_fraction, "
-                 "or roundup_power2_divisions, with a value that PyTorch takes");
+        snprintf(settings->wrong, sizeof settings->wrong,
+                 "\"%.60s\" is not KEY=VALUE with a value that PyTorch takes; keys: expandable_segments, "
+                 "garbage_collection_threshold, large_segment_size_mb, max_non_split_rounding_mb, "
+                 "max_split_size_mb, per_process_memory_fraction, roundup_power2_divisions",
+                 value);
         return false;
     }
     if (settings->n_set == SETS_CAPACITY)

@@ -59,7 +59,7 @@ static const uint8_t *package_of(const uint8_t *path, uint32_t nbytes) {
     return NULL;
 }
 
-/* "/lib/python3.11" of a file of Python's own library. What was installed below it is not part of Python. 0: it is none. */
+/* "/lib/python3.11" of a file of Python's own library. What was installed below it is not part of Python. 0: it is not one. */
 static uint32_t python_nbytes(const uint8_t *path, uint32_t nbytes, const uint8_t **python) {
     static const char *const libraries[] = {"/lib/python3", "/lib64/python3"};
     for (size_t i = 0; i < 2; i++) {

@@ -29,7 +29,7 @@ static void refuse(const struct recording *parts, uint32_t wrong, enum series_re
         [SERIES_OTHER_DEVICES] = "has no device in common with the first; a series is of one process",
         [SERIES_NOT_IN_ORDER] = "ends before the dump given before it; name the oldest first",
         [SERIES_OTHER_RUN] =
-            "tells other events of the same time than the dump before it; a series is of one process",
+            "disagrees with the dump before it about events of the same time; a series is of one process",
         [SERIES_MERGED] =
             "is a page in which allocations are merged (--max-html-size): name the dump itself"};
     terminal_error(parts[wrong].input.shown, "%s", reasons[result]);

@@ -28,7 +28,7 @@ static struct span span_from(struct span span, uint32_t skip) {
 
 /* ---- values ---- */
 
-/* Reads a value with its unit. False: it is none. */
+/* Reads a value with its unit. False: it is not one. */
 typedef bool read_value(struct span text, uint64_t *value);
 
 static bool read_size(struct span text, uint64_t *value) {

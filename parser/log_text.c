@@ -251,7 +251,7 @@ static bool is_level(struct text text, uint32_t at, uint32_t end) {
     return false;
 }
 
-/* After a word of a logger: a time, a level, a file with a line, "mp:"; `at`: it is none. */
+/* After a word of a logger: a time, a level, a file with a line, "mp:"; `at`: it is not one. */
 static uint32_t logger_word_skip(struct text text, uint32_t at) {
     uint32_t end = at, digits = 0, others = 0;
     while (end < text.nbytes && text.at[end] != ' ') {

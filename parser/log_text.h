@@ -19,7 +19,7 @@ uint32_t log_count(struct text text, uint32_t at, uint64_t *count);
 
 /*
  * Reads "20.00 MiB", "71.99GiB", "0 bytes", "12345": a figure without sign or exponent, and its unit. GB, MB and KB are
- * 1024-based, as every project that prints them divides. `unit` is what a bare number counts in; 0: it is none then.
+ * 1024-based, as every project that prints them divides. `unit` is what a bare number counts in; 0: then it is not a size.
  * Returns what follows; LOG_NONE: no figure, or more than 64 TiB.
  */
 uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes);

@@ -126,7 +126,7 @@ static void events_sign(const struct device_trace *device, uint64_t *sign) {
         sign[device->snapshots[i].event] += mix(9, device->snapshots[i].size, 0);
 }
 
-/* Length of the longest begin of b that is an end of a (Knuth, Morris and Pratt). `fail[n_b]` is room. */
+/* Length of the longest beginning of b that is an end of a (Knuth, Morris and Pratt). `fail[n_b]` is room. */
 static uint32_t overlap_find(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b,
                              uint32_t *fail) {
     uint32_t k = 0;

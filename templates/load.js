@@ -4,7 +4,7 @@ import { unpack } from "./unpack.js";
 
 export const PAYLOAD_ERRORS = new Map([
     [-1, "there is not enough memory in this tab"],
-    [-2, "the data is not of this version of Strata"],
+    [-2, "the data was written by another version of Strata"],
     [-3, "the data ends too early; the file was probably cut off"],
     [-4, "a section of the data is damaged"],
     [-5, "a value in the data is out of range"],

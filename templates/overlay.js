@@ -351,7 +351,7 @@ function showBandTip(index, pointer) {
     const band = view.c.band(index);
     const head = make("p", "tip-head", formatBytes(band.bytes));
     head.append(make("span", "tip-share", band.expandable ? "mapped for an expandable segment" : "segment"));
-    const site = band.stack ? session.siteText(view.c.stack_site(band.stack)) : "not recorded who asked for it";
+    const site = band.stack ? session.siteText(view.c.stack_site(band.stack)) : "who asked for it was not recorded";
     const place = [`stream ${band.stream}`, band.pool === 0 ? "" : poolText(band.pool)].filter(Boolean).join(" \u00b7 ");
     plot.tip.replaceChildren(head, make("p", "tip-site", site), make("p", "", lifetimeText(band)), make("p", "tip-dim", place));
     plot.tip.hidden = false;

@@ -248,7 +248,7 @@ function showFault(error) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;
     const { version, fingerprint } = meta;
     ui.failure.hidden = false;
-    setText(ui.failure, `This page has met a fault of its own (${error.message}); what it shows may be out of date, and loading it again starts anew. Please report it with what you did last, version ${version} of Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at first.`);
+    setText(ui.failure, `This page has met a fault of its own (${error.message}); what it shows may be out of date, and reloading it starts afresh. Please report it with what you did last, version ${version} of Strata and the recording's fingerprint ${fingerprint}. The recording itself is not needed at first.`);
 }
 
 addEventListener("error", ({ error }) => showFault(error));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adds an input format, a finding, a verb, an export, a view of the page, a colouring and a diagnostic to a copy of the sources, each with its
-file and exactly the lines that docs/extending.md names, builds the copy and uses what was added."""
+"""Adds one of each row of docs/extending.md to a copy of the sources, with its file and exactly the lines that the row
+names, builds the copy and uses what was added."""
 
 import json
 import os
@@ -89,6 +89,11 @@ EDITS = [
     ("render/raster/colorings.h", '    COLORING(EACH, ', '    COLORING(TOY, "toy", "toy and toy", "by toy") \\\n    COLORING(EACH, '),
     ("render/raster/raster_colors.c", "    case COLOR_BY_EACH: return allocation;\n",
      "    case COLOR_BY_EACH: return allocation;\n    case COLOR_BY_TOY: return allocation % 2;\n"),
+    ("render/page/page_sets.c", "/* ---- groups ---- */\n",
+     "/* ---- groups ---- */\n\nu32 view_toy(struct page_view *view, u32 number) {\n    return view->n_groups + number;\n}\n"),
+    ("render/page/page_api.def", "VIEW1(u32, also_shown, ", "VIEW1(u32, toy, u32 number)\nVIEW1(u32, also_shown, "),
+    ("cli/batch/batch_shard.c", "static const struct scheduler launchers[] = {\n",
+     'static const struct scheduler launchers[] = {\n    {"Toy", "TOY_RANK", {"TOY_SIZE"}},\n'),
     ("render/words/diagnostics.c", "static const struct sentence sentences[] = {\n",
      'static const struct sentence sentences[] = {\n    {"toy_prefix", "A toy of %c0 bytes stands in front."},\n'),
 ]
@@ -159,6 +164,20 @@ class Extending(unittest.TestCase):
             colors[name] = picture.read_bytes()
         self.assertNotEqual(colors["toy"], colors["stream"])
         self.assertIn("toy and toy", (self.folder / "out" / "embedded" / "page.js").read_text())
+
+    def test_a_call_of_the_module(self):
+        self.assertIn(b"view_toy", (self.folder / "out" / "strata.wasm").read_bytes())
+        self.assertIn("toy: null", (self.folder / "templates" / "api.js").read_text())
+        self.assertIn("toy(number: number): number", (self.folder / "templates" / "module.d.ts").read_text())
+
+    def test_a_scheduler(self):
+        """Of two parts the second: the first, which has the only input or not, is another worker's."""
+        batch = self.folder / "batch"
+        done = subprocess.run([self.strata, "batch", self.toy, "-o", batch, "--shard", "auto"], capture_output=True, text=True,
+                              env={**os.environ, "TOY_RANK": "1", "TOY_SIZE": "2"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("shard 2/2, as Toy says", done.stderr)
+        self.assertTrue((batch / "shards" / "shard-2-of-2.json").exists())
 
     def test_a_view(self):
         """The page's program is packed, so the bundle that went into it is looked at."""

@@ -312,7 +312,7 @@ struct extent view_extent(const struct page_view *view, uint32_t what, double fr
 /* What a drawing of the view looks like. */
 struct raster_style view_style(struct page_view *view, uint32_t flags, uint32_t color_by);
 
-/* A window of the page in the layout's numbers; `time` where the recording has times. False: it is none. */
+/* A window of the page in the layout's numbers; `time` where the recording has times. False: it is not one. */
 bool page_window_of(const struct page_view *view, struct view *window, bool time, double from, double to,
                     uint32_t width, uint32_t height);
 
