@@ -93,13 +93,12 @@ enum { EVENTS_LEAST = 50 };
 
 void finding_stops_at_peak_find(struct finder *finder) {
     const struct timeline *timeline = finder->timeline;
-    uint64_t start = timeline->start_bytes, peak = timeline->peak_bytes, least = peak;
+    uint64_t start = timeline->start_bytes, peak = timeline->peak_bytes;
     if (timeline->device->n_events < EVENTS_LEAST || peak - start <= start / 100)
         return;
     for (uint32_t m = timeline->peak_moment; m < timeline->n_moments; m++)
-        least = timeline->live[m] < least ? timeline->live[m] : least;
-    if (peak - least > (peak - start) / 10)
-        return;
+        if (peak - timeline->live[m] > (peak - start) / 10)
+            return;
     struct finding finding = {.kind = FINDING_STOPS_AT_PEAK,
                               .severity = SEVERITY_INFO,
                               .confidence = CONFIDENCE_CERTAIN,

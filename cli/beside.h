@@ -1,17 +1,17 @@
 /*
- * One piece of work in a thread beside the one that asks for it, and memory that both may take at once: render/report's
- * `struct report_beside` on threads.
+ * One piece of work in a thread beside the one that asks for it, and memory that both may take at once: base/beside.h on
+ * threads.
  */
 #ifndef STRATA_CLI_BESIDE_H
 #define STRATA_CLI_BESIDE_H
 
-#include "render/report/report.h"
+#include "base/beside.h"
 
 #include <pthread.h>
 
 struct beside {
-    struct report_beside hooks; /* what report_options take */
-    struct arena *memory;       /* of both sides; nobody touches it but under the mutex */
+    struct beside_hooks hooks;
+    struct arena *memory; /* of both sides; nobody touches it but under the mutex */
     pthread_mutex_t mutex;
     pthread_t thread;
     void (*work)(void *argument);

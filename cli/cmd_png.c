@@ -1,4 +1,5 @@
 #include "base/format.h"
+#include "cli/beside.h"
 #include "cli/convert.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
@@ -224,16 +225,38 @@ static int picture_draw(struct buffer *picture, const struct recording *recordin
     return picture_print_error(recording->input.shown, error, settings);
 }
 
+/* The memory of a timeline that two threads make. */
+struct timeline_memory {
+    struct beside beside;
+    struct arena own, side;
+};
+
+static bool picture_timeline(struct timeline *timeline, struct timeline_memory *memory,
+                             const struct trace *trace, uint32_t device, struct arena *scratch) {
+    beside_init(&memory->beside, scratch);
+    arena_init(&memory->own, memory->beside.hooks.host, SIZE_MAX);
+    arena_init(&memory->side, memory->beside.hooks.host, SIZE_MAX);
+    return timeline_init_beside(timeline, trace, device, &memory->beside.hooks, &memory->side, &memory->own);
+}
+
+static void timeline_memory_release(struct timeline_memory *memory) {
+    arena_release(&memory->side);
+    arena_release(&memory->own);
+    beside_release(&memory->beside);
+}
+
 int picture_render(struct buffer *picture, const struct recording *recording, const struct settings *settings,
                    uint32_t device) {
     struct arena scratch;
     struct timeline timeline;
+    struct timeline_memory memory;
     int code = EXIT_CODE_FAILED;
     recording_scratch(recording, &scratch);
-    if (timeline_init(&timeline, &recording->trace, device, &scratch))
+    if (picture_timeline(&timeline, &memory, &recording->trace, device, &scratch))
         code = picture_draw(picture, recording, &timeline, settings, &scratch);
     else
         recording_print_no_memory(recording, scratch.limit_hit);
+    timeline_memory_release(&memory);
     arena_release(&scratch);
     return code;
 }

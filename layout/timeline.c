@@ -251,20 +251,26 @@ bool timeline_frame_is_user(const struct timeline *timeline, uint32_t frame) {
     return frame_kind_of_rank(timeline->frame_rank[frame]) == FRAME_USER;
 }
 
+/* ---- all of it ---- */
+
+static void timeline_begin(struct timeline *timeline, const struct trace *trace, uint32_t index) {
+    *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
+    timeline->n_moments = timeline->device->n_events + 1;
+}
+
+static bool stacking_build(struct timeline *timeline, struct arena *arena) {
+    return oldest_order(timeline, arena) && site_twins_find(timeline, arena);
+}
+
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena) {
     switch (step) {
-    case 0:
-        *timeline = (struct timeline){.trace = trace, .device = &trace->devices[index]};
-        timeline->n_moments = timeline->device->n_events + 1;
-        return live_build(timeline, NULL, arena);
+    case 0: timeline_begin(timeline, trace, index); return live_build(timeline, NULL, arena);
     case 1: return peaks_build(timeline, NULL, arena);
     case 2: return reserved_build(timeline, arena);
     case 3: return times_build(timeline, arena);
     case 4: return buckets_build(timeline, NULL, arena);
-    default:
-        return sites_build(timeline, arena) && oldest_order(timeline, arena) &&
-               site_twins_find(timeline, arena);
+    default: return sites_build(timeline, arena) && stacking_build(timeline, arena);
     }
 }
 
@@ -274,6 +280,39 @@ bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_
         if (!timeline_init_step(timeline, trace, index, step, arena))
             return false;
     return true;
+}
+
+static bool curves_build(struct timeline *timeline, struct arena *arena) {
+    return live_build(timeline, NULL, arena) && peaks_build(timeline, NULL, arena) &&
+           reserved_build(timeline, arena);
+}
+
+/* What reads and writes nothing of the curves. */
+struct side {
+    struct timeline *timeline;
+    struct arena *arena;
+    bool done;
+};
+
+static void side_build(void *context) {
+    struct side *side = context;
+    side->done = times_build(side->timeline, side->arena) &&
+                 buckets_build(side->timeline, NULL, side->arena) && sites_build(side->timeline, side->arena);
+}
+
+bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, uint32_t index,
+                          const struct beside_hooks *beside, struct arena *side_arena, struct arena *arena) {
+    const struct device_trace *device = &trace->devices[index];
+    struct side side = {timeline, side_arena, false};
+    if (beside == NULL || device->n_events < BESIDE_EVENTS_LEAST)
+        return timeline_init(timeline, trace, index, arena);
+    timeline_begin(timeline, trace, index);
+    if (!beside->begin(beside->context, beside_ample_nbytes(device->n_events, device->allocations.count),
+                       side_build, &side))
+        return timeline_init(timeline, trace, index, arena);
+    bool done = curves_build(timeline, arena);
+    beside->end(beside->context);
+    return done && side.done && stacking_build(timeline, arena);
 }
 
 bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,

@@ -7,6 +7,7 @@
 #ifndef STRATA_LAYOUT_TIMELINE_H
 #define STRATA_LAYOUT_TIMELINE_H
 
+#include "base/beside.h"
 #include "trace/trace.h"
 
 enum { LIFETIME_BUCKETS = 33 }; /* bucket k: lifetimes of 2^k .. 2^(k+1) - 1 moments */
@@ -73,6 +74,11 @@ static inline uint32_t timeline_allocation_at(const struct timeline *timeline, u
 /* Builds everything for device `index` (into trace->devices). O(events + allocations + stacks). False: no memory.
  */
 bool timeline_init(struct timeline *timeline, const struct trace *trace, uint32_t index, struct arena *arena);
+
+/* The same with half of it in another thread, where `beside` (NULL: nowhere) has one for it. `arena` must then be of the
+ * host of `beside`; `side` takes what is made there, and must live as long as the timeline. */
+bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, uint32_t index,
+                          const struct beside_hooks *beside, struct arena *side, struct arena *arena);
 
 /* The same one step at a time, from 0 on, for a host that has other things to do between them. After a failure it begins
  * with step 0 again. */

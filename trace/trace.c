@@ -72,12 +72,15 @@ static void sum_add(uint64_t *sum, uint64_t nbytes, uint64_t limit) {
 }
 
 static bool allocations_fit(const struct allocations *allocations) {
-    uint64_t bytes = 0, n = 0;
+    uint64_t bytes = 0, n = allocations->merged == NULL ? allocations->count : 0;
+    bool wraps = false;
     for (uint32_t i = 0; i < allocations->count; i++) {
-        sum_add(&bytes, allocations->size[i], TRACE_BYTES_MAX);
-        n += allocation_stands_for(allocations, i);
+        bytes += allocations->size[i];
+        wraps |= bytes < allocations->size[i];
     }
-    return bytes <= TRACE_BYTES_MAX && n <= UINT32_MAX;
+    for (uint32_t i = 0; allocations->merged != NULL && i < allocations->count; i++)
+        n += allocations->merged[i];
+    return !wraps && bytes <= TRACE_BYTES_MAX && n <= UINT32_MAX;
 }
 
 /* What is reserved is walked back from its end, and may be negative on the way. */

@@ -36,27 +36,22 @@ static void replaying_work(void *context) {
     replaying->done = replay_run(&report->replay, report->trace, report->device, NULL, &report->replay_arena);
 }
 
-/* For both sides, generously: a replay and what is found of a device take less than 100 bytes for an event or an
- * allocation each. With so much to spare none fails for want of what the other holds. */
-static uint64_t replaying_nbytes(const struct device_trace *device) {
-    return ((uint64_t)device->n_events + device->allocations.count) * 256 + (UINT64_C(64) << 20);
-}
-
 static void replaying_begin(struct replaying *replaying, struct report_device *report) {
-    enum { EVENTS_LEAST = 2000 }; /* fewer are replayed in the time that a thread takes to start */
-    const struct report_beside *beside = report->options->beside;
+    const struct beside_hooks *beside = report->options->beside;
     *replaying = (struct replaying){.report = report};
     report->replayed = report->device->n_events <= REPLAY_EVENTS_AT_ONCE;
     replaying->beside =
-        report->replayed && beside != NULL && report->device->n_events >= EVENTS_LEAST &&
-        beside->begin(beside->context, replaying_nbytes(report->device), replaying_work, replaying);
+        report->replayed && beside != NULL && report->device->n_events >= BESIDE_EVENTS_LEAST &&
+        beside->begin(beside->context,
+                      beside_ample_nbytes(report->device->n_events, report->device->allocations.count),
+                      replaying_work, replaying);
 }
 
 /* What failed beside the rest is tried once more when the rest's scratch memory is free again. `wanted` false: only waits.
  * False: no memory. */
 static bool replaying_end(struct replaying *replaying, bool wanted) {
     struct report_device *report = replaying->report;
-    const struct report_beside *beside = report->options->beside;
+    const struct beside_hooks *beside = report->options->beside;
     if (replaying->beside)
         beside->end(beside->context);
     if (!wanted || !report->replayed || replaying->done)
@@ -68,10 +63,17 @@ static bool replaying_end(struct replaying *replaying, bool wanted) {
 
 /* ---- a device ---- */
 
+/* The other thread, unless it replays: then it makes half of the timeline. */
+static bool report_timeline_make(struct report_device *report, uint32_t index, struct arena *arena) {
+    const struct beside_hooks *beside = report->replayed ? NULL : report->options->beside;
+    return timeline_init_beside(&report->timeline, report->trace, index, beside, &report->replay_arena,
+                                arena);
+}
+
 /* All that needs no replay. */
 static bool report_device_find(struct report_device *report, uint32_t index, struct arena *arena) {
     const struct report_options *options = report->options;
-    if (!timeline_init(&report->timeline, report->trace, index, arena))
+    if (!report_timeline_make(report, index, arena))
         return false;
     if (options->filter != NULL &&
         !selection_make(&report->selection, &report->timeline, options->filter, arena))

@@ -4,6 +4,7 @@
 
 #include "analysis/category.h"
 #include "analysis/selection.h"
+#include "base/beside.h"
 #include "base/json_writer.h"
 #include "layout/groups.h"
 
@@ -29,19 +30,6 @@ struct report_more {
     const void *context;
 };
 
-/*
- * How a host does one piece of work beside the rest; it is free to do none. What is computed is the same either way.
- */
-struct report_beside {
-    /* Does `work` in another thread, where at least `nbytes` are left for both sides. False: it was not begun. At most one
-     * at a time. */
-    bool (*begin)(void *context, uint64_t nbytes, void (*work)(void *argument), void *argument);
-    void (*end)(void *context); /* waits for the work that was begun */
-    void *context;
-    struct arena_host
-        host; /* memory that both sides may take at once; the scratch of the report is of it too */
-};
-
 struct report_options {
     enum report_format format;
     const char *file;         /* name of the input as the reader knows it */
@@ -49,11 +37,12 @@ struct report_options {
     const char *recording_id; /* of what it holds, spelled alike; JSON only */
     const char *kind;         /* "snapshot", "kineto" or "memory_timeline" */
     enum group_by group;
-    const struct filter_query *filter;  /* what it leaves is listed; NULL: everything */
-    uint32_t top;                       /* groups shown; 0: all */
-    int32_t device;                     /* ordinal, or REPORT_ALL_DEVICES */
-    const struct report_more *more;     /* JSON only; NULL: none */
-    const struct report_beside *beside; /* NULL: everything is done one after the other */
+    const struct filter_query *filter; /* what it leaves is listed; NULL: everything */
+    uint32_t top;                      /* groups shown; 0: all */
+    int32_t device;                    /* ordinal, or REPORT_ALL_DEVICES */
+    const struct report_more *more;    /* JSON only; NULL: none */
+    const struct beside_hooks
+        *beside; /* NULL: everything is done one after the other; the scratch is of its host */
 };
 
 /* A format's name, and its ending of files. */

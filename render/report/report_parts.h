@@ -44,7 +44,7 @@ struct report_device {
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
     struct arena
-        replay_arena; /* of `replay`, which another thread may be at work on; released with `arena` */
+        replay_arena; /* of `replay`, or of half of the timeline: of what another thread is at work on; released with `arena` */
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* where `gap_known` */

@@ -1,0 +1,28 @@
+/*
+ * How a host does one piece of work beside the rest, for code that has no threads of its own; it is free to do none. What is
+ * computed is the same either way. Freestanding.
+ */
+#ifndef STRATA_BASE_BESIDE_H
+#define STRATA_BASE_BESIDE_H
+
+#include "base/arena.h"
+
+struct beside_hooks {
+    /* Does `work` in another thread, where at least `nbytes` are left for both sides. False: it was not begun. At most one
+     * at a time. */
+    bool (*begin)(void *context, uint64_t nbytes, void (*work)(void *argument), void *argument);
+    void (*end)(void *context); /* waits for the work that was begun */
+    void *context;
+    struct arena_host host; /* memory that both sides may take at once; each from an arena of its own */
+};
+
+/* Where so much is to spare, neither side fails for want of what the other holds: generously, as what is found of a device
+ * takes less than 100 bytes for an event or an allocation on each side. */
+static inline uint64_t beside_ample_nbytes(uint32_t n_events, uint32_t n_allocations) {
+    return ((uint64_t)n_events + n_allocations) * 256 + (UINT64_C(64) << 20);
+}
+
+/* What has fewer events is done in the time that a thread takes to start. */
+enum { BESIDE_EVENTS_LEAST = 2000 };
+
+#endif
