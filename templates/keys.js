@@ -120,6 +120,7 @@ const KEY_NAMES = [
     ["Go to the peak", "p"], ["Go to the out-of-memory moment", "o"], ["Show the whole run", "0"], ["Fit the selection", "f"],
     ["Fit the height to the window", "v"], ["Zoom in", "w"], ["Zoom out", "s"], ["Pan left", "a"], ["Pan right", "d"],
     ["Why: what was found", "1"], ["Who holds the memory", "2"], ["Tree of callers and callees", "3"], ["Compare A with B", "4"],
+    ["Allocator: why more is reserved than in use", "5"], ["Each allocation that the search finds", "6"],
     ["Map of segments and blocks", "g"], ["Mark this moment: A, then B, then C", "m"], ["One event back", ","], ["One event on", "."],
     ["Switch between events and seconds", "t"], ["Back to the view before", "["], ["Forward to the view after", "]"], ["Search", "/"],
     ["All devices on one axis of time, or one alone", "r"], ["The next device", "n"],

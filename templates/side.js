@@ -72,7 +72,7 @@ export function sideKey(key) {
     return inHand().find(({ keys }) => keys?.[key])?.keys?.[key];
 }
 
-/** `1` to `4`. @param {number} nth */
+/** `1` to `6`. @param {number} nth */
 export function openTab(nth) {
     if (views[nth]) change({ tab: views[nth].id });
 }
