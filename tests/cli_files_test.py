@@ -183,7 +183,7 @@ class Outputs(Case):
         self.write("x.html", b"mine")
         _, talk = process.communicate(data[100:], timeout=TIMEOUT_S)
         self.assertEqual(process.returncode, 1)
-        self.assertIn(b"appeared meanwhile", talk)
+        self.assertIn(b"appeared in the meantime", talk)
         self.assertEqual((self.path / "x.html").read_bytes(), b"mine")
         self.assertEqual(self.files(), ["s.pickle", "x.html"])
 
