@@ -415,8 +415,8 @@ static void test_any_state_is_sound(void **state) {
                                         "roundup_power2_divisions:4",
                                         "large_segment_size_mb:64",
                                         "garbage_collection_threshold:0.5",
-                                        "expandable_segments:True,garbage_collection_threshold:0.6,"
-                                        "max_split_size_mb:64,roundup_power2_divisions:8"};
+                                        ("expandable_segments:True,garbage_collection_threshold:0.6,"
+                                         "max_split_size_mb:64,roundup_power2_divisions:8")};
     for (uint32_t i = 0; i < sizeof confs / sizeof *confs; i++)
         for (uint32_t seed = 1; seed <= 4; seed++)
             random_program(confs[i], seed % 2 ? 900 * MIB : 1 << 30, 10 * i + seed);
