@@ -1,12 +1,12 @@
 // Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
 import { NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
-import { asSum, fillEnds, makeCell, makeEndHeads, makeFigures, makeGrid, makeRowHead } from "./grid.js";
+import { asSum, fillEnds, fillName, firstBelow, foldByArrows, makeCell, makeEndHeads, makeFigures, makeGrid, makeRowHead, showFold } from "./grid.js";
 import { groupColor } from "./legend.js";
 import { VirtualList } from "./list.js";
 import { showOutline } from "./outline.js";
 import { curveShape } from "./paint.js";
-import { askDifferences, askSteps, askSums, FREED_LATER, GROUPINGS, listDifferences, QUESTIONS } from "./questions.js";
+import { askDifferences, askSteps, askSums, GROUPINGS, listDifferences, QUESTIONS } from "./questions.js";
 import { drawSpark } from "./sparks.js";
 import { change, goToEvent, invalidate, isDark, kept, LIST, rangeEvents, removeMark, state, view } from "./state.js";
 import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText, tableFigures } from "./text.js";
@@ -18,9 +18,6 @@ const STEPS_SHOWN = 40;
 
 /** Columns of a step's curve. */
 const CURVE_WIDTH = 60;
-
-/** Call sites of one group that have rows of their own. */
-const SITES_MOST = 100;
 
 /** Slot of the view for what B keeps for good. */
 const LASTING_SLOT = 4;
@@ -173,8 +170,9 @@ export function createCompare(box) {
     };
     /** @param {CompareRow} row */
     const isFocused = ({ focus }) => focus !== null && state.focus?.by === focus.by && state.focus.id === focus.id;
+    const unfolds = () => state.compareBy !== "site" && state.compareBy !== "stack";
     /** A row has call sites of its own below it. @param {CompareRow} row */
-    const folds = ({ nested }) => !nested && state.compareBy !== "site" && state.compareBy !== "stack";
+    const folds = ({ nested }) => !nested && unfolds();
 
     /** What is asked of an end. @param {import("./questions.js").About} about */
     const withWhat = (about) => ("from" in about ? { ...about, what: state.compareWhat } : about);
@@ -185,10 +183,10 @@ export function createCompare(box) {
         const within = { by: state.compareBy, key };
         const forGood = keptSums(aboutB, "site", within);
         const sites = listDifferences(view, withWhat(aboutA), withWhat(aboutB), "site", within).rows.map((row) => rowOf(row, "site", forGood));
-        if (sites.length <= SITES_MOST) return sites;
-        const others = sites.splice(SITES_MOST);
-        const total = (/** @type {"a" | "b" | "delta"} */ part) => others.reduce((all, row) => all + row[part], 0);
-        return [...sites, { name: `${formatCount(others.length)} more`, key: -1, a: total("a"), b: total("b"), delta: total("delta"), never: null, focus: null, nested: true }];
+        return firstBelow(sites, (others, name) => {
+            const total = (/** @type {"a" | "b" | "delta"} */ part) => others.reduce((all, row) => all + row[part], 0);
+            return { name, key: -1, a: total("a"), b: total("b"), delta: total("delta"), never: null, focus: null, nested: true };
+        });
     };
     /** Shows the call sites below a row, or no more. @param {CompareRow} row */
     const turn = ({ key }) => {
@@ -197,12 +195,9 @@ export function createCompare(box) {
         for (let i = 0; rows && i < (content?.count ?? 0); i++) rows.push(i, ...(open.get(content?.row(i).key ?? -1) ?? []));
         invalidate(LIST);
     };
-    scroll.addEventListener("keydown", (event) => {
+    foldByArrows(scroll, () => {
         const row = rowAt(list.active);
-        if (!row || !folds(row) || !["ArrowRight", "ArrowLeft"].includes(event.key)) return;
-        if (open.has(row.key) !== (event.key === "ArrowRight")) turn(row);
-        event.preventDefault();
-        event.stopPropagation();
+        return row && folds(row) ? { open: open.has(row.key), turn: () => turn(row) } : null;
     });
 
     /** @param {CompareRow} row */
@@ -216,16 +211,9 @@ export function createCompare(box) {
         const row = rowAt(index);
         if (!row) return;
         const { name, b, never, nested } = row;
-        const later = never === 0 && b > 0;
         const color = swatchColor(row);
-        setText(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
-        line.what.title = later ? `${name}: a later step frees this` : never !== null && b > 0 && never !== b ? `${name}: ${formatBytes(never)} of it is never freed` : name;
-        line.element.classList.toggle("freed-later", later);
-        line.what.classList.toggle("nested", nested);
-        setText(line.fold, folds(row) ? (open.has(row.key) ? "\u25be" : "\u25b8") : "");
-        line.fold.hidden = !folds(row);
-        if (folds(row)) line.element.setAttribute("aria-expanded", String(open.has(row.key)));
-        else line.element.removeAttribute("aria-expanded");
+        fillName(line, name, name, b, never);
+        showFold(line, nested, folds(row) ? open.has(row.key) : null);
         line.swatch.hidden = color === "";
         line.swatch.style.background = color;
         fillEnds(line, row, figures.number);
@@ -313,6 +301,7 @@ export function createCompare(box) {
         }
         if (!content) return;
         by.value = state.compareBy;
+        scroll.setAttribute("role", unfolds() ? "treegrid" : "grid");
         questions.hidden = !ranges;
         for (const { what, button } of buttons) button.setAttribute("aria-pressed", String(what === state.compareWhat));
         setText(heads[0], BY_NAMES[state.compareBy].replace(/^./, (first) => first.toUpperCase()));

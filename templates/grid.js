@@ -1,5 +1,6 @@
 // Tables whose rows a VirtualList fills: their frame, their cells, and figures of two ends.
-import { formatChange, formatExactBytes, make, setText } from "./text.js";
+import { FREED_LATER } from "./questions.js";
+import { formatBytes, formatChange, formatCount, formatExactBytes, make, setText } from "./text.js";
 
 /** @param {string} role @param {string} [className] @param {string} [text] */
 export function makeCell(role, className, text) {
@@ -41,6 +42,45 @@ export function makeGrid(id, heads, { kind = "", row = "row", role = "grid" } = 
     body.id = id;
     scroll.append(head, body);
     return { scroll, body };
+}
+
+/* ---- rows that unfold ---- */
+
+/** Call sites that are shown below a row; the others are one more. */
+const BELOW_MOST = 100;
+
+/** The first of many call sites, and a row for the others, which `sum` makes of them. @template Row, More @param {Row[]} all @param {(others: Row[], name: string) => More} sum @returns {(Row | More)[]} */
+export function firstBelow(all, sum) {
+    const others = all.slice(BELOW_MOST);
+    return others.length ? [...all.slice(0, BELOW_MOST), sum(others, `${formatCount(others.length)} more`)] : all;
+}
+
+/** @param {{element: HTMLElement, what: HTMLElement, fold: HTMLElement}} line @param {boolean} nested it lies below another @param {boolean | null} open null: nothing lies below it */
+export function showFold({ element, what, fold }, nested, open) {
+    what.classList.toggle("nested", nested);
+    fold.hidden = open === null;
+    setText(fold, open ? "\u25be" : "\u25b8");
+    if (open === null) element.removeAttribute("aria-expanded");
+    else element.setAttribute("aria-expanded", String(open));
+}
+
+/** Arrows unfold and fold the active row. @param {HTMLElement} scroll @param {() => {open: boolean, turn: () => void} | null} active null: it does not unfold */
+export function foldByArrows(scroll, active) {
+    scroll.addEventListener("keydown", (event) => {
+        const row = ["ArrowRight", "ArrowLeft"].includes(event.key) ? active() : null;
+        if (!row) return;
+        if (row.open !== (event.key === "ArrowRight")) row.turn();
+        event.preventDefault();
+        event.stopPropagation();
+    });
+}
+
+/** What a row is called, and what of its bytes is never freed. @param {{element: HTMLElement, what: HTMLElement, text: HTMLElement}} line @param {string} name @param {string} title @param {number} bytes @param {number | null} never null: that is not what is asked */
+export function fillName(line, name, title, bytes, never) {
+    const later = never === 0 && bytes > 0;
+    setText(line.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
+    line.what.title = later ? `${title}: a later step frees this` : never !== null && never < bytes ? `${title}: ${formatBytes(never)} of it is never freed` : title;
+    line.element.classList.toggle("freed-later", later);
 }
 
 /* ---- two ends ---- */

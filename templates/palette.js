@@ -18,7 +18,7 @@ function mark() {
     ui.words.setAttribute("aria-activedescendant", `palette-${offer.at}`);
 }
 
-/** Those whose names have every word, and behind them what can be done with any words. */
+/** Those whose names have every word, and after them what can be done with any words. */
 function find() {
     const words = ui.words.value.toLowerCase().split(/\s+/).filter(Boolean);
     offer.found = offer.all.filter(({ name }) => words.every((word) => name.toLowerCase().includes(word)));

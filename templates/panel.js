@@ -2,11 +2,11 @@
 import { FRAME_USER, KIND_MEMORY_TIMELINE } from "./api.js";
 import { plot } from "./canvas.js";
 import { drawSiteLine } from "./details.js";
-import { makeFigures, makeRowHead } from "./grid.js";
+import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
 import { shownMoment } from "./moment.js";
-import { askSums, FREED_LATER, GROUP_HEADS, GROUPINGS, groupName, LIST_GROUPINGS, QUESTIONS, WHATS } from "./questions.js";
+import { askSums, GROUP_HEADS, GROUPINGS, groupName, LIST_GROUPINGS, QUESTIONS, WHATS } from "./questions.js";
 import { csvField, saveBlob } from "./save.js";
 import { search } from "./search.js";
 import { PARTS } from "./session.js";
@@ -42,9 +42,6 @@ const LIST_SLOT = 0;
 
 /** Slot for call sites below a row, which are read at once. */
 const BELOW_SLOT = 4;
-
-/** Call sites that are shown below a row; the others are one more. */
-const BELOW_MOST = 100;
 
 /** @typedef {import("./session.js").Held} Held */
 /** @typedef {import("./state.js").Focus} Focus */
@@ -156,10 +153,10 @@ function sitesBelow({ focus }, about, lasting) {
     const all = ask(about).map(({ bytes, count, key, name }) => ({
         bytes, count, name, title: name, color: rowColor(key), focus: { by: /** @type {const} */ ("site"), id: key }, part: 0, nested: true, never: kept ? kept.get(key) ?? 0 : bytes,
     }));
-    const others = all.splice(BELOW_MOST);
-    const total = (/** @type {"bytes" | "count" | "never"} */ figure) => others.reduce((sum, row) => sum + row[figure], 0);
-    const more = `${formatCount(others.length)} more`;
-    return others.length ? [...all, { bytes: total("bytes"), count: total("count"), name: more, title: more, color: "", focus, part: 0, nested: true, never: total("never") }] : all;
+    return firstBelow(all, (others, name) => {
+        const total = (/** @type {"bytes" | "count" | "never"} */ figure) => others.reduce((sum, row) => sum + row[figure], 0);
+        return { bytes: total("bytes"), count: total("count"), name, title: name, color: "", focus, part: 0, nested: true, never: total("never") };
+    });
 }
 
 /** Rows in sight where some are unfolded. @param {ListSummary} content @param {(index: number) => ListEntry} entry */
@@ -194,13 +191,12 @@ function chooseRow(index) {
     toggleFocus(row.focus);
 }
 
-/** Arrows unfold and fold. @param {KeyboardEvent} event */
-function pressInList(event) {
+/** What arrows turn. */
+function activeFold() {
     const at = panel.list?.active ?? -1;
-    if (at < 0 || !["ArrowRight", "ArrowLeft"].includes(event.key) || !folds(rowAt(at))) return;
-    if (openIds().has(rowAt(at).focus.id) !== (event.key === "ArrowRight")) turn(rowAt(at));
-    event.preventDefault();
-    event.stopPropagation();
+    if (at < 0 || !folds(rowAt(at))) return null;
+    const row = rowAt(at);
+    return { open: openIds().has(row.focus.id), turn: () => turn(row) };
 }
 
 /** @param {ListRow} row @param {number} index */
@@ -210,20 +206,12 @@ function fillRow(row, index) {
     const one = rowAt(index);
     const { bytes, count, name, title, color, focus, part, nested = false } = one;
     const never = one.never ?? (lasting ? lasting.get(rowKey(focus, part)) ?? 0 : bytes);
-    const later = never === 0 && bytes > 0;
-    setText(row.text, later ? `${name} \u00b7 ${FREED_LATER}` : name);
-    row.what.title = later ? `${title}: a later step frees this` : never < bytes ? `${title}: ${formatBytes(never)} of it is never freed` : title;
-    row.element.classList.toggle("freed-later", later);
+    fillName(row, name, title, bytes, never);
+    showFold(row, nested, folds(one) ? openIds().has(focus.id) : null);
     row.swatch.hidden = color === "";
     row.swatch.style.background = color;
     row.bar.style.background = color;
     row.bar.style.setProperty("--part", String(bytes / largest));
-    row.what.classList.toggle("nested", nested);
-    row.fold.hidden = !folds(one);
-    if (folds(one)) {
-        setText(row.fold, openIds().has(focus.id) ? "\u25be" : "\u25b8");
-        row.element.setAttribute("aria-expanded", String(openIds().has(focus.id)));
-    } else row.element.removeAttribute("aria-expanded");
     row.spark.hidden = nested;
     row.spark.style.background = color;
     if (!nested) drawSpark(row.spark, focus);
@@ -450,7 +438,7 @@ export function startPanel() {
         choose: (index) => panel.content && chooseRow(index),
         redraw: () => invalidate(LIST),
     });
-    panel.scroll.addEventListener("keydown", pressInList);
+    foldByArrows(panel.scroll, activeFold);
     element("range-tabs", HTMLDivElement).append(...Object.entries(QUESTIONS).map(([what, text]) => {
         const button = make("button", "", text);
         button.type = "button";

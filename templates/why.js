@@ -181,7 +181,7 @@ function findingCard(finding, index, open) {
 
 /** What was looked for besides growth: a tick where it would have been seen, a dash where it could not be. */
 function checkList() {
-    const list = make("ul", "checks");
+    const list = make("ul", "looked-for");
     for (let i = 0, state; (state = view.c.check(i)) <= CHECK_NOT_JUDGED; i++) {
         if (state === CHECK_FOUND) continue;
         const clear = state === CHECK_CLEAR;
