@@ -14,7 +14,7 @@
 
 /*
  * The memo. A pickle has two or three entries for an event, so each packs a value into 4 bytes:   | tag 5 | bits 27 |
- * What does not fit (large integers, floats, ids above 134 million) goes to `boxed`. VALUE_UNSET as tag means "never put".
+ * What does not fit (large integers, floats, ids above 134 million) goes to `box`. VALUE_UNSET as tag means "never put".
  */
 enum { MEMO_BITS = 27, VALUE_UNSET = 31, VALUE_BOXED = 30 };
 static_assert((int)VALUE_FUNCTION < (int)VALUE_BOXED, "a tag takes 5 bits");
