@@ -119,6 +119,12 @@ class BatchMemory(Places, Batch):
             folder.mkdir(parents=True)
             shutil.copy(self.folder / "in" / name, folder / "rank0_memory_snapshot.pickle")
         self.words = ["batch", "dumps", "-o", "out", "-j1", "--redact", "--rules=in/rules"]
+        self.begin(10)
+        # All places: what is compared to find a series was once taken from a sidecar that had lost its host.
+        again = [*self.words, "--resume"]
+        for place in self.places(lambda **options: self.strata(*again, **options)):
+            fault = f"place:{place:x}:1"
+            self.judge(self.strata(*again, fault=fault), fault)
         self.run_sweep("series", 10)
 
     def test_differences(self):

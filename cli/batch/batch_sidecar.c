@@ -448,9 +448,10 @@ static enum sidecar_result read_document(struct sidecar *sidecar, const cJSON *d
     row->is_snapshot = strcmp(json_file_text(document, "kind", ""), "snapshot") == 0;
     row->is_log = strcmp(json_file_text(document, "kind", ""), "log") == 0;
     row->stamp = stamp_of(document, batch);
-    bool kept = row->input != NULL && row->name != NULL && sidecar->flags != NULL &&
-                sidecar->rules_fingerprint != NULL && sidecar->version != NULL &&
-                read_device(row, figures, extra, arena) && read_truncation(row, document, arena) &&
+    bool kept = row->input != NULL && row->name != NULL && row->host != NULL && row->group != NULL &&
+                row->recording_id != NULL && sidecar->flags != NULL && sidecar->rules_fingerprint != NULL &&
+                sidecar->version != NULL && read_device(row, figures, extra, arena) &&
+                read_truncation(row, document, arena) &&
                 (!row->is_log || read_log(row, document, batch, figures, arena));
     return kept ? SIDECAR_READ : SIDECAR_NO_MEMORY;
 }
