@@ -291,25 +291,26 @@ static const char *device_text(struct sheet *sheet, const struct device_trace *d
                : sheet_format(sheet, "device %" PRId32 " (%s%s)", device->ordinal, events, oom);
 }
 
-/* The devices that were not asked for. */
-static void skipped_write(struct sheet *sheet, const struct report_device *report) {
+/* All devices but one, those that ran out of memory first; of many the first. */
+static const char *devices_text(struct sheet *sheet, const struct trace *trace,
+                                const struct device_trace *but) {
     enum { SHOWN = 8 };
-    const struct trace *trace = report->trace;
     const char *text = "";
     uint32_t n = 0;
-    if (report->options->device == REPORT_ALL_DEVICES)
-        return;
-    for (uint32_t i = 0; i < trace->n_devices; i++) {
-        if (&trace->devices[i] == report->device)
-            continue;
-        if (n++ < SHOWN)
-            text = sheet_format(sheet, "%s%s%s", text, n == 1 ? "" : ", ",
-                                device_text(sheet, &trace->devices[i]));
-    }
-    if (n > SHOWN)
-        text = sheet_format(sheet, "%s and %s more", text, format_count(n - SHOWN).text);
-    if (n != 0)
-        sheet_point(sheet, "Skipped, because another device was asked for: %s.", text);
+    for (int out_of_memory = 1; out_of_memory >= 0; out_of_memory--)
+        for (uint32_t i = 0; i < trace->n_devices; i++) {
+            const struct device_trace *device = &trace->devices[i];
+            if (device != but && (device->n_ooms != 0) == (out_of_memory != 0) && n++ < SHOWN)
+                text = sheet_format(sheet, "%s%s%s", text, n == 1 ? "" : ", ", device_text(sheet, device));
+        }
+    return n > SHOWN ? sheet_format(sheet, "%s and %s more", text, format_count(n - SHOWN).text) : text;
+}
+
+/* The devices that were not asked for. */
+static void skipped_write(struct sheet *sheet, const struct report_device *report) {
+    if (report->options->device != REPORT_ALL_DEVICES && report->trace->n_devices > 1)
+        sheet_point(sheet, "Skipped, because another device was asked for: %s.",
+                    devices_text(sheet, report->trace, report->device));
 }
 
 static void trust_write(struct sheet *sheet, const struct report_device *report) {
@@ -382,5 +383,9 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
         sheet_say(&sheet, "The file shows no device with events, blocks or segments: nothing was recorded.");
         diagnostics_write(&sheet, trace, ORDINAL_NONE, NULL);
     }
+    /* Whoever looks for the one that failed need not read through the others. */
+    if (trace->n_devices > 1 && options->device == REPORT_ALL_DEVICES && trace->kind != TRACE_LOG)
+        sheet_say(&sheet, "%s devices: %s.", format_count(trace->n_devices).text,
+                  devices_text(&sheet, trace, NULL));
     return report_each_device(trace, options, scratch, device_write, out) && !out->failed;
 }
