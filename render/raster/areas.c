@@ -1,8 +1,6 @@
 #include "render/raster/areas.h"
 
 #include "base/bytes.h"
-#include "base/search.h"
-#include "layout/filter.h"
 
 /* From the bottom up: what stays lies below what comes and goes. */
 static const uint8_t category_order[] = {
@@ -38,28 +36,17 @@ static uint32_t keys_count(const struct device_trace *device, enum color_by by) 
     return n > AREAS_KEYS_MAX ? AREAS_KEYS_MAX : n;
 }
 
-/* First column that shows `moment` or a later one. */
-static uint32_t column_at(const struct scene *scene, uint32_t moment) {
-    uint32_t low = 0, high = scene->view.width;
-    SEARCH(low, high, i, scene->moment[i] < moment);
-    return low;
-}
-
-/* Changes at each column. */
+/* Changes at each column. What no column shows changes nothing: the bands are all there is to look at. */
 static void changes_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style) {
-    const struct allocations *allocations = &scene->timeline->device->allocations;
-    uint32_t width = areas->width, first = scene->moment[0], last = scene->moment[width - 1];
-    for (uint32_t i = 0; i < allocations->count && allocations->size != NULL; i++) {
-        if (allocations->birth[i] > last || allocations->death[i] <= first || !filter_keeps(scene->keep, i))
-            continue;
-        uint32_t key = raster_key(scene->timeline, style, i);
+    const uint64_t *size = scene->timeline->device->allocations.size;
+    uint32_t width = areas->width;
+    for (uint32_t i = 0; i < scene->n_bands; i++) {
+        const struct band *band = &scene->bands[i];
+        uint32_t key = raster_key(scene->timeline, style, band->allocation);
         uint64_t *area = areas->bytes + (size_t)(key < areas->n_keys ? key : areas->n_keys - 1) * width;
-        uint32_t start = column_at(scene, allocations->birth[i]),
-                 end = column_at(scene, allocations->death[i]);
-        if (start < width)
-            area[start] += allocations->size[i];
-        if (end < width)
-            area[end] -= allocations->size[i];
+        area[band->start] += size[band->allocation];
+        if (band->end < width)
+            area[band->end] -= size[band->allocation];
     }
 }
 

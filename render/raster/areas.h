@@ -1,7 +1,7 @@
 /*
  * Sums as sorted areas: what shares a category, a stream or a pool lies together, over the same silhouette as the bands.
  *
- *     scene (its columns' moments) -> areas_sum -> bytes of each key in each column -> raster_style.areas -> raster_draw
+ *     scene (its bands) -> areas_sum -> bytes of each key in each column -> raster_style.areas -> raster_draw
  *
  * Freestanding, integer arithmetic only: page and PNG come out equal to the last bit.
  */
@@ -24,7 +24,7 @@ void areas_init(struct areas *areas, struct arena_host host);
 void areas_release(struct areas *areas);
 
 /* Of what `keep` leaves of a scene that is built. `by` is COLOR_BY_STREAM, POOL or CATEGORY; style->category as for
- * raster_draw. O(allocations * log width + keys * width). False: no memory, or areas of nothing. */
+ * raster_draw. O(bands + keys * width). False: no memory, or areas of nothing. */
 bool areas_sum(struct areas *areas, const struct scene *scene, const struct raster_style *style,
                enum color_by by);
 

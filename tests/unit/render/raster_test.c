@@ -7,7 +7,7 @@
 #include "recording.h"
 
 #include "layout/scene.h"
-#include "render/raster/raster.h"
+#include "render/raster/areas.h"
 
 /* ---- recordings ---- */
 
@@ -241,6 +241,56 @@ static void test_a_narrow_window_visits_little(void **state) {
     drawing_release(&drawing);
 }
 
+/* ---- areas ---- */
+
+/* Bytes of a category that are alive at a moment, of what `keep` leaves. */
+static uint64_t category_bytes(const struct scene *scene, const uint8_t *category, uint32_t key,
+                               uint32_t moment) {
+    const struct allocations *allocations = &scene->timeline->device->allocations;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (category[i] == key && allocations->birth[i] <= moment && moment < allocations->death[i] &&
+            (scene->keep == NULL || (scene->keep[i / 64] >> i % 64 & 1) != 0))
+            bytes += allocations->size[i];
+    return bytes;
+}
+
+static void areas_check(const struct areas *areas, const struct scene *scene, const uint8_t *category) {
+    assert_int_equal(areas->n_keys, CATEGORY_COUNT);
+    assert_int_equal(areas->width, scene->view.width);
+    for (uint32_t key = 0; key < CATEGORY_COUNT; key++)
+        for (uint32_t column = 0; column < areas->width; column++)
+            assert_int_equal(areas->bytes[(size_t)key * areas->width + column],
+                             category_bytes(scene, category, key, scene->moment[column]));
+}
+
+static void test_areas_hold_what_is_alive_of_each_category(void **state) {
+    (void)state;
+    static uint8_t category[ALLOCATIONS_MAX];
+    static uint64_t keep[ALLOCATIONS_MAX / 64 + 1];
+    for (uint32_t round = 0; round < 20; round++) {
+        dice = (struct dice){3000 + round};
+        struct drawing drawing;
+        struct areas areas;
+        drawing_init_random(&drawing, 100 + dice_below(&dice, 400), 50 + dice_below(&dice, 1500), 5000);
+        areas_init(&areas, plain_host);
+        for (uint32_t i = 0; i < ALLOCATIONS_MAX; i++)
+            category[i] = (uint8_t)dice_below(&dice, CATEGORY_COUNT);
+        for (uint32_t i = 0; i <= ALLOCATIONS_MAX / 64; i++)
+            keep[i] = (uint64_t)dice_below(&dice, UINT32_MAX) << 32 | dice_below(&dice, UINT32_MAX);
+        for (uint32_t i = 0; i < 4; i++) {
+            struct view view = view_random(drawing.scene.timeline);
+            const struct raster_style style = {.category = category};
+            drawing.scene.keep = i % 2 == 0 ? keep : NULL;
+            assert_true(scene_build(&drawing.scene, &view));
+            assert_true(areas_sum(&areas, &drawing.scene, &style, COLOR_BY_CATEGORY));
+            areas_check(&areas, &drawing.scene, category);
+        }
+        areas_release(&areas);
+        drawing_release(&drawing);
+    }
+}
+
 /* ---- pictures ---- */
 
 static uint8_t *picture_of(struct drawing *drawing, const struct view *view) {
@@ -452,6 +502,7 @@ int main(void) {
         cmocka_unit_test(test_bands_are_what_they_are_said_to_be),
         cmocka_unit_test(test_picks_are_what_lies_there),
         cmocka_unit_test(test_a_narrow_window_visits_little),
+        cmocka_unit_test(test_areas_hold_what_is_alive_of_each_category),
         cmocka_unit_test(test_colours_lie_between_their_neighbours),
         cmocka_unit_test(test_a_change_of_nothing_but_colour_stays_where_it_is),
         cmocka_unit_test(test_a_scene_and_a_raster_can_be_used_again),
