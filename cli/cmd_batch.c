@@ -48,7 +48,8 @@ static int index_finish(struct index *index, struct batch *batch, bool complete)
         terminal_note(NULL, "and %" PRIu32 " more in the index", index->n_findings - SHOWN);
     note_count(index->n_skipped, "skipped");
     note_count(index->n_failed, "failed");
-    return complete && index->n_failed == 0 ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
+    bool whole = complete && index->n_failed == 0 && !batch->incomplete;
+    return whole ? EXIT_CODE_DONE : EXIT_CODE_PARTLY;
 }
 
 /* ---- --index ---- */

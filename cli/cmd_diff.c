@@ -36,6 +36,14 @@ struct side {
     char shown[512]; /* the file's name and the keys after it */
 };
 
+/* NULL: printed. */
+static struct side *side_new(void) {
+    struct side *side = calloc(1, sizeof *side);
+    if (side == NULL)
+        terminal_error(NULL, "no memory to compare recordings");
+    return side;
+}
+
 static void side_release(struct side *side) {
     if (side->open) {
         arena_release(&side->scratch);
@@ -382,9 +390,9 @@ static int diff_others(struct diff_writer *writer, struct side *base, const stru
     int code = EXIT_CODE_DONE;
     diff_begin(writer);
     for (uint32_t i = 1; code == EXIT_CODE_DONE && i < settings->n_inputs; i++) {
-        struct side *side = calloc(1, sizeof *side);
+        struct side *side = side_new();
         if (side == NULL)
-            return side_no_memory(base);
+            return EXIT_CODE_FAILED;
         code = side_open(side, settings->inputs[i], settings,
                          base->recording.trace.arena.used_nbytes + base->scratch.used_nbytes);
         if (code == EXIT_CODE_DONE && output != NULL && !output_spares(output, &side->recording.input))
@@ -412,7 +420,7 @@ bool difference_render(struct buffer *out, const char *a, const char *b, const s
     struct settings own = *settings;
     struct diff_options options = {.format = REPORT_TEXT};
     struct diff_writer writer = {.out = out, .options = &options};
-    struct side *base = calloc(1, sizeof *base);
+    struct side *base = side_new();
     own.inputs = inputs;
     own.n_inputs = 2;
     own.output = "difference.html";
@@ -479,11 +487,9 @@ static int diff_run(const struct settings *given) {
     }
     if (!format_choose(&settings))
         return EXIT_CODE_USAGE;
-    struct side *base = calloc(1, sizeof *base);
-    if (base == NULL) {
-        terminal_error(NULL, "no memory");
+    struct side *base = side_new();
+    if (base == NULL)
         return EXIT_CODE_FAILED;
-    }
     int code = diff_read(base, &settings);
     side_release(base);
     free(base);

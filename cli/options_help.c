@@ -34,7 +34,7 @@ void options_print_help(const struct verb *verb) {
         option_print(option);
     printf("\nSizes: 75GiB and 75G are 1024-based, 80GB is 1000-based, a plain number is bytes.\n"
            "Exit codes: 0 done, 1 cannot read or write, 2 wrong usage%s.\n\nExamples:\n%s",
-           verb->bit == VERB_BATCH   ? ", 4 some files failed"
+           verb->bit == VERB_BATCH   ? ", 4 some files failed, or a timeline or difference"
            : verb->bit == VERB_CHECK ? ", 3 a rule is broken or not to be trusted"
                                      : "",
            verb->examples);

@@ -195,6 +195,27 @@ class BatchSeries(batch_case.Folder):
         self.assertIn("no timeline of the 2 dumps of rank 0", summary["notes"][0])
         self.assertIn("merged", summary["notes"][0])
 
+    def test_what_the_index_lacks_is_in_the_exit_code(self):
+        """A timeline or a difference whose place somebody's own file takes; the rest is there."""
+        for rank in range(8):
+            self.put(f"rank{rank}.pickle", batch_case.tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
+        for step in (1, 2):
+            self.put(f"more/step_{step}/rank9.pickle", batch_case.tiny())
+        whole = self.series("-f")
+        out = self.folder / "out"
+        for link in (whole["findings"][0]["diff"], whole["series"][0]["page"]):
+            with self.subTest(link):
+                kept = (out / link).read_bytes()
+                (out / link).write_text("mine")
+                done = self.run_batch(code=4)
+                self.assertIn("is not Strata's", done.stderr)
+                self.assertEqual((out / link).read_text(), "mine")
+                lacking = batch_case.summary(out)
+                self.assertEqual(len(lacking["rows"]), len(whole["rows"]))
+                self.assertNotIn(link, json.dumps(lacking["findings"]) + json.dumps(lacking["series"]))
+                (out / link).write_bytes(kept)
+        self.assertEqual(self.series(), whole)
+
     def test_what_the_last_index_made_goes_with_its_reason(self):
         """Pages of differences too; but nobody else's files, be they called so and Strata's."""
         for rank in range(8):

@@ -120,12 +120,15 @@ class BatchMemory(Places, Batch):
             shutil.copy(self.folder / "in" / name, folder / "rank0_memory_snapshot.pickle")
         self.words = ["batch", "dumps", "-o", "out", "-j1", "--redact", "--rules=in/rules"]
         self.begin(10)
-        # All places: what is compared to find a series was once taken from a sidecar that had lost its host.
-        again = [*self.words, "--resume"]
-        for place in self.places(lambda **options: self.strata(*again, **options)):
-            fault = f"place:{place:x}:1"
-            self.judge(self.strata(*again, fault=fault), fault)
+        # What is compared to find a series was once taken from a sidecar that had lost its host.
+        self.index_sweep([*self.words, "--resume"])
         self.run_sweep("series", 10)
+
+    def index_sweep(self, words):
+        """All places of a run over what a run has written, the first allocation of each."""
+        for place in self.places(lambda **options: self.strata(*words, **options)):
+            fault = f"place:{place:x}:1"
+            self.judge(self.strata(*words, fault=fault), fault)
 
     def test_differences(self):
         """Pages of odd ranks against the median."""
@@ -133,6 +136,8 @@ class BatchMemory(Places, Batch):
         for rank in range(8):
             (self.folder / "dumps" / f"rank{rank}.pickle").write_bytes(tiny((1 << 20, 900 << 20 if rank == 5 else 2 << 20)))
         self.words = ["batch", "dumps", "-o", "out", "-j1"]
+        self.begin(21)
+        self.index_sweep(["batch", "--index", "out"])  # a page of a difference was once left out without a word
         self.run_sweep("differences", 21)
         self.assertTrue(self.besides(json.loads(self.good["summary.json"]))[0][0])
 

@@ -54,6 +54,7 @@ struct batch_series {
     char **pages; /* [n] paths, oldest first */
     uint32_t n;
     uint32_t *rows;   /* [n] of the index */
+    bool merged;      /* a page is kept small and holds too little, which is no failure */
     bool must_join;   /* nothing but their events can tell that they belong together */
     uint64_t made_of; /* hash of what the pages were made of */
 };
@@ -63,8 +64,9 @@ struct batch {
     const char *directory; /* of the outputs */
     struct arena arena;
     uint32_t count, capacity;
-    struct batch_file *files;                           /* by rising `input` */
-    uint32_t shard, n_shards;                           /* 1 of 1: everything */
+    struct batch_file *files; /* by rising `input` */
+    uint32_t shard, n_shards; /* 1 of 1: everything */
+    bool incomplete; /* a timeline or a difference that the index should link to failed, which was said */
     char rules_fingerprint[FINGERPRINT_CHARACTERS + 1]; /* "": no rules */
 };
 

@@ -112,10 +112,12 @@ static enum convert_code convert_read(const struct batch_file *file, struct reco
         return CONVERT_NO_SNAPSHOT;
     if (done)
         return CONVERT_DONE;
-    bool none = recording->error.code == READ_UNKNOWN_KIND || recording->error.code == READ_BAD_SHAPE;
-    if (none && !file->named)
+    enum read_code why = recording->error.code;
+    if ((why == READ_UNKNOWN_KIND || why == READ_BAD_SHAPE) && !file->named)
         return CONVERT_NO_SNAPSHOT;
-    return recording->error.code == READ_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
+    if (why == READ_LIMIT && file->series != NULL)
+        return CONVERT_MERGED;
+    return why == READ_NO_MEMORY ? CONVERT_NO_MEMORY : CONVERT_FAILED;
 }
 
 enum convert_code batch_convert(const struct batch *batch, const struct batch_file *file, const char *staging,

@@ -10,6 +10,7 @@ enum convert_code {
     CONVERT_FAILED = 1,       /* printed */
     CONVERT_NO_SNAPSHOT = 10, /* printed: the file is well, but is not a snapshot */
     CONVERT_NO_MEMORY = 11,   /* printed: it may go with more */
+    CONVERT_MERGED = 12,      /* printed: a series' pages were kept too small to be joined */
 };
 
 /* Writes NAME.html, NAME.png (if wanted) and NAME.strata.json into the directory `staging`, with at most

@@ -38,6 +38,7 @@ static void diff_make(struct index *index, struct batch *batch, struct index_fin
     else if (store_begin(&page, batch->directory, name, batch->settings->force, arena_share(&batch->arena)) &&
              output_file_end(&page, difference_render(&page.out, a, b, batch->settings)))
         index->rows[finding->rows[0]].diff = finding->diff = name;
+    batch->incomplete |= finding->diff == NULL;
 }
 
 /* An earlier finding about the same row has its page already. */

@@ -11,8 +11,8 @@ enum {
 
 /*
  * Writes these pages into the directory, named diff-ODD-MEDIAN.html, and sets `diff` of their findings and rows. They are made of
- * the pages that are there, so that a shard's inputs need not be. Where one cannot be made or written, that is printed and
- * its finding has none. After index_choose_medians.
+ * the pages that are there, so that a shard's inputs need not be. Where one cannot be made or written, that is printed,
+ * noted in batch->incomplete, and its finding has none. After index_choose_medians.
  */
 void diffs_write(struct index *index, struct batch *batch);
 

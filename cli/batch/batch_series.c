@@ -214,6 +214,16 @@ static bool series_make(struct batch *runs, int *number) {
     return *number == 0;
 }
 
+/* Neither there nor, by what its dumps hold, impossible. */
+static bool some_are_lacking(const struct batch *runs) {
+    for (uint32_t i = 0; i < runs->count; i++) {
+        const struct batch_file *file = &runs->files[i];
+        if (file->state != BATCH_UP_TO_DATE && file->state != BATCH_SKIPPED && !file->series->merged)
+            return true;
+    }
+    return false;
+}
+
 static uint32_t count_waiting(const struct batch *runs) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < runs->count; i++)
@@ -231,6 +241,7 @@ static bool series_run(struct index *index, struct batch *batch, struct batch *r
         return false;
     if (!series_take_those(index, batch, runs, BATCH_DONE) || !series_note(index, batch, runs))
         return false;
+    batch->incomplete |= some_are_lacking(runs);
     if (index->n_series != 0)
         qsort(index->series, index->n_series, sizeof *index->series, series_compare);
     return true;

@@ -164,8 +164,11 @@ static void worker_conclude(struct pool *pool, const struct worker *worker, int 
     else if (code == CONVERT_NO_SNAPSHOT) {
         file->state = BATCH_SKIPPED;
         file->reason = reason_or_code(pool->batch, worker, code);
-    } else
+    } else {
         file_fail(file, reason_or_code(pool->batch, worker, code));
+        if (file->series != NULL)
+            file->series->merged = code == CONVERT_MERGED;
+    }
     if (file->state != BATCH_DONE) /* else all that was staged has its name */
         store_discard(pool->store, file);
     if (file->state == BATCH_FAILED || file->state == BATCH_SKIPPED)
