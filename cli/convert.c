@@ -1,9 +1,7 @@
 #include "cli/convert.h"
 
-#include "base/format.h"
 #include "cli/exit_code.h"
 #include "cli/output.h"
-#include "cli/terminal.h"
 
 /* How the opened recording becomes the output: `write` knows which of the two it calls. */
 struct conversion {
@@ -27,8 +25,6 @@ static int device_write(struct recording *recording, const struct settings *sett
     struct output_stream stream;
     output_stream(&stream, output, &out);
     code = output_end(&stream, conversion->render(&out, recording, settings, device));
-    if (code == EXIT_CODE_DONE && !output->in_place)
-        terminal_note(output->shown, "written, %s", format_bytes(buffer_total(&out)).text);
     buffer_release(&out);
     return code;
 }

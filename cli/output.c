@@ -1,5 +1,6 @@
 #include "cli/output.h"
 
+#include "base/format.h"
 #include "cli/exit_code.h"
 #include "cli/pipe.h"
 #include "cli/terminal.h"
@@ -490,10 +491,17 @@ static void stream_abandon(struct output_stream *stream) {
     stream->out->sink = (struct buffer_sink){0};
 }
 
-int output_end(struct output_stream *stream, int code) {
+static int stream_end(struct output_stream *stream, int code) {
     if (code == EXIT_CODE_DONE && !stream_finish(stream))
         code = EXIT_CODE_FAILED;
     stream_abandon(stream);
+    return code;
+}
+
+int output_end(struct output_stream *stream, int code) {
+    code = stream_end(stream, code);
+    if (code == EXIT_CODE_DONE && !stream->output->in_place)
+        terminal_note(stream->output->shown, "written, %s", format_bytes(buffer_total(stream->out)).text);
     return code;
 }
 
@@ -511,7 +519,7 @@ bool output_file_begin(struct output_file *file, char *path, char *shown, struct
 }
 
 bool output_file_end(struct output_file *file, bool done) {
-    done = output_end(&file->stream, done ? EXIT_CODE_DONE : EXIT_CODE_FAILED) == EXIT_CODE_DONE;
+    done = stream_end(&file->stream, done ? EXIT_CODE_DONE : EXIT_CODE_FAILED) == EXIT_CODE_DONE;
     buffer_release(&file->out);
     output_release(&file->output);
     return done;

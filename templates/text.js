@@ -48,9 +48,9 @@ export function formatChange(bytes, figure = formatBytes) {
     return bytes === 0 ? "0" : `${bytes > 0 ? "+" : "\u2212"}${figure(Math.abs(bytes))}`;
 }
 
-/** For titles: what formatBytes rounds. @param {number} bytes */
+/** What formatBytes rounds, with a true minus sign. @param {number} bytes */
 export function formatExactBytes(bytes) {
-    return `${formatCount(bytes)} bytes`;
+    return `${formatCount(bytes).replace("-", "\u2212")} bytes`;
 }
 
 /** @param {number} first @param {string} firstUnit @param {number} second @param {string} secondUnit */

@@ -172,7 +172,7 @@ export function createRows(id, what, shared, sites) {
             const total = rows.reduce((all, { a, b }) => ({ a: all.a + a, b: all.b + b }), { a: 0, b: 0 });
             figure = figuresOf(total);
             fillFigures(sum, total, 0, figure);
-            setText(foot, `${formatPlural(rows.length, sites ? "call site" : "category").replace("categorys", "categories")}; the differences add up to ${formatExactBytes(total.b - total.a).replace("-", "\u2212")}.`);
+            setText(foot, `${formatPlural(rows.length, sites ? "call site" : "category").replace("categorys", "categories")}; the differences add up to ${formatExactBytes(total.b - total.a)}.`);
         },
         draw() {
             list.measure();

@@ -291,6 +291,18 @@ class Talk(Case):
             self.assertNotIn(b"\x1b", shown)
             self.assertTrue(shown.startswith(b'strata: "missing.pickle"'), shown)
 
+    def test_what_is_written_is_said(self):
+        sample = SAMPLES / "train.pickle"
+        verbs = {"html": ["html"], "trace_plot": ["html"], "png": ["png"], "report": ["txt"], "whatif": ["txt", "html", "png"], "diff": ["txt", "html", "png"]}
+        for verb, endings in verbs.items():
+            words = [verb, sample] if verb != "diff" else [verb, sample, sample]
+            for name in (f"x.{ending}" for ending in endings):
+                with self.subTest(verb=verb, name=name):
+                    done = self.expect(0, *words, "-fo", name, says=rf'(?m)^strata: "{name}": written, [\d.]+ [KM]?i?B$')
+                    self.assertEqual(done.stdout, b"")
+                    self.assertEqual(self.expect(0, *words, "-qfo", name).stderr, b"")
+            self.assertNotIn(b"written", self.expect(0, *words, "-o", "-").stderr)
+
     def test_quiet_and_verbose(self):
         self.write("s.pickle", snapshot(events_of([1024]), events_of([2048, 5])))
         self.assertEqual(self.expect(0, "s.pickle", "-q", "-o", "a.html").stderr, b"")

@@ -77,6 +77,12 @@ describe("comparing", { skip }, () => {
             // Step 4 against step 1: three steps of 24.8 MiB were kept in between.
             const sum = Number((await page.locator("#panel-compare .why-foot").innerText()).match(/add up to (-?[\d,]+) bytes/)?.[1].replace(/,/g, ""));
             assert.equal(sum, steps[4].peak_bytes - steps[1].peak_bytes);
+            // The other way round, with a true minus sign in the sentence and in the title of the figure.
+            const less = `\u2212${sum.toLocaleString("en-US")} bytes`;
+            await page.keyboard.press("x");
+            await until(async () => (await page.locator("#panel-compare .why-foot").innerText()).includes(`add up to ${less}.`), "the sum of the other way");
+            assert.equal(await page.locator("#panel-compare .sum-row .less").getAttribute("title"), less);
+            await page.keyboard.press("x");
             await page.keyboard.press("1");
             await settle(page);
             assert.equal(await outlined(page), 0, "no outline without the comparison");
