@@ -34,12 +34,17 @@ struct finder {
         uint32_t count, capacity;
         uint64_t *most; /* by the low bits of a stack: the largest allocation */
     } pairs;            /* of growing buffers, from part to part */
+    struct {
+        struct sort_row *row; /* by size, then when it is let go */
+        uint32_t count;
+    } olds;             /* of leaks: allocations that are older than the recording and let go in it */
     uint8_t *blamed;    /* [frames.count] sites that a leak or a growing buffer was found at */
     uint32_t made;      /* moment of the last recorded birth: what is alive after it is there at the end */
     bool has_optimizer; /* seen by stacks or annotations */
     struct finding *finding;
     uint32_t count, capacity;
     uint32_t looked[FINDING_KINDS]; /* as findings has it */
+    uint64_t kept_seldom;           /* the same */
     bool failed;                    /* no memory; nothing more is added */
 };
 

@@ -21,23 +21,31 @@
 
 enum {
     PAIRS_MOST = 8 << 20, /* gradients times turns that are followed one by one */
+    LAST_OF_BACKWARD = 8, /* allocations: no telling whether they were added to others or set to None */
     NTH_MANY = UINT16_MAX /* places from here on are not told apart, and nothing takes them */
 };
 
 struct gradients {
     uint32_t *alive; /* allocations of gradients that are not yet gone */
-    uint16_t *
-        nth; /* [allocations.count - preexisting] place among those of stack and size in its own turn, or NTH_MANY */
+    uint16_t *nth; /* [allocations.count] place among those of stack and size in its own turn, or NTH_MANY */
     uint32_t n_alive;
     struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
     uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
-    uint64_t *counted; /* bitmap of allocations.count - preexisting: is in a forward's sum */
+    uint64_t *counted; /* bitmap of allocations.count: is in a forward's sum */
+    uint64_t *made;    /* [turns] bytes of gradients that it makes */
     uint64_t *kept_bytes,
         *kept_count;          /* [turns + 1] differences: what is alive when the turn's forward begins */
     uint32_t *forward_moment; /* [turns] when it begins; where a turn has none, when the next one does */
     uint64_t n_pairs;
     bool at_least;
 };
+
+/* A gradient that is kept, and not a copy of one that a leak was found to keep. */
+static bool is_gradient(const struct finder *finder, uint32_t allocation) {
+    uint32_t site = finder_site(finder, allocation);
+    return finder->verdicts->category[allocation] == CATEGORY_GRADIENT &&
+           (site == 0 || !finder->blamed[site] || finder->allocations->stack[allocation] == 0);
+}
 
 /* Moment of the first allocation of backward after the forward in its turn; the turn's end where there is none. */
 static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
@@ -65,6 +73,23 @@ static int rows_compare(const struct allocations *allocations, const struct sort
         return a->key < b->key ? -1 : 1;
     uint64_t x = allocations->size[a->value], y = allocations->size[b->value];
     return x < y ? -1 : x > y;
+}
+
+/* The gradients that are older than the recording, as turn_rows has those of a turn. */
+static uint32_t olds_rows(struct finder *finder, struct gradients *own) {
+    uint32_t n = 0, count = 0;
+    for (uint32_t i = 0; i < finder->allocations->preexisting; i++)
+        count += is_gradient(finder, i);
+    if (!ARENA_GROW(finder->arena, own->new, own->new_capacity, count) ||
+        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, count)) {
+        finder->failed = true;
+        return 0;
+    }
+    for (uint32_t i = 0; n < count; i++)
+        if (is_gradient(finder, i))
+            own->new[n++].value = i;
+    rows_sort(finder->allocations, own->new, own->spare, n);
+    return n;
 }
 
 /* What a turn's backward makes, by stack, size and allocation, into own->new; returns how many. Without memory for them, none. */
@@ -105,7 +130,7 @@ static void turn_remove(struct finder *finder, struct gradients *own, const stru
         uint32_t allocation = own->old[i].value, to = allocations->death[allocation];
         while (group < n_new && rows_compare(allocations, &own->new[group], &own->old[i]) < 0)
             group++;
-        uint32_t nth = own->nth[allocation - allocations->preexisting], at = group + nth;
+        uint32_t nth = own->nth[allocation], at = group + nth;
         bool replaced =
             nth < NTH_MANY && at < n_new && rows_compare(allocations, &own->new[at], &own->old[i]) == 0;
         if (to > backward && replaced) {
@@ -168,33 +193,72 @@ static uint32_t turn_behind(const struct gradients *own, uint32_t from, uint32_t
     return low;
 }
 
+/* It is alive at the forwards of the turns from `from` on, until it goes. */
+static void kept_add(struct finder *finder, struct gradients *own, uint32_t from, uint32_t allocation) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t count = finder->verdicts->turns.count,
+             end = turn_behind(own, from, count, allocations->death[allocation]);
+    if (end <= from)
+        return;
+    own->kept_bytes[from] += allocations->size[allocation];
+    own->kept_bytes[end] -= allocations->size[allocation];
+    own->kept_count[from] += allocation_stands_for(allocations, allocation);
+    own->kept_count[end] -= allocation_stands_for(allocations, allocation);
+    own->counted[allocation / 64] |= UINT64_C(1) << allocation % 64;
+}
+
+/* Where backward adds to gradients that are there, what it makes is gone at once, and only of its last allocations can
+ * that look like zero_grad. That the gradients are there already is possible where something of unknown origin is. */
+static bool olds_may_be_gradients(const struct finder *finder) {
+    for (uint32_t i = 0; i < finder->allocations->preexisting; i++)
+        if (finder->verdicts->category[i] == CATEGORY_OTHER ||
+            finder->verdicts->category[i] == CATEGORY_GRADIENT)
+            return true;
+    return false;
+}
+
+/* From which turn on gradients that are older than the recording are kept ones: from the second, where the recording may
+ * begin in the middle of a backward. */
+static uint32_t olds_from(const struct finder *finder) {
+    const struct turn *first = &finder->verdicts->turns.turn[0];
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    for (uint32_t k = 0; k < first->end; k++)
+        if (letter[k] == PHASE_FORWARD || letter[k] == PHASE_BACKWARD || letter[k] == PHASE_OPTIMIZER)
+            return letter[k] == PHASE_FORWARD ? 0 : 1;
+    return 1;
+}
+
 /* Every gradient is alive at the forwards of the turns after its own until it goes. O(allocations log turns). */
 static void kept_sum(struct finder *finder, struct gradients *own) {
     const struct turns *turns = &finder->verdicts->turns;
     const struct allocations *allocations = finder->allocations;
-    for (uint32_t t = 0; t < turns->count; t++)
-        for (uint32_t k = turns->turn[t].first; k < turns->turn[t].end; k++) {
+    uint32_t from = olds_from(finder);
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (is_gradient(finder, i))
+            kept_add(finder, own, from, i);
+    uint32_t unsure = olds_may_be_gradients(finder) ? LAST_OF_BACKWARD : 0;
+    for (uint32_t t = 0; t < turns->count; t++) {
+        uint32_t n_behind = 0; /* allocations of this turn's backward after it */
+        for (uint32_t k = turns->turn[t].end; k-- > turns->turn[t].first;) {
             uint32_t allocation = allocations->preexisting + k;
-            if (finder->verdicts->runs.letter[allocation] != PHASE_BACKWARD ||
-                finder->verdicts->category[allocation] != CATEGORY_GRADIENT)
+            if (finder->verdicts->runs.letter[allocation] != PHASE_BACKWARD)
                 continue;
-            uint32_t end = turn_behind(own, t + 1, turns->count, allocations->death[allocation]);
-            if (end <= t + 1)
-                continue;
-            own->kept_bytes[t + 1] += allocations->size[allocation];
-            own->kept_bytes[end] -= allocations->size[allocation];
-            own->kept_count[t + 1] += allocation_stands_for(allocations, allocation);
-            own->kept_count[end] -= allocation_stands_for(allocations, allocation);
-            own->counted[k / 64] |= UINT64_C(1) << k % 64;
+            if (is_gradient(finder, allocation)) {
+                own->made[t] += n_behind >= unsure ? allocations->size[allocation] : 0;
+                kept_add(finder, own, t + 1, allocation);
+            }
+            n_behind++;
         }
+    }
     for (uint32_t t = 1; t < turns->count; t++) {
         own->kept_bytes[t] += own->kept_bytes[t - 1];
         own->kept_count[t] += own->kept_count[t - 1];
     }
 }
 
-static void gradients_add(struct finder *finder, struct gradients *own, const struct turn *turn) {
-    uint32_t n = turn_rows(finder, own, turn), nth = 0;
+/* Of own->new's first n, sorted, those that are gradients. */
+static void gradients_add(struct finder *finder, struct gradients *own, uint32_t n) {
+    uint32_t nth = 0;
     if (!ARENA_GROW(finder->arena, own->alive, own->alive_capacity, (uint64_t)own->n_alive + n)) {
         finder->failed = true;
         return;
@@ -202,28 +266,29 @@ static void gradients_add(struct finder *finder, struct gradients *own, const st
     for (uint32_t i = 0; i < n; i++) {
         uint32_t allocation = own->new[i].value;
         nth = i > 0 && rows_compare(finder->allocations, &own->new[i - 1], &own->new[i]) == 0 ? nth + 1 : 0;
-        own->nth[allocation - finder->allocations->preexisting] = nth < NTH_MANY ? (uint16_t)nth : NTH_MANY;
-        if (finder->verdicts->category[allocation] == CATEGORY_GRADIENT)
+        own->nth[allocation] = nth < NTH_MANY ? (uint16_t)nth : NTH_MANY;
+        if (is_gradient(finder, allocation))
             own->alive[own->n_alive++] = allocation;
     }
 }
 
 static bool gradients_init(struct gradients *own, struct finder *finder) {
-    uint32_t n = finder->allocations->count - finder->allocations->preexisting,
-             turns = finder->verdicts->turns.count;
+    uint32_t n = finder->allocations->count, turns = finder->verdicts->turns.count;
     size_t n_sums = (size_t)turns + 1;
     struct arena *arena = finder->arena;
     *own = (struct gradients){.nth = arena_column(arena, n, sizeof *own->nth),
                               .counted = arena_column(arena, n / 64 + (uint64_t)1, sizeof *own->counted),
                               .kept_bytes = arena_column(arena, n_sums, sizeof *own->kept_bytes),
                               .kept_count = arena_column(arena, n_sums, sizeof *own->kept_count),
+                              .made = arena_column(arena, n_sums, sizeof *own->made),
                               .forward_moment = arena_column(arena, turns, sizeof *own->forward_moment)};
     if (own->nth == NULL || own->counted == NULL || own->kept_bytes == NULL || own->kept_count == NULL ||
-        own->forward_moment == NULL)
+        own->made == NULL || own->forward_moment == NULL)
         return false;
     bytes_zero(own->counted, (n / 64 + (size_t)1) * sizeof *own->counted);
     bytes_zero(own->kept_bytes, n_sums * sizeof *own->kept_bytes);
     bytes_zero(own->kept_count, n_sums * sizeof *own->kept_count);
+    bytes_zero(own->made, n_sums * sizeof *own->made);
     uint32_t next = finder->timeline->n_moments;
     for (uint32_t t = turns; t-- > 0;) {
         uint32_t forward = finder_forward(finder, &finder->verdicts->turns.turn[t]);
@@ -237,6 +302,7 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
 
 static void gradients_drop(struct gradients *own, struct finder *finder) {
     ARENA_DROP(finder->arena, own->forward_moment);
+    ARENA_DROP(finder->arena, own->made);
     ARENA_DROP(finder->arena, own->kept_count);
     ARENA_DROP(finder->arena, own->kept_bytes);
     ARENA_DROP(finder->arena, own->counted);
@@ -250,14 +316,13 @@ static void gradients_drop(struct gradients *own, struct finder *finder) {
 /* Where no optimizer is seen, gradients that are freed now and then, or few forwards, look like accumulation. */
 static void gradients_weigh(struct finder *finder, const struct gradients *own, struct finding *finding) {
     const struct turns *turns = &finder->verdicts->turns;
-    uint32_t freed = 0, n = finder->allocations->count - finder->allocations->preexisting;
+    uint32_t freed = 0, n = finder->allocations->count;
     finding->severity = (uint8_t)severity_of_saving(finding->saves, finder->timeline->peak_bytes);
     finding->confidence = CONFIDENCE_CERTAIN;
     if (finder->has_optimizer && turns->source != TURNS_BACKWARD)
         return;
     for (uint32_t i = 0; i < n; i++)
-        freed += filter_keeps(own->counted, i) &&
-                 finder->allocations->request[finder->allocations->preexisting + i] <= finder->made;
+        freed += filter_keeps(own->counted, i) && finder->allocations->request[i] <= finder->made;
     bool unsure = freed > 0 || finding->figure[2] + 1 < 3;
     finding->confidence = unsure ? CONFIDENCE_POSSIBLE : CONFIDENCE_LIKELY;
     finding->variant = 1;
@@ -267,13 +332,18 @@ static void gradients_weigh(struct finder *finder, const struct gradients *own, 
         finding->severity = SEVERITY_MEDIUM;
 }
 
+/* Fewer bytes than these are not spoken of. */
+static uint64_t least_told(const struct finder *finder) {
+    return finder->timeline->peak_bytes / 1000;
+}
+
 static void gradients_report(struct finder *finder, struct gradients *own, struct finding *finding) {
     const struct allocations *allocations = finder->allocations;
     finding->saves = finder_saves(finder);
-    if (finding->figure[2] == 0 || finding->figure[0] < finder->timeline->peak_bytes / 1000)
+    if (finding->figure[2] == 0 || finding->figure[0] < least_told(finder))
         return;
-    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
-        if (filter_keeps(own->counted, i - allocations->preexisting))
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (filter_keeps(own->counted, i))
             finding_count(finding, allocations, i);
     finding->saves_known = true;
     finding->figure[3] = own->at_least;
@@ -285,15 +355,15 @@ static void gradients_report(struct finder *finder, struct gradients *own, struc
 
 static void turns_measure(struct finder *finder, struct gradients *own, struct finding *finding) {
     const struct turns *turns = &finder->verdicts->turns;
-    bool made = false; /* gradients, in an earlier turn */
+    gradients_add(finder, own, olds_rows(finder, own));
     for (uint32_t i = 0; i < turns->count; i++) {
         uint32_t forward = finder_forward(finder, &turns->turn[i]);
-        if (i > 0 && forward < turns->turn[i].end) {
-            finder->looked[FINDING_GRADIENTS_KEPT] += made;
+        if ((i > 0 || own->kept_count[0] != 0) && forward < turns->turn[i].end) {
+            /* It takes some that would be told, had they stayed. */
+            finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && own->made[i - 1] > least_told(finder);
             turn_measure(finder, own, i, forward, finding);
         }
-        gradients_add(finder, own, &turns->turn[i]);
-        made |= own->n_alive != 0;
+        gradients_add(finder, own, turn_rows(finder, own, &turns->turn[i]));
     }
 }
 

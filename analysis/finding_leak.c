@@ -6,6 +6,7 @@
  */
 #include "analysis/finder.h"
 
+#include "base/search.h"
 #include "base/sort.h"
 
 enum leak_variant { LEAK_OF_SITE, LEAK_OF_GRAPH /* everything that the turns make is kept */ };
@@ -14,11 +15,41 @@ enum {
     BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are looked at */
 };
 
+/* Of the allocations that are older than the recording and go in it: does one come before all of a size from a moment on? */
+static bool olds_before(const struct finder *finder, uint32_t index, uint64_t size, uint32_t moment) {
+    const struct sort_row *row = &finder->olds.row[index];
+    return row->key < size || (row->key == size && finder->allocations->request[row->value] < moment);
+}
+
+/* By size, then by when they are let go. */
+static void olds_find(struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        n += allocations->request[i] < finder->timeline->n_moments;
+    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
+                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    finder->olds.row = rows;
+    if (rows == NULL || spare == NULL) {
+        finder->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (allocations->request[i] < finder->timeline->n_moments)
+            rows[finder->olds.count++] = (struct sort_row){allocations->request[i], i};
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i].key = allocations->size[rows[i].value];
+    sort_rows(rows, spare, n);
+    ARENA_DROP(finder->arena, spare);
+}
+
 /* What of a key's allocations stays. */
 struct kept {
     uint32_t first_turn, last_turn, n_turns; /* that keep one */
     uint32_t first_allocation, last_allocation;
-    uint64_t bytes;
+    uint64_t bytes, first_bytes; /* in all of them, in the first */
+    bool freed_before;           /* an earlier turn made it and kept none */
 };
 
 static bool is_kept(const struct finder *finder, uint32_t allocation) {
@@ -62,21 +93,74 @@ static bool turn_walk_next(struct turn_walk *walk) {
     return turn != UINT32_MAX;
 }
 
+/* So much of an equal size that is older than the recording is let go in a turn. */
+static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
+    uint32_t low = 0, high = finder->olds.count, end;
+    SEARCH(low, high, i, olds_before(finder, i, size, turn->begin_moment));
+    end = low;
+    high = finder->olds.count;
+    SEARCH(end, high, i, olds_before(finder, i, size, turn->end_moment));
+    return end - low;
+}
+
+/* Of what the key keeps in the turns (first, last], the bytes that took the place of as much that is older than the
+ * recording: for each of them one of its size went in its turn. */
+static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const struct kept *kept) {
+    uint64_t bytes = 0, size = UINT64_MAX;
+    uint32_t turn = UINT32_MAX, left = 0;
+    for (uint32_t at = finder->start[key]; finder->olds.count > 0 && at < finder->start[key + 1]; at++) {
+        uint32_t allocation = finder->order[at], own = finder_turn(finder, allocation);
+        if (own == UINT32_MAX || own <= kept->first_turn || own > kept->last_turn ||
+            !is_kept(finder, allocation))
+            continue;
+        if (own != turn || size != finder->allocations->size[allocation]) {
+            turn = own;
+            size = finder->allocations->size[allocation];
+            left = olds_let_go(finder, &finder->verdicts->turns.turn[own], size);
+        }
+        bytes += left > 0 ? size : 0;
+        left -= left > 0;
+    }
+    return bytes;
+}
+
+/* What of the key is alive before a moment. */
+static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t moment) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t bytes = 0;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
+        uint32_t allocation = finder->order[at];
+        if (allocations->birth[allocation] < moment && allocations->request[allocation] >= moment)
+            bytes += allocations->size[allocation];
+    }
+    return bytes;
+}
+
+/* What leaks is more after every turn. A queue, as that of a loader that works ahead, gives back as much as it takes,
+ * so that it is as large after the last turn as after the first; a full one began with what is older than the recording. */
+static bool key_rises(const struct finder *finder, uint32_t key, const struct kept *kept) {
+    const struct turn *turn = finder->verdicts->turns.turn;
+    uint64_t before = alive_before(finder, key, turn[kept->first_turn].end_moment),
+             behind = alive_before(finder, key, turn[kept->last_turn].end_moment),
+             rise = behind > before ? behind - before : 0, olds = kept_for_olds(finder, key, kept);
+    return rise > olds && rise - olds >= (kept->bytes - kept->first_bytes) / 2;
+}
+
 /* False: it does not leak, for the reasons of verdicts that docs/report.md states. */
 static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
     struct turn_walk walk = {.finder = finder, .at = finder->start[key], .end = finder->start[key + 1]};
     uint32_t n_made = 0, longest = 0;
-    bool freed_before = false;
     *kept = (struct kept){0};
     while (turn_walk_next(&walk)) {
         if (walk.n_kept == 0) {
-            freed_before |= kept->n_turns == 0;
+            kept->freed_before |= kept->n_turns == 0;
             n_made += kept->n_turns > 0;
             continue;
         }
         if (kept->n_turns == 0) {
             kept->first_turn = walk.turn;
             kept->first_allocation = walk.last_kept;
+            kept->first_bytes = walk.kept_bytes;
         } else if (walk.turn - kept->last_turn > longest)
             longest = walk.turn - kept->last_turn;
         kept->last_turn = walk.turn;
@@ -89,14 +173,15 @@ static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *ke
     const uint32_t *let_go = finder->allocations->request;
     if (kept->n_turns == 2 && let_go[kept->first_allocation] < let_go[kept->last_allocation])
         return false;
-    if (kept->n_turns < 2 || freed_before || (uint64_t)kept->n_turns * 10 < (uint64_t)n_made * 8)
+    if (kept->n_turns < 2 || kept->freed_before || (uint64_t)kept->n_turns * 10 < (uint64_t)n_made * 8)
         return false;
     uint64_t span = kept->last_turn - kept->first_turn, n = kept->n_turns - 1;
     if (longest * n > 3 * span + n)
         return false;
     const struct turns *turns = &finder->verdicts->turns;
     uint64_t begin = turns->turn[0].begin_moment, end = turns->turn[turns->count - 1].end_moment;
-    return (uint64_t)finder->allocations->birth[kept->last_allocation] * 2 >= begin + end;
+    return (uint64_t)finder->allocations->birth[kept->last_allocation] * 2 >= begin + end &&
+           key_rises(finder, key, kept);
 }
 
 /* CUDA graphs keep what they captured, each in a pool of its own, until they go. */
@@ -116,6 +201,25 @@ static bool key_may_leak(const struct finder *finder, uint32_t key) {
            side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
 }
 
+/* What a key that does not leak keeps too seldom for it: made after the first turn, where much is made once and for all,
+ * and before the last, of which something is always there. */
+static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const struct kept *kept) {
+    uint64_t bytes = 0;
+    uint32_t n_turns = finder->verdicts->turns.count;
+    if (kept->n_turns == 0 || kept->freed_before || (kept->n_turns > 1 && !key_rises(finder, key, kept)))
+        return 0;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
+        uint32_t allocation = finder->order[at], turn = finder_turn(finder, allocation);
+        uint8_t category = finder->verdicts->category[allocation];
+        bool lasts = category == CATEGORY_PARAMETER || category == CATEGORY_OPTIMIZER_STATE ||
+                     category == CATEGORY_GRADIENT || category == CATEGORY_WORKSPACE ||
+                     category == CATEGORY_INPUT;
+        if (turn != UINT32_MAX && turn >= 1 && turn + 1 < n_turns && !lasts && is_kept(finder, allocation))
+            bytes += finder->allocations->size[allocation];
+    }
+    return bytes;
+}
+
 /* Keys that leak, by site. NULL: no memory. */
 static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     struct kept kept;
@@ -123,8 +227,12 @@ static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     struct sort_row *rows = NULL;
     *count = 0;
     for (uint32_t key = 0; key < finder->n_keys; key++) {
-        if (!key_may_leak(finder, key) || !key_leaks(finder, key, &kept))
+        if (!key_may_leak(finder, key))
             continue;
+        if (!key_leaks(finder, key, &kept)) {
+            finder->kept_seldom += kept_seldom(finder, key, &kept);
+            continue;
+        }
         if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
             finder->failed = true;
             return NULL;
@@ -273,23 +381,30 @@ static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, u
     }
 }
 
+/* `rows`: keys that leak, by site. */
+static void leaks_report(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    if (!keeps_everything(finder, rows, count)) {
+        leaks_of_sites(finder, rows, count);
+        return;
+    }
+    struct finding whole = leak_of(finder, rows, count);
+    whole.variant = LEAK_OF_GRAPH;
+    whole.severity = SEVERITY_INFO;
+    finder_add(finder, &whole);
+    for (uint32_t i = 0; i < count; i++)
+        finder->blamed[rows[i].key] = 1;
+}
+
 void finding_leak_find(struct finder *finder) {
     if (finder->verdicts->judged.growth != GROWTH_JUDGED || turns_judged(finder) < 2)
         return;
-    uint32_t count;
-    struct sort_row *rows = leaks_by_site(finder, &count);
-    if (rows == NULL || finder->failed)
-        return;
-    if (keeps_everything(finder, rows, count)) {
-        struct finding whole = leak_of(finder, rows, count);
-        whole.variant = LEAK_OF_GRAPH;
-        whole.severity = SEVERITY_INFO;
-        finder_add(finder, &whole);
-        for (uint32_t i = 0; i < count; i++)
-            finder->blamed[rows[i].key] = 1;
-    } else
-        leaks_of_sites(finder, rows, count);
+    uint32_t count = 0;
+    olds_find(finder);
+    struct sort_row *rows = finder->failed ? NULL : leaks_by_site(finder, &count);
+    if (rows != NULL && !finder->failed)
+        leaks_report(finder, rows, count);
     ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, finder->olds.row);
 }
 
 /* ---- sentences ---- */

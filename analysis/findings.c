@@ -259,6 +259,7 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
         findings->finding[i] = finder->finding[rows[i].value];
     findings->count = n;
     bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
+    findings->kept_seldom = finder->kept_seldom;
     ARENA_DROP(finder->arena, rows);
     ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, finder->finding);

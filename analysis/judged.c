@@ -65,13 +65,24 @@ static void say_too_short(struct words *words, const struct verdicts *verdicts) 
                             : ": a leak would need a third to be told from a result that is held.");
 }
 
+/* What is worth a word is as much as is worth one as a leak of medium severity: a hundredth of the peak. */
+static void say_none(struct words *words, const struct verdicts *verdicts) {
+    uint64_t seldom = verdicts->findings.kept_seldom;
+    words_say(words, ": no call site keeps more from one to the next");
+    if (seldom == 0 || seldom < verdicts->timeline->peak_bytes / 100)
+        return;
+    words_say(words, ", but ");
+    words_add_bytes(words, seldom);
+    words_say(words, " made once or now and then is there at the end: too seldom to tell whether that grows");
+}
+
 static void say_judged(struct words *words, const struct verdicts *verdicts) {
     uint32_t n = verdicts->turns.count;
     words_add_things(words, n, turns_unit(&verdicts->turns));
     words_say(words, " were compared");
     say_source(words, verdicts);
     if (leaks_count(verdicts) == 0)
-        words_say(words, ": no call site keeps more from one to the next");
+        say_none(words, verdicts);
     words_say(words, ".");
     if (!verdicts->turns.closed) {
         words_say(

@@ -1,0 +1,151 @@
+"""What is said of recordings that show a part of a run: those that begin in its middle, as a full ring buffer does, and
+those that see something once. Runs whose truth is known (twins.py), cut; each with a fault, and the same run without it."""
+
+import collections
+import contextlib
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import tempfile
+import unittest
+
+import twins
+from simulator.stacks import PROJECT, STEP
+from simulator.world import Flavour, Recording, RecordingEnds, settings, snapshot
+from twins import Script, Twin
+from twins_ledger import Ledger
+
+STRATA = os.environ.get("STRATA", "strata")
+LOADER = ((PROJECT + "data/queue.py", "fetch", 41),) + STEP
+HOOK = ((PROJECT + "hooks.py", "save_gradient", 19),) + STEP
+NOW_AND_THEN = ((PROJECT + "metrics.py", "keep_now_and_then", 55),) + STEP
+
+
+class Run(Script):
+    """What the twins do not have: a loader that is several batches ahead, copies of gradients, one tensor now and then."""
+
+    def __init__(self, world, twin, faulty, depth=0, copies=False, keeps_in=()):
+        self.depth, self.copies, self.keeps_in, self.batches = depth, copies, keeps_in, collections.deque()
+        super().__init__(world, twin, faulty)
+
+    def take_batch(self):
+        if not self.depth:
+            return super().take_batch()
+        while len(self.batches) <= self.depth:
+            self.batches.append(self.world.malloc(5 << 20, self.world.stacks.alloc("clone", LOADER)))
+        return (self.batches.popleft(),)
+
+    def when_gradient_is_ready(self, block):
+        if self.copies:
+            self.world.malloc(block.requested, self.hook_stack())
+
+    def hook_stack(self):
+        """A hook of Python's in the thread of autograd."""
+        stacks = self.world.stacks
+        native = stacks.backward("AddmmBackward0", "clone").frames
+        return stacks.of_frames("hook", native[:8] + [stacks.frame(*HOOK[0])] + native[8:])
+
+    def habit(self):
+        super().habit()
+        if self.number in self.keeps_in:
+            self.world.malloc(32 << 20, self.world.stacks.alloc("clone", NOW_AND_THEN))
+
+
+def played(twin, faulty, first=0.0, end=1.0, **more):
+    """The snapshot of a run of which events [first, end) of the whole were kept."""
+    recording = Recording(Flavour(), 1)
+    world = Ledger(twin.seed, recording, style=(twin.stacks, twin.paths))
+    with contextlib.suppress(RecordingEnds):
+        script = Run(world, twin, faulty, **more)
+        for number in range(twin.steps):
+            if number == twin.steps - 1 and end < 1:
+                world.limit = world.events + int(end * a_step)
+            before = world.events
+            script.step(number)
+            a_step = world.events - before
+    value = twins.annotated(snapshot(world, recording, settings()), twin.annotations)
+    trace = value["device_traces"][0]
+    value["device_traces"][0] = trace[int(first * len(trace)):]
+    return value
+
+
+def device_of(value):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "run.pickle")
+        path.write_bytes(pickle.dumps(value, protocol=4))
+        done = subprocess.run([STRATA, "report", "--json", path], capture_output=True, timeout=300, check=True)
+    return json.loads(done.stdout)["devices"][0]
+
+
+def named(device, kind):
+    return {finding["site"]: finding for finding in device["findings"] if finding["kind"] == kind}
+
+
+def state_of(device, kind):
+    return next(check["state"] for check in device["judged"]["checks"] if check["kind"] == kind)
+
+
+class Queue(unittest.TestCase):
+    """A queue gives back what it takes, also where the recording shows fewer steps than it is long."""
+
+    def check(self, **run):
+        for depth in (1, 3, 5):
+            for steps in (3, 4, 6):
+                with self.subTest(depth=depth, steps=steps, **run):
+                    healthy = device_of(played(Twin(fault="leak", steps=steps), False, depth=depth, **run))
+                    self.assertEqual(named(healthy, "leak"), {})
+                    faulty = device_of(played(Twin(fault="leak", steps=steps), True, depth=depth, **run))
+                    self.assertEqual(list(named(faulty, "leak")), [twins.site_name("outputs")])
+
+    def test_from_the_beginning(self):
+        self.check()
+
+    def test_from_the_middle(self):
+        self.check(first=0.3)
+
+
+class Gradients(unittest.TestCase):
+    """Backward adds to gradients that are older than the recording: what it makes is gone at once."""
+
+    def device(self, stacks, faulty):
+        twin = Twin(fault="zero_grad", steps=8, stacks=stacks, layers=6, rows=64)
+        return device_of(played(twin, faulty, first=0.4))
+
+    def test_their_blocks_have_stacks(self):
+        faulty = self.device("mixed", True)
+        finding = next(iter(named(faulty, "gradients_kept").values()))
+        trained = 2 + 12 * 6  # parameters: embedding and head, and of each layer twelve
+        self.assertEqual(finding["count"], trained)
+        healthy = self.device("mixed", False)
+        self.assertEqual(finding["saves_peak_bytes"], faulty["peak_bytes"] - healthy["peak_bytes"])
+        self.assertEqual(state_of(healthy, "gradients_kept"), "clear")
+
+    def test_no_stack_tells_them(self):
+        self.assertEqual(state_of(self.device("python", True), "gradients_kept"), "not_judged")
+        self.assertEqual(state_of(self.device("python", False), "gradients_kept"), "clear")
+
+    def test_copies_that_a_hook_keeps_are_a_leak_and_no_gradients(self):
+        device = device_of(played(Twin(steps=5), False, copies=True))
+        self.assertEqual(list(named(device, "leak")), ["hooks.py:19 save_gradient"])
+        self.assertEqual(named(device, "gradients_kept"), {})
+
+
+class NowAndThen(unittest.TestCase):
+    """What was made once and stayed is no leak, and nobody is told that nothing stays."""
+
+    def text(self, keeps_in):
+        device = device_of(played(Twin(steps=6), False, keeps_in=keeps_in))
+        self.assertEqual(named(device, "leak"), {})
+        return device["judged"]["text"]
+
+    def test_once(self):
+        self.assertIn("no call site keeps more from one to the next, but 32 MiB made once", self.text((3,)))
+
+    def test_never(self):
+        self.assertIn("no call site keeps more from one to the next.", self.text(()))
+
+
+if __name__ == "__main__":
+    unittest.main()
