@@ -3,12 +3,14 @@
 Environment: STRATA, path of the program (default: build/release/strata).
 """
 
+import contextlib
 import functools
 import json
 import os
 import pathlib
 import pickle
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -83,6 +85,34 @@ def children(pid):
     return found
 
 
+def state_of(pid):
+    """'R', 'S', 'T' of one that is stopped, 'Z' of one that has ended; None: it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return None
+
+
+def reads(pid, path):
+    try:
+        return any(os.readlink(entry) == str(path) for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return False
+
+
+def stop_reader(process, path):
+    """Of a batch's workers the one that reads the file, stopped; None: none was met, and the batch has ended."""
+    while process.poll() is None:
+        for worker in children(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGSTOP)
+                until(lambda: state_of(worker) in ("T", "Z", None), "a stop")
+                if state_of(worker) == "T" and reads(worker, path):
+                    return worker
+                os.kill(worker, signal.SIGCONT)
+    return None
+
+
 def until(probe, what):
     for _ in range(6000):
         answer = probe()
@@ -112,3 +142,23 @@ class Folder(unittest.TestCase):
         done = batch(self.dumps, "-o", self.folder / out, *arguments, **options)
         self.assertEqual(done.returncode, code, done.stderr)
         return done
+
+    def start(self, *arguments):
+        process = subprocess.Popen([STRATA, "batch", str(self.dumps), "-o", str(self.folder / "out"), *arguments],
+                                   stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        return process
+
+    def start_and_stop(self, name, *arguments):
+        """A batch, and its worker in the middle of the file `name`: it goes no further until it is let. Where it was too
+        quick to be met, the file becomes longer."""
+        for doubled in range(8):
+            path = self.put(name, long(300_000 << doubled))
+            process = self.start(*arguments)
+            worker = stop_reader(process, path)
+            if worker is not None:
+                return process, worker
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+        raise AssertionError("no worker was met at work")

@@ -183,32 +183,20 @@ class Shards(Folder):
         self.assertIn("did not see the same files", summary(self.folder / "out")["notes"][0])
 
     def test_two_at_the_same_part(self):
-        self.put("rank0.pickle", long(600_000))
-        command = [STRATA, "batch", str(self.dumps), "-o", str(self.folder / "out")]
-        first = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment())
-        until(lambda: children(first.pid), "a worker")
-        first.send_signal(signal.SIGSTOP)  # it waits for the second one, however slow that is
-        self.assertIn("another strata batch", batch(*command[2:]).stderr)
-        first.send_signal(signal.SIGCONT)
+        first, worker = self.start_and_stop("rank0.pickle")
+        self.assertIn("another strata batch", self.run_batch(code=1).stderr)
+        os.kill(worker, signal.SIGCONT)
         self.assertEqual(first.wait(TIMEOUT_S), 0)
-        first.stderr.close()
 
 
 class Trouble(Folder):
     """What is left behind."""
 
-    def start(self, *arguments):
-        process = subprocess.Popen([STRATA, "batch", str(self.dumps), "-o", str(self.folder / "out"), *arguments],
-                                   stderr=subprocess.PIPE, text=True, env=environment(), start_new_session=True)
-        self.addCleanup(process.stderr.close)
-        self.addCleanup(process.kill)
-        return process
-
-    def put_set(self):
-        """Two quick files and one that takes long enough to be met at work. Smaller ones wait for it with -j 1."""
+    def start_set(self, *arguments):
+        """Two small files, and rank1 in the middle of which its worker is stopped. They wait for it with -j 1."""
         self.put("rank0.pickle")
-        self.put("rank1.pickle", long(600_000))
         self.put("rank2.pickle")
+        return self.start_and_stop("rank1.pickle", *arguments)
 
     def assert_whole(self):
         """Whatever is there under its own name is complete; and what a new run makes of it is right."""
@@ -222,9 +210,7 @@ class Trouble(Folder):
         self.assertEqual(contents(out, ()), contents(self.folder / "control", ()))
 
     def test_killed_worker_costs_one_file(self):
-        self.put_set()
-        process = self.start("-j", "1")
-        worker = until(lambda: children(process.pid), "a worker")[0]
+        process, worker = self.start_set("-j", "1")
         os.kill(worker, signal.SIGKILL)
         errors = process.stderr.read()
         self.assertEqual(process.wait(TIMEOUT_S), 4, errors)
@@ -239,9 +225,8 @@ class Trouble(Folder):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(number):
                 shutil.rmtree(self.folder / "out", ignore_errors=True)
-                self.put_set()
-                process = self.start("-j", "2")
-                workers = until(lambda: children(process.pid), "a worker")
+                process, worker = self.start_set("-j", "2")
+                workers = {worker, *children(process.pid)}
                 process.send_signal(number)
                 self.assertEqual(process.wait(TIMEOUT_S), code)
                 for worker in workers:
@@ -252,9 +237,7 @@ class Trouble(Folder):
         self.assert_whole()
 
     def test_killed_batch_takes_its_workers_along(self):
-        self.put_set()
-        process = self.start()
-        worker = until(lambda: children(process.pid), "a worker")[0]
+        process, worker = self.start_set()
         process.kill()
         process.wait(TIMEOUT_S)
         until(lambda: not pathlib.Path(f"/proc/{worker}").exists(), "the worker's end")
@@ -263,7 +246,9 @@ class Trouble(Folder):
         self.assertEqual(hidden(self.folder / "out"), [])
 
     def test_full_disk(self):
-        self.put_set()
+        self.put("rank0.pickle")
+        self.put("rank1.pickle", long(600_000))  # its page does not fit
+        self.put("rank2.pickle")
         out = self.folder / "out"
         out.mkdir()
         mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=700k", "strata-test", str(out)],
