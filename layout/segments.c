@@ -36,6 +36,7 @@ struct walk {
     struct arena *arena;
     struct ordered_store store;
     struct ordered there;     /* by address: index of a piece that is there */
+    struct ordered runs;      /* what the pieces that are there cover: from where and, second, to where */
     uint32_t next_allocation; /* allocations that were born later have been looked at */
     bool allocations_tell;    /* of pools and size classes, which events do not name */
 };
@@ -78,25 +79,58 @@ static bool piece_open(struct walk *walk, struct segment_piece piece) {
             ordered_add(&walk->there, &walk->store, (struct ordered_key){piece.address, 0, index}));
 }
 
-/* Opens what of a range is not there yet: the event that comes later in time is believed. */
-static bool range_open(struct walk *walk, struct segment_piece piece) {
-    uint64_t at = piece.address, end = range_end(piece.address, piece.size);
-    while (at < end) {
-        uint32_t next = piece_from(walk, at);
-        const struct segment_piece *other = next == UINT32_MAX ? NULL : &walk->segments->piece[next];
-        uint64_t from = other == NULL || other->address >= end ? end : other->address;
-        uint64_t behind = from == end ? end : range_end(other->address, other->size);
-        if (from > at) {
-            piece.address = at;
-            piece.size = from - at;
-            if (!piece_open(walk, piece))
-                return false;
-        }
-        if (from < end)
-            walk->segments->contradicted_bytes += (behind < end ? behind : end) - (from > at ? from : at);
-        at = behind;
+/* Takes out the lowest run that overlaps or touches a range; false where there is none. */
+static bool run_take(struct walk *walk, uint64_t from, uint64_t end, struct ordered_key *run) {
+    struct ordered_place behind = ordered_seek(&walk->runs, &walk->store, from, UINT64_MAX);
+    struct ordered_place place = ordered_before(&walk->runs, &walk->store, behind);
+    const struct ordered_key *key = ordered_at(&walk->runs, &walk->store, place);
+    if (key == NULL || key->second < from) {
+        place = behind;
+        key = ordered_at(&walk->runs, &walk->store, place);
     }
+    if (key == NULL || key->first > end)
+        return false;
+    *run = *key;
+    ordered_remove_at(&walk->runs, &walk->store, place);
     return true;
+}
+
+static bool run_add(struct walk *walk, uint64_t from, uint64_t end) {
+    return from >= end || ordered_add(&walk->runs, &walk->store, (struct ordered_key){from, end, 0});
+}
+
+static bool gap_open(struct walk *walk, struct segment_piece piece, uint64_t from, uint64_t end) {
+    walk->segments->contradicted_bytes -= end - from;
+    piece.address = from;
+    piece.size = end - from;
+    return piece_open(walk, piece);
+}
+
+/* Opens what of a range is not there yet: the event that comes later in time is believed. What is there is passed over
+ * run by run and is one run afterwards, so ranges that overlap again and again cost no more than others. */
+static bool range_open(struct walk *walk, struct segment_piece piece) {
+    uint64_t at = piece.address, from = at, end = range_end(at, piece.size), behind = end;
+    struct ordered_key run;
+    walk->segments->contradicted_bytes += end - at;
+    while (at < end && run_take(walk, at, end, &run)) {
+        if (run.first > at && !gap_open(walk, piece, at, run.first))
+            return false;
+        from = run.first < from ? run.first : from;
+        at = run.second;
+        behind = at > behind ? at : behind;
+    }
+    return (at >= end || gap_open(walk, piece, at, end)) && run_add(walk, from, behind);
+}
+
+/* Takes a range out of the runs. */
+static bool range_uncover(struct walk *walk, uint64_t from, uint64_t end) {
+    uint64_t low = from, high = end;
+    struct ordered_key run;
+    while (from < end && run_take(walk, from, end, &run)) {
+        low = run.first < low ? run.first : low;
+        high = run.second > high ? run.second : high;
+    }
+    return run_add(walk, low, from) && run_add(walk, end, high);
 }
 
 /* A piece is cut at an address; its upper part is a piece of its own. */
@@ -131,7 +165,7 @@ static bool range_begin(struct walk *walk, const struct segment_event *event) {
         (void)ordered_remove(&walk->there, &walk->store, piece->address, 0);
     }
     walk->segments->contradicted_bytes += event->size - begun;
-    return true;
+    return range_uncover(walk, event->address, end);
 }
 
 /* Pages that touch pages of the same stream are of the same reservation, so what these serve is known of them too. */
@@ -250,6 +284,7 @@ bool segments_init(struct segments *segments, const struct device_trace *device,
     if (done)
         allocations_tell(&walk, 0);
     ordered_release(&walk.there, &walk.store);
+    ordered_release(&walk.runs, &walk.store);
     ARENA_DROP(arena, walk.store.leaf);
     return done;
 }

@@ -206,6 +206,25 @@ class OutOfMemory(Case):
             self.assertEqual(self.strata(*words, path, "-f", "-o", "out.bin").returncode, 0)
 
 
+class Overlaps(Case):
+    """Segments over segments: each was once held against every piece below it."""
+
+    def test_segments(self):
+        n = 150_000
+        segments = [segment((i + 1) << 9, [(1 << 30, "active_allocated")]) for i in range(n)]
+        path = self.write(snapshot([event("alloc", (i + 1) << 9, 512) for i in range(1000)], segments=segments))
+        report = json.loads(self.strata("report", "--json", path).stdout)["devices"][0]
+        self.assertEqual(report["reserved_peak_bytes"], n << 30)
+        self.assertEqual(self.strata("whatif", "--json", path).returncode, 0)
+
+    def test_events(self):
+        n = 150_000
+        events = [event(action, (i + 1) << 9, 1 << 30) for action in ("segment_alloc", "segment_free") for i in range(n)]
+        path = self.write(snapshot(events))
+        report = json.loads(self.strata("report", "--json", path).stdout)["devices"][0]
+        self.assertEqual(report["reserved_peak_bytes"], n << 30)
+
+
 class ManyAnnotations(Case):
     """Phases and steps by the hundred thousand: what takes time by the square of them does not end here."""
 

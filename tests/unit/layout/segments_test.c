@@ -3,6 +3,7 @@
 
 #include "analysis/fragmentation.h"
 #include "base/numbers.h"
+#include "dice.h"
 
 enum { BASE = 0x10000000 };
 
@@ -134,12 +135,79 @@ static void test_contradictions_are_counted(void **state) {
     recording_close(recording);
 }
 
+enum { PLACES = 48, CHANGES = 12 };
+
+/* What is there at a moment, place by place. */
+struct places {
+    bool there[PLACES];
+};
+
+static void assert_places(struct recording *recording, uint32_t event, const struct places *wanted) {
+    struct held held = state_after(recording, event);
+    struct places found = {{false}};
+    for (uint32_t i = 0; i < held.n_segments; i++)
+        for (uint64_t at = 0; at < held.segment[i].size; at += MIB) {
+            uint64_t place = (held.segment[i].address + at - BASE) / MIB;
+            assert_false(found.there[place]); /* nothing is there twice */
+            found.there[place] = true;
+        }
+    assert_memory_equal(&found, wanted, sizeof found);
+}
+
+/* Undoes an event; answers how many places contradict it. */
+static uint32_t place_by_place(struct places *places, const struct segment_event *event) {
+    bool gone = event->change == SEGMENT_FREE || event->change == SEGMENT_UNMAP;
+    uint32_t first = (uint32_t)((event->address - BASE) / MIB), contradicted = 0;
+    for (uint32_t i = 0; i < event->size / MIB; i++) {
+        contradicted += places->there[first + i] == gone;
+        places->there[first + i] = gone;
+    }
+    return contradicted;
+}
+
+/* Events and segments that overlap in any way, against a walk over single places. */
+static void test_ranges_that_overlap(void **state) {
+    (void)state;
+    struct dice dice = {7};
+    for (int round = 0; round < 200; round++) {
+        struct recording *recording = recording_open();
+        struct places places[CHANGES + 1] = {0};
+        uint64_t contradicted = 0;
+        for (uint32_t i = 0; i < CHANGES; i++) {
+            uint32_t first = dice_below(&dice, PLACES), count = dice_below(&dice, PLACES - first) + 1;
+            change(recording, i, dice_below(&dice, 2) ? SEGMENT_MAP : SEGMENT_UNMAP, BASE + first * MIB,
+                   count * MIB);
+        }
+        for (uint32_t i = 0; i < 3; i++) {
+            uint32_t first = dice_below(&dice, PLACES - 16), size = dice_below(&dice, 16) + 1;
+            recording_segment(recording, BASE + first * MIB, SEGMENT_EXPANDABLE, 1,
+                              (const int64_t[]){-(int64_t)(size * MIB), 0});
+            contradicted +=
+                place_by_place(&places[CHANGES], &(struct segment_event){.change = SEGMENT_FREE,
+                                                                         .address = BASE + first * MIB,
+                                                                         .size = size * MIB});
+        }
+        recording_settle(recording, CHANGES);
+        for (uint32_t i = CHANGES; i-- > 0;) {
+            places[i] = places[i + 1];
+            contradicted += place_by_place(&places[i], &recording->segment_events[i]);
+        }
+        for (uint32_t i = 0; i < CHANGES; i++)
+            assert_places(recording, i, &places[i + 1]);
+        struct segments segments;
+        assert_true(segments_init(&segments, &recording->device, &recording->arena));
+        assert_int_equal(segments.contradicted_bytes, contradicted * MIB);
+        recording_close(recording);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_segments_come_and_go),
         cmocka_unit_test(test_pages_join_and_part),
         cmocka_unit_test(test_private_pools_keep_to_themselves),
         cmocka_unit_test(test_contradictions_are_counted),
+        cmocka_unit_test(test_ranges_that_overlap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
