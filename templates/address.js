@@ -2,7 +2,7 @@
 import { filterOfText, filterWords, setFilter } from "./filter.js";
 import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES, WHATS } from "./questions.js";
 import {
-    axisOfEvent, change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, session, setAxis, setBytes, setWindow,
+    axisOfEvent, change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, rangeInRun, session, setAxis, setBytes, setWindow,
     state, THEMES, timedViews, view, VIEWINGS, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
@@ -200,7 +200,7 @@ export function readHash(text) {
     const theme = hash.get("theme") ?? String(meta.theme ?? "auto");
     const of = hash.get("of");
     change({
-        range: numberPair(hash.get("range")),
+        range: rangeInRun(numberPair(hash.get("range"))),
         moment: boundedInteger(hash.get("at"), -1, view.facts.events) ?? firstMoment(hash),
         theme: THEMES.includes(theme) ? theme : "auto",
         colorBy: COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring(),

@@ -13,13 +13,22 @@ async function carry(id, kind, place) {
     place.append(element);
 }
 
+/** @returns {Promise<void>} */
 async function runProgram() {
     if (typeof DecompressionStream !== "function")
         throw new Error("This browser has no DecompressionStream, which unpacks the page. Chrome 80, Firefox 113, Safari 16.4 or newer shows it.");
     await carry("style", "style", document.head);
     document.body.insertAdjacentHTML("beforeend", await unpackText("markup")); // the build's own: nothing of a recording is in it
     await carry("program", "script", document.body); // puts the whole interface into window.strata
+    // The policy of the page runs no program but the one that was written into it.
+    if (window.strata.ready === ready) throw new TypeError("its program does not run");
     return window.strata.ready;
+}
+
+/** Our own sentences are plain errors; what a browser says speaks of a file that is not as it was written. @param {unknown} error */
+function sentenceOf(error) {
+    if (error instanceof Error && error.constructor === Error) return error.message;
+    return `This page cannot be shown: the file is probably damaged (${error instanceof Error ? error.message : error}). Copy it again, or write it afresh with Strata; if that does not help, please report it.`;
 }
 
 /** @param {unknown} error */
@@ -28,8 +37,10 @@ function showFailure(error) {
     const loading = document.getElementById("loading");
     if (!failure || !loading || !failure.hidden) return;
     loading.hidden = true;
+    // Half a page would be taken for a whole one.
+    document.getElementById("app")?.remove();
     failure.hidden = false;
-    failure.textContent = error instanceof Error ? error.message : String(error);
+    failure.textContent = sentenceOf(error);
 }
 
 // Who comes before the program is there can await strata.ready all the same.

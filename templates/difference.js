@@ -494,18 +494,7 @@ function fillHeader({ a, b }, figures) {
     setText(element("when-compared", HTMLButtonElement), how.replace(/^./, (first) => first.toUpperCase()).replace(" that were asked for", " asked for").replace("peak of the same", "same"));
 }
 
-/** @param {unknown} error */
-function showFailure(error) {
-    const failure = element("failure", HTMLDivElement);
-    element("loading", HTMLDivElement).hidden = true;
-    failure.hidden = false;
-    setText(failure, error instanceof Error ? error.message : String(error));
-}
-
 const page = start();
-
-// A script that awaits strata.ready hears of a failure itself; everybody reads it on the page.
-page.catch(showFailure);
 
 /** Methods are there when `ready` has resolved. */
 const offered = /** @type {any} */ ({ ready: page.then((methods) => void Object.assign(offered, methods)) });

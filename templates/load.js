@@ -3,12 +3,14 @@ import { Session } from "./session.js";
 import { unpack } from "./unpack.js";
 
 export const PAYLOAD_ERRORS = new Map([
-    [-1, "there is not enough memory in this tab"],
+    [-1, "there is not enough memory in this tab; strata html --max-html-size makes a smaller page"],
     [-2, "the data was written by another version of Strata"],
     [-3, "the data ends too early; the file was probably cut off"],
     [-4, "a section of the data is damaged"],
     [-5, "a value in the data is out of range"],
 ]);
+
+const AFRESH = " Copy the file again, or write it afresh with Strata.";
 
 /** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
 export const BASE64_STEP = 1 << 20;
@@ -60,7 +62,7 @@ export async function inflateInto(packed, to) {
 
 /** @param {number} code @param {string} step */
 export function checkPayload(code, step) {
-    if (code !== 0) throw new Error(`${step}: ${PAYLOAD_ERRORS.get(code) ?? `error ${code}`}.`);
+    if (code !== 0) throw new Error(`${step}: ${PAYLOAD_ERRORS.get(code) ?? `error ${code}`}.${code === -1 ? "" : AFRESH}`);
 }
 
 /** Starts the module. @returns {Promise<ModuleExports>} */
@@ -109,8 +111,8 @@ export async function inflatePieces(session, report) {
             await inflateInto(session.bytes(piece.packed, piece.packed_nbytes), session.bytes(piece.target, piece.raw_nbytes));
         }
     };
-    await Promise.all(Array.from({ length: 4 }, work)).catch((error) => {
-        throw new Error(`The data is damaged: ${error instanceof Error ? error.message : error}`);
+    await Promise.all(Array.from({ length: 4 }, work)).catch(() => {
+        throw new Error(`The data is damaged.${AFRESH}`);
     });
 }
 

@@ -236,13 +236,6 @@ async function start() {
     startSpoken();
 }
 
-/** @param {unknown} error */
-function showFailure(error) {
-    element("loading", HTMLDivElement).hidden = true;
-    ui.failure.hidden = false;
-    setText(ui.failure, error instanceof Error ? error.message : String(error));
-}
-
 /** A fault of the module is ours: say so, and what helps to mend it. @param {unknown} error */
 function showFault(error) {
     if (!(error instanceof WebAssembly.RuntimeError)) return;
@@ -256,7 +249,7 @@ addEventListener("unhandledrejection", ({ reason }) => showFault(reason));
 
 const ready = start();
 
-// A script that awaits strata.ready hears of a failure itself; everybody reads it on the page.
-ready.catch(showFailure);
+// boot.js says what has failed.
+ready.catch(() => {});
 
 window.strata = makeApi(ready);

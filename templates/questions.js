@@ -27,7 +27,8 @@ export const QUESTIONS = { allocated: "Allocated in it", freed: "Freed in it", k
 export const FREED_LATER = "freed later";
 
 /** What an `About` is in numbers. @param {View} view @param {About} about */
-function extentOf(view, about) {
+export function extentOf(view, about) {
+    if (typeof about !== "object" || !about) throw new RangeError("A question is about { at } or { from, to }.");
     if ("at" in about) {
         const at = about.at === "peak" ? view.facts.peak_event : Number(about.at);
         if (!Number.isInteger(at)) throw new RangeError(`There is no event ${about.at}.`);

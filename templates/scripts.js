@@ -11,11 +11,11 @@ import { laneFigures } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { makePicture } from "./picture.js";
 import { insidePlot } from "./pointer.js";
-import { askBlocks, askFindings, askSums, askTree, listDifferences, listSums, treeObject } from "./questions.js";
+import { askBlocks, askFindings, askSums, askTree, extentOf, listDifferences, listSums, treeObject } from "./questions.js";
 import { search, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
-    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, rangeEvents, select, session, setAxis, setWindow, state, view,
+    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, rangeEvents, rangeInRun, select, session, setAxis, setWindow, state, view,
 } from "./state.js";
 
 /* ---- for scripts ---- */
@@ -75,11 +75,40 @@ function currentView() {
     };
 }
 
+const isNumber = (/** @type {unknown} */ value) => typeof value === "number" && !Number.isNaN(value);
+
+/** What the fields of a view may be. @type {Record<string, (value: any, wanted: any) => boolean>} */
+const VIEW_FIELDS = {
+    device: (device) => session.deviceIndex(device) >= 0,
+    axis: (axis) => axis === "events" || axis === "time",
+    from: isNumber,
+    to: isNumber,
+    colorBy: (colorBy) => COLORINGS.includes(colorBy),
+    filter: (filter) => {
+        /** @type {Record<string, unknown>} */
+        const empty = { ...emptyFilter() };
+        return Object.entries(filter ?? {}).every(([name, value]) => typeof value === typeof empty[name] && !Number.isNaN(value));
+    },
+    range: (range) => range === null || (isNumber(range.from) && isNumber(range.to)),
+    map: (map) => map === null || MAP_ORDERS.includes(map),
+    search: (search) => typeof search === "string",
+    selected: (selected, { device }) => {
+        const index = device === undefined ? state.device : session.deviceIndex(device);
+        return selected === null || (Number.isInteger(selected) && selected >= 0 && selected < session.devices[index].allocations);
+    },
+};
+
+/** A view that cannot be changes nothing. @param {Record<string, unknown>} wanted */
+function checkView(wanted) {
+    for (const [name, fits] of Object.entries(VIEW_FIELDS))
+        if (wanted[name] !== undefined && !fits(wanted[name], wanted)) throw new RangeError(`The view's ${name} cannot be ${JSON.stringify(wanted[name])}.`);
+}
+
 /** @param {Parameters<PageApi["setView"]>[0]} wanted */
-async function changeView(wanted) {
+async function changeView(wanted = {}) {
+    checkView(wanted);
     if (wanted.device !== undefined) {
         const index = session.deviceIndex(wanted.device);
-        if (index < 0) throw new RangeError(`There is no device ${wanted.device}.`);
         if (index !== state.device) setDevice(index);
     }
     if (wanted.axis !== undefined) setAxis(wanted.axis);
@@ -87,22 +116,12 @@ async function changeView(wanted) {
         const now = currentView();
         setWindow(axisOfEvent(wanted.from ?? now.from), axisOfEvent(wanted.to ?? now.to));
     }
-    if (wanted.colorBy !== undefined) {
-        if (!COLORINGS.includes(wanted.colorBy)) throw new RangeError(`There is no colouring "${wanted.colorBy}".`);
-        change({ colorBy: wanted.colorBy });
-    }
+    if (wanted.colorBy !== undefined) change({ colorBy: wanted.colorBy });
     if (wanted.filter !== undefined) setFilter({ ...emptyFilter(), ...wanted.filter });
-    if (wanted.range !== undefined) change({ range: wanted.range && { from: axisOfEvent(wanted.range.from), to: axisOfEvent(wanted.range.to) } });
-    if (wanted.map !== undefined) {
-        if (wanted.map !== null && !MAP_ORDERS.includes(wanted.map)) throw new RangeError(`There is no order "${wanted.map}".`);
-        change({ mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
-    }
+    if (wanted.range !== undefined) change({ range: wanted.range && rangeInRun({ from: axisOfEvent(wanted.range.from), to: axisOfEvent(wanted.range.to) }) });
+    if (wanted.map !== undefined) change({ mapOpen: wanted.map !== null, mapOrder: wanted.map ?? state.mapOrder });
     if (wanted.search !== undefined) setSearch(wanted.search);
-    if (wanted.selected !== undefined) {
-        if (wanted.selected !== null && !(wanted.selected >= 0 && wanted.selected < view.facts.allocations))
-            throw new RangeError(`There is no allocation ${wanted.selected}.`);
-        select(wanted.selected);
-    }
+    if (wanted.selected !== undefined) select(wanted.selected);
     flush();
     await Promise.all([search.done, kept.done]);
     flush();
@@ -135,10 +154,21 @@ function aboutOf({ at = "peak", from, to, what }) {
     return from !== undefined && to !== undefined ? { from, to, what } : { at };
 }
 
+/** Calls that say so where there is no recording yet, or never will be. @template {object} T @param {T} calls @returns {T} */
+function onceReady(calls) {
+    const guarded = Object.entries(calls).map(([name, call]) => {
+        const ask = (/** @type {unknown[]} */ ...asked) => {
+            if (!view) throw new Error(`strata.${name} needs the recording: await strata.ready first.`);
+            return call(...asked.map((one) => one ?? undefined));
+        };
+        return [name, ask];
+    });
+    return Object.fromEntries(guarded);
+}
+
 /** @param {Promise<void>} ready @returns {PageApi} */
 export function makeApi(ready) {
-    return {
-        ready,
+    const calls = onceReady(/** @type {Omit<PageApi, "ready">} */ ({
         devices: () =>
             Array.from({ length: session.facts.devices }, (_, i) => ({
                 device: session.devices[i].ordinal,
@@ -170,6 +200,7 @@ export function makeApi(ready) {
             return lane.marks.filter(({ phase }) => phase >= 0).map(({ name, row, from, to }) => ({ name, row, from, to }));
         },
         search: async (text) => {
+            if (typeof text !== "string") throw new RangeError("A search is a text.");
             setSearch(text);
             ui.search.value = text;
             flush();
@@ -182,7 +213,7 @@ export function makeApi(ready) {
             const direction = question.direction ?? "callees";
             return treeObject(view, askTree(view, aboutOf(question), direction, null, frameOf(question.through)), direction);
         },
-        compare: ({ a, b, by = "site" }) => {
+        compare: ({ a, b, by = "site" } = /** @type {any} */ ({})) => {
             const { a: sumsA, b: sumsB, rows: found } = listDifferences(view, a, b, by);
             const rows = found.map(({ name, a: bytesA, b: bytesB, delta }) => ({ name, a_bytes: bytesA, b_bytes: bytesB, delta_bytes: delta }));
             return { a_bytes: sumsA.bytes, b_bytes: sumsB.bytes, rows };
@@ -199,8 +230,9 @@ export function makeApi(ready) {
         gap: ({ at = "peak" } = {}) => {
             const refusal = view.sentence("map_refusal");
             if (refusal) throw new Error(`Nothing can be said about segments: ${refusal}.`);
+            const { from } = extentOf(view, { at });
             view.c.replay();
-            return view.c.gap(at === "peak" ? view.facts.peak_event : at);
+            return view.c.gap(from);
         },
         blocks: ({ at = "peak" } = {}) => askBlocks(view, at),
         stats: () => {
@@ -216,5 +248,6 @@ export function makeApi(ready) {
                 mapMs: map.frameMs.slice(),
             };
         },
-    };
+    }));
+    return { ready, ...calls };
 }

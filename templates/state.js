@@ -331,6 +331,13 @@ export function rangeEvents(range, shown = view) {
     return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(range.to, shown))) };
 }
 
+/** What of a range lies in the run; null: nothing. @param {{from: number, to: number} | null} range */
+export function rangeInRun(range) {
+    const whole = wholeRange();
+    const [from, to] = [Math.max(range?.from ?? NaN, whole.from), Math.min(range?.to ?? NaN, whole.to)];
+    return from <= to ? { from, to } : null;
+}
+
 /** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
 function mostBytes() {
     if (headroom.device !== state.device) {

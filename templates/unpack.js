@@ -18,5 +18,8 @@ function bytesOf(text) {
 /** The bytes of an inert element, inflated. @param {string} id @returns {Promise<ArrayBuffer>} */
 export function unpack(id) {
     const packed = bytesOf(document.getElementById(id)?.textContent ?? "");
-    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
+    return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer().catch(() => {
+        // The browser's own words for it are "Failed to fetch".
+        throw new TypeError(`its ${id} does not unpack`);
+    });
 }

@@ -68,6 +68,40 @@ describe("questions of scripts", { skip }, () => {
     });
 });
 
+describe("views of scripts", { skip }, () => {
+    test("a view that cannot be changes nothing, and is refused in words", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const before = await setView(page, { from: 100, to: 900, filter: { words: "size:>1KiB" } });
+            const wrong = [
+                "device: 9", 'axis: "sideways"', "from: NaN", 'to: "5"', 'colorBy: "taste"', "filter: { words: 5 }", "filter: { leastBytes: null }", "filter: { stream: NaN }",
+                'filter: { wrods: "a" }', 'filter: "a"', "range: 5", "range: { from: 1 }", "range: { from: NaN, to: 3 }", 'map: "best"', "search: 5", "search: null",
+                "selected: 0.5", 'selected: "1"', "selected: 1e9", "selected: -1",
+            ]; // prettier-ignore
+            for (const field of wrong) {
+                // What can be stands before what cannot.
+                await assert.rejects(ask(page, `strata.setView({ axis: "time", colorBy: "size", ${field} })`), /RangeError: The view's \w+ cannot be /, field);
+                assert.deepEqual(await ask(page, "strata.view()"), before, field);
+            }
+            for (const question of ["compare()", "compare({ a: 1, b: 2 })", "compare({ a: { at: 1 } })", "search(5)", 'gap({ at: "x" })', "gap({ at: 0.5 })"])
+                await assert.rejects(ask(page, `strata.${question}`), /RangeError: \S+ \S+/, question);
+            for (const question of ["groups(null)", "tree(null)", "picture(null)", "setView()", "setView(null)"]) assert.ok(await ask(page, `strata.${question}`), question);
+        });
+    });
+
+    test("a selected range lies in the run", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            const { events } = await ask(page, "strata.summary()");
+            assert.deepEqual((await setView(page, { range: { from: -1e300, to: 1e300 } })).range, { from: -1, to: events });
+            assert.equal((await setView(page, { range: { from: 1e300, to: 1e301 } })).range, null);
+            for (const [hash, range] of /** @type {[string, object | null][]} */ ([["1e300_1e301", null], ["-9_-5", null], ["5_1e300", { from: 5, to: events }]])) {
+                await page.evaluate((text) => void (location.hash = `#range=${text}`), hash);
+                await until(async () => JSON.stringify((await ask(page, "strata.view()")).range) === JSON.stringify(range), `the range of ${hash}`);
+                assert.equal(await page.evaluate("document.documentElement.scrollWidth > innerWidth"), false);
+            }
+        });
+    });
+});
+
 describe("faults", { skip }, () => {
     test("a fault of the module is said in a sentence, with how to report it", async () => {
         const file = writePage(path.join(samples, "train.pickle"));

@@ -1,0 +1,85 @@
+// Pages that are not as Strata wrote them: cut, overwritten, put together of two. Each says one sentence with how to go on.
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { folder, openContext, run, samples, skip, strata, until, writePage } from "./browser.mjs";
+
+const oom = path.join(samples, "oom.pickle");
+
+const GO_ON = /damaged[^]*(Copy it again|Copy the file again), or write it afresh with Strata|cut off\. Copy the file again, or write it afresh with Strata/;
+
+/** What an inert element of a page holds, replaced. @param {string} text of the page @param {string} id @param {(content: string) => string} change */
+function changed(text, id, change) {
+    const begin = text.indexOf(">", text.indexOf(` id="${id}"`)) + 1;
+    const end = text.indexOf("</script>", begin);
+    assert.ok(begin > 0 && end > begin, id);
+    return text.slice(0, begin) + change(text.slice(begin, end)) + text.slice(end);
+}
+
+/** What an inert element of a page holds. @param {string} text of the page @param {string} id */
+function contentOf(text, id) {
+    let content = "";
+    changed(text, id, (own) => (content = own));
+    return content;
+}
+
+/** Opens such a page: what it says once it has failed. @param {string} name @param {string} text @param {(page: import("playwright-core").Page) => Promise<void>} [use] */
+async function saysOf(name, text, use) {
+    const file = path.join(folder, "damaged.html");
+    writeFileSync(file, text, "latin1");
+    const context = await openContext();
+    try {
+        const page = await context.newPage();
+        await page.goto(pathToFileURL(file).href);
+        const how = await page.evaluate("strata.ready.then(() => 'drawn', (error) => (error instanceof Error ? 'refused' : 'no error'))");
+        assert.equal(how, "refused", name);
+        const failure = page.locator("#failure");
+        await until(() => failure.isVisible(), `a sentence: ${name}`);
+        assert.deepEqual([await page.locator("#loading").isVisible(), await page.locator("#app").count()], [false, 0], name);
+        await use?.(page);
+        return await failure.innerText();
+    } finally {
+        await context.close();
+    }
+}
+
+describe("damaged pages", { skip }, () => {
+    const pages = () => {
+        const two = path.join(folder, "two.html");
+        run(strata, "diff", "-q", "-f", path.join(samples, "train.pickle"), oom, "-o", two);
+        return [writePage(oom), two].map((file) => readFileSync(file, "latin1"));
+    };
+
+    test("parts of the program that are cut or overwritten", async () => {
+        for (const text of pages())
+            for (const id of ["style", "markup", "program", "module"])
+                for (const [how, change] of /** @type {[string, (content: string) => string][]} */ ([["cut", (own) => own.slice(0, own.length >> 1)], ["overwritten", () => "%%% nothing of it"]]))
+                    assert.match(await saysOf(`${id} ${how}`, changed(text, id, change)), GO_ON, `${id} ${how}`);
+    });
+
+    test("parts of another page", async () => {
+        const [one, two] = pages();
+        for (const id of ["style", "markup", "program"]) assert.match(await saysOf(id, changed(one, id, () => contentOf(two, id))), GO_ON, id);
+    });
+
+    test("the recording, and what was found of two", async () => {
+        const [one, two] = pages();
+        const [half, least] = [(/** @type {string} */ own) => own.slice(0, (own.length >> 3) * 4), () => "A"];
+        for (const change of [half, least, () => "%%%"]) {
+            assert.match(await saysOf("payload", changed(one, "payload", change)), GO_ON);
+            assert.match(await saysOf("payload-b", changed(two, "payload-b", change)), GO_ON);
+            assert.match(await saysOf("figures", changed(two, "figures", change)), GO_ON);
+        }
+    });
+
+    test("a script that asks such a page hears why it cannot answer", async () => {
+        const [one] = pages();
+        await saysOf("payload", changed(one, "payload", () => "%%%"), async (page) => {
+            for (const call of ["view()", "setView({ from: 1 })", 'search("a")', "groups()", "picture()"])
+                await assert.rejects(page.evaluate(`strata.${call}`), /needs the recording: await strata\.ready first/, call);
+        });
+    });
+});
