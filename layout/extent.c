@@ -1,5 +1,6 @@
 #include "layout/extent.h"
 
+#include "base/search.h"
 #include "layout/filter.h"
 
 static struct extent clamped(const struct timeline *timeline, struct extent extent) {
@@ -18,21 +19,39 @@ uint32_t extent_moment(const struct timeline *timeline, struct extent extent) {
     return extent.what == EXTENT_PEAK ? timeline_peak_in(timeline, extent.first, extent.end) : extent.end - 1;
 }
 
-/* Moment 0 is the state before the first event: nothing is made there. */
-static bool is_meant(const struct timeline *timeline, uint32_t allocation, struct extent extent) {
+/* Where a range's allocations are: births stand in order, so that only these need to be looked at, [from, to); and of them
+ * those that die in the moments [least_death, most_death]. */
+struct meant {
+    uint32_t from, to, least_death, most_death;
+};
+
+/* The first allocation that is born at a moment or later. */
+static uint32_t born_from(const struct timeline *timeline, uint32_t moment) {
     const struct allocations *allocations = &timeline->device->allocations;
-    uint32_t birth = allocations->birth[allocation], death = allocations->death[allocation];
-    bool made = birth != 0 && birth >= extent.first && birth < extent.end;
+    uint32_t low = 0, high = allocations->count;
+    SEARCH(low, high, i, allocations->birth[i] < moment);
+    return low;
+}
+
+/* Moment 0 is the state before the first event: nothing is made there. */
+static struct meant meant_by(const struct timeline *timeline, struct extent extent) {
+    uint32_t first = born_from(timeline, extent.first == 0 ? 1 : extent.first),
+             end = born_from(timeline, extent.end);
     switch (extent.what) {
-    case EXTENT_ALLOCATED: return made;
-    case EXTENT_FREED: return death >= extent.first && death < extent.end;
-    case EXTENT_KEPT: return made && death >= extent.end;
-    case EXTENT_LASTING: return made && death >= timeline->n_moments;
-    case EXTENT_THROUGH: return (birth == 0 || birth < extent.first) && death >= extent.end;
+    case EXTENT_ALLOCATED: return (struct meant){first, end, 0, UINT32_MAX};
+    case EXTENT_FREED: return (struct meant){0, end, extent.first, extent.end - 1};
+    case EXTENT_KEPT: return (struct meant){first, end, extent.end, UINT32_MAX};
+    case EXTENT_LASTING: return (struct meant){first, end, timeline->n_moments, UINT32_MAX};
+    case EXTENT_THROUGH: return (struct meant){0, first, extent.end, UINT32_MAX};
     case EXTENT_AT:
     case EXTENT_PEAK: break;
     }
-    return false;
+    return (struct meant){0, 0, 0, 0};
+}
+
+static bool is_meant(const struct timeline *timeline, const struct meant *meant, uint32_t allocation) {
+    uint32_t death = timeline->device->allocations.death[allocation];
+    return death >= meant->least_death && death <= meant->most_death;
 }
 
 static uint32_t kept(uint32_t *allocations, uint32_t count, const uint64_t *keep) {
@@ -55,20 +74,19 @@ static bool moment_allocations(const struct timeline *timeline, uint32_t moment,
 
 bool extent_allocations(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
                         struct arena *arena, uint32_t **allocations, uint32_t *n_allocations) {
-    const struct allocations *all = &timeline->device->allocations;
     *n_allocations = 0;
     if (extent.what == EXTENT_AT || extent.what == EXTENT_PEAK)
         return moment_allocations(timeline, extent_moment(timeline, extent), keep, arena, allocations,
                                   n_allocations);
-    extent = clamped(timeline, extent);
+    struct meant meant = meant_by(timeline, clamped(timeline, extent));
     uint32_t count = 0;
-    for (uint32_t i = 0; i < all->count; i++)
-        count += is_meant(timeline, i, extent) && filter_keeps(keep, i);
+    for (uint32_t i = meant.from; i < meant.to; i++)
+        count += is_meant(timeline, &meant, i) && filter_keeps(keep, i);
     *allocations = arena_column(arena, count, sizeof **allocations);
     if (*allocations == NULL)
         return false;
-    for (uint32_t i = 0; i < all->count; i++)
-        if (is_meant(timeline, i, extent) && filter_keeps(keep, i))
+    for (uint32_t i = meant.from; i < meant.to; i++)
+        if (is_meant(timeline, &meant, i) && filter_keeps(keep, i))
             (*allocations)[(*n_allocations)++] = i;
     return true;
 }

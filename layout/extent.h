@@ -35,7 +35,7 @@ struct extent {
 uint32_t extent_moment(const struct timeline *timeline, struct extent extent);
 
 /* Ids of the allocations, rising, into `*allocations` (ARENA_DROP frees it early); `keep` as filter_keep makes it, NULL: all.
- * O(allocations), of a moment O(alive). False: no memory. */
+ * O(allocations that are born in the range, or before its end), of a moment O(alive). False: no memory. */
 bool extent_allocations(const struct timeline *timeline, struct extent extent, const uint64_t *keep,
                         struct arena *arena, uint32_t **allocations, uint32_t *n_allocations);
 

@@ -85,10 +85,8 @@ function namedItems(by, names) {
     const known = names.map((name, key) => ({ name, key, bytes: peak.get(key) ?? 0 }));
     known.sort((a, b) => b.bytes - a.bytes || a.key - b.key);
     // What nobody has at the peak is named all the same, but for the pool that stands for "unknown" and categories that never are.
-    const { events } = view.facts;
-    const ever = by === 5 && events > 0 ? askSums(view, CURSOR_SLOT, { from: 0, to: events, what: "allocated" }, state.colorBy) : null;
-    const made = new Set(Array.from({ length: ever?.groups ?? 0 }, (_, i) => ever?.row(i).key));
-    const shown = known.filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || made.has(key)).slice(0, LEGEND_MOST);
+    const made = by === 5 ? view.c.categories_made() : 0;
+    const shown = known.filter(({ bytes, key }) => bytes > 0 || by === 3 || (by === 4 && key > 0) || (made >> key) & 1).slice(0, LEGEND_MOST);
     if (shown.length === 0) return [];
     const items = shown.map(({ name, key }) => {
         const item = legendItem(name, keyColor(by, key));

@@ -170,6 +170,7 @@ site_sum(site: number, event: number): record_sum;
 key_color(by: number, key: number, dark: number): number;
 key_from(by: number, key: number): number;
 key_bytes(by: number, key: number, event: number): number;
+categories_made(): number;
 words(slot: number, nbytes: number): number;
 parse(slot: number): record_parsed;
 regex(slot: number, nth: number): record_regex;

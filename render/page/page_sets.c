@@ -2,6 +2,7 @@
 #include "render/page/page_state.h"
 
 #include "analysis/site_parts.h"
+#include "base/search.h"
 
 /* ---- groups ---- */
 
@@ -111,4 +112,17 @@ f64 view_key_bytes(struct page_view *view, u32 by, u32 key, f64 event) {
             raster_key(timeline, &style, i) == key)
             bytes += allocations->size[i];
     return (double)bytes;
+}
+
+u32 view_categories_made(struct page_view *view) {
+    const struct allocations *allocations = view_allocations(view);
+    const uint8_t *category = session_categories(view->session, view_now(view));
+    const uint64_t *keep = view_counted(view);
+    uint32_t made = 0, low = 0, high = allocations->count;
+    if (category == NULL)
+        return 0;
+    SEARCH(low, high, i, allocations->birth[i] == 0);
+    for (uint32_t i = low; i < allocations->count; i++)
+        made |= filter_keeps(keep, i) ? 1u << category[i] : 0;
+    return made;
 }
