@@ -39,7 +39,12 @@ struct walk {
     struct ordered runs;      /* what the pieces that are there cover: from where and, second, to where */
     uint32_t next_allocation; /* allocations that were born later have been looked at */
     bool allocations_tell;    /* of pools and size classes, which events do not name */
+    uint32_t n_untold;        /* pieces that are there and may still be told whom they serve */
 };
+
+static bool piece_is_untold(const struct segment_piece *piece) {
+    return piece->pool == POOL_UNKNOWN || piece->unsure;
+}
 
 static uint64_t range_end(uint64_t address, uint64_t size) {
     return size < UINT64_MAX - address ? address + size : UINT64_MAX;
@@ -74,6 +79,7 @@ static uint32_t piece_from(const struct walk *walk, uint64_t address) {
 
 static bool piece_open(struct walk *walk, struct segment_piece piece) {
     uint32_t index;
+    walk->n_untold += piece.size != 0 && piece_is_untold(&piece);
     return piece.size == 0 ||
            (piece_add(walk, piece, &index) &&
             ordered_add(&walk->there, &walk->store, (struct ordered_key){piece.address, 0, index}));
@@ -161,6 +167,7 @@ static bool range_begin(struct walk *walk, const struct segment_event *event) {
         piece->birth = event->event + 1;
         piece->stack = event->stack;
         begun += piece->size;
+        walk->n_untold -= piece_is_untold(piece);
         at = range_end(piece->address, piece->size);
         (void)ordered_remove(&walk->there, &walk->store, piece->address, 0);
     }
@@ -223,20 +230,33 @@ static void allocation_tells(struct walk *walk, uint32_t allocation) {
     if (index == UINT32_MAX || walk->segments->piece[index].address > allocations->address[allocation])
         return;
     struct segment_piece *piece = &walk->segments->piece[index];
+    walk->n_untold -= piece_is_untold(piece);
     if (piece->pool == POOL_UNKNOWN)
         piece->pool = allocations->pool[allocation];
     if (piece->unsure) {
         piece->unsure = false;
         piece->flags |= allocations->size[allocation] <= MIB ? SEGMENT_SMALL : 0;
     }
+    walk->n_untold += piece_is_untold(piece);
 }
 
-/* Allocations that were born at or after a moment, the latest first. */
+/* Passes by the allocations that were born at or after a moment: births stand in order. */
+static void allocations_pass(struct walk *walk, uint32_t moment) {
+    uint32_t low = 0, high = walk->next_allocation;
+    SEARCH(low, high, i, walk->device->allocations.birth[i] < moment);
+    walk->next_allocation = low;
+}
+
+/* Allocations that were born at or after a moment, the latest first. Mostly a few of them tell of all pieces that are there. */
 static void allocations_tell(struct walk *walk, uint32_t moment) {
     const struct allocations *allocations = &walk->device->allocations;
-    while (walk->allocations_tell && walk->next_allocation > 0 &&
+    if (!walk->allocations_tell)
+        return;
+    while (walk->n_untold != 0 && walk->next_allocation > 0 &&
            allocations->birth[walk->next_allocation - 1] >= moment)
         allocation_tells(walk, --walk->next_allocation);
+    if (walk->n_untold == 0)
+        allocations_pass(walk, moment);
 }
 
 static bool event_undo(struct walk *walk, const struct segment_event *event) {
