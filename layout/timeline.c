@@ -45,18 +45,23 @@ static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
     return peak;
 }
 
+/* A call for each block: a browser begins with slow code, and goes on with better one where a function is called the next time.
+ */
+__attribute__((noinline)) static void block_build(struct timeline *timeline, uint32_t block) {
+    uint32_t from = block * PEAK_BLOCK;
+    uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;
+    timeline->block_peak[block] = peak_scan(timeline->live, from, to);
+    timeline->block_bytes[block] = timeline->live[timeline->block_peak[block]];
+}
+
 static bool peaks_build(struct timeline *timeline, const uint64_t *keep, struct arena *arena) {
     uint32_t n_blocks = (timeline->n_moments - 1) / PEAK_BLOCK + 1;
     timeline->block_peak = arena_column(arena, n_blocks, sizeof *timeline->block_peak);
     timeline->block_bytes = arena_column(arena, n_blocks, sizeof *timeline->block_bytes);
     if (timeline->block_peak == NULL || timeline->block_bytes == NULL)
         return false;
-    for (uint32_t b = 0; b < n_blocks; b++) {
-        uint32_t from = b * PEAK_BLOCK;
-        uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;
-        timeline->block_peak[b] = peak_scan(timeline->live, from, to);
-        timeline->block_bytes[b] = timeline->live[timeline->block_peak[b]];
-    }
+    for (uint32_t b = 0; b < n_blocks; b++)
+        block_build(timeline, b);
     timeline->peak_moment = timeline_peak_in(timeline, 0, timeline->n_moments);
     timeline->peak_bytes = timeline->live[timeline->peak_moment];
     const struct allocations *allocations = &timeline->device->allocations;
@@ -313,6 +318,21 @@ bool timeline_init_beside(struct timeline *timeline, const struct trace *trace, 
     bool done = curves_build(timeline, arena);
     beside->end(beside->context);
     return done && side.done && stacking_build(timeline, arena);
+}
+
+bool timeline_like(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
+                   struct arena *arena) {
+    timeline_begin(timeline, trace, 0);
+    timeline->clock = whole->clock;
+    timeline->clock_from = whole->clock_from;
+    timeline->before_us = whole->before_us;
+    timeline->first_us = whole->first_us;
+    timeline->end_us = whole->end_us;
+    timeline->frame_rank = whole->frame_rank;
+    timeline->site = whole->site;
+    timeline->twin = whole->twin;
+    return curves_build(timeline, arena) && buckets_build(timeline, NULL, arena) &&
+           oldest_order(timeline, arena);
 }
 
 bool timeline_some_step(struct timeline *timeline, const struct timeline *whole, const uint64_t *keep,

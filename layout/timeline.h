@@ -86,6 +86,11 @@ enum { TIMELINE_STEPS = 6 };
 bool timeline_init_step(struct timeline *timeline, const struct trace *trace, uint32_t index, uint32_t step,
                         struct arena *arena);
 
+/* Of the one device of `trace`, which has the times, segment events and stacks of that of `whole` but other allocations: clock,
+ * call sites and their looks are shared with `whole`, which must outlive it. O(events + allocations). False: no memory. */
+bool timeline_like(struct timeline *timeline, const struct timeline *whole, const struct trace *trace,
+                   struct arena *arena);
+
 /*
  * The same device as if only some allocations had been recorded, those with a bit in `keep[allocations.count / 64 + 1]`: live
  * bytes, peak and what is alive at a moment are theirs. Reserved bytes, times and call sites are shared with `whole`, which

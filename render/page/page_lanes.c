@@ -87,8 +87,7 @@ bool device_bands(struct page_session *session, struct page_device *device) {
     device->shadow = session->trace;
     device->shadow.devices = &device->as_allocations;
     device->shadow.n_devices = 1;
-    device->banded = timeline_init(&device->bands, &device->shadow, 0, &session->arena);
-    device->bands.twin = device->timeline.twin; /* a call site has one look on the page */
+    device->banded = timeline_like(&device->bands, &device->timeline, &device->shadow, &session->arena);
     return device->banded;
 }
 

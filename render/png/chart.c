@@ -337,10 +337,7 @@ static bool bands_find(struct chart_asked *asked, struct chart_input *input, str
     asked->shadow.devices = &asked->as_allocations;
     asked->shadow.n_devices = 1;
     input->bands = &asked->bands;
-    if (!timeline_init(&asked->bands, &asked->shadow, 0, arena))
-        return false;
-    asked->bands.twin = input->timeline->twin; /* a call site has one look */
-    return true;
+    return timeline_like(&asked->bands, input->timeline, &asked->shadow, arena);
 }
 
 /* ---- a comparison ---- */
