@@ -72,11 +72,14 @@ function replaySome(device) {
     }
 }
 
-/** Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. @param {number} [most] events */
+/** Sizes of blocks and the largest free block as a replay tells them: once, where that is quick. What takes more than a stretch begins when the frame is drawn. @param {number} [most] events */
 export function replayOnce(most = REPLAYED_EVENTS) {
     if (replayed.has(state.device) || view.facts.events > most) return;
     replayed.add(state.device);
-    replaySome(state.device);
+    // A free that is requested and completed is two events of one operation.
+    if (view.facts.events < 2 * REPLAYED_IN_ONE) return replaySome(state.device);
+    replays.under = state.device;
+    setTimeout(replaySome, 0, state.device);
 }
 
 /** The event whose memory is shown. */
