@@ -133,12 +133,6 @@ void json_hundredths(struct json_writer *json, const char *name, int64_t number)
     buffer_printf(json->out, "%s%" PRIu64 ".%02u", number < 0 ? "-" : "", size / 100, (unsigned)(size % 100));
 }
 
-static bool is_unseen(uint32_t code) {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
-           (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-           (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
-}
-
 static void escape_add(struct buffer *out, uint32_t code) {
     static const char shorts[] = "\b\t\n\f\r\"\\", letters[] = "btnfr\"\\";
     const char *place = code < 0x80 ? strchr(shorts, (int)code) : NULL;
@@ -149,7 +143,7 @@ static void escape_add(struct buffer *out, uint32_t code) {
 }
 
 static bool needs_escape(const struct json_writer *json, uint32_t code) {
-    return is_unseen(code) || code == '"' || code == '\\' ||
+    return utf8_steers(code) || code == '"' || code == '\\' ||
            (json->for_page && (code == '<' || code == '>' || code == '&'));
 }
 

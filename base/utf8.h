@@ -2,6 +2,7 @@
 #ifndef STRATA_BASE_UTF8_H
 #define STRATA_BASE_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,14 @@ static inline uint32_t utf8_next(const char *text, size_t nbytes, size_t *at) {
     }
     *at += length;
     return code;
+}
+
+/* Whether a character steers a terminal (controls), ends lines or reorders the text beside it, or is a mark that nobody
+ * sees: none of these may pass from a file into what is printed. */
+static inline bool utf8_steers(uint32_t code) {
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
+           (code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069) || code == 0xfeff;
 }
 
 /* Writes a code point below 0x110000 that is not a surrogate; returns how many bytes it took. */

@@ -125,9 +125,12 @@ bool input_open(struct input *input, const char *path) {
     bool regular = S_ISREG(input->status.st_mode);
     if (regular)
         (void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    errno = 0;
     input->reader = reader_new(fd, !regular);
     if (input->reader == NULL)
-        terminal_error(input->shown, "cannot read: no memory or no thread for it");
+        terminal_error(input->shown, "cannot read: %s",
+                       errno == EMFILE || errno == ENFILE ? strerror(errno)
+                                                          : "no memory or no thread for it");
     return input->reader != NULL;
 }
 

@@ -149,6 +149,13 @@ static enum options_result parse_word(struct parse *parse) {
     return OPTIONS_RUN;
 }
 
+static uint32_t n_standard_inputs(const struct settings *settings) {
+    uint32_t count = 0;
+    for (int i = 0; i < (int)settings->n_inputs; i++)
+        count += strcmp(settings->inputs[i], "-") == 0;
+    return count;
+}
+
 enum options_result options_parse(const struct verb *verb, int n_words, char **words,
                                   struct settings *settings) {
     *settings = (struct settings){.theme = "auto",
@@ -167,6 +174,10 @@ enum options_result options_parse(const struct verb *verb, int n_words, char **w
     settings->series = (verb->bit & (VERB_PICTURE | VERB_REPORT)) != 0 && settings->n_inputs > 1;
     if (settings->series && settings->output == NULL) {
         terminal_error(NULL, "%s: several dumps are one series; -o says where to write it", verb->name);
+        return wrong(verb);
+    }
+    if (n_standard_inputs(settings) > 1) {
+        terminal_error(NULL, "%s: standard input can be read once only", verb->name);
         return wrong(verb);
     }
     if (settings->input != NULL || settings->index_directory != NULL)

@@ -39,18 +39,12 @@ void terminal_init(bool quiet) {
     terminal.color = capable && !environment_has("NO_COLOR");
 }
 
-/* What a terminal obeys or what reorders the text beside it. */
-static bool is_hostile(uint32_t code) {
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x2028 || code == 0x2029 ||
-           (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
-}
-
 void terminal_tame(char *to, size_t capacity, const char *text) {
     size_t used = 0, at = 0, nbytes = strlen(text);
     while (at < nbytes && used + 4 * 4 < capacity) {
         size_t from = at;
         uint32_t code = utf8_next(text, nbytes, &at);
-        bool hostile = is_hostile(code) || (code == UTF8_REPLACEMENT && at == from + 1);
+        bool hostile = utf8_steers(code) || (code == UTF8_REPLACEMENT && at == from + 1);
         for (; from < at; from++)
             if (hostile)
                 used += (size_t)snprintf(to + used, capacity - used, "\\x%02X", (unsigned char)text[from]);

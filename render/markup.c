@@ -1,14 +1,29 @@
 #include "render/markup.h"
 
+#include "base/utf8.h"
+
+#include <string.h>
+
+static const char *entity_of(uint32_t code) {
+    switch (code) {
+    case '&': return "&amp;";
+    case '<': return "&lt;";
+    case '>': return "&gt;";
+    case '"': return "&quot;";
+    case '\'': return "&#39;";
+    default: return NULL;
+    }
+}
+
 void markup_add_text(struct buffer *out, const char *text) {
-    for (; *text; text++) {
-        switch (*text) {
-        case '&': buffer_add_text(out, "&amp;"); break;
-        case '<': buffer_add_text(out, "&lt;"); break;
-        case '>': buffer_add_text(out, "&gt;"); break;
-        case '"': buffer_add_text(out, "&quot;"); break;
-        case '\'': buffer_add_text(out, "&#39;"); break;
-        default: buffer_add(out, text, 1);
-        }
+    for (size_t at = 0, nbytes = strlen(text); at < nbytes;) {
+        uint32_t code = utf8_next(text, nbytes, &at);
+        const char *entity = entity_of(code);
+        char bytes[4];
+        bool blank = code == '\n' || code == '\t';
+        if (entity != NULL)
+            buffer_add_text(out, entity);
+        else
+            buffer_add(out, bytes, utf8_put(utf8_steers(code) && !blank ? UTF8_REPLACEMENT : code, bytes));
     }
 }

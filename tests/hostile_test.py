@@ -30,6 +30,7 @@ STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
 TIMEOUT_S = 300
 MIB = 1 << 20
 PIECE_MAX_NBYTES = MIB
+STEERING = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 
 VERBS = (["report"], ["report", "--markdown"], ["report", "--json", "--top=0"], ["png"], ["png", "--color-by=category"],
          ["html"], ["html", "--max-html-size=1MiB"], ["html", "--redact"])
@@ -450,7 +451,7 @@ class Words(Case):
 
     def test_what_steers_a_terminal(self):
         path = self.write(snapshot([event("alloc", 4096, 512)]))
-        for text in ("\u202e", "\u2066x", "\x1b[31m", "\x7f", "\x9b1m", "\u2028", "\udcff", "\udce2\udc80"):
+        for text in ("\u202e", "\u2066x", "\u061c", "\u200f", "\x1b[31m", "\x7f", "\x9b1m", "\u2028", "\udcff", "\udce2\udc80"):
             for words in (["report", text], [text], ["png", f"--from={text}"], ["html", f"--own={text}"], ["report", f"--filter=size:{text}"],
                           ["check", "--rule", f"site:{text} < 5MiB"], ["check", "--rule", text], ["batch", "-o", "b", "--shard", text],
                           ["whatif", f"--set={text}"], ["diff", f"{path}#{text}"], ["html", "-f", "-o", text]):
@@ -458,7 +459,38 @@ class Words(Case):
                     done = self.strata(*words, path)
                     self.assertIn(done.returncode, (0, 1, 2), done.stderr)
                     said = (done.stdout + done.stderr).decode()  # valid UTF-8
-                    self.assertIsNone(re.search("[\0-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", said), said)
+                    self.assertIsNone(STEERING.search(said), said)
+
+    def test_what_a_file_is_called_and_says(self):
+        """Reports, differences and the source of pages are valid UTF-8 that steers nothing."""
+        text = "\x1b[31m\u061c\u200e\u200f\u202e\u2066\x85\u2028\ufeffx"
+        frames = [{"name": text, "filename": text + ".py", "line": 1}]
+        value = pickle.dumps({**snapshot([{**event("alloc", 4096, 512), "frames": frames}]), "title": text}, 4)
+        for name in ("\x1b\n\x9b\u061c\u200f\u202ea", "\udcff\udcfe<b>&"):
+            path = self.write(value, f"{name}.pickle")
+            for words in (["report"], ["report", "--markdown"], ["report", "--json"], ["whatif"], ["whatif", "--markdown"],
+                          ["html", "-o", "-"], ["diff", path], ["diff", "--markdown", path], ["check", "--rule", "peak < 1GiB"],
+                          ["check", "--format=junit", "--rule", "peak < 1"], ["check", "--format=github", "--rule", "site:* < 1"]):
+                with self.subTest(name=ascii(name), words=words[:2]):
+                    done = self.strata(*words, path)
+                    self.assertIn(done.returncode, (0, 3), done.stderr)
+                    self.assertIsNone(STEERING.search(re.sub("\n *", " ", (done.stdout + done.stderr).decode())))
+            for page, words in (("d.html", ["diff", path]), ("w.html", ["whatif"])):
+                self.strata(*words, path, "-f", "-o", page)
+                self.assertIsNone(STEERING.search((self.folder / page).read_text().replace("\n", " ")), page)
+
+    def test_standard_input_twice(self):
+        value = pickle.dumps(snapshot([event("alloc", 4096, 512)]), 4)
+        for words in (["diff", "-", "-"], ["check", "--rule", "peak < 1GiB", "-", "-"], ["report", "-", "-", "-o", "x"]):
+            done = self.strata(*words, input=value)
+            self.assertEqual((done.returncode, b"standard input can be read once only" in done.stderr), (2, True), done.stderr)
+
+    def test_too_few_files(self):
+        """As many as the dynamic linker needs, and one less than the reader does."""
+        path = self.write(snapshot([event("alloc", 4096, 512)]))
+        done = self.strata("report", path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4, 4)))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"cannot read: Too many open files", done.stderr)
 
 
 if __name__ == "__main__":

@@ -114,15 +114,20 @@ static void file_text(struct buffer *out, const struct check_file *file, const s
 
 /* ---- GitHub's workflow commands ---- */
 
+/* A character of a name; what steers the terminal in which a log is read is U+FFFD. */
+static void tame_add(struct buffer *out, uint32_t code) {
+    char bytes[4];
+    buffer_add(out, bytes, utf8_put(utf8_steers(code) ? UTF8_REPLACEMENT : code, bytes));
+}
+
 /* Data of a command: %, CR and LF are escaped; in a property : and , too. */
 static void command_add(struct buffer *out, const char *text, bool property) {
-    for (; *text != '\0'; text++) {
-        bool special =
-            *text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ','));
-        if (special)
-            buffer_printf(out, "%%%02X", (unsigned char)*text);
+    for (size_t at = 0, nbytes = strlen(text); at < nbytes;) {
+        uint32_t code = utf8_next(text, nbytes, &at);
+        if (code == '%' || code == '\r' || code == '\n' || (property && (code == ':' || code == ',')))
+            buffer_printf(out, "%%%02X", (unsigned)code);
         else
-            buffer_add(out, text, 1);
+            tame_add(out, code);
     }
 }
 
@@ -173,11 +178,10 @@ static void file_github(struct buffer *out, const struct check_file *file, const
 /* As code, so that nothing of a name is markup. */
 static void code_add(struct buffer *out, const char *text) {
     buffer_add_text(out, "`");
-    for (; *text != '\0'; text++)
-        if (*text == '`' || *text == '|' || (unsigned char)*text < 0x20)
-            buffer_add_text(out, "\xef\xbf\xbd");
-        else
-            buffer_add(out, text, 1);
+    for (size_t at = 0, nbytes = strlen(text); at < nbytes;) {
+        uint32_t code = utf8_next(text, nbytes, &at);
+        tame_add(out, code == '`' || code == '|' ? UTF8_REPLACEMENT : code);
+    }
     buffer_add_text(out, "`");
 }
 
@@ -211,15 +215,12 @@ void check_write_summary(struct buffer *out, const struct check_file *files, uin
 static void xml_add(struct buffer *out, const char *text) {
     size_t nbytes = strlen(text);
     for (size_t at = 0; at < nbytes;) {
-        char bytes[4];
         uint32_t code = utf8_next(text, nbytes, &at);
         if (code == '<' || code == '>' || code == '&' || code == '"' || code == '\'' || code == '\n' ||
             code == '\t')
             buffer_printf(out, "&#%u;", (unsigned)code);
-        else if (code < 0x20 || code == 0x7f || code == 0xfffe || code == 0xffff)
-            buffer_add_text(out, "\xef\xbf\xbd");
         else
-            buffer_add(out, bytes, utf8_put(code, bytes));
+            tame_add(out, code == 0xfffe || code == 0xffff ? UTF8_REPLACEMENT : code);
     }
 }
 

@@ -33,13 +33,6 @@ const char *sheet_format(struct sheet *sheet, const char *format, ...) {
     return text;
 }
 
-/* Controls steer terminals, marks of direction reorder what stands beside them: neither may come from a file.
- */
-static bool is_hostile(uint32_t code) {
-    return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 || code == 0x2029 ||
-           (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
 /* Characters that `code` has in front of itself so that Markdown leaves it alone. */
 static bool is_markup(uint32_t code) {
     return code < 0x80 && code != 0 && strchr("\\`*_{}[]<>()#+!|~&$", (int)code) != NULL;
@@ -47,7 +40,7 @@ static bool is_markup(uint32_t code) {
 
 static uint32_t next_tame(const char *text, size_t nbytes, size_t *at) {
     uint32_t code = utf8_next(text, nbytes, at);
-    return is_hostile(code) ? UTF8_REPLACEMENT : code;
+    return utf8_steers(code) ? UTF8_REPLACEMENT : code;
 }
 
 const char *sheet_quote(struct sheet *sheet, const void *bytes, size_t nbytes) {
