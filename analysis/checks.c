@@ -37,6 +37,12 @@ static void say_looked(struct words *words, uint32_t looked, const char *thing, 
 static void say_reserved(struct words *words, const struct timeline *timeline) {
     uint64_t reserved = timeline->reserved_peak,
              beyond = reserved > timeline->peak_bytes ? reserved - timeline->peak_bytes : 0;
+    if (beyond == 0) {
+        words_say(words, "All of the ");
+        words_add_bytes(words, reserved);
+        words_say(words, " reserved at most were in use at once.");
+        return;
+    }
     words_say(words, "Of the ");
     words_add_bytes(words, reserved);
     words_say(words, " reserved at most, ");
@@ -86,6 +92,10 @@ static void say_clear(struct words *words, const struct verdicts *verdicts, stru
 static const char *obstacle(const struct verdicts *verdicts, enum finding_kind kind) {
     enum stack_kind stacks = verdicts->runs.stacks;
     uint32_t n = verdicts->turns.count;
+    if (verdicts->runs.n_allocations == 0 && kind <= FINDING_KEPT_PER_LAYER)
+        return kind == FINDING_GRADIENTS_KEPT ? "Gradients that are kept: no allocation was recorded."
+               : kind == FINDING_HELD_OVER    ? "Results that are held: no allocation was recorded."
+                                              : "What each layer keeps: no allocation was recorded.";
     switch (kind) {
     case FINDING_GRADIENTS_KEPT:
         return stacks == STACKS_NONE ? "Gradients that are kept: no stacks were recorded."

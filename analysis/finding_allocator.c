@@ -204,14 +204,33 @@ void finding_private_pool_held_detail(struct telling *telling) {
 
 /* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] asked for ---- */
 
-/* The last out-of-memory event at which what was reserved and not in use would have been enough. */
-static bool fragmented_failure(const struct finder *finder, struct finding *finding) {
+/* Are the free blocks of a moment, or the most that they can be, as much as was asked for? Where not, rounding up and
+ * remainders that were not split off take the rest, and no other place for the blocks would have helped. */
+static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked) {
+    const struct device_trace *device = finder->timeline->device;
+    struct free_blocks_summary blocks = {0};
+    bool exact;
+    if (device->n_blocks == 0)
+        return true;
+    finder->failed |= !free_blocks_at(&blocks, &exact, device, moment, finder->arena);
+    return !finder->failed && blocks.all.free_bytes >= asked;
+}
+
+/* The last out-of-memory event at which free blocks would have been enough together. Of more than a few the others are
+ * not looked at: each takes a pass over all allocations. */
+enum { FAILURES_LOOKED_AT = 4 };
+
+static bool fragmented_failure(struct finder *finder, struct finding *finding) {
     const struct timeline *timeline = finder->timeline;
     const struct device_trace *device = timeline->device;
-    for (uint32_t i = device->n_ooms; i-- > 0;) {
+    uint32_t looked = 0;
+    for (uint32_t i = device->n_ooms; i-- > 0 && looked < FAILURES_LOOKED_AT;) {
         uint32_t moment = device->ooms[i].event + 1;
         uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
         if (reserved < live || reserved - live < device->ooms[i].size)
+            continue;
+        looked++;
+        if (!blocks_are_enough(finder, moment, device->ooms[i].size))
             continue;
         finding->variant = 1;
         finding->severity = SEVERITY_HIGH;

@@ -190,8 +190,8 @@ static void stack_judge(struct finder *finder, const struct link *links, const s
         ends_last |= last->allocation == last_of_stack;
         longest = last->length > links[rows[longest].value].length ? i : longest;
     }
-    if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || last_bytes < (1u << 20) ||
-        last_bytes < peak / 1000)
+    bool large = last_bytes >= (1u << 20) || is_percent(last_bytes, peak, 5); /* also in a small run */
+    if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || !large || last_bytes < peak / 1000)
         return;
     for (uint32_t i = from; i < to; i++)
         for (uint32_t at = rows[i].value; at != UINT32_MAX; at = links[at].before) {

@@ -201,11 +201,19 @@ static bool key_may_leak(const struct finder *finder, uint32_t key) {
            side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
 }
 
+/* Moment at which the last turn's forward begins: what is older and there at the end has outlived what uses it. */
+static uint32_t last_forward(const struct finder *finder) {
+    const struct turn *last = &finder->verdicts->turns.turn[finder->verdicts->turns.count - 1];
+    uint32_t forward = finder_forward(finder, last);
+    return forward < last->end ? finder->allocations->birth[finder->allocations->preexisting + forward]
+                               : last->begin_moment;
+}
+
 /* What a key that does not leak keeps too seldom for it: made after the first turn, where much is made once and for all,
- * and before the last, of which something is always there. */
-static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const struct kept *kept) {
+ * and before the last forward, of which something is always there. */
+static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const struct kept *kept,
+                            uint32_t before) {
     uint64_t bytes = 0;
-    uint32_t n_turns = finder->verdicts->turns.count;
     if (kept->n_turns == 0 || kept->freed_before || (kept->n_turns > 1 && !key_rises(finder, key, kept)))
         return 0;
     for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
@@ -214,7 +222,8 @@ static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const str
         bool lasts = category == CATEGORY_PARAMETER || category == CATEGORY_OPTIMIZER_STATE ||
                      category == CATEGORY_GRADIENT || category == CATEGORY_WORKSPACE ||
                      category == CATEGORY_INPUT;
-        if (turn != UINT32_MAX && turn >= 1 && turn + 1 < n_turns && !lasts && is_kept(finder, allocation))
+        if (turn != UINT32_MAX && turn >= 1 && finder->allocations->birth[allocation] < before && !lasts &&
+            is_kept(finder, allocation))
             bytes += finder->allocations->size[allocation];
     }
     return bytes;
@@ -223,14 +232,14 @@ static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const str
 /* Keys that leak, by site. NULL: no memory. */
 static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
     struct kept kept;
-    uint32_t capacity = 0;
+    uint32_t capacity = 0, before = last_forward(finder);
     struct sort_row *rows = NULL;
     *count = 0;
     for (uint32_t key = 0; key < finder->n_keys; key++) {
         if (!key_may_leak(finder, key))
             continue;
         if (!key_leaks(finder, key, &kept)) {
-            finder->kept_seldom += kept_seldom(finder, key, &kept);
+            finder->kept_seldom += kept_seldom(finder, key, &kept, before);
             continue;
         }
         if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {

@@ -29,6 +29,13 @@ void finding_out_of_memory_find(struct finder *finder) {
     finder_add(finder, &finding);
 }
 
+static void tell_bytes_or_nothing(struct telling *telling, uint64_t bytes) {
+    if (bytes == 0)
+        tell(telling, "nothing");
+    else
+        tell_bytes(telling, bytes);
+}
+
 void finding_out_of_memory_title(struct telling *telling) {
     const struct finding *finding = telling->finding;
     if (finding->figure[0] == 0 && telling->verdicts->timeline->trace->kind == TRACE_LOG) {
@@ -38,7 +45,7 @@ void finding_out_of_memory_title(struct telling *telling) {
     tell(telling, "out of memory: ");
     tell_bytes(telling, finding->figure[0]);
     tell(telling, " asked for, ");
-    tell_bytes(telling, finding->figure[1]);
+    tell_bytes_or_nothing(telling, finding->figure[1]);
     tell(telling, " free on the device");
 }
 
@@ -63,8 +70,12 @@ void finding_out_of_memory_detail(struct telling *telling) {
         tell_site(telling);
         tell(telling, ". ");
     }
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " were in use");
+    if (finding->bytes == 0)
+        tell(telling, "Nothing was in use");
+    else {
+        tell_bytes(telling, finding->bytes);
+        tell(telling, " were in use");
+    }
     if (finding->figure[2] >= finding->bytes && finding->figure[2] != 0) {
         tell(telling, ", ");
         tell_bytes(telling, finding->figure[2]);
@@ -120,7 +131,7 @@ void finding_stops_at_peak_title(struct telling *telling) {
 void finding_stops_at_peak_detail(struct telling *telling) {
     const struct finding *finding = telling->finding;
     tell(telling, "Memory rises from ");
-    tell_bytes(telling, finding->figure[0]);
+    tell_bytes_or_nothing(telling, finding->figure[0]);
     tell(telling, " to ");
     tell_bytes(telling, finding->bytes);
     tell(telling, " and falls by less than a tenth of that until the recording ends");

@@ -51,6 +51,10 @@ static void say_source(struct words *words, const struct verdicts *verdicts) {
 
 static void say_too_short(struct words *words, const struct verdicts *verdicts) {
     uint32_t n = verdicts->turns.count;
+    if (verdicts->runs.n_allocations == 0) {
+        words_say(words, "No allocation was recorded: what stays from step to step cannot be seen.");
+        return;
+    }
     if (n == 0) {
         words_say(words, verdicts->judged.phases
                              ? "No turns of a loop were found: what stays from step to step cannot be seen."

@@ -46,7 +46,8 @@ static struct judged judged_of(const struct verdicts *verdicts) {
     return (struct judged){.steps = verdicts->turns.count,
                            .steps_from = verdicts->turns.source,
                            .phases = phases,
-                           .growth = runs->stacks == STACKS_NONE || kind == TRACE_MEMORY_TIMELINE
+                           .growth = runs->n_allocations == 0 ? GROWTH_TOO_SHORT
+                                     : runs->stacks == STACKS_NONE || kind == TRACE_MEMORY_TIMELINE
                                          ? GROWTH_NO_STACKS
                                      : verdicts->turns.count >= needed ? GROWTH_JUDGED
                                                                        : GROWTH_TOO_SHORT};

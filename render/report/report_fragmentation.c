@@ -33,9 +33,14 @@ static void moments_table(struct sheet *sheet, const struct timeline *timeline) 
 
 /* The causes have told of rounding, where they are known. */
 static void end_write(struct sheet *sheet, const struct free_blocks *all, bool causes_known) {
-    sheet_say(sheet, "By the final blocks, %s of %s reserved are free at the end, in %s; the largest has %s.",
-              format_bytes(all->free_bytes).text, format_bytes(all->reserved_bytes).text,
-              words_counted(sheet, all->n_free_blocks, "free block"), words_bytes(sheet, all->largest_bytes));
+    if (all->n_free_blocks == 0)
+        sheet_say(sheet, "By the final blocks, nothing of the %s reserved is free at the end.",
+                  format_bytes(all->reserved_bytes).text);
+    else
+        sheet_say(
+            sheet, "By the final blocks, %s of %s reserved are free at the end, in %s; the largest has %s.",
+            format_bytes(all->free_bytes).text, format_bytes(all->reserved_bytes).text,
+            words_counted(sheet, all->n_free_blocks, "free block"), words_bytes(sheet, all->largest_bytes));
     if (all->n_empty != 0)
         sheet_point(sheet,
                     "%s in %s are wholly free: torch.cuda.empty_cache() gives them back to the device.",

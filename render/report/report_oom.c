@@ -5,6 +5,7 @@
 #include "analysis/whatif.h"
 #include "base/bytes.h"
 #include "base/format.h"
+#include "base/numbers.h"
 #include "layout/site.h"
 
 #include <cjson/cJSON.h>
@@ -246,12 +247,21 @@ bool report_reserved_known(const struct device_trace *device) {
 /* Without the final segments reserved bytes are a lower bound: what was not in use may have been more. */
 static void advise_verdict(struct advisor *advisor) {
     const struct report_oom *oom = advisor->oom;
-    uint64_t asked = oom->event->size;
+    uint64_t asked = oom->event->size, in_free = oom->state.free_blocks.all.free_bytes;
+    char in_blocks[64] = "nothing";
+    if (in_free != 0)
+        snprintf(in_blocks, sizeof in_blocks, "%s%s", oom->state.at_end ? "" : "at most ",
+                 format_bytes(in_free).text);
     if (oom->state.live_bytes == 0)
         advise(advisor, "nothing_in_use",
                "Nothing was allocated by this process at that moment: %s were asked for, and the device had "
                "%s free.",
                format_bytes(asked).text, format_bytes(oom->event->device_free).text);
+    else if (oom->state.unused_bytes >= asked && oom->state.free_blocks_known && in_free < asked)
+        advise(advisor, "fragmented",
+               "%s were reserved but not in use, more than was asked for, but %s of that is in free blocks: "
+               "rounding up and remainders of blocks take %s.",
+               format_bytes(oom->state.unused_bytes).text, in_blocks, in_free == 0 ? "it" : "the rest");
     else if (oom->state.unused_bytes >= asked)
         advise(advisor, "fragmented",
                "%s were reserved but not in use, more than was asked for, and no free block among them was "
@@ -259,6 +269,11 @@ static void advise_verdict(struct advisor *advisor) {
                format_bytes(oom->state.unused_bytes).text);
     else if (!oom->state.reserved_known)
         return;
+    else if (asked > sum_of(oom->state.reserved_bytes, oom->event->device_free))
+        advise(advisor, "memory_in_use",
+               "This one request is more than all that the process held and the device had free together "
+               "(%s): freeing everything else would not have been enough.",
+               format_bytes(sum_of(oom->state.reserved_bytes, oom->event->device_free)).text);
     else if (oom->state.lacking_bytes > 0)
         advise(advisor, "memory_in_use",
                "The memory was really in use: even if all that was free or reserved but not in use could "
@@ -329,10 +344,11 @@ static void advise_expandable(struct advisor *advisor) {
                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True %s.",
                unused.text, hope);
     if (advisor->allocator.expandable == ON)
-        advise(advisor, "expandable_segments_on",
-               "Expandable segments are on already; the %s that were reserved but not in use are what other "
-               "streams or private pools keep, and rounding.",
-               unused.text);
+        advise(
+            advisor, "expandable_segments_on",
+            "Expandable segments are on already; the %s that were reserved but not in use are free ends and "
+            "gaps of these, what other streams or private pools keep, and rounding.",
+            unused.text);
 }
 
 /* Free bytes in blocks that only requests of at least max_split_size_mb may use. */
@@ -344,10 +360,19 @@ static uint64_t oversize_bytes(const struct device_trace *device, uint64_t limit
     return bytes;
 }
 
+/* Free bytes in parts of segments that serve large requests, which alone max_split_size_mb changes. */
+static uint64_t large_parts(const struct free_blocks_summary *summary) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < summary->n_groups; i++) {
+        const struct free_blocks *blocks = &summary->groups[i].free_blocks;
+        bytes += summary->groups[i].small ? 0 : blocks->free_bytes - blocks->empty_bytes;
+    }
+    return bytes;
+}
+
 static void advise_split(struct advisor *advisor) {
     const struct known_settings *allocator = &advisor->allocator;
-    const struct free_blocks *all = &advisor->report->free_blocks.all;
-    uint64_t asked = advisor->oom->event->size, parts = all->free_bytes - all->empty_bytes;
+    uint64_t asked = advisor->oom->event->size, parts = large_parts(&advisor->report->free_blocks);
     if (!advisor->oom->state.at_end)
         return;
     if (allocator->limit == ON && asked < allocator->split_bytes) {
@@ -358,7 +383,7 @@ static void advise_split(struct advisor *advisor) {
                    "free memory were closed to this one.",
                    format_bytes(allocator->split_bytes).text, format_bytes(closed).text);
     }
-    if (allocator->limit == OFF && allocator->expandable == OFF && parts >= asked)
+    if (allocator->limit == OFF && allocator->expandable == OFF && parts >= asked && asked > MIB)
         advise(advisor, "set_max_split_size",
                "%s are free in parts of segments that are otherwise in use. Where expandable segments cannot "
                "be used, max_split_size_mb keeps large blocks whole.",
@@ -425,11 +450,11 @@ static void advise_others(struct advisor *advisor) {
 static void advise_growth(struct advisor *advisor) {
     const struct report_oom_ground *ground = advisor->report->oom_ground;
     uint64_t risen = ground->risen_bytes;
+    const char *unit = turns_unit(&advisor->report->verdicts.turns);
     if (is_part(risen, advisor->oom->state.live_bytes, 20) && risen != 0)
         advise(advisor, "growth",
-               "What is carried over from step to step has risen by %s, %s more in every step: see What to "
-               "know.",
-               format_bytes(risen).text, format_bytes(ground->slope_bytes).text);
+               "What is carried over from %s to %s has risen by %s, %s more in every %s: see What to know.",
+               unit, unit, format_bytes(risen).text, format_bytes(ground->slope_bytes).text, unit);
 }
 
 uint32_t report_oom_advice(const struct report_device *report, const struct report_oom *oom,
@@ -470,9 +495,12 @@ static void free_blocks_rows(struct sheet *sheet, const struct report_oom *oom) 
     if (!oom->state.free_blocks_known)
         return;
     sheet_cell(sheet, "Largest free block");
-    sheet_cell(sheet, oom->state.at_end ? "%s of %s in %s" : "at most %s of %s in %s",
-               words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
-               words_counted(sheet, all->n_free_blocks, "free block"));
+    if (all->n_free_blocks == 0)
+        sheet_cell(sheet, "none");
+    else
+        sheet_cell(sheet, oom->state.at_end ? "%s of %s in %s" : "at most %s of %s in %s",
+                   words_bytes(sheet, all->largest_bytes), format_bytes(all->free_bytes).text,
+                   words_counted(sheet, all->n_free_blocks, "free block"));
     if (oom->state.at_end)
         bytes_row(sheet, "Rounding, remainders", free_blocks_rounding(all));
 }

@@ -52,7 +52,7 @@ void report_findings(struct sheet *sheet, const struct report_device *report) {
     const struct verdicts *verdicts = &report->verdicts;
     char text[FINDING_TEXT_NBYTES];
     bool log = report->trace->kind == TRACE_LOG;
-    if (report->device->allocations.count == 0 || (log && verdicts->findings.count == 0))
+    if (verdicts->findings.count == 0 && (report->device->allocations.count == 0 || log))
         return;
     sheet_heading(sheet, 3, "What to know");
     for (uint32_t i = 0; i < verdicts->findings.count && i < FINDINGS_SHOWN; i++) {
