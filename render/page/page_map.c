@@ -72,8 +72,7 @@ static bool map_is_of(const struct page_map *map, const struct page_device *devi
 }
 
 /* The state at a moment, made unless it is there. */
-static bool map_hold(struct page_view *view, uint32_t moment) {
-    struct page_map *map = &view->map;
+static bool map_hold(struct page_view *view, struct page_map *map, uint32_t moment) {
     struct page_device *device = view_now(view);
     if (map_is_of(map, device, moment))
         return true;
@@ -98,6 +97,8 @@ static bool map_hold(struct page_view *view, uint32_t moment) {
 void page_map_forget(struct page_map *map) {
     map->there = false;
     map->laid = (struct memory_map){0};
+    map->labels = NULL;
+    map->label_capacity = 0;
     arena_release(&map->holding);
     arena_release(&map->laying);
 }
@@ -124,7 +125,7 @@ place view_map(struct page_view *view, f64 event, u32 order, u32 width, u32 room
     map->labels = NULL;
     map->label_capacity = 0;
     map->laid = (struct memory_map){0};
-    if (!map_hold(view, moment_of(view, event)) ||
+    if (!map_hold(view, map, moment_of(view, event)) ||
         !memory_map_make(&map->laid, &map->held, (enum map_order)order, grid, &map->laying))
         return 0;
     return FILL(view, map, map->laid.height, map->held.n_segments, map->held.n_blocks, map->laid.n_groups,
@@ -292,10 +293,19 @@ i32 view_map_next_free_block(struct page_view *view, i32 block) {
 
 /* ---- why, and for whom ---- */
 
+/* Where a moment's state is: that of the map, which stays as it is laid out whatever else is asked. */
+static struct page_map *map_at(struct page_view *view, uint32_t moment) {
+    bool mapped = view->map.laid.held == NULL || map_is_of(&view->map, view_now(view), moment);
+    return mapped ? &view->map : &view->beside;
+}
+
 place view_gap(struct page_view *view, f64 event) {
-    const struct page_map *map = &view->map;
-    if (!map_hold(view, moment_of(view, event)))
+    uint32_t moment = moment_of(view, event);
+    struct page_map *map = map_at(view, moment);
+    view->gap_of = NULL;
+    if (!map_hold(view, map, moment))
         return 0;
+    view->gap_of = map;
     const struct fragmentation *gap = &map->gap;
     const int64_t *cause = gap->cause_bytes;
     return FILL(view, gap, (double)gap->reserved_bytes, (double)gap->live_bytes, (double)gap->gap_bytes,
@@ -307,19 +317,20 @@ place view_gap(struct page_view *view, f64 event) {
 }
 
 place view_pinned(struct page_view *view, u32 index) {
-    const struct fragmentation *gap = &view->map.gap;
-    if (!view->map.there || index >= PINNED_MAX || index >= gap->n_pinned)
+    const struct page_map *map = view->gap_of;
+    if (map == NULL || !map->there || index >= PINNED_MAX || index >= map->gap.n_pinned)
         return 0;
+    const struct fragmentation *gap = &map->gap;
     const struct pinned_segment *pinned = &gap->pinned[index];
     return FILL(view, pinned, (double)(pinned->address >> 32), (uint32_t)pinned->address,
                 (double)pinned->size, (double)pinned->free_bytes, pinned->n_blocks, pinned->allocation);
 }
 
 place view_pool_use(struct page_view *view, u32 index) {
-    const struct pool_uses *pools = &view->map.pools;
-    if (!view->map.there || index >= pools->count)
+    const struct page_map *map = view->gap_of;
+    if (map == NULL || !map->there || index >= map->pools.count)
         return 0;
-    const struct pool_use *use = &pools->use[index];
+    const struct pool_use *use = &map->pools.use[index];
     return FILL(view, pool_use, use->pool, use->is_private, use->n_segments, use->n_allocations,
                 (double)use->live_bytes, (double)use->reserved_bytes, (double)use->free_bytes);
 }

@@ -217,7 +217,9 @@ struct page_view {
     uint32_t through; /* frame that trees begin with; 0: everything */
     struct held held;
     struct page_map map;
-    char name[4096]; /* of a group, or what a finding says */
+    struct page_map beside;  /* only the state: of a moment that the map does not show */
+    struct page_map *gap_of; /* of the two, whose gap was asked for last; NULL: of neither */
+    char name[4096];         /* of a group, or what a finding says */
     struct record_request request;
     struct page_query queries[PAGE_QUERIES];
     struct group *groups;

@@ -19,6 +19,7 @@ static void view_forget(struct page_view *view) {
     arena_release(&view->pairing);
     arena_release(&view->holding);
     page_map_forget(&view->map);
+    page_map_forget(&view->beside);
     arena_release(&view->listing);
     view->matching = (struct matching){0};
     view->n_groups = view->n_pairs = view->n_matches = view->tree.n_nodes = 0;
@@ -52,6 +53,8 @@ place view_new(place session_place, u32 device) {
     arena_init(&view->holding, host, SIZE_MAX);
     arena_init(&view->map.holding, host, SIZE_MAX);
     arena_init(&view->map.laying, host, SIZE_MAX);
+    arena_init(&view->beside.holding, host, SIZE_MAX);
+    arena_init(&view->beside.laying, host, SIZE_MAX);
     arena_init(&view->listing, host, SIZE_MAX);
     for (uint32_t slot = 0; slot < PAGE_SLOTS; slot++)
         arena_init(&view->sums[slot].arena, host, SIZE_MAX);

@@ -59,6 +59,27 @@ describe("the map", { skip }, () => {
         }
     });
 
+    test("what is asked of another moment leaves it as it is laid out", async () => {
+        await withPage(writePage(sample("oom")), async (page) => {
+            const about = await textOf(page, "map-about");
+            const cells = await page.evaluate("strata.gap({ at: 3552 })");
+            const elsewhere = await page.evaluate("strata.gap({ at: 100 })");
+            assert.notDeepEqual(elsewhere, cells);
+            // Each draws what follows the pointer anew; the view of the allocator asks about the held moment, not the hovered one.
+            await ask(page, "strata.setView({ selected: 3 })");
+            await press(page, "5");
+            const box = await page.locator("#timeline").boundingBox();
+            for (const x of [100, 300]) {
+                await page.mouse.move(Number(box?.x) + x, Number(box?.y) + 200);
+                await ask(page, "strata.gap({ at: 50 })");
+            }
+            await page.mouse.move(2, 2);
+            await until(async () => (await textOf(page, "map-about")) === about, "the moment of before");
+            assert.deepEqual(await page.evaluate("strata.gap({ at: 3552 })"), cells);
+            assert.deepEqual(await page.evaluate("strata.gap({ at: 100 })"), elsewhere);
+        }, OOM);
+    });
+
     test("it opens by key, shows the moment that is meant, and stands in the address", async () => {
         await withPage(writePage(sample("oom")), async (page) => {
             assert.equal(await page.locator("#map").isVisible(), false);
