@@ -87,6 +87,38 @@ def state_of(device, kind):
     return next(check["state"] for check in device["judged"]["checks"] if check["kind"] == kind)
 
 
+def check(value, rule):
+    """Status of one rule of strata check."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, "run.pickle")
+        path.write_bytes(pickle.dumps(value, protocol=4))
+        done = subprocess.run([STRATA, "check", "--format", "json", "--rule", rule, path], capture_output=True, timeout=300)
+    return json.loads(done.stdout)["files"][0]["rules"][0]
+
+
+class Rules(unittest.TestCase):
+    """strata check passes nothing of which the report says that it was found, or could not be judged."""
+
+    def test_growth_where_a_step_has_several_backwards(self):
+        twin = {"fault": "leak", "shape": "accumulation", "steps": 6, "annotations": "none"}
+        faulty = played(Twin(**twin), True)
+        leak = named(device_of(faulty), "leak")[twins.site_name("outputs")]
+        rule = check(faulty, "growth = 0 per step")
+        self.assertEqual((rule["status"], rule["actual"]), ("broken", leak["per"]["bytes"]))
+        self.assertEqual(check(played(Twin(**twin), False), "growth = 0 per step")["status"], "held")
+
+    def test_growth_of_two_steps(self):
+        value = played(Twin(fault="leak", steps=2), True)
+        self.assertEqual(named(device_of(value), "leak")[twins.site_name("outputs")]["confidence"], "possible")
+        self.assertEqual(check(value, "growth = 0 per step")["status"], "untrusted")
+
+    def test_gradients_that_nothing_tells(self):
+        for faulty, status in ((True, "untrusted"), (False, "held")):
+            twin = Twin(fault="zero_grad", steps=8, stacks="python", layers=6)
+            value = played(twin, faulty, first=0.4)
+            self.assertEqual(check(value, "finding.gradients_kept = none")["status"], status)
+
+
 class Queue(unittest.TestCase):
     """A queue gives back what it takes, also where the recording shows fewer steps than it is long."""
 

@@ -62,6 +62,29 @@ static uint64_t growth_per_step(const struct growth *growth) {
     return bytes;
 }
 
+/* The same by the leaks that were found. Two steps are no proof: `*possible`, there is one of these. */
+static uint64_t leaks_per_step(const struct findings *findings, bool *possible) {
+    uint64_t bytes = 0;
+    *possible = false;
+    for (uint32_t i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->finding[i];
+        if (finding->kind != FINDING_LEAK || finding->severity == SEVERITY_INFO)
+            continue;
+        *possible |= finding->confidence == CONFIDENCE_POSSIBLE;
+        bytes += finding->confidence == CONFIDENCE_POSSIBLE ? 0 : finding->per_bytes;
+    }
+    return bytes;
+}
+
+/* Two analyses look for it, and what one of them sees is there. */
+static void growth_measure(struct check_file *file, const struct subject *subject) {
+    bool possible;
+    uint64_t leaks = leaks_per_step(&subject->verdicts.findings, &possible),
+             rises = growth_per_step(&subject->growth);
+    file->growth = leaks > rises ? leaks : rises;
+    file->has_growth = leaks != 0 || (subject->growth.judged && (rises != 0 || !possible));
+}
+
 static uint64_t reserved_peak_from(const struct timeline *timeline, uint32_t first, uint32_t *moment) {
     uint64_t most = timeline_reserved_at(timeline, first);
     *moment = first;
@@ -88,8 +111,7 @@ static void figures_find(struct check_file *file, struct subject *subject, uint6
     uint64_t live = timeline->live[reserved_moment];
     file->gap = file->reserved > live ? file->reserved - live : 0;
     file->ooms = timeline->device->n_ooms;
-    file->has_growth = subject->growth.judged;
-    file->growth = growth_per_step(&subject->growth);
+    growth_measure(file, subject);
     doubt_find(file, subject);
 }
 
@@ -224,13 +246,14 @@ static bool part_measure(struct subject *subject, struct check_verdict *verdict)
     return bytes_at(subject, verdict->rule, moment, &verdict->actual);
 }
 
-static bool finding_is_judged(const struct judged *judged, enum finding_kind kind) {
+/* Of the kinds that the report calls clear or not judged, the same. */
+static bool finding_is_judged(const struct verdicts *verdicts, enum finding_kind kind) {
     switch (kind) {
     case FINDING_LEAK:
-    case FINDING_GROWING_BUFFER: return judged->growth == GROWTH_JUDGED;
-    case FINDING_HELD_OVER: return judged->steps >= 2;
+    case FINDING_GROWING_BUFFER: return verdicts->judged.growth == GROWTH_JUDGED;
+    case FINDING_HELD_OVER:
     case FINDING_GRADIENTS_KEPT:
-    case FINDING_KEPT_PER_LAYER: return judged->phases;
+    case FINDING_KEPT_PER_LAYER: return verdicts->findings.looked[kind] != 0;
     default: return true;
     }
 }
@@ -245,7 +268,7 @@ static void finding_measure(const struct subject *subject, struct check_verdict 
     for (uint32_t i = 0; i < findings->count; i++)
         verdict->actual += findings->finding[i].kind == kind;
     verdict->has_actual =
-        verdict->actual != 0 || finding_is_judged(&subject->verdicts.judged, (enum finding_kind)kind);
+        verdict->actual != 0 || finding_is_judged(&subject->verdicts, (enum finding_kind)kind);
     if (!verdict->has_actual)
         doubt(verdict, "this cannot be judged: too few steps were recorded, or their phases were not found");
 }
