@@ -14,8 +14,12 @@ try {
         window.longTasks = [];
         new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: 'longtask' });
     });
-    // What an action sets off may come in slices after it.
-    const quiet = () => page.waitForTimeout(700);
+    // What an action sets off may come in slices after the frame that shows it, and that late where the machine is busy.
+    const quiet = async () => {
+        await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+        await page.waitForTimeout(700);
+        await page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
+    };
     const traced = async (/** @type {() => Promise<unknown>} */ act) => {
         await browser.startTracing(page, { categories: ['toplevel'] });
         await act();

@@ -21,7 +21,7 @@ import { startPlot } from "./pointer.js";
 import { makeApi } from "./scripts.js";
 import { goToMatch, setOnly, setSearch } from "./search.js";
 import { View } from "./session.js";
-import { drawSide, startSide } from "./side.js";
+import { drawSide, placeSide, startSide } from "./side.js";
 import { speakSoon, startSpoken } from "./spoken.js";
 import {
     AXES, change, DETAIL, eventOfAxis, EVERYTHING, fitBytes, fitWindow, flush, flushInTurns, goToEvent, HEADER, invalidate, LEGEND, LIST, MAP, meta,
@@ -42,7 +42,8 @@ function draw(parts) {
     else if (parts & LIST) drawLegendFigures();
     map.box.hidden = map.split.hidden = !state.mapOpen;
     placeRows();
-    if (parts & (TIMELINE | HEADER | LEGEND)) layoutPlot();
+    const moved = (parts & LIST) !== 0 && placeSide();
+    if ((moved || parts & (TIMELINE | HEADER | LEGEND)) && layoutPlot()) parts |= TIMELINE | MINIMAP;
     if (parts & STACK) drawTimelineStack();
     if (parts & AXES) {
         drawTimelineAxes();

@@ -48,7 +48,11 @@ function inHand() {
 
 const treeView = () => views[REGISTRY.findIndex(([id]) => id === "tree")];
 
-export function drawSide() {
+/** The tab that is open, and whether it is a tree. */
+let placed = "";
+
+/** What stands beside the timeline, before either is drawn. True: it may be of another width. */
+export function placeSide() {
     const shown = current();
     for (const { id, count, urgent } of views) {
         const tab = tabOf(id);
@@ -64,6 +68,13 @@ export function drawSide() {
     }
     applyWidth();
     placeTree();
+    const now = `${shown.id} ${groupsAsTree()}`;
+    const moved = now !== placed;
+    placed = now;
+    return moved;
+}
+
+export function drawSide() {
     for (const one of inHand()) one.draw();
 }
 

@@ -68,4 +68,16 @@ describe("splitters", { skip }, () => {
             assert.equal(await page.locator("#split-map").isVisible(), false);
         });
     });
+
+    test("a tab that is wider, and has rows below the timeline, has it drawn once", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            for (const [key, name] of [["4", "compare"], ["2", "who"], ["3", "tree"], ["2", "who"]]) {
+                const [before, had] = [(await ask(page, "strata.stats()")).draws, await boxOf(page, "#timeline")];
+                await page.keyboard.press(key);
+                await settle(page);
+                assert.notEqual((await boxOf(page, "#timeline")).width, had.width, name);
+                assert.equal((await ask(page, "strata.stats()")).draws, before + 1, name);
+            }
+        });
+    });
 });
