@@ -1,6 +1,6 @@
 // Streams, pools, phases and lifetimes in words.
 import { momentText, session, view } from "./state.js";
-import { formatDuration, formatPlural } from "./text.js";
+import { formatCount, formatDuration, formatPlural } from "./text.js";
 
 /** @typedef {import("./session.js").View} View */
 
@@ -24,14 +24,19 @@ export function phaseText(name) {
     return name.replace(/^## (.*) ##$/s, "$1").replace(/[\u0000-\u001f\u007f]/g, " ") || "(no name)";
 }
 
+/** Phases that are named of those around an event: the outermost ones, and the innermost one. */
+const PHASES_NAMED = 12;
+
 /** Names of the program's phases around an event, the outermost first. @param {number} event */
 export function phasesOfEvent(event) {
     if (event < 0 || !view.facts.has_time) return [];
     const us = view.c.event_us(event);
-    return phaseIds()
+    const names = phaseIds()
         .map((id) => view.c.phase(id))
         .filter((phase) => !phase.internal && phase.start_us <= us && (phase.end_us > us || phase.end_us < 0))
         .map((phase) => session.string(phase.name));
+    const more = names.length - PHASES_NAMED;
+    return more < 2 ? names : [...names.slice(0, PHASES_NAMED - 1), `${formatCount(more)} more`, names[names.length - 1]];
 }
 
 function phaseIds() {

@@ -23,23 +23,29 @@ const filterUi = {
     device: -1,
 };
 
-/** @param {HTMLSelectElement} select @param {string[]} names */
-function fillOptions(select, names) {
+/** Nobody reads more of a menu, and each entry takes a page's time. */
+const OPTIONS_MOST = 500;
+
+/** @param {HTMLSelectElement} select @param {string} word of the filter @param {number} count @param {(i: number) => string} name */
+function fillOptions(select, word, count, name) {
     const option = (/** @type {string} */ text, /** @type {number} */ value) => {
         const made = make("option", "", text);
         made.value = String(value);
         return made;
     };
-    select.replaceChildren(option("all", -1), ...names.map(option));
+    select.replaceChildren(option("all", -1), ...Array.from({ length: Math.min(count, OPTIONS_MOST) }, (_, i) => option(name(i), i)));
+    if (count <= OPTIONS_MOST) return;
+    const more = option(`${formatCount(count - OPTIONS_MOST)} more: ${word}:${OPTIONS_MOST} among the words`, -2);
+    more.disabled = true;
+    select.append(more);
 }
 
 /** Streams and pools belong to the device. */
 function fillFilterMenus() {
     if (filterUi.device === state.device) return;
     filterUi.device = state.device;
-    const count = (/** @type {number} */ length) => Array.from({ length }, (_, i) => i);
-    fillOptions(filterUi.stream, count(view.facts.streams).map(streamText));
-    fillOptions(filterUi.pool, count(view.facts.pools).map((pool) => poolName(pool)));
+    fillOptions(filterUi.stream, "stream", view.facts.streams, streamText);
+    fillOptions(filterUi.pool, "pool", view.facts.pools, (pool) => poolName(pool));
     element("filter-streams", HTMLFieldSetElement).hidden = view.facts.streams < 2;
     element("filter-pools", HTMLFieldSetElement).hidden = view.facts.pools < 3;
 }

@@ -19,10 +19,10 @@ bool page_window_of(const struct page_view *view, struct view *window, bool time
                             .to_q16 = q16_of(to),
                             .width = width,
                             .height = height};
-    /* Half of 2^63 each way would overflow the difference. */
-    const int64_t limit = INT64_C(1) << 61;
-    window->from_q16 = window->from_q16 < -limit ? -limit : window->from_q16;
-    window->to_q16 = window->to_q16 > limit ? limit : window->to_q16;
+    /* A run is as long as 2^46 microseconds and what lies around it; the difference must not pass 2^63. */
+    const int64_t low = -(INT64_C(1) << 61), high = (INT64_C(1) << 62) + (INT64_C(1) << 60);
+    window->from_q16 = window->from_q16 < low ? low : window->from_q16;
+    window->to_q16 = window->to_q16 > high ? high : window->to_q16;
     return width >= 1 && width <= VIEW_MAX_SIDE && height >= 1 && height <= VIEW_MAX_SIDE &&
            window->from_q16 < window->to_q16;
 }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("figures", { skip }, () => {
     test("summary() is the report's object of the device", async () => {
@@ -93,6 +93,38 @@ describe("hostile names", { skip }, () => {
                 await page.evaluate((text) => void (location.hash = `#tab=who&focus=${text}`), focus);
                 await until(async () => !/focus=/.test(await hashOf(page)), `no ${focus} in the address`);
             }
+        });
+    });
+});
+
+describe("more than people record", { skip }, () => {
+    const event = (/** @type {string} */ more) => `{"action": "alloc", "frames": [{"filename": "a.py", "line": i, "name": "f"}], ${more}}`;
+
+    test("times that lie years apart are drawn at their end too", async () => {
+        const events = event('"addr": i << 20, "size": 4096, "stream": 0, "time_us": (1 << 62) + i * (1 << 57)');
+        const file = writeSnapshot("years.pickle", `{"segments": [], "device_traces": [[${events} for i in range(1, 17)]]}`);
+        await withPage(writePage(file), async (page) => {
+            for (const [from, to] of [[13, 16], [-1, 16], [0, 2]]) {
+                await setView(page, { axis: "events", from, to });
+                const { draws } = await ask(page, "strata.stats()");
+                assert.equal((await setView(page, { axis: "time" })).axis, "time");
+                assert.ok((await ask(page, "strata.stats()")).draws > draws, `${from} to ${to}`);
+            }
+        });
+    });
+
+    test("thousands of streams and phases are counted, not listed", async () => {
+        const events = event('"addr": (i + 1) << 20, "size": 4096, "stream": i, "time_us": 5000 + i');
+        const notes = '[{"name": f"phase {i}", "stage": stage, "device": 0, "time_us": i if stage == "START" else 20000 - i} for i in range(3000) for stage in ("START", "END")]';
+        const file = writeSnapshot("many.pickle", `{"segments": [], "device_traces": [[${events} for i in range(3000)]], "external_annotations": ${notes}}`);
+        await withPage(writePage(file), async (page) => {
+            const options = await page.locator("#filter-stream option").allTextContents();
+            assert.deepEqual([options.length, options.at(-1)], [502, "2,500 more: stream:500 among the words"]);
+            await setView(page, { selected: 7 });
+            const facts = await page.locator("#detail").innerText();
+            assert.match(facts, /phase 0 › phase 1 › .* › phase 10 › 2,988 more › phase 2999/);
+            assert.ok(!facts.includes("phase 11 "));
+            assert.equal((await ask(page, 'strata.search("stream:2999")')).allocations, 1);
         });
     });
 });
