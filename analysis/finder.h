@@ -105,6 +105,8 @@ struct telling {
 
 void tell(struct telling *telling, const char *text);
 void tell_bytes(struct telling *telling, uint64_t bytes);
+/* "3 MiB of them are in the peak." by the finding's bytes; where there are none, "none of them is in the peak." */
+void tell_in_peak(struct telling *telling, const char *some, const char *none);
 void tell_things(struct telling *telling, uint64_t count, const char *thing);
 void tell_share(struct telling *telling, uint64_t part, uint64_t whole);
 /* The finding's site; "n call sites" where there are several is the caller's. */

@@ -401,8 +401,7 @@ void finding_gradients_kept_detail(struct telling *telling) {
     tell(telling, " there when a forward begins, in ");
     tell_things(telling, finding->figure[2], telling_unit(telling));
     tell(telling, "; ");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " of them are in the peak.");
+    tell_in_peak(telling, " of them are", "none of them is");
     tell_saving(telling, finding->figure[3] && finding->saves != 0
                              ? "Set to None before the forward, at the least"
                              : "Set to None before the forward,");

@@ -451,8 +451,7 @@ void finding_leak_detail(struct telling *telling) {
     tell_things(telling, finding->figure[2], telling_unit(telling));
     tell(telling, finding->figure[1] == 1 ? ", is" : ", are");
     tell(telling, " there at the end of the recording; ");
-    tell_bytes(telling, finding->bytes);
-    tell(telling, " of it is in the peak.");
+    tell_in_peak(telling, " of it is", "none of it is");
     if (finding->variant == LEAK_OF_GRAPH) {
         tell(telling, " That is how one graph over several layers or turns looks before its backward: if "
                       "these turns are "

@@ -313,6 +313,13 @@ void tell_bytes(struct telling *telling, uint64_t bytes) {
     words_add_bytes(telling->words, bytes);
 }
 
+void tell_in_peak(struct telling *telling, const char *some, const char *none) {
+    if (telling->finding->bytes != 0)
+        tell_bytes(telling, telling->finding->bytes);
+    tell(telling, telling->finding->bytes != 0 ? some : none);
+    tell(telling, " in the peak.");
+}
+
 void tell_things(struct telling *telling, uint64_t count, const char *thing) {
     words_add_things(telling->words, count, thing);
 }

@@ -158,6 +158,14 @@ class Gradients(unittest.TestCase):
         self.assertEqual(state_of(self.device("python", True), "gradients_kept"), "not_judged")
         self.assertEqual(state_of(self.device("python", False), "gradients_kept"), "clear")
 
+    def test_none_in_the_peak_is_no_figure(self):
+        for rows, words in ((64, "; none of them is in the peak."), (2, " MiB of them are in the peak.")):
+            fault = "late_zero_grad" if rows == 64 else "zero_grad"
+            device = device_of(played(Twin(fault=fault, steps=2, rows=rows, layers=6), True))
+            finding = next(iter(named(device, "gradients_kept").values()))
+            self.assertEqual(finding["bytes"] == 0, rows == 64)
+            self.assertIn(words, finding["detail"])
+
     def test_copies_that_a_hook_keeps_are_a_leak_and_no_gradients(self):
         device = device_of(played(Twin(steps=5), False, copies=True))
         self.assertEqual(list(named(device, "leak")), ["hooks.py:19 save_gradient"])
