@@ -151,7 +151,7 @@ static enum options_result parse_word(struct parse *parse) {
 
 static uint32_t n_standard_inputs(const struct settings *settings) {
     uint32_t count = 0;
-    for (int i = 0; i < (int)settings->n_inputs; i++)
+    for (uint32_t i = 0; i < settings->n_inputs; i++)
         count += strcmp(settings->inputs[i], "-") == 0;
     return count;
 }
