@@ -18,7 +18,7 @@ try {
     const quiet = async () => {
         await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
         await page.waitForTimeout(700);
-        await page.evaluate(() => new Promise((done) => requestIdleCallback(done)));
+        await page.evaluate(() => new Promise((done) => requestIdleCallback(done, { timeout: 5000 })));
     };
     const traced = async (/** @type {() => Promise<unknown>} */ act) => {
         await browser.startTracing(page, { categories: ['toplevel'] });
