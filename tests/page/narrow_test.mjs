@@ -53,6 +53,19 @@ describe("toolbar", { skip }, () => {
             }, { viewport: { width, height: 800 } });
         });
 
+    test("at 320 pixels nothing makes the page wider than the window", async () => {
+        for (const name of ["oom", "one_event"])
+            await withPage(writePage(path.join(samples, `${name}.pickle`)), async (page) => {
+                for (const hash of ["tab=who", "tab=allocator&map=size", "tab=each&search=attention&only=1", "tab=compare&marks=0"]) {
+                    await page.evaluate((text) => void (location.hash = `#${text}`), hash);
+                    await until(async () => page.evaluate((tab) => document.getElementById(`tab-${tab}`)?.ariaSelected === "true", /tab=(\w+)/.exec(hash)?.[1] ?? ""), `the tab of ${hash}`);
+                    await ask(page, "strata.setView({})");
+                    await settle(page);
+                    assert.equal(await page.evaluate("document.documentElement.scrollWidth"), 320, `${name} ${hash}`);
+                }
+            }, { viewport: { width: 320, height: 900 } });
+    });
+
     test("below 700 pixels a menu has the tools, by key and by finger, and axe finds nothing", async () => {
         await withPage(writePage(INPUT), async (page) => {
             const open = page.locator("#tools-open");
