@@ -123,6 +123,29 @@ def payloads(strata):
     yield "header", small[:16]
 
 
+def sidecars(strata, sizes):
+    """What a batch leaves of ranks with one allocation of each of these sizes, by their paths, in the form of target_index.c."""
+    frames = [{"name": "forward", "filename": "train.py", "line": 41}]
+    with tempfile.TemporaryDirectory() as folder:
+        dumps, out = pathlib.Path(folder, "dumps"), pathlib.Path(folder, "out")
+        for path, blocks in sizes.items():
+            trace = [{"action": "alloc", "addr": (i + 1) << 40, "size": size, "stream": 0, "time_us": i, "frames": frames} for i, size in enumerate(blocks)]
+            (dumps / path).parent.mkdir(parents=True, exist_ok=True)
+            (dumps / path).write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}, 4))
+        subprocess.run([strata, "batch", "-q", dumps, "-o", out], check=True)
+        found = [json.loads(path.read_text()) for path in sorted(out.glob("*.strata.json"))]
+    for sidecar in found:
+        sidecar["batch"]["mtime_ns"] = "0"
+    return b"%%\n".join(json.dumps(sidecar, separators=(",", ":")).encode() for sidecar in found)
+
+
+def indexes(strata):
+    """Ranks that differ by their place in the model, and one that differs from those that do as it does."""
+    mib = 1 << 20
+    yield "places", sidecars(strata, {f"tp{rank // 3}/rank{rank}.pickle": [mib, (1 + rank // 3) * 64 * mib + rank] for rank in range(6)})
+    yield "odd", sidecars(strata, {f"rank{rank}.pickle": [mib, (900 if rank == 5 else 2) * mib][: 1 if rank == 3 else 2] for rank in range(6)})
+
+
 def zipped(data, method):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
@@ -223,6 +246,7 @@ def main(arguments):
     kinds = {"pickle": pickles(), "payload": payloads(strata), "container": containers(strata), "json": jsons(), "log": log_seeds(),
              "report": samples.reports(), "picture": samples.pictures(), "page": samples.pages(), "snapshot": samples.snapshots(),
              "diff": samples.differences(), "whatif": samples.replays(), "program": samples.command_lines(),
+             "index": indexes(strata),
              "api": seeds_of_calls.seeds(samples.recipes("oom", "private_pools", "two_devices"))}
     total = 0
     for kind, seeds in kinds.items():
