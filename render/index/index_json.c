@@ -230,7 +230,7 @@ struct page_scale {
 };
 
 static unsigned share_of(uint64_t part, uint64_t whole) {
-    return whole != 0 ? (unsigned)lround((double)part / (double)whole * SHARE_MOST) : 0;
+    return whole != 0 ? (unsigned)lround((double)part / (double)whole * (double)SHARE_MOST) : 0;
 }
 
 static struct page_scale page_scale_of(const struct index *index, const struct totals *totals) {

@@ -233,7 +233,7 @@ bool index_row_tell(struct index *index, struct index_row *row, const struct out
     row->n_steps = from->n_steps;
     row->growth_bytes = from->growth_bytes;
     row->growth_site = from->growth_site != 0 ? site_name(row, from->growth_site) : NULL;
-    row->score = (double)from->figure[OUTLIER_PEAK].score / OUTLIER_UNIT;
+    row->score = (double)from->figure[OUTLIER_PEAK].score / (double)OUTLIER_UNIT;
     row_mark_odd(row, from);
     if (!row_take_differences(index, row, from, of))
         return false;
