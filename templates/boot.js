@@ -38,7 +38,7 @@ function showFailure(error) {
     if (!failure || !loading || !failure.hidden) return;
     loading.hidden = true;
     // Half a page would be taken for a whole one.
-    document.getElementById("app")?.remove();
+    document.getElementById("app")?.toggleAttribute("hidden", true);
     failure.hidden = false;
     failure.textContent = sentenceOf(error);
 }

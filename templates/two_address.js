@@ -46,7 +46,11 @@ export async function startAddress(shown, show) {
         timer = 0;
         const text = hashOf(shown(), first);
         written = text === "" ? "" : `#${text}`;
-        if (written !== location.hash) history.replaceState(null, "", written || location.pathname + location.search);
+        try {
+            if (written !== location.hash) history.replaceState(null, "", written || location.pathname + location.search);
+        } catch {
+            // A page inside of a sandboxed frame may not change its address; the view works without.
+        }
     };
     return () => {
         if (timer === 0) timer = setTimeout(write, WRITE_AFTER_MS);

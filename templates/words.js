@@ -82,7 +82,13 @@ export class Matcher {
     match(source, flags) {
         this.cancel();
         return new Promise((resolve, reject) => {
-            this.worker ??= this.start();
+            const nowhere = "The expression cannot be matched in this browser.";
+            try {
+                this.worker ??= this.start();
+            } catch {
+                // A page inside of another one may have no worker.
+                throw new Error(nowhere);
+            }
             const { worker } = this;
             let timer = 0;
             const end = (/** @type {() => void} */ tell) => {
@@ -101,7 +107,7 @@ export class Matcher {
                 if (data === null) watch();
                 else end(() => resolve(data));
             };
-            worker.onerror = () => give_up("The expression cannot be matched in this browser.");
+            worker.onerror = () => give_up(nowhere);
             worker.postMessage({ source, flags });
         });
     }

@@ -53,8 +53,12 @@ export function createState(rows, show) {
             const hash = hashOf(choice, rows);
             if (hash === hashOf(before, rows)) return;
             const typing = "words" in wish && before.words !== "";
-            if (typing) history.replaceState(null, "", hash);
-            else history.pushState(null, "", hash);
+            try {
+                if (typing) history.replaceState(null, "", hash);
+                else history.pushState(null, "", hash);
+            } catch {
+                // A page inside of a sandboxed frame may not change its address; the view works without.
+            }
             show(before, choice);
         },
     };

@@ -38,7 +38,7 @@ async function saysOf(name, text, use) {
         assert.equal(how, "refused", name);
         const failure = page.locator("#failure");
         await until(() => failure.isVisible(), `a sentence: ${name}`);
-        assert.deepEqual([await page.locator("#loading").isVisible(), await page.locator("#app").count()], [false, 0], name);
+        for (const id of ["loading", "app"]) assert.equal(await page.locator(`#${id}`).isVisible(), false, `${name}: ${id}`);
         await use?.(page);
         return await failure.innerText();
     } finally {
@@ -80,6 +80,54 @@ describe("damaged pages", { skip }, () => {
         await saysOf("payload", changed(one, "payload", () => "%%%"), async (page) => {
             for (const call of ["view()", "setView({ from: 1 })", 'search("a")', "groups()", "picture()"])
                 await assert.rejects(page.evaluate(`strata.${call}`), /needs the recording: await strata\.ready first/, call);
+        });
+    });
+});
+
+describe("a page that may do less", { skip }, () => {
+    const two = () => {
+        const file = path.join(folder, "two_less.html");
+        run(strata, "diff", "-q", "-f", path.join(samples, "train.pickle"), oom, "-o", file);
+        return file;
+    };
+
+    /** Opens a page that the browser refuses something. @param {string} file @param {() => void} refuse runs before its scripts @param {(page: import("playwright-core").Page) => Promise<void>} use */
+    async function withLess(file, refuse, use) {
+        const context = await openContext();
+        try {
+            const page = await context.newPage();
+            /** @type {string[]} */ const errors = [];
+            page.on("pageerror", (error) => void errors.push(String(error)));
+            await page.addInitScript(refuse);
+            await page.goto(pathToFileURL(file).href);
+            await page.evaluate("strata.ready");
+            await use(page);
+            assert.deepEqual(errors, []);
+        } finally {
+            await context.close();
+        }
+    }
+
+    test("an address that may not be changed", async () => {
+        const refuse = () => {
+            Object.assign(window, { refused: 0 });
+            history.pushState = history.replaceState = () => {
+                /** @type {any} */ (window).refused++;
+                throw new DOMException("no", "SecurityError");
+            };
+        };
+        await withLess(two(), refuse, async (page) => {
+            await page.evaluate("strata.setView({ show: 'difference', from: 100, to: 900 })");
+            await until(() => page.evaluate("refused > 0"), "it was tried");
+            assert.equal(await page.evaluate("strata.view().show"), "difference");
+        });
+    });
+
+    test("no worker", async () => {
+        const refuse = () => void Reflect.deleteProperty(window, "Worker");
+        await withLess(writePage(oom), refuse, async (page) => {
+            await page.evaluate("strata.search('/attention/')");
+            await until(async () => /cannot be matched in this browser/.test(await page.locator("#found").innerText()), "the sentence");
         });
     });
 });
