@@ -156,8 +156,9 @@ static void steps_sentence(struct index_row *row, const struct outlier_row *from
 static void events_sentence(struct index_row *row, const struct outlier_row *from, char *finding) {
     const struct outlier_figure *events = &from->figure[OUTLIER_EVENTS];
     bool early = events->value < events->median && row->truncation == NULL;
-    sentence_add(finding, "%s recorded %s events, the median is %s%s", index_subject(row, finding).text,
-                 format_count(events->value).text, format_count(events->median).text,
+    sentence_add(finding, "%s recorded %s event%s, the median is %s%s", index_subject(row, finding).text,
+                 format_count(events->value).text, events->value == 1 ? "" : "s",
+                 format_count(events->median).text,
                  early ? ": it stopped early, or is behind the others" : "");
 }
 
