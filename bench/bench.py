@@ -5,8 +5,9 @@
 
 Commands of one set are run in turn, A B C A B C ..., and each ratio is taken within its round, so that a machine whose
 speed drifts does not favour one of them. Figures are medians; memory is the largest resident set that the system saw.
---against names another build of strata, whose commands run in the same rounds; a table gives the ratios. What stands in
-RESULTS.md under "Before and after" is written by hand and kept. With STRATA_CORPUS, the sizes of pages of real snapshots are measured too.
+--against names another build of strata, whose commands run in the same rounds; a table gives the ratios. Sections of
+RESULTS.md that are not of this program are written by hand and kept. With STRATA_CORPUS, the sizes of pages of real snapshots
+are measured too.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -187,12 +189,12 @@ def against_rows(measured):
                    f"{1 / one.ratio(own, command):.2f} | {memory:.2f} |")
 
 
-def kept_section():
+def kept_sections():
     """What was written by hand into the last results."""
     path = ROOT / "bench" / "RESULTS.md"
-    text = path.read_text() if path.exists() else ""
-    begin = text.find("## Before and after")
-    return text[begin : text.find("\n## ", begin + 1) + 1] if begin >= 0 else ""
+    sections = re.split(r"^(?=## )", path.read_text() if path.exists() else "", flags=re.MULTILINE)[1:]
+    own = re.compile(r"## (Against the aims|Against `.*|Pages below a size|Pages of real snapshots|All runs)\n")
+    return "".join(section.rstrip("\n") + "\n\n" for section in sections if not own.match(section)).rstrip("\n") + "\n"
 
 
 def mib(nbytes):
@@ -293,7 +295,7 @@ def main():
             f"By `scripts/bench`, {arguments.runs} runs each, medians, ratios taken round by round. Machine: {os.cpu_count()} "
             f"cores, {platform.machine()}; Python {platform.python_version()}. `{HASH}` is the floor: "
             "Strata reads and hashes every byte once, in a thread beside the one that parses.", "",
-            kept_section(), "## Against the aims", "", "| what | aim | measured | |", "|---|---|---|---|",
+            kept_sections(), "## Against the aims", "", "| what | aim | measured | |", "|---|---|---|---|",
             *(f"| {what} | {aim} | {value} | {'' if good else 'missed'} |" for what, aim, value, good in targets(measured)), "", WHY, ""]
     if arguments.against:
         text += [f"## Against `{arguments.against.name}`", "", "| command | that one, s | this one, s | ratio | ratio of memory |",
