@@ -121,11 +121,17 @@ export function writeHash() {
     hashWritten = hash;
     written = now;
     try {
-        if (goesOn) history.replaceState(null, "", hash);
-        else history.pushState(null, "", hash);
+        // The state counts the views before this one.
+        if (goesOn) history.replaceState(history.state, "", hash);
+        else history.pushState((history.state ?? 0) + 1, "", hash);
     } catch {
         // A page inside of a sandboxed frame may not change its address; the view works without.
     }
+}
+
+/** To the view before; unlike the browser's own Back, it never leaves the page. */
+export function viewBack() {
+    if (history.state > 0) history.back();
 }
 
 /** What the writer of the page chose. */

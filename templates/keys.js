@@ -1,5 +1,5 @@
 // What keys do.
-import { goToView, showAll } from "./address.js";
+import { goToView, showAll, viewBack } from "./address.js";
 import { plot } from "./canvas.js";
 import { nextDevice } from "./device_rows.js";
 import { KIND_TITLES } from "./finding_words.js";
@@ -98,7 +98,7 @@ const keyActions = {
     6: () => openTab(5),
     g: toggleMap,
     m: markMoment,
-    "[": () => history.back(),
+    "[": viewBack,
     "]": () => history.forward(),
     ",": () => stepMoment(-1),
     ".": () => stepMoment(1),

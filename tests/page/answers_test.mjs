@@ -60,6 +60,17 @@ describe("why, tree and compare", { skip }, () => {
         });
     });
 
+    test("before the first view there is none: [ does not leave the page", async () => {
+        await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+            await page.evaluate("globalThis.steps = 0; history.back = () => void globalThis.steps++;");
+            await page.keyboard.press("[");
+            assert.equal(await page.evaluate("globalThis.steps"), 0);
+            await page.evaluate("history.pushState(1, '')"); // as a view does that is not the first
+            await page.keyboard.press("[");
+            assert.equal(await page.evaluate("globalThis.steps"), 1);
+        });
+    });
+
     test("areas: the same silhouette, and totals at the cursor", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const before = await canvasPixels(page);
