@@ -96,13 +96,21 @@ class Case(unittest.TestCase):
                     pipe.close()
 
     def feed(self, process, data):
-        """Writes into the standard input, and waits until the process has read it."""
+        """Writes into the standard input, and waits until the process has read it and cannot go on without more."""
         process.stdin.write(data)
         process.stdin.flush()
         waiting = array.array("i", [1])
-        while waiting[0] and process.poll() is None:
+        while (waiting[0] or self.at_work(process)) and process.poll() is None:
             time.sleep(0.01)
             fcntl.ioctl(process.stdin, termios.FIONREAD, waiting)
+
+    @staticmethod
+    def at_work(process):
+        """One thread reads, another does all else: is one of them not asleep?"""
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended
+            tasks = pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat")
+            return any(task.read_text().rpartition(")")[2].split()[0] != "S" for task in tasks)
+        return True
 
     def run_strata(self, *words, stdin=None, **options):
         options.setdefault("stdout", subprocess.PIPE)
