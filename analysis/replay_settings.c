@@ -66,8 +66,9 @@ static bool is_ascend(const struct trace *trace, const struct device_trace *devi
     settings.aligned = true;
     if (blocks_fit(device, &settings, &any) && any)
         return true;
+    const struct frame *frame = trace->frames.frame;
     for (uint32_t i = 1; !any && i < trace->frames.count; i++)
-        if (text_has(trace, trace->frames.frame[i].file, "torch_npu", 9))
+        if ((i == 1 || frame[i].file != frame[i - 1].file) && text_has(trace, frame[i].file, "torch_npu", 9))
             return true;
     return false;
 }

@@ -51,8 +51,11 @@ static bool node_ends_at(struct text name, uint32_t end) {
     return end > 8 && text_has_at(name, end - 8, "Backward") && is_word_byte(name.at[end - 9]);
 }
 
+/* From a name's beginning. No node's is so long, and hostile names of 16 KiB are shared by a million frames. */
+enum { NODE_NBYTES_MOST = 2048 };
+
 bool place_node(struct text name, struct text *node) {
-    for (uint32_t at = 1; at < name.nbytes; at++) {
+    for (uint32_t at = 1; at < name.nbytes && at < NODE_NBYTES_MOST; at++) {
         if ((name.at[at] != ':' && name.at[at] != '_') ||
             (!text_has_at(name, at, "::apply") && !text_has_at(name, at, "_apply")) ||
             !node_ends_at(name, at))

@@ -17,7 +17,7 @@ bool place_of_profiler(struct text name, struct place *place);
 bool place_of_frame(const struct trace *trace, uint32_t id, struct place *place);
 
 /* "MulBackward0" of "torch::autograd::generated::MulBackward0::apply(...)": the node of autograd's graph that a function of
- * C++ applies. False: it applies none. O(length). */
+ * C++ applies, where it stands in the first 2 KiB. False: it applies none. O(length). */
 bool place_node(struct text name, struct text *node);
 
 /* No file at all, or the word that stands for none. */
