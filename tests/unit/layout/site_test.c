@@ -396,11 +396,28 @@ static void test_nodes_of_the_graph(void **state) {
     assert_int_equal(kind_of(old), FRAME_NATIVE);
 }
 
+/* It is looked for where a name begins: names of 16 KiB that many frames share are not gone through. */
+static void test_nodes_in_long_names(void **state) {
+    static const char node[] = "::MulBackward0::apply(int)";
+    char name[4096], text[64];
+    (void)state;
+    for (size_t before = 1000; before <= 3000; before += 2000) {
+        memset(name, 'n', before);
+        memcpy(name + before, node, sizeof node);
+        site_text(&trace, add_frame("", 0, name), text, sizeof text);
+        if (before == 1000)
+            assert_string_equal(text, "backward of MulBackward0");
+        else
+            assert_memory_equal(text, name, sizeof text - 1);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_user_frames),
         TEST(test_nodes_of_the_graph),
+        TEST(test_nodes_in_long_names),
         TEST(test_what_people_tell),
         TEST(test_patterns),
         TEST(test_user_frames_are_never_noise),
