@@ -187,7 +187,7 @@ static void turn_measure(struct finder *finder, struct gradients *own, uint32_t 
 }
 
 /* The first turn from `from` on whose forward begins at or after a moment. O(log turns). */
-static uint32_t turn_behind(const struct gradients *own, uint32_t from, uint32_t count, uint32_t moment) {
+static uint32_t turn_later(const struct gradients *own, uint32_t from, uint32_t count, uint32_t moment) {
     uint32_t low = from, high = count;
     SEARCH(low, high, i, own->forward_moment[i] < moment);
     return low;
@@ -197,7 +197,7 @@ static uint32_t turn_behind(const struct gradients *own, uint32_t from, uint32_t
 static void kept_add(struct finder *finder, struct gradients *own, uint32_t from, uint32_t allocation) {
     const struct allocations *allocations = finder->allocations;
     uint32_t count = finder->verdicts->turns.count,
-             end = turn_behind(own, from, count, allocations->death[allocation]);
+             end = turn_later(own, from, count, allocations->death[allocation]);
     if (end <= from)
         return;
     own->kept_bytes[from] += allocations->size[allocation];
@@ -238,16 +238,16 @@ static void kept_sum(struct finder *finder, struct gradients *own) {
             kept_add(finder, own, from, i);
     uint32_t unsure = olds_may_be_gradients(finder) ? LAST_OF_BACKWARD : 0;
     for (uint32_t t = 0; t < turns->count; t++) {
-        uint32_t n_behind = 0; /* allocations of this turn's backward after it */
+        uint32_t n_later = 0; /* allocations of this turn's backward after it */
         for (uint32_t k = turns->turn[t].end; k-- > turns->turn[t].first;) {
             uint32_t allocation = allocations->preexisting + k;
             if (finder->verdicts->runs.letter[allocation] != PHASE_BACKWARD)
                 continue;
             if (is_gradient(finder, allocation)) {
-                own->made[t] += n_behind >= unsure ? allocations->size[allocation] : 0;
+                own->made[t] += n_later >= unsure ? allocations->size[allocation] : 0;
                 kept_add(finder, own, t + 1, allocation);
             }
-            n_behind++;
+            n_later++;
         }
     }
     for (uint32_t t = 1; t < turns->count; t++) {

@@ -141,8 +141,8 @@ static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t
 static bool key_rises(const struct finder *finder, uint32_t key, const struct kept *kept) {
     const struct turn *turn = finder->verdicts->turns.turn;
     uint64_t before = alive_before(finder, key, turn[kept->first_turn].end_moment),
-             behind = alive_before(finder, key, turn[kept->last_turn].end_moment),
-             rise = behind > before ? behind - before : 0, olds = kept_for_olds(finder, key, kept);
+             after = alive_before(finder, key, turn[kept->last_turn].end_moment),
+             rise = after > before ? after - before : 0, olds = kept_for_olds(finder, key, kept);
     return rise > olds && rise - olds >= (kept->bytes - kept->first_bytes) / 2;
 }
 

@@ -70,7 +70,8 @@ void output_stream(struct output_stream *stream, const struct output *output, st
 
 /*
  * What was done (`code` is EXIT_CODE_DONE) is finished: what is left is written, and a file's bytes and its name are on the
- * disk when it returns; a note says where it is and how large. Anything else is abandoned: no trace of it is left, unless the disk fails behind the name's back.
+ * disk when it returns; a note says where it is and how large. Anything else is abandoned: no trace of it is left, unless
+ * the disk fails behind the name's back.
  * Returns an enum exit_code; a fault is printed (but not for a closed pipe).
  */
 int output_end(struct output_stream *stream, int code);

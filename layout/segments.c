@@ -87,11 +87,11 @@ static bool piece_open(struct walk *walk, struct segment_piece piece) {
 
 /* Takes out the lowest run that overlaps or touches a range; false where there is none. */
 static bool run_take(struct walk *walk, uint64_t from, uint64_t end, struct ordered_key *run) {
-    struct ordered_place behind = ordered_seek(&walk->runs, &walk->store, from, UINT64_MAX);
-    struct ordered_place place = ordered_before(&walk->runs, &walk->store, behind);
+    struct ordered_place above = ordered_seek(&walk->runs, &walk->store, from, UINT64_MAX);
+    struct ordered_place place = ordered_before(&walk->runs, &walk->store, above);
     const struct ordered_key *key = ordered_at(&walk->runs, &walk->store, place);
     if (key == NULL || key->second < from) {
-        place = behind;
+        place = above;
         key = ordered_at(&walk->runs, &walk->store, place);
     }
     if (key == NULL || key->first > end)
@@ -115,7 +115,7 @@ static bool gap_open(struct walk *walk, struct segment_piece piece, uint64_t fro
 /* Opens what of a range is not there yet: the event that comes later in time is believed. What is there is passed over
  * run by run and is one run afterwards, so ranges that overlap again and again cost no more than others. */
 static bool range_open(struct walk *walk, struct segment_piece piece) {
-    uint64_t at = piece.address, from = at, end = range_end(at, piece.size), behind = end;
+    uint64_t at = piece.address, from = at, end = range_end(at, piece.size), top = end;
     struct ordered_key run;
     walk->segments->contradicted_bytes += end - at;
     while (at < end && run_take(walk, at, end, &run)) {
@@ -123,9 +123,9 @@ static bool range_open(struct walk *walk, struct segment_piece piece) {
             return false;
         from = run.first < from ? run.first : from;
         at = run.second;
-        behind = at > behind ? at : behind;
+        top = at > top ? at : top;
     }
-    return (at >= end || gap_open(walk, piece, at, end)) && run_add(walk, from, behind);
+    return (at >= end || gap_open(walk, piece, at, end)) && run_add(walk, from, top);
 }
 
 /* Takes a range out of the runs. */

@@ -45,8 +45,7 @@ static uint32_t peak_scan(const uint64_t *live, uint32_t from, uint32_t to) {
     return peak;
 }
 
-/* A call for each block: a browser begins with slow code, and goes on with better one where a function is called the next time.
- */
+/* A call for each block: a browser begins with slow code, and goes on with better code when a function is called again. */
 __attribute__((noinline)) static void block_build(struct timeline *timeline, uint32_t block) {
     uint32_t from = block * PEAK_BLOCK;
     uint32_t to = timeline->n_moments - from > PEAK_BLOCK ? from + PEAK_BLOCK : timeline->n_moments;

@@ -1,5 +1,6 @@
 // The device that is shown, and the state's form in the address.
 import { filterOfText, filterWords, setFilter } from "./filter.js";
+import { writeAddress } from "./history.js";
 import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES, WHATS } from "./questions.js";
 import {
     axisOfEvent, change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, rangeInRun, session, setAxis, setBytes, setWindow,
@@ -120,18 +121,7 @@ export function writeHash() {
     const goesOn = hashWritten === "" || now - written < HISTORY_PAUSE_MS;
     hashWritten = hash;
     written = now;
-    try {
-        // The state counts the views before this one.
-        if (goesOn) history.replaceState(history.state, "", hash);
-        else history.pushState((history.state ?? 0) + 1, "", hash);
-    } catch {
-        // A page inside of a sandboxed frame may not change its address; the view works without.
-    }
-}
-
-/** To the view before; unlike the browser's own Back, it never leaves the page. */
-export function viewBack() {
-    if (history.state > 0) history.back();
+    writeAddress(hash, goesOn);
 }
 
 /** What the writer of the page chose. */

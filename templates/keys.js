@@ -1,9 +1,10 @@
 // What keys do.
-import { goToView, showAll, viewBack } from "./address.js";
+import { goToView, showAll } from "./address.js";
 import { plot } from "./canvas.js";
 import { nextDevice } from "./device_rows.js";
 import { KIND_TITLES } from "./finding_words.js";
 import { ui } from "./header.js";
+import { viewBack } from "./history.js";
 import { toggleMap } from "./map_view.js";
 import { openPalette } from "./palette.js";
 import { askFindings } from "./questions.js";

@@ -1,5 +1,6 @@
 // What the page of a difference shows, in its address: a link shows the same to somebody else, and a page that is loaded again
 // is where it was. What is as it was at first is left out.
+import { writeAddress } from "./history.js";
 
 /**
  * @typedef {{show: string, tab: string, align: string, linked: boolean, color: string, atCursors: boolean, from: number, to: number, cursor: number | null, focus: string | null, filter: string}} Shown
@@ -46,11 +47,7 @@ export async function startAddress(shown, show) {
         timer = 0;
         const text = hashOf(shown(), first);
         written = text === "" ? "" : `#${text}`;
-        try {
-            if (written !== location.hash) history.replaceState(null, "", written || location.pathname + location.search);
-        } catch {
-            // A page inside of a sandboxed frame may not change its address; the view works without.
-        }
+        if (written !== location.hash) writeAddress(written || location.pathname + location.search, true);
     };
     return () => {
         if (timer === 0) timer = setTimeout(write, WRITE_AFTER_MS);

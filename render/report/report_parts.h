@@ -16,7 +16,6 @@ struct category_sum {
 
 enum { REPORT_GAPS = 3 };
 
-/* One device, computed; `arena` holds everything and is released after the device has been written. */
 /* Segments in use when most is reserved, those with most free first, in characters to one scale. */
 enum { REPORT_MAP_ROWS = 6, REPORT_MAP_WIDTH = 48 };
 struct report_map {
@@ -28,6 +27,7 @@ struct report_map {
     } row[REPORT_MAP_ROWS];
 };
 
+/* One device, computed; `arena` holds everything and is released after the device has been written. */
 struct report_device {
     const struct trace *trace;
     const struct device_trace *device;
@@ -43,8 +43,8 @@ struct report_device {
     struct growth growth;
     bool replayed; /* false: a recording so large is replayed on demand only */
     struct replay replay;
-    struct arena
-        replay_arena; /* of `replay`, or of half of the timeline: of what another thread is at work on; released with `arena` */
+    /* Of `replay`, or of half of the timeline: of what another thread is at work on; released with `arena`. */
+    struct arena replay_arena;
     bool gap_known;
     struct fragmentation gap[REPORT_GAPS]; /* when most is reserved, when most is in use, at the end */
     struct report_map map;                 /* where `gap_known` */

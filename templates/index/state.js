@@ -1,4 +1,5 @@
 // What the reader of the index has chosen: one object, one change(), and the address that carries it.
+import { writeAddress } from "../history.js";
 
 /**
  * @typedef {{sort: string, falling: boolean, words: string, row: number, figure: string, axis: string, theme: string}} Choice
@@ -53,12 +54,7 @@ export function createState(rows, show) {
             const hash = hashOf(choice, rows);
             if (hash === hashOf(before, rows)) return;
             const typing = "words" in wish && before.words !== "";
-            try {
-                if (typing) history.replaceState(null, "", hash);
-                else history.pushState(null, "", hash);
-            } catch {
-                // A page inside of a sandboxed frame may not change its address; the view works without.
-            }
+            writeAddress(hash, typing);
             show(before, choice);
         },
     };
