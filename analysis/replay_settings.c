@@ -66,8 +66,8 @@ static bool is_ascend(const struct trace *trace, const struct device_trace *devi
     settings.aligned = true;
     if (blocks_fit(device, &settings, &any) && any)
         return true;
-    const struct frame *frame =
-        trace->frames.frame; /* many in a row may share one long name: it is read once */
+    /* Many in a row may share one long name, which is read once. */
+    const struct frame *frame = trace->frames.frame;
     for (uint32_t i = 1; !any && i < trace->frames.count; i++)
         if ((i == 1 || frame[i].file != frame[i - 1].file) && text_has(trace, frame[i].file, "torch_npu", 9))
             return true;
