@@ -87,8 +87,9 @@ static uint64_t gap_find(const struct packing *packing, const struct packed *ite
 }
 
 static void packing_place(struct packing *packing, struct packed item) {
+    item.address =
+        gap_find(packing, &item); /* among those that are placed: this one's row is not written yet */
     uint32_t at = packing->count++;
-    item.address = gap_find(packing, &item);
     for (; at > 0 && packing->placed[at - 1].address > item.address; at--)
         packing->placed[at] = packing->placed[at - 1];
     packing->placed[at] = item;

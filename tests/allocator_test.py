@@ -325,6 +325,54 @@ class Control(unittest.TestCase):
                               (scenario["peak_reserved_bytes_min"], scenario["peak_reserved_bytes_max"]))
 
 
+class Packing(unittest.TestCase):
+    """The least of six packings that know every lifetime: three orders, and the tightest gap or the lowest one."""
+
+    KEYS = (lambda size, birth, death: size, lambda size, birth, death: (size >> 9) * (death - birth),
+            lambda size, birth, death: death - birth)
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    @staticmethod
+    def top(items, key, lowest):
+        placed = []
+        for size, birth, death in sorted(items, key=lambda item: -key(*item)):
+            reach, gaps = 0, []
+            for at, end in sorted((at, at + other) for at, other, born, died in placed if born < death and birth < died):
+                if at - reach >= size:
+                    gaps.append((0 if lowest else at - reach, reach))
+                reach = max(reach, end)
+            placed.append((min(gaps)[1] if gaps else reach, size, birth, death))
+        return max(at + size for at, size, _, _ in placed)
+
+    def test_the_least_of_six(self):
+        for seed in range(60):
+            dice, live, events, items = random.Random(seed), {}, [], []
+            for _ in range(60):
+                if live and dice.random() < 0.5:
+                    address = dice.choice(sorted(live))
+                    size, birth = live.pop(address)
+                    items.append((size, birth, len(events) + 1))
+                    events.append(("free_completed", address, size))
+                else:
+                    address, size = (len(events) + 1) << 33, dice.randrange(2049, 99999) * 512
+                    live[address] = size, len(events) + 1
+                    events.append(("alloc", address, size))
+            for address, (size, birth) in live.items():
+                items.append((size, birth, len(events) + 1))
+                events.append(("free_completed", address, size))
+            items.sort(key=lambda item: item[1])
+            path = Path(self.directory.name) / "packed.pickle"
+            trace = [{"action": action, "addr": address, "size": size, "stream": 0, "frames": []}
+                     for action, address, size in events]
+            path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+            with self.subTest(seed=seed):
+                least = min(self.top(items, key, lowest) for key in self.KEYS for lowest in (False, True))
+                self.assertEqual(least, whatif(path)[0]["bounds"]["packed_bytes"])
+
+
 class Extrapolation(unittest.TestCase):
     """A program whose allocations are constant, linear and quadratic in its size, recorded at 8 and 16, asked for at 48."""
 
