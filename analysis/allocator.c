@@ -140,6 +140,46 @@ void allocator_block_give(struct allocator *a, uint32_t index) {
     a->spare_block = index;
 }
 
+bool allocator_block_gives(const struct allocator *a, const struct allocator_block *block) {
+    if (block->reservation == 0)
+        return is_whole_segment(block);
+    const struct allocator_reservation *reservation = &a->reservation[block->reservation];
+    if (block->size < reservation->granule || block->size / 2 >= reservation->granule)
+        return block->size >= reservation->granule;
+    uint64_t over = (block->address - reservation->base) % reservation->granule;
+    return over == 0 || block->size - reservation->granule >= reservation->granule - over;
+}
+
+/* Into a set of lists, unless it is there. */
+static void list_enter(struct allocator *a, struct ordered *set, bool *is_there, uint32_t list) {
+    if (*is_there)
+        return;
+    *is_there = ordered_add(set, &a->store, (struct ordered_key){list, 0, list});
+    a->no_memory |= !*is_there;
+}
+
+/* A mapped block has come into its list. */
+static void free_count(struct allocator *a, const struct allocator_block *block) {
+    struct allocator_list *list = &a->list[block->list];
+    list_enter(a, &a->filled, &list->is_filled, block->list);
+    if (list->pool != ALLOCATOR_DEFAULT_POOL)
+        return;
+    a->n_default_free++;
+    if (!allocator_block_gives(a, block))
+        return;
+    list->n_giving++;
+    list_enter(a, &a->giving, &list->is_giving, block->list);
+}
+
+/* It leaves it. */
+static void free_discount(struct allocator *a, const struct allocator_block *block) {
+    struct allocator_list *list = &a->list[block->list];
+    if (list->pool != ALLOCATOR_DEFAULT_POOL)
+        return;
+    a->n_default_free--;
+    list->n_giving -= allocator_block_gives(a, block);
+}
+
 void allocator_list_put(struct allocator *a, uint32_t index) {
     struct allocator_block *block = &a->block[index];
     struct allocator_list *list = &a->list[block->list];
@@ -149,15 +189,17 @@ void allocator_list_put(struct allocator *a, uint32_t index) {
         block->note = (uint32_t)*searches_of(a, list);
     if (!ordered_add(block->mapped ? &list->free : &list->unmapped, &a->store, key))
         a->no_memory = true;
+    else if (block->mapped)
+        free_count(a, block);
 }
 
 void allocator_list_take(struct allocator *a, uint32_t index) {
     const struct allocator_block *block = &a->block[index];
     struct allocator_list *list = &a->list[block->list];
-    if (block->mapped)
-        (void)ordered_remove(&list->free, &a->store, block->size, block->address);
-    else
+    if (!block->mapped)
         (void)ordered_remove(&list->unmapped, &a->store, block->address, 0);
+    else if (ordered_remove(&list->free, &a->store, block->size, block->address))
+        free_discount(a, block);
 }
 
 /* Keeps the first `nbytes` of a block that is in no list; the rest becomes a block of its own, in no list either. */
@@ -302,6 +344,7 @@ static uint32_t find(struct allocator *a, uint32_t list, uint64_t rounded) {
         return 0;
     uint32_t index = key->value;
     ordered_remove_at(free, &a->store, place);
+    free_discount(a, &a->block[index]);
     return index;
 }
 

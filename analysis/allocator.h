@@ -52,8 +52,10 @@ struct allocator_list {
     struct ordered unmapped; /* by address */
     uint64_t searches;       /* of the list's pool, for ages; kept in its first list */
     uint32_t pool_list;      /* the first list of the same pool and size class */
+    uint32_t n_giving;       /* free blocks of which something can be given back */
     uint16_t pool, stream;
     bool small;
+    bool is_filled, is_giving; /* it is in these of the allocator's sets */
 };
 
 struct allocator_reservation {
@@ -80,6 +82,11 @@ struct allocator {
     struct allocator_list *list;
     uint32_t n_lists, list_capacity, last_list;
     struct ordered lists; /* by pool, stream and size class */
+    /* Lists by index. One comes in with a block and goes out when it is looked at and found without, so that neither
+     * costs a block that comes and goes more than a flag. */
+    struct ordered filled;   /* all that have free blocks */
+    struct ordered giving;   /* of the default pool, all of which something can be given back */
+    uint64_t n_default_free; /* free blocks of the default pool */
     struct allocator_reservation *reservation;
     uint32_t n_reservations, reservation_capacity;
     struct ordered_store store;
@@ -125,7 +132,7 @@ void allocator_free(struct allocator *allocator, uint32_t block);
 void allocator_empty_cache(struct allocator *allocator);
 
 /* Gives back exactly this: a whole segment, or mapped pages of a reservation. False: it is not free. For replays of
- * releases that follow other rules. O(blocks of the list). */
+ * releases that follow other rules. O(free blocks). */
 bool allocator_give_back(struct allocator *allocator, uint64_t address, uint64_t nbytes);
 
 /*

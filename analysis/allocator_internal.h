@@ -55,6 +55,9 @@ void allocator_block_give(struct allocator *a, uint32_t index);
 void allocator_list_put(struct allocator *a, uint32_t index);
 void allocator_list_take(struct allocator *a, uint32_t index);
 
+/* Is a free block a whole segment, or has it whole granules? The same as long as it is in a list: its ends do not move. */
+bool allocator_block_gives(const struct allocator *a, const struct allocator_block *block);
+
 /* Keeps the first `nbytes` of a block that is in no list; the rest becomes a block of its own, in no list either. */
 uint32_t allocator_block_cut(struct allocator *a, uint32_t index, uint64_t nbytes);
 

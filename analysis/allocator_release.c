@@ -22,6 +22,36 @@ static uint32_t free_blocks(struct allocator *a, uint32_t list) {
     return count;
 }
 
+/* The first list from `list` on of which something can be given back; ALLOCATOR_LIST_NONE: there is none. */
+static uint32_t giving_from(struct allocator *a, uint32_t list) {
+    struct ordered_place place = ordered_seek(&a->giving, &a->store, list, 0);
+    const struct ordered_key *key;
+    while ((key = ordered_at(&a->giving, &a->store, place)) != NULL) {
+        list = key->value;
+        if (a->list[list].n_giving != 0)
+            return list;
+        a->list[list].is_giving = false;
+        ordered_remove_at(&a->giving, &a->store, place);
+        place = ordered_seek(&a->giving, &a->store, list, 0);
+    }
+    return ALLOCATOR_LIST_NONE;
+}
+
+/* The same of those that have free blocks, of any pool. */
+static uint32_t filled_from(struct allocator *a, uint32_t list) {
+    struct ordered_place place = ordered_seek(&a->filled, &a->store, list, 0);
+    const struct ordered_key *key;
+    while ((key = ordered_at(&a->filled, &a->store, place)) != NULL) {
+        list = key->value;
+        if (a->list[list].free.count != 0)
+            return list;
+        a->list[list].is_filled = false;
+        ordered_remove_at(&a->filled, &a->store, place);
+        place = ordered_seek(&a->filled, &a->store, list, 0);
+    }
+    return ALLOCATOR_LIST_NONE;
+}
+
 static void list_release(struct allocator *a, uint32_t list) {
     uint32_t count = free_blocks(a, list);
     for (uint32_t i = 0; i < count; i++)
@@ -29,15 +59,15 @@ static void list_release(struct allocator *a, uint32_t list) {
             allocator_segment_release(a, a->scratch[i]);
         else if (a->block[a->scratch[i]].reservation != 0)
             allocator_unmap_granules(a, a->scratch[i]);
-    a->steps += count;
 }
 
 void allocator_empty_cache(struct allocator *a) {
     while (a->n_waiting != 0 && !a->no_memory)
         allocator_free(a, a->waiting[a->n_waiting - 1]);
-    for (uint32_t i = 0; i < a->n_lists && !a->no_memory; i++)
-        if (a->list[i].pool == ALLOCATOR_DEFAULT_POOL)
-            list_release(a, i);
+    a->steps +=
+        a->n_default_free; /* also of lists that are passed over: what is hopeless is told by what there is */
+    for (uint32_t list = 0; (list = giving_from(a, list)) != ALLOCATOR_LIST_NONE && !a->no_memory; list++)
+        list_release(a, list);
 }
 
 /* Before all is given back: blocks of at least max_split_size, which serve nothing smaller. */
@@ -97,10 +127,10 @@ void allocator_collect(struct allocator *a) {
     uint32_t count = 0;
     if (a->reserved_bytes <= threshold)
         return;
-    for (uint32_t list = 0; list < a->n_lists; list++) {
+    for (uint32_t list = 0; (list = giving_from(a, list)) != ALLOCATOR_LIST_NONE; list++) {
         const struct ordered *free = &a->list[list].free;
         const struct ordered_key *key;
-        if (a->list[list].pool != ALLOCATOR_DEFAULT_POOL || a->list[list].small)
+        if (a->list[list].small)
             continue;
         for (struct ordered_place place = {0}; (key = ordered_at(free, &a->store, place)) != NULL;
              place = ordered_next(free, &a->store, place)) {
@@ -118,7 +148,7 @@ void allocator_collect(struct allocator *a) {
 }
 
 bool allocator_give_back(struct allocator *a, uint64_t address, uint64_t nbytes) {
-    for (uint32_t list = 0; list < a->n_lists; list++) {
+    for (uint32_t list = 0; (list = filled_from(a, list)) != ALLOCATOR_LIST_NONE; list++) {
         uint32_t count = free_blocks(a, list);
         a->steps += count;
         for (uint32_t i = 0; i < count; i++) {

@@ -66,6 +66,17 @@ static bool list_is_sound(const struct allocator *a, const struct ordered *set, 
     return true;
 }
 
+/* The counts and sets of lists by what is free in them. */
+static bool list_is_counted(const struct allocator *a, const struct allocator_list *list) {
+    const struct ordered_key *key;
+    uint32_t n_giving = 0;
+    for (struct ordered_place place = {0}; (key = ordered_at(&list->free, &a->store, place)) != NULL;
+         place = ordered_next(&list->free, &a->store, place))
+        n_giving += list->pool == ALLOCATOR_DEFAULT_POOL && allocator_block_gives(a, &a->block[key->value]);
+    return list->n_giving == n_giving && (list->is_giving || n_giving == 0) &&
+           (list->is_filled || list->free.count == 0);
+}
+
 bool allocator_is_sound(const struct allocator *a) {
     uint64_t mapped = 0, active = 0, n_free = 0, n_listed = 0;
     for (uint32_t i = 1; i < a->n_blocks; i++) {
@@ -80,7 +91,7 @@ bool allocator_is_sound(const struct allocator *a) {
     }
     for (uint32_t i = 0; i < a->n_lists; i++)
         if (!list_is_sound(a, &a->list[i].free, true, &n_listed) ||
-            !list_is_sound(a, &a->list[i].unmapped, false, &n_listed))
+            !list_is_sound(a, &a->list[i].unmapped, false, &n_listed) || !list_is_counted(a, &a->list[i]))
             return false;
     return mapped == a->reserved_bytes && active == a->active_bytes && n_free == n_listed;
 }

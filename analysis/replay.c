@@ -229,11 +229,12 @@ static uint64_t pending_bytes(const struct replayer *replayer) {
 
 static void largest_note(struct replayer *replayer, uint32_t moment) {
     struct replay *replay = replayer->replay;
+    if (moment == UINT32_MAX || replayer->allocator.n_lists > REPLAY_LISTS)
+        return;
     uint64_t largest = allocator_largest_free_block(&replayer->allocator), pending = pending_bytes(replayer);
     struct replay_largest now = {moment, largest > pending ? largest : pending};
     struct replay_largest *last = replay->n_largest == 0 ? NULL : &replay->largest[replay->n_largest - 1];
-    if (moment == UINT32_MAX || replayer->allocator.n_lists > REPLAY_LISTS ||
-        (last != NULL && last->bytes == now.bytes))
+    if (last != NULL && last->bytes == now.bytes)
         return;
     if (last != NULL && last->moment == moment)
         *last = now;

@@ -359,6 +359,37 @@ static void test_exact_releases(void **state) {
     machine_close(&machine);
 }
 
+/* Of many streams those are found that have something to give back, also when they had nothing at an earlier look. */
+static void test_every_stream_gives_back(void **state) {
+    (void)state;
+    static const char *const confs[] = {"", "expandable_segments:True", "garbage_collection_threshold:0.5"};
+    enum { STREAMS = 150 };
+    for (uint32_t conf = 0; conf < sizeof confs / sizeof *confs; conf++) {
+        struct machine machine;
+        struct allocator *a = machine_open(&machine, confs[conf]);
+        uint32_t block[STREAMS];
+        for (uint32_t round = 0; round < 3; round++) {
+            for (uint32_t i = 0; i < STREAMS; i++)
+                block[i] = allocator_allocate(a, 20 * MIB, 1, (uint16_t)i);
+            for (uint32_t i = round; i < STREAMS; i += 3)
+                allocator_free(a, block[i]);
+            uint64_t steps = a->steps;
+            allocator_empty_cache(a);
+            assert_int_equal(a->steps - steps, STREAMS / 3); /* the free blocks */
+            assert_int_equal(a->reserved_bytes, STREAMS * 2 / 3 * 20 * MIB);
+            allocator_empty_cache(a);
+            assert_true(allocator_is_sound(a));
+            for (uint32_t i = 0; i < STREAMS; i++)
+                if (i % 3 != round)
+                    allocator_free(a, block[i]);
+            allocator_empty_cache(a);
+            assert_int_equal(a->reserved_bytes, 0);
+            assert_true(allocator_is_sound(a));
+        }
+        machine_close(&machine);
+    }
+}
+
 /* ---- what holds in any state ---- */
 
 enum { ALIVE_MOST = 200, STEPS = 3000 };
@@ -438,6 +469,7 @@ int main(void) {
         cmocka_unit_test(test_pages_are_given_back_whole),
         cmocka_unit_test(test_pools_and_streams_share_nothing),
         cmocka_unit_test(test_exact_releases),
+        cmocka_unit_test(test_every_stream_gives_back),
         cmocka_unit_test(test_any_state_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
