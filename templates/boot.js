@@ -11,6 +11,8 @@ async function carry(id, kind, place) {
     const element = document.createElement(kind);
     element.textContent = await unpackText(id);
     place.append(element);
+    // The policy of the page lets no style apply and runs no program but those that were written into it.
+    if (element instanceof HTMLStyleElement && !element.sheet) throw new TypeError("its style does not apply");
 }
 
 /** @returns {Promise<void>} */
@@ -20,7 +22,6 @@ async function runProgram() {
     await carry("style", "style", document.head);
     document.body.insertAdjacentHTML("beforeend", await unpackText("markup")); // the build's own: nothing of a recording is in it
     await carry("program", "script", document.body); // puts the whole interface into window.strata
-    // The policy of the page runs no program but the one that was written into it.
     if (window.strata.ready === ready) throw new TypeError("its program does not run");
     return window.strata.ready;
 }

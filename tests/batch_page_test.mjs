@@ -15,7 +15,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 import { findChromium } from "./programs.mjs";
-import { followed, eventually, settle } from "./waiting.mjs";
+import { each, eventually, followed, settle, texts } from "./waiting.mjs";
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 const strata = process.env.STRATA ?? "strata";
@@ -158,19 +158,19 @@ describe("sixteen ranks", { skip }, () => {
 
     test("findings, failures and names are shown as text", async () => {
         await withIndex(ranks, async (page) => {
-            const findings = await page.locator("#findings .finding .title").allTextContents();
+            const findings = await texts(page, "#findings .finding .title");
             // A dozen at first, the most severe; a click shows the others.
             const titles = summary().findings.map((/** @type {any} */ finding) => finding.title);
             assert.deepEqual(findings, titles.slice(0, 12));
             if (titles.length > 12) await page.locator("#findings-more").click();
-            assert.deepEqual(await page.locator("#findings .finding .title").allTextContents(), titles);
+            assert.deepEqual(await texts(page, "#findings .finding .title"), titles);
             assert.match(findings.join("\n"), /^rank 3 peaks .* above the median; .* of it from /m);
             // Ten lines that leak in one rank are one finding.
             assert.equal(titles.filter((/** @type {string} */ title) => /^rank 3: .*more in every step/.test(title)).length, 1);
             assert.match(titles.join("\n"), /^rank 3: loss\.py:19 token_loss keeps .* more in every step; likewise \d+ more lines$/m);
             assert.match(await page.locator("#failed").innerText(), /rank9_memory_snapshot\.pickle\s+the file is empty/);
             assert.equal(await page.locator("#skipped-title").textContent(), "1 file skipped");
-            assert.ok((await page.locator("#lines > .row").allTextContents()).some((text) => text.includes(HOSTILE)));
+            assert.ok((await texts(page, "#lines > .row")).some((text) => text.includes(HOSTILE)));
             assert.equal(await page.locator("img").count(), 0);
         });
     });
@@ -193,7 +193,7 @@ describe("sixteen ranks", { skip }, () => {
 
     test("links lead to pages and pictures that are there", async () => {
         await withIndex(ranks, async (page) => {
-            const links = await page.locator("#lines a").evaluateAll((all) => all.map((link) => /** @type {HTMLAnchorElement} */ (link).href));
+            const links = await each(page, "#lines a", (link) => /** @type {HTMLAnchorElement} */ (link).href);
             assert.equal(links.length, 30);
             for (const link of links) accessSync(fileURLToPath(link));
         });
@@ -204,7 +204,7 @@ describe("sixteen ranks", { skip }, () => {
             // Orange: the out-of-memory rank comes first. Blue: the straggler.
             assert.ok((await pixelsOf(page, "curves", [0xd5, 0x5e, 0x00])) > 200);
             assert.ok((await pixelsOf(page, "curves", [0x2b, 0x83, 0xc6])) > 200);
-            assert.deepEqual(await page.locator("#legend li").allTextContents(), ["median and 5 to 95 % of 15", "rank 7", "rank 3"]);
+            assert.deepEqual(await texts(page, "#legend li"), ["median and 5 to 95 % of 15", "rank 7", "rank 3"]);
             // The cell furthest from the median has the full colour: the rank that ran out holds less, with a red foot.
             assert.ok((await pixelsOf(page, "heat", [14, 124, 118])) > 200);
             assert.ok((await pixelsOf(page, "heat", [192, 41, 43])) > 50);
@@ -328,7 +328,7 @@ describe("2,048 ranks", { skip }, () => {
 
     test("the few that differ are named, and found in the list and the strip", async () => {
         await withIndex(many, async (page) => {
-            const findings = await page.locator("#findings .finding .title").allTextContents();
+            const findings = await texts(page, "#findings .finding .title");
             assert.equal(findings.length, 2);
             assert.match(findings[0], /^rank 77 ran out of memory/);
             assert.match(findings[1], /^rank 1234 peaks .* above the median/);

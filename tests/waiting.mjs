@@ -5,6 +5,20 @@ export async function settle(page) {
     await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0)))));
 }
 
+/**
+ * What `read` says of each element that a selector of CSS names, all at one moment. A locator reads several elements in two
+ * steps, which they are and then what they say, and the rows of a list are used again in between.
+ * @template T @param {import("playwright-core").Page} page @param {string} selector
+ * @param {(element: HTMLElement) => T} read runs in the page: it knows nothing but the element @returns {Promise<T[]>}
+ */
+export const each = (page, selector, read) => page.evaluate(`Array.from(document.querySelectorAll(${JSON.stringify(selector)}), (element) => (${read})(element))`);
+
+/** Their texts. @param {import("playwright-core").Page} page @param {string} selector */
+export const texts = (page, selector) => each(page, selector, (element) => element.textContent ?? "");
+
+/** Their texts as they look. @param {import("playwright-core").Page} page @param {string} selector */
+export const shownTexts = (page, selector) => each(page, selector, (element) => element.innerText);
+
 /** How long a page on a busy machine may take for what takes a moment. */
 const PATIENCE_MS = 60000;
 
@@ -74,7 +88,11 @@ function followWork([lateFrames, lateTimers]) {
     if (lateFrames)
         window.ResizeObserver = class extends ResizeObserver {
             constructor(/** @type {ResizeObserverCallback} */ act) {
-                super((entries, observer) => void timer(() => act(entries, observer), lateFrames));
+                super((entries, observer) => {
+                    const id = ++last;
+                    frames.add(id);
+                    timer(() => void (frames.delete(id) && act(entries, observer)), lateFrames);
+                });
             }
         };
     if (lateTimers)

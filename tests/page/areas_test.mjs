@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { hashOf, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { each, hashOf, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** What is written on the axes, from now on: texts with their left edge, middle and width, in CSS pixels of the plot. @param {import("playwright-core").Page} page */
 function record(page) {
@@ -29,9 +29,9 @@ function colorsAt(page, points) {
 
 /** Colours of the rows of the list by their names. @param {import("playwright-core").Page} page */
 async function listed(page) {
-    return new Map(await page.locator("#list > .row:not([hidden])").evaluateAll((rows) => rows.map((row) => /** @type {[string, string]} */ ([
+    return new Map(await each(page, "#list > .row:not([hidden])", (row) => /** @type {[string, string]} */ ([
         row.querySelector(".row-text")?.textContent ?? "", /** @type {HTMLElement} */ (row.querySelector(".swatch")).style.backgroundColor,
-    ]))));
+    ])));
 }
 
 describe("names in areas", { skip }, () => {

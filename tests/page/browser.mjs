@@ -16,7 +16,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { findChromium } from "../programs.mjs";
 import { followed, rest, settle, until } from "../waiting.mjs";
 
-export { eventually, rest, settle, until } from "../waiting.mjs";
+export { each, eventually, rest, settle, shownTexts, texts, until } from "../waiting.mjs";
 
 /** The folder of the tests. */
 export const here = path.join(path.dirname(fileURLToPath(import.meta.url)), "..");

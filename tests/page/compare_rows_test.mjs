@@ -3,18 +3,17 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, report, resize, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, each, report, resize, rest, samples, settle, skip, texts, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 /** @typedef {{name: string, a: number, b: number, delta: number, nested: boolean}} Row */
 
 /** Rows in sight, bytes as their titles have them. @returns {Promise<Row[]>} */
 const rowsOf = (/** @type {Page} */ page) =>
-    page.locator("#compare-rows > .row:not([hidden])").evaluateAll((all) =>
-        all.map((row) => {
-            const bytes = (/** @type {string} */ cell) => Number((row.querySelector(cell)?.getAttribute("title") ?? "").replace(/\u2212/g, "-").replace(/[^\d-]/g, ""));
-            return { name: row.querySelector(".row-text")?.textContent ?? "", a: bytes(".a"), b: bytes(".b"), delta: bytes(".delta"), nested: row.querySelector(".nested") !== null };
-        }));
+    each(page, "#compare-rows > .row:not([hidden])", (row) => {
+        const bytes = (/** @type {string} */ cell) => Number((row.querySelector(cell)?.getAttribute("title") ?? "").replace(/\u2212/g, "-").replace(/[^\d-]/g, ""));
+        return { name: row.querySelector(".row-text")?.textContent ?? "", a: bytes(".a"), b: bytes(".b"), delta: bytes(".delta"), nested: row.querySelector(".nested") !== null };
+    });
 
 /** Every row, the list being scrolled to show each. */
 async function allRows(/** @type {Page} */ page) {
@@ -76,8 +75,9 @@ describe("rows of a comparison", { skip }, () => {
             await settle(page);
             assert.deepEqual((await rowsOf(page)).slice(0, 2), before.slice(0, 2));
             await page.keyboard.press("3");
-            const names = () => page.locator("#tree-rows > .row:not([hidden]) .row-text").allTextContents();
+            const names = () => texts(page, "#tree-rows > .row:not([hidden]) .row-text");
             await until(async () => (await names()).length > 3, "the tree");
+            await rest(page);
             const [first, ...others] = await names();
             await ask(page, 'strata.tree({ at: 10, direction: "callers" })');
             await page.locator("#tree-rows > .row:not([hidden])").first().click();
@@ -85,6 +85,7 @@ describe("rows of a comparison", { skip }, () => {
             assert.equal((await names())[0], first);
             await page.locator("#tree-rows > .row:not([hidden])").first().click();
             await until(async () => (await names())[1] === others[0], "it is open again");
+            await rest(page);
             assert.deepEqual(await names(), [first, ...others]);
         }, { hash: "#tab=compare&a=e700&b=e1600" });
     });

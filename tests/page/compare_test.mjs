@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, hashOf, plotBox, reload, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, each, hashOf, plotBox, reload, replay, report, samples, settle, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** Pixels of the overlay that have the colour of mark B. @param {import("playwright-core").Page} page */
 function outlined(page) {
@@ -46,10 +46,10 @@ describe("comparing", { skip }, () => {
         await withPage(writePage(input), async (page) => {
             await page.keyboard.press("4");
             const cards = await until(async () => {
-                const found = await page.locator(".step-button").evaluateAll((buttons) => buttons.map((button) => ({
+                const found = await each(page, ".step-button", (button) => ({
                     text: button.getAttribute("aria-label") ?? "",
                     heights: (getComputedStyle(/** @type {Element} */ (button.querySelector(".strip-curve"))).clipPath.match(/[\d.]+%(?=,|\))/g) ?? []).map(parseFloat),
-                })));
+                }));
                 return found.length === steps.length && found;
             }, "a card for each step");
             const size = (/** @type {number} */ bytes) => (bytes / 2 ** 30).toFixed(1).replace(/\.0$/, "");
@@ -145,7 +145,7 @@ describe("comparing", { skip }, () => {
         const peaks = report(input).devices.map((/** @type {any} */ { peak_bytes }) => (peak_bytes / 2 ** 30).toFixed(1));
         await withPage(writePage(input), async (page) => {
             const labels = await until(async () => {
-                const found = await page.locator("#device option:not([value=all])").evaluateAll((options) => options.map((option) => /** @type {HTMLOptionElement} */ (option).label));
+                const found = await each(page, "#device option:not([value=all])", (option) => /** @type {HTMLOptionElement} */ (option).label);
                 return found.every((label) => /peak/.test(label)) && found;
             }, "peaks in the menu");
             peaks.forEach((peak, i) => assert.match(labels[i], new RegExp(`peak ${peak.replace(/\.0$/, "(\\.0)?")} GiB`)));

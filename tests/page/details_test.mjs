@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { ALL, ask, canvasPixels, corpus, run, samples, setView, settle, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ALL, ask, canvasPixels, corpus, each, run, samples, settle, setView, shownTexts, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("what is known of an allocation", { skip }, () => {
     test("phase, compiled region, metadata and generated code are shown and found", async () => {
@@ -43,7 +43,7 @@ json.dump({"event": index, "frame": next(f for f in event["frames"] if "fx_node_
     test("what the file does not say is left out", async () => {
         await withPage(writePage(path.join(samples, "oom.pickle")), async (page) => {
             await setView(page, { selected: 5 });
-            const names = await page.locator("#detail dt").allInnerTexts();
+            const names = await shownTexts(page, "#detail dt");
             assert.ok(names.includes("Stream") && !names.includes("Pool") && !names.includes("Metadata"), String(names));
         });
         const timeline = corpus("memory_timeline_adam.raw.json.gz");
@@ -52,8 +52,8 @@ json.dump({"event": index, "frame": next(f for f in event["frames"] if "fx_node_
             assert.equal(await page.locator("#reserved").isVisible(), false);
             assert.equal(await page.locator("#group-by").isVisible(), false);
             assert.equal(await page.locator("#list-what").innerText(), "Category");
-            const swatches = await page.locator("#list > .row:not([hidden]) .swatch").evaluateAll((all) => all.map((each) => getComputedStyle(each).backgroundColor));
-            const legend = await page.locator("#legend .swatch").evaluateAll((all) => all.map((each) => getComputedStyle(each).backgroundColor));
+            const swatches = await each(page, "#list > .row:not([hidden]) .swatch", (swatch) => getComputedStyle(swatch).backgroundColor);
+            const legend = await each(page, "#legend .swatch", (swatch) => getComputedStyle(swatch).backgroundColor);
             assert.ok(swatches.length > 3 && swatches.every((color) => legend.includes(color)), `${swatches} in ${legend}`);
         });
     });
@@ -124,7 +124,7 @@ describe("long lists", { skip }, () => {
             await list.getByRole("button", { name: "Call site" }).click();
             await settle(page);
             assert.match(await page.locator("#list-total").innerText(), /above 100,000 rows, the order stays by bytes/);
-            assert.deepEqual(await list.locator("[aria-sort]").evaluateAll((heads) => heads.map((head) => [head.textContent, head.ariaSort])), [["Bytes", "descending"]]);
+            assert.deepEqual(await each(page, "#list-scroll [aria-sort]", (head) => [head.textContent, head.ariaSort]), [["Bytes", "descending"]]);
             await list.getByRole("button", { name: "Bytes" }).click();
             await list.getByRole("button", { name: "Bytes" }).click();
             await settle(page);
@@ -208,7 +208,7 @@ describe("legend, picture and link", { skip }, () => {
             await withPage(writePage(path.join(samples, "streams.pickle")), async (page) => {
                 for (const color of ["size", "age", "stream", "category"]) {
                     await setView(page, { colorBy: color });
-                    const swatches = await page.locator("#legend .swatch, #legend .legend-step i").evaluateAll((all) => all.map((each) => getComputedStyle(each).backgroundColor));
+                    const swatches = await each(page, "#legend .swatch, #legend .legend-step i", (swatch) => getComputedStyle(swatch).backgroundColor);
                     assert.ok(swatches.length >= 2, `${color}: ${swatches.length} colours`);
                     const { rgba } = await canvasPixels(page);
                     /** @type {Map<string, number>} */

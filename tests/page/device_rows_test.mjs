@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, hashOf, replay, report, run, samples, setView, settle, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, hashOf, replay, report, run, samples, settle, setView, shownTexts, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
@@ -47,7 +47,7 @@ describe("rows of other devices", { skip }, () => {
     test("peak and snapshots are marked, and a click goes there", async () => {
         const peak = Math.max(...replay("--curves", INPUT, 0).live);
         await withPage(writePage(INPUT), async (page) => {
-            const labels = () => row(page).locator("button.marker").allInnerTexts();
+            const labels = () => row(page).evaluate((room) => Array.from(room.querySelectorAll("button.marker"), (marker) => /** @type {HTMLElement} */ (marker).innerText));
             await until(async () => (await labels()).some((text) => text.startsWith("Peak")), "a label of the peak");
             assert.ok((await labels()).some((text) => /Snapshot|\u25cb/.test(text)));
             await row(page).locator("button.marker-peak").click();
@@ -116,12 +116,12 @@ describe("rows of other devices", { skip }, () => {
             await page.mouse.move(box.x + box.width * 0.6, box.y + box.height / 2);
             await until(async () => (await ask(page, "strata.rows()")).every((/** @type {any} */ { cursor }) => cursor !== null), "the cursor in both");
             await settle(page);
-            const texts = await page.locator(".two-cursor").allInnerTexts();
+            const told = await shownTexts(page, ".two-cursor");
             for (const [i, { device, cursor }] of (await ask(page, "strata.rows()")).entries()) {
                 const { live, reserved } = replay("--curves", INPUT, device);
-                const [said, held] = [...texts[i].matchAll(/([\d.]+) ([GM])iB/g)].map(([, number, unit]) => Number(number) * (unit === "G" ? 1024 ** 3 : 1024 ** 2));
+                const [said, held] = [...told[i].matchAll(/([\d.]+) ([GM])iB/g)].map(([, number, unit]) => Number(number) * (unit === "G" ? 1024 ** 3 : 1024 ** 2));
                 for (const [words, bytes] of [[said, live[cursor.event + 1]], [held, reserved[cursor.event + 1]]])
-                    assert.ok(Math.abs(words - bytes) <= bytes * 0.05 + 60000, `device ${device}: ${texts[i]}, ${bytes}`);
+                    assert.ok(Math.abs(words - bytes) <= bytes * 0.05 + 60000, `device ${device}: ${told[i]}, ${bytes}`);
             }
         }, { hash: "#all=1" });
     });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, eventually, folder, run, samples, setView, skip, strata, withPage } from "./browser.mjs";
+import { ask, eventually, folder, run, samples, setView, skip, strata, texts, withPage } from "./browser.mjs";
 
 const page = path.join(folder, "difference_address.html");
 
@@ -61,7 +61,7 @@ pickle.dump(snapshot, open(sys.argv[2], "wb"), 4)`;
     run("python3", "-c", script, path.join(samples, "train.pickle"), many);
     makePage(many, path.join(samples, "train.pickle"));
     await withPage(page, async (tab) => {
-        const notes = await tab.locator("#trust-body li").allTextContents();
+        const notes = await texts(tab, "#trust-body li");
         assert.ok(notes.some((note) => note.includes("only the first 20,000 of 20,010")), notes.join("; "));
     });
 });

@@ -5,7 +5,7 @@ import { readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, folder, here, run, samples, setView, settle, skip, strata, until, withPage } from "./browser.mjs";
+import { ask, folder, here, run, samples, settle, setView, skip, strata, texts, until, withPage } from "./browser.mjs";
 
 /** @typedef {{name: string, a_bytes: number, b_bytes: number, a_count: number, b_count: number}} Row */
 
@@ -54,7 +54,7 @@ test("rows that the page sums up are the program's", { skip }, async () => {
 test("causes come first, then rows that sum up", { skip }, async () => {
     const { page, document } = pageOf(sample("leak_zero_grad"), sample("leak_zero_grad_healthy"));
     await withPage(page, async (tab) => {
-        const cards = await tab.locator(".cause").allTextContents();
+        const cards = await texts(tab, ".cause");
         assert.equal(cards.length, document.causes.length);
         assert.ok(cards[0].includes(document.causes[0].title.replace(/^[^:]*: /, "")), cards[0]);
         await tab.keyboard.press("2");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, strata, texts, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("figures", { skip }, () => {
     test("summary() is the report's object of the device", async () => {
@@ -118,7 +118,7 @@ describe("more than people record", { skip }, () => {
         const notes = '[{"name": f"phase {i}", "stage": stage, "device": 0, "time_us": i if stage == "START" else 20000 - i} for i in range(3000) for stage in ("START", "END")]';
         const file = writeSnapshot("many.pickle", `{"segments": [], "device_traces": [[${events} for i in range(3000)]], "external_annotations": ${notes}}`);
         await withPage(writePage(file), async (page) => {
-            const options = await page.locator("#filter-stream option").allTextContents();
+            const options = await texts(page, "#filter-stream option");
             assert.deepEqual([options.length, options.at(-1)], [502, "2,500 more: stream:500 among the words"]);
             await setView(page, { selected: 7 });
             const facts = await page.locator("#detail").innerText();

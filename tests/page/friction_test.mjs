@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, hashOf, plotBox, recording, report, resize, samples, settle, setView, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, corpus, each, hashOf, plotBox, recording, report, resize, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 const oom = path.join(samples, "oom.pickle");
@@ -69,7 +69,7 @@ describe("the list and the cursor", { skip }, () => {
             const box = await plotBox(page);
             await page.mouse.move(box.x + 3, box.y + box.height - 10);
             await until(async () => /^At the cursor:/.test(await textOf(page, "#legend")), "the cursor's figures");
-            const figures = await page.locator(".legend-figure").evaluateAll((all) => all.map((one) => Number((one.getAttribute("title") ?? "").replace(/\D/g, ""))));
+            const figures = await each(page, ".legend-figure", (one) => Number((one.getAttribute("title") ?? "").replace(/\D/g, "")));
             await page.keyboard.press("2");
             const live = await until(async () => Number((await page.locator("#list-total").getAttribute("title"))?.replace(/\D/g, "")), "a total");
             assert.equal(figures.reduce((sum, bytes) => sum + bytes, 0), live, "the legend adds up to what the list has");
@@ -84,7 +84,7 @@ describe("the list and the cursor", { skip }, () => {
                 await settle(page);
                 if ((await page.locator(".tip-site").count()) > 1) break;
             }
-            const lines = await page.locator(".tip-site").allInnerTexts();
+            const lines = await shownTexts(page, ".tip-site");
             assert.ok(lines.length > 1 && lines.length <= 3, String(lines));
             assert.ok(lines.slice(1).every((line) => /^\u2039 \S+\.py:\d+ \S/.test(line)), String(lines));
         });
@@ -298,11 +298,11 @@ describe("names and colours", { skip }, () => {
             await page.locator("#list .row").first().click();
             await settle(page);
             for (const selector of ["#list .row", ".frame-head", ".site-heading"]) {
-                const heights = await page.locator(selector).evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+                const heights = await each(page, selector, (one) => one.getBoundingClientRect().height);
                 assert.ok(heights.length > 0 && heights.every((height) => height < 110), `${selector}: ${heights}`);
             }
             assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
-            const labels = await page.locator("#list .row:not([hidden]) .row-text").allTextContents();
+            const labels = await texts(page, "#list .row:not([hidden]) .row-text");
             assert.equal(labels.length, 4);
             assert.equal(new Set(labels).size, labels.length, "labels of stacks differ");
         });

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, hashOf, plotBox, randomPoints, recording, reload, replay, report, run, samples, settle, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ask, checkPicks, hashOf, plotBox, randomPoints, recording, reload, replay, report, run, samples, settle, setView, skip, strata, texts, until, withPage, writePage } from "./browser.mjs";
 
 describe("mouse and keys", { skip }, () => {
     /** @param {string} name @param {(page: import("playwright-core").Page) => Promise<void>} use */
@@ -183,10 +183,7 @@ describe("mouse and keys", { skip }, () => {
         const first = (await view(page)).device;
         const other = devices.find((/** @type {any} */ device) => device.device !== first);
         const menu = page.locator("#device");
-        const index = await menu.locator("option").evaluateAll(
-            (options, ordinal) => options.findIndex((option) => (option.textContent ?? "").includes(String(ordinal))),
-            other.device,
-        ); // prettier-ignore
+        const index = (await texts(page, "#device option")).findIndex((text) => text.includes(String(other.device)));
         await menu.selectOption({ index });
         await until(async () => (await view(page)).device === other.device, "the other device");
         await settle(page);

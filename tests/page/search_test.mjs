@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, hashOf, reload, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, hashOf, reload, samples, settle, setView, shownTexts, skip, until, withPage, writePage } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 
@@ -120,7 +120,7 @@ describe("search", { skip }, () => {
             await page.locator("#tab-each").click();
             const { allocations } = await ask(page, 'strata.search("attention size:>100M alive:peak")');
             await until(async () => (await page.locator("#panel-each .panel-total").innerText()).startsWith(`${allocations} allocation`), "the count");
-            const cells = (/** @type {string} */ name) => page.locator(`#each .each-row:not([hidden]) .each-${name}`).allInnerTexts();
+            const cells = (/** @type {string} */ name) => shownTexts(page, `#each .each-row:not([hidden]) .each-${name}`);
             assert.equal((await cells("bytes")).length, allocations);
             await page.locator("#panel-each .each-head", { hasText: "Made at" }).click();
             await until(async () => /order=birth/.test(await hashOf(page)), "the order");

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 
-import { ask, folder, here, run, settle, skip, strata, withPage } from "./browser.mjs";
+import { ask, each, folder, here, run, settle, skip, strata, texts, withPage } from "./browser.mjs";
 
 test("dumps of a rank lead to its timeline", { skip }, async () => {
     const [dumps, out] = [path.join(folder, "series_dumps"), path.join(folder, "series_out")];
@@ -26,13 +26,13 @@ for i in (1, 2, 3, 4):
         await finding.click();
         await settle(tab);
         const detail = tab.locator("#detail");
-        assert.ok((await detail.locator("h3").allTextContents()).includes("Its dumps"));
+        assert.ok((await texts(tab, "#detail h3")).includes("Its dumps"));
         const href = await detail.locator("a", { hasText: "All 4 dumps as one timeline" }).getAttribute("href");
         assert.equal(href, series.page);
         assert.ok(existsSync(path.join(out, String(href))));
-        const shown = await detail.locator("a", { hasText: "Show it in the page" }).evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
+        const shown = (await each(tab, "#detail a", (link) => [link.textContent ?? "", link.getAttribute("href") ?? ""])).filter(([text]) => text.includes("Show it in the page")).map(([, href]) => href);
         assert.ok(shown.some((link) => link.startsWith(`${series.page}#device=`)), shown.join(" "));
-        const rows = await detail.locator("tr").allTextContents();
+        const rows = await texts(tab, "#detail tr");
         assert.equal(rows.filter((row) => row.startsWith("step ")).length, 4);
         assert.equal(rows.filter((row) => row.includes("events are missing here")).length, 3);
         assert.equal(await detail.locator("tr.here").count(), 1);

@@ -3,14 +3,14 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, folder, hashOf, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
+import { ask, each, folder, hashOf, run, samples, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 
 /** Names and bytes of the rows in sight. */
 async function treeRows(/** @type {Page} */ page) {
-    const rows = await page.locator("#tree-rows > .row:not([hidden])").evaluateAll((all) =>
-        all.map((row) => [row.querySelector(".row-text")?.textContent ?? "", Number((row.querySelector(".bytes")?.getAttribute("title") ?? "").replace(/\D/g, ""))]));
+    const rows = await each(page, "#tree-rows > .row:not([hidden])", (row) =>
+        [row.querySelector(".row-text")?.textContent ?? "", Number((row.querySelector(".bytes")?.getAttribute("title") ?? "").replace(/\D/g, ""))]);
     return /** @type {[string, number][]} */ (rows);
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, hashOf, listedSites, replay, report, samples, settle, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, each, hashOf, listedSites, replay, report, samples, settle, setView, shownTexts, skip, until, withPage, writePage } from "./browser.mjs";
 
 describe("tree and list", { skip }, () => {
     test("the tree against mark A: differences, depth, search, only what goes through a frame", async () => {
@@ -13,10 +13,10 @@ describe("tree and list", { skip }, () => {
             const change = (live[2001] - live[1001]) / 2 ** 20;
             await until(() => page.locator("#tree-rows > .row").first().isVisible(), "rows");
             assert.match(await page.locator("#panel-tree .panel-total").innerText(), new RegExp(`−${(-change).toFixed(1)} MiB since A`));
-            const boxes = () => page.locator("#panel-tree .icicle-box").evaluateAll((all) => all.map((box) => getComputedStyle(box).backgroundColor).join());
-            const bySite = await boxes();
+            const boxes = () => each(page, "#panel-tree .icicle-box", (box) => getComputedStyle(box).backgroundColor);
+            const bySite = String(await boxes());
             await page.getByRole("button", { name: "Since A" }).click();
-            await until(async () => (await boxes()) !== bySite && /change=1/.test(await hashOf(page)), "other colours");
+            await until(async () => String(await boxes()) !== bySite && /change=1/.test(await hashOf(page)), "other colours");
             await page.getByLabel("Levels of the icicle").fill("2");
             await until(async () => (await page.locator("#panel-tree .tree-levels").innerText()).startsWith("2 of"), "two levels");
             await page.getByLabel("Search in the tree").fill("main.py:47");
@@ -44,7 +44,7 @@ describe("tree and list", { skip }, () => {
             await until(async () => /sort=-count/.test(await hashOf(page)), "the other way round");
             await page.evaluate(() => void (document.querySelector("#list-scroll") ?? document.body).scrollTo(0, 0));
             await settle(page);
-            const counts = (await page.locator("#list > .row:not([hidden]) .count").allInnerTexts()).map((text) => Number(text.replace(/,/g, "")));
+            const counts = (await shownTexts(page, "#list > .row:not([hidden]) .count")).map((text) => Number(text.replace(/,/g, "")));
             assert.deepEqual(counts, [...counts].sort((a, b) => a - b));
             assert.equal(await page.locator("#list-scroll [aria-sort=ascending]").innerText(), "Count");
             await until(async () => (await page.locator("#list .spark").first().evaluate((spark) => getComputedStyle(spark).clipPath)).startsWith("polygon"), "a curve");
@@ -113,7 +113,7 @@ describe("tree and list", { skip }, () => {
             await page.getByLabel("Search in the tree").fill("");
             await page.getByRole("button", { name: "From here" }).click();
             await until(async () => /from=\d+/.test(await hashOf(page)), "the address");
-            const boxes = await page.locator(".icicle-box").evaluateAll((all) => all.map((box) => ({ name: box.title, top: parseFloat(box.style.top), width: parseFloat(box.style.width) })));
+            const boxes = await each(page, ".icicle-box", (box) => ({ name: box.title, top: parseFloat(box.style.top), width: parseFloat(box.style.width) }));
             const own = boxes.filter(({ name }) => name.startsWith("block.py:31"));
             assert.equal(own.length, 1, "the frame stands once");
             assert.equal(own[0].width, 100);

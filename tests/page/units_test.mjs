@@ -4,14 +4,14 @@ import { copyFileSync, mkdirSync } from "node:fs";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { folder, run, samples, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { each, folder, run, samples, skip, strata, texts, until, withPage, writePage } from "./browser.mjs";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 /** What the cells of a table say, and the exact bytes in their titles. @param {import("playwright-core").Page} page @param {string} cells @param {string} [unit] where the cells do not have it */
 async function figuresIn(page, cells, unit) {
     await until(() => page.locator(cells).first().isVisible(), cells);
-    const all = await page.locator(cells).evaluateAll((found) => found.map((cell) => [cell.textContent ?? "", /** @type {HTMLElement} */ (cell).title]));
+    const all = await each(page, cells, (cell) => [cell.textContent ?? "", /** @type {HTMLElement} */ (cell).title]);
     return all.map(([text, title]) => ({ text: unit ? `${text} ${unit}` : text, exact: Math.abs(Number(title.replace(/ bytes$/, "").replace(/[,\u2212]/g, "").replace(/^-/, ""))) }));
 }
 
@@ -78,7 +78,7 @@ describe("units of tables", { skip }, () => {
             await until(() => page.locator("#compare-rows > .row").first().isVisible(), "rows");
             const [, unit] = /** @type {RegExpExecArray} */ (/^A, (\w+)$/.exec(await page.locator(".compare-list .list-head .number").first().innerText()));
             checkAlike(await figuresIn(page, "#compare-rows > .row:not([hidden]) .number", unit));
-            const peaks = await page.locator(".strip-head").evaluateAll((all) => all.map((head) => head.lastChild?.textContent ?? ""));
+            const peaks = await each(page, ".strip-head", (head) => head.lastChild?.textContent ?? "");
             assert.equal(new Set(peaks.map((text) => text.split(".")[1]?.length)).size, 1, peaks.join());
             assert.equal(await page.locator(".strip-words").evaluate((words) => words.firstChild?.textContent), `peak, ${unit}`);
         });
@@ -108,7 +108,7 @@ describe("units of tables", { skip }, () => {
             checkAlike(figures);
             await page.locator("#lines > .row").nth(1).click();
             await until(() => page.locator("#detail td.number").first().isVisible(), "what differs");
-            const units = await page.locator("#detail td.number").allTextContents();
+            const units = await texts(page, "#detail td.number");
             assert.equal(new Set(units.filter((text) => text !== "0").map((text) => text.split(" ")[1])).size, 1, units.join(", "));
         });
     });

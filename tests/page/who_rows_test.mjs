@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, report, samples, setView, skip, until, withPage, writePage } from "./browser.mjs";
+import { ALL, ask, each, report, samples, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 /** @typedef {import("playwright-core").Page} Page */
 /** @typedef {{name: string, bytes: number, count: number, nested: boolean}} Row */
@@ -12,7 +12,7 @@ const train = path.join(samples, "train.pickle");
 
 /** Rows in sight. @returns {Promise<Row[]>} */
 const rowsOf = (/** @type {Page} */ page) =>
-    page.locator("#list > .row:not([hidden])").evaluateAll((all) => all.map((row) => {
+    each(page, "#list > .row:not([hidden])", (row) => {
         const figure = (/** @type {string} */ text) => Number(text.replace(/\D/g, ""));
         return {
             name: row.querySelector(".row-text")?.textContent ?? "",
@@ -20,7 +20,7 @@ const rowsOf = (/** @type {Page} */ page) =>
             count: figure(row.querySelector(".count")?.textContent ?? ""),
             nested: row.querySelector(".nested") !== null,
         };
-    }));
+    });
 
 const row = (/** @type {Page} */ page, /** @type {string} */ name) => page.locator("#list > .row:not([hidden])", { hasText: name }).first();
 

@@ -113,7 +113,7 @@ describe("cards", { skip }, () => {
             await page.locator("#tab-why").click();
             const card = page.locator(".card", { hasText: "Fragmentation" });
             await card.waitFor();
-            const parts = await card.locator(".device-bar .part").evaluateAll((all) => all.map((part) => part.getBoundingClientRect().width));
+            const parts = await card.locator(".device-bar").evaluate((bar) => Array.from(bar.querySelectorAll(".part"), (part) => part.getBoundingClientRect().width));
             const gap = await ask(page, `strata.gap({ at: ${finding.at_event} })`);
             assert.ok(Math.abs(parts[0] / parts.reduce((sum, width) => sum + width) - gap.live_bytes / gap.reserved_bytes) < 0.02);
             await card.getByRole("button", { name: "Map" }).click();
@@ -136,7 +136,7 @@ describe("cards", { skip }, () => {
                 assert.ok((await foot.innerText()).includes(judged.text));
                 const told = judged.checks.filter((/** @type {any} */ { state }) => state !== "found");
                 assert.deepEqual(
-                    await foot.locator("li").evaluateAll((all) => all.map((item) => item.textContent)),
+                    await foot.evaluate((list) => Array.from(list.querySelectorAll("li"), (item) => item.textContent)),
                     told.map((/** @type {any} */ { state, text }) => (state === "clear" ? "✓" : "–") + text),
                 );
                 assert.equal(await foot.locator("li").first().isVisible(), findings.length === 0);
