@@ -45,6 +45,7 @@ struct finder {
     uint32_t count, capacity;
     uint32_t looked[FINDING_KINDS]; /* as findings has it */
     uint64_t kept_seldom;           /* the same */
+    bool gradients_unsure;          /* the same */
     bool failed;                    /* no memory; nothing more is added */
 };
 

@@ -61,6 +61,8 @@ struct findings {
     uint32_t looked
         [FINDING_KINDS];  /* of kinds that verdicts_check asks about: how many places could have shown it */
     uint64_t kept_seldom; /* bytes at the end that single turns made, too few to be a leak or not to be one */
+    bool
+        gradients_unsure; /* there may be gradients that are older than the recording, to which a backward adds */
 };
 
 /* "leak", "high", "likely", "step" (NULL: none): as JSON has them. */

@@ -13,6 +13,7 @@
  * the saving is a lower bound.
  */
 #include "analysis/finder.h"
+#include "analysis/gradients_made.h"
 
 #include "base/bytes.h"
 #include "base/search.h"
@@ -21,7 +22,6 @@
 
 enum {
     PAIRS_MOST = 8 << 20, /* gradients times turns that are followed one by one */
-    LAST_OF_BACKWARD = 8, /* allocations: no telling whether they were added to others or set to None */
     NTH_MANY = UINT16_MAX /* places from here on are not told apart, and nothing takes them */
 };
 
@@ -32,20 +32,13 @@ struct gradients {
     struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
     uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
     uint64_t *counted; /* bitmap of allocations.count: is in a forward's sum */
-    uint64_t *made;    /* [turns] bytes of gradients that it makes */
+    uint64_t *made;    /* [turns] bytes of gradients that it makes anew */
     uint64_t *kept_bytes,
         *kept_count;          /* [turns + 1] differences: what is alive when the turn's forward begins */
     uint32_t *forward_moment; /* [turns] when it begins; where a turn has none, when the next one does */
     uint64_t n_pairs;
     bool at_least;
 };
-
-/* A gradient that is kept, and not a copy of one that a leak was found to keep. */
-static bool is_gradient(const struct finder *finder, uint32_t allocation) {
-    uint32_t site = finder_site(finder, allocation);
-    return finder->verdicts->category[allocation] == CATEGORY_GRADIENT &&
-           (site == 0 || !finder->blamed[site] || finder->allocations->stack[allocation] == 0);
-}
 
 /* Moment of the first allocation of backward after the forward in its turn; the turn's end where there is none. */
 static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
@@ -207,16 +200,6 @@ static void kept_add(struct finder *finder, struct gradients *own, uint32_t from
     own->counted[allocation / 64] |= UINT64_C(1) << allocation % 64;
 }
 
-/* Where backward adds to gradients that are there, what it makes is gone at once, and only of its last allocations can
- * that look like zero_grad. That the gradients are there already is possible where something of unknown origin is. */
-static bool olds_may_be_gradients(const struct finder *finder) {
-    for (uint32_t i = 0; i < finder->allocations->preexisting; i++)
-        if (finder->verdicts->category[i] == CATEGORY_OTHER ||
-            finder->verdicts->category[i] == CATEGORY_GRADIENT)
-            return true;
-    return false;
-}
-
 /* From which turn on gradients that are older than the recording are kept ones: from the second, where the recording may
  * begin in the middle of a backward. */
 static uint32_t olds_from(const struct finder *finder) {
@@ -236,20 +219,13 @@ static void kept_sum(struct finder *finder, struct gradients *own) {
     for (uint32_t i = 0; i < allocations->preexisting; i++)
         if (is_gradient(finder, i))
             kept_add(finder, own, from, i);
-    uint32_t unsure = olds_may_be_gradients(finder) ? LAST_OF_BACKWARD : 0;
-    for (uint32_t t = 0; t < turns->count; t++) {
-        uint32_t n_later = 0; /* allocations of this turn's backward after it */
-        for (uint32_t k = turns->turn[t].end; k-- > turns->turn[t].first;) {
+    for (uint32_t t = 0; t < turns->count; t++)
+        for (uint32_t k = turns->turn[t].first; k < turns->turn[t].end; k++) {
             uint32_t allocation = allocations->preexisting + k;
-            if (finder->verdicts->runs.letter[allocation] != PHASE_BACKWARD)
-                continue;
-            if (is_gradient(finder, allocation)) {
-                own->made[t] += n_later >= unsure ? allocations->size[allocation] : 0;
+            if (finder->verdicts->runs.letter[allocation] == PHASE_BACKWARD &&
+                is_gradient(finder, allocation))
                 kept_add(finder, own, t + 1, allocation);
-            }
-            n_later++;
         }
-    }
     for (uint32_t t = 1; t < turns->count; t++) {
         own->kept_bytes[t] += own->kept_bytes[t - 1];
         own->kept_count[t] += own->kept_count[t - 1];
@@ -288,7 +264,6 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
     bytes_zero(own->counted, (n / 64 + (size_t)1) * sizeof *own->counted);
     bytes_zero(own->kept_bytes, n_sums * sizeof *own->kept_bytes);
     bytes_zero(own->kept_count, n_sums * sizeof *own->kept_count);
-    bytes_zero(own->made, n_sums * sizeof *own->made);
     uint32_t next = finder->timeline->n_moments;
     for (uint32_t t = turns; t-- > 0;) {
         uint32_t forward = finder_forward(finder, &finder->verdicts->turns.turn[t]);
@@ -297,7 +272,7 @@ static bool gradients_init(struct gradients *own, struct finder *finder) {
         own->forward_moment[t] = next;
     }
     kept_sum(finder, own);
-    return true;
+    return gradients_made(finder, own->forward_moment, own->made);
 }
 
 static void gradients_drop(struct gradients *own, struct finder *finder) {

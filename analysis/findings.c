@@ -260,6 +260,7 @@ static bool findings_sort(struct finder *finder, struct findings *findings) {
     findings->count = n;
     bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
     findings->kept_seldom = finder->kept_seldom;
+    findings->gradients_unsure = finder->gradients_unsure;
     ARENA_DROP(finder->arena, rows);
     ARENA_DROP(finder->arena, spare);
     ARENA_DROP(finder->arena, finder->finding);

@@ -24,10 +24,12 @@ NOW_AND_THEN = ((PROJECT + "metrics.py", "keep_now_and_then", 55),) + STEP
 
 
 class Run(Script):
-    """What the twins do not have: a loader that is several batches ahead, copies of gradients, one tensor now and then."""
+    """What the twins do not have: a loader that is several batches ahead, copies of gradients, one tensor now and then, the
+    gradient of an activation that is there until backward ends, as that of the first layer's input is with checkpointing."""
 
-    def __init__(self, world, twin, faulty, depth=0, copies=False, keeps_in=()):
+    def __init__(self, world, twin, faulty, depth=0, copies=False, keeps_in=(), outlasting=0):
         self.depth, self.copies, self.keeps_in, self.batches = depth, copies, keeps_in, collections.deque()
+        self.outlasting = outlasting  # bytes
         super().__init__(world, twin, faulty)
 
     def take_batch(self):
@@ -40,6 +42,17 @@ class Run(Script):
     def when_gradient_is_ready(self, block):
         if self.copies:
             self.world.malloc(block.requested, self.hook_stack())
+
+    def backward(self, head):
+        super().backward(head)
+        if self.outlasting:
+            self.world.free(self.last, self.world.stacks.release("MulBackward0"))
+
+    def _backward_layer(self, layer, gradient):
+        if self.outlasting and layer == 0:
+            with self.world.acting("temporary"):
+                self.last = self.world.malloc(self.outlasting, self.world.stacks.backward("MulBackward0", "add"))
+        return super()._backward_layer(layer, gradient)
 
     def hook_stack(self):
         """A hook of Python's in the thread of autograd."""
@@ -85,6 +98,10 @@ def named(device, kind):
 
 def state_of(device, kind):
     return next(check["state"] for check in device["judged"]["checks"] if check["kind"] == kind)
+
+
+def words_of(device, kind):
+    return next(check["text"] for check in device["judged"]["checks"] if check["kind"] == kind)
 
 
 def check(value, rule):
@@ -157,6 +174,17 @@ class Gradients(unittest.TestCase):
     def test_no_stack_tells_them(self):
         self.assertEqual(state_of(self.device("python", True), "gradients_kept"), "not_judged")
         self.assertEqual(state_of(self.device("python", False), "gradients_kept"), "clear")
+
+    def test_one_that_outlasts_backward_is_no_parameters(self):
+        """Such a one is made and gone in each step, whether or not zero_grad is called."""
+        for outlasting in (1 << 20, 5 << 20, 90 << 20):  # the first as large as some parameters
+            for steps, first in ((4, 0.4), (8, 0.4), (8, 0.7)):
+                for faulty, state in ((True, "not_judged"), (False, "clear")):
+                    with self.subTest(outlasting=outlasting, steps=steps, first=first, faulty=faulty):
+                        twin = Twin(fault="zero_grad", steps=steps, stacks="python", layers=6, rows=64)
+                        device = device_of(played(twin, faulty, first=first, outlasting=outlasting))
+                        self.assertEqual(state_of(device, "gradients_kept"), state)
+                        self.assertEqual("older than the recording" in words_of(device, "gradients_kept"), faulty)
 
     def test_none_in_the_peak_is_no_figure(self):
         for rows, words in ((64, "; none of them is in the peak."), (2, " MiB of them are in the peak.")):
