@@ -22,32 +22,21 @@ static uint32_t free_blocks(struct allocator *a, uint32_t list) {
     return count;
 }
 
-/* The first list from `list` on of which something can be given back; ALLOCATOR_LIST_NONE: there is none. */
-static uint32_t giving_from(struct allocator *a, uint32_t list) {
-    struct ordered_place place = ordered_seek(&a->giving, &a->store, list, 0);
+/* The list at a place of a->filled or a->giving, and the place after it; what is there without reason goes out of the set.
+ * ALLOCATOR_LIST_NONE: there is none any more. */
+static uint32_t list_next(struct allocator *a, struct ordered *set, struct ordered_place *place) {
     const struct ordered_key *key;
-    while ((key = ordered_at(&a->giving, &a->store, place)) != NULL) {
-        list = key->value;
-        if (a->list[list].n_giving != 0)
-            return list;
-        a->list[list].is_giving = false;
-        ordered_remove_at(&a->giving, &a->store, place);
-        place = ordered_seek(&a->giving, &a->store, list, 0);
-    }
-    return ALLOCATOR_LIST_NONE;
-}
-
-/* The same of those that have free blocks, of any pool. */
-static uint32_t filled_from(struct allocator *a, uint32_t list) {
-    struct ordered_place place = ordered_seek(&a->filled, &a->store, list, 0);
-    const struct ordered_key *key;
-    while ((key = ordered_at(&a->filled, &a->store, place)) != NULL) {
-        list = key->value;
-        if (a->list[list].free.count != 0)
-            return list;
-        a->list[list].is_filled = false;
-        ordered_remove_at(&a->filled, &a->store, place);
-        place = ordered_seek(&a->filled, &a->store, list, 0);
+    while ((key = ordered_at(set, &a->store, *place)) != NULL) {
+        uint32_t index = key->value;
+        struct allocator_list *list = &a->list[index];
+        bool giving = set == &a->giving;
+        if (giving ? list->n_giving != 0 : list->free.count != 0) {
+            *place = ordered_next(set, &a->store, *place);
+            return index;
+        }
+        *(giving ? &list->is_giving : &list->is_filled) = false;
+        ordered_remove_at(set, &a->store, *place);
+        *place = ordered_seek(set, &a->store, index, 0);
     }
     return ALLOCATOR_LIST_NONE;
 }
@@ -66,7 +55,8 @@ void allocator_empty_cache(struct allocator *a) {
         allocator_free(a, a->waiting[a->n_waiting - 1]);
     a->steps +=
         a->n_default_free; /* also of lists that are passed over: what is hopeless is told by what there is */
-    for (uint32_t list = 0; (list = giving_from(a, list)) != ALLOCATOR_LIST_NONE && !a->no_memory; list++)
+    struct ordered_place place = {0}; /* stays right: what a list gives back comes into no other one */
+    for (uint32_t list; !a->no_memory && (list = list_next(a, &a->giving, &place)) != ALLOCATOR_LIST_NONE;)
         list_release(a, list);
 }
 
@@ -127,7 +117,8 @@ void allocator_collect(struct allocator *a) {
     uint32_t count = 0;
     if (a->reserved_bytes <= threshold)
         return;
-    for (uint32_t list = 0; (list = giving_from(a, list)) != ALLOCATOR_LIST_NONE; list++) {
+    struct ordered_place next = {0};
+    for (uint32_t list; (list = list_next(a, &a->giving, &next)) != ALLOCATOR_LIST_NONE;) {
         const struct ordered *free = &a->list[list].free;
         const struct ordered_key *key;
         if (a->list[list].small)
@@ -147,23 +138,37 @@ void allocator_collect(struct allocator *a) {
         more = collect_round(a, count, &sum, &left);
 }
 
+static bool contains(const struct allocator_block *block, uint64_t address, uint64_t nbytes) {
+    return address >= block->address && address - block->address <= block->size &&
+           nbytes <= block->size - (address - block->address);
+}
+
+/* The first free block of a list that has all of this; 0: none. */
+static uint32_t containing_find(const struct allocator *a, const struct ordered *free, uint64_t address,
+                                uint64_t nbytes) {
+    const struct ordered_key *key;
+    for (struct ordered_place place = {0}; (key = ordered_at(free, &a->store, place)) != NULL;
+         place = ordered_next(free, &a->store, place))
+        if (contains(&a->block[key->value], address, nbytes))
+            return key->value;
+    return 0;
+}
+
 bool allocator_give_back(struct allocator *a, uint64_t address, uint64_t nbytes) {
-    for (uint32_t list = 0; (list = filled_from(a, list)) != ALLOCATOR_LIST_NONE; list++) {
-        uint32_t count = free_blocks(a, list);
-        a->steps += count;
-        for (uint32_t i = 0; i < count; i++) {
-            const struct allocator_block *block = &a->block[a->scratch[i]];
-            if (address < block->address || address - block->address > block->size ||
-                nbytes > block->size - (address - block->address))
-                continue;
-            if (block->reservation != 0)
-                allocator_unmap(a, a->scratch[i], address, address + nbytes);
-            else if (is_whole_segment(block) && nbytes == block->size)
-                allocator_segment_release(a, a->scratch[i]);
-            else
-                return false;
-            return true;
-        }
+    struct ordered_place next = {0};
+    uint32_t list, index = 0;
+    while (index == 0 && (list = list_next(a, &a->filled, &next)) != ALLOCATOR_LIST_NONE) {
+        const struct ordered *free = &a->list[list].free;
+        a->steps += free->count;
+        index = containing_find(a, free, address, nbytes);
     }
-    return false;
+    if (index == 0)
+        return false;
+    const struct allocator_block *block = &a->block[index];
+    bool reserved = block->reservation != 0, whole = is_whole_segment(block) && nbytes == block->size;
+    if (reserved)
+        allocator_unmap(a, index, address, address + nbytes);
+    else if (whole)
+        allocator_segment_release(a, index);
+    return reserved || whole;
 }
