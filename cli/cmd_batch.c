@@ -10,6 +10,7 @@
 #include "cli/verbs.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* "1 file failed", "2 files failed" */
@@ -63,13 +64,25 @@ static int index_run(struct batch *batch) {
 
 /* ---- converting ---- */
 
+/* What was seen instead. Why a file could not be read has been said of each. */
+static void nothing_say(const struct batch *batch) {
+    uint32_t failed = count_state(batch, BATCH_FAILED), others = batch->count - failed;
+    char others_text[60] = "", failed_text[60] = "";
+    if (others != 0 || failed == 0)
+        snprintf(others_text, sizeof others_text, "; %" PRIu32 " other file%s %s seen", others,
+                 others == 1 ? "" : "s", others == 1 ? "was" : "were");
+    if (failed != 0)
+        snprintf(failed_text, sizeof failed_text, "; %" PRIu32 " file%s could not be read", failed,
+                 failed == 1 ? "" : "s");
+    terminal_error(batch->settings->input, "no snapshot was found%s%s", others_text, failed_text);
+}
+
 /* Files that are taken on, with their names. False: printed. */
 static bool batch_prepare(struct batch *batch, const struct rank_pattern *pattern) {
     if (!batch_find(batch, pattern))
         return false;
     if (count_state(batch, BATCH_WAITING) + count_state(batch, BATCH_ELSEWHERE) == 0) {
-        terminal_error(batch->settings->input, "no snapshot was found; %" PRIu32 " other file%s %s seen",
-                       batch->count, batch->count == 1 ? "" : "s", batch->count == 1 ? "was" : "were");
+        nothing_say(batch);
         return false;
     }
     if (names_assign(batch))

@@ -492,6 +492,52 @@ class Words(Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"cannot read: Too many open files", done.stderr)
 
+    def test_a_batch_with_too_few_files(self):
+        """Every sentence names what is lacking or is true beside it, and what stands there stays whole."""
+        self.folder.joinpath("in").mkdir()
+        for rank in range(2):
+            self.write(snapshot([event("alloc", 4096, 512)]), f"in/rank{rank}.pickle")
+        named = ["in/rank0.pickle", "in/rank1.pickle"]
+        self.assertEqual(self.strata("batch", "in", "-o", "good").returncode, 0)
+        for most in range(4, 13):
+            for words in (["in"], ["in", "-f"], ["in", "-f", "-j1"], named, [*named, "-f"], [*named, "--resume"]):
+                for there in (False, True):
+                    with self.subTest(most=most, words=words, there=there):
+                        shutil.rmtree(self.folder / "out", ignore_errors=True)
+                        if there:
+                            shutil.copytree(self.folder / "good", self.folder / "out")
+                        done = self.strata("batch", *words, "-o", "out",
+                                           preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)))
+                        told = done.stderr.decode()
+                        self.assertIn(done.returncode, (0, 1, 4), told)
+                        self.assertEqual(done.returncode != 0, "Too many open files" in told, told)
+                        self.assertNotIn("is not Strata's", told)
+                        self.assertNotRegex(told, "other files? (was|were) seen")
+                        self.whole_or_absent()
+
+    def whole_or_absent(self):
+        out = self.folder / "out"
+        for path in out.rglob("*") if out.exists() else ():
+            self.assertFalse(path.name.startswith("."), path)
+            if path.suffix == ".json":
+                json.loads(path.read_text())
+            elif path.is_file():
+                self.assertTrue(path.read_text().rstrip().endswith("</html>"), path)
+
+    def test_a_batch_replaces_what_is_somebody_s_if_forced(self):
+        """The records among the results too, as the sentence says that refuses."""
+        path = self.write(snapshot([event("alloc", 4096, 512)]))
+        for name in ("shards/shard-1-of-1.json", "index.html", "summary.json"):
+            with self.subTest(name):
+                (self.folder / "out" / "shards").mkdir(parents=True, exist_ok=True)
+                (self.folder / "out" / name).write_text("mine")
+                done = self.strata("batch", path, "-o", "out")
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(b"is not Strata's; -f replaces it", done.stderr)
+                self.assertEqual((self.folder / "out" / name).read_text(), "mine")
+                self.assertEqual(self.strata("batch", path, "-o", "out", "-f").returncode, 0)
+                self.assertNotEqual((self.folder / "out" / name).read_text(), "mine")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -71,7 +71,7 @@ bool record_write(struct batch *batch) {
         terminal_error(directory, "cannot make the directory: %s", strerror(errno));
         return false;
     }
-    if (!store_begin(&file, batch->directory, name, false, (struct arena_host){0}))
+    if (!store_begin(&file, batch->directory, name, batch->settings->force, (struct arena_host){0}))
         return false;
     record_add(&file.out, batch);
     return output_file_end(&file, true);

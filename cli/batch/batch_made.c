@@ -64,7 +64,7 @@ static void list_add(struct buffer *out, const struct names *names) {
 
 static bool list_write(const struct names *names, const struct batch *batch) {
     struct output_file file;
-    if (!store_begin(&file, batch->directory, list_name, false, (struct arena_host){0}))
+    if (!store_begin(&file, batch->directory, list_name, batch->settings->force, (struct arena_host){0}))
         return false;
     list_add(&file.out, names);
     return output_file_end(&file, true);

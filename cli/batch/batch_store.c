@@ -39,13 +39,14 @@ static bool has_ending(const char *path, const char *ending) {
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* Whether Strata wrote the file at `path`; also if there is none. */
-static bool is_ours(const char *path) {
+/* Whether Strata wrote the file at `path`; also if there is none. `*error`: why that cannot be told, 0 where it can. */
+static bool is_ours(const char *path, int *error) {
     char head[HEAD_NBYTES];
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    *error = fd < 0 && errno != ENOENT ? errno : 0;
     if (fd < 0)
-        return errno == ENOENT;
+        return *error == 0;
     bool ours = false;
     ssize_t n = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) ? read(fd, head, sizeof head) : -1;
     for (size_t i = 0; n > 0 && i < sizeof marks / sizeof marks[0]; i++)
@@ -55,13 +56,29 @@ static bool is_ours(const char *path) {
     return ours;
 }
 
+/* Why a file at `path` is left alone, as a phrase after its name; NULL: no memory. The caller frees it. */
+static char *objection_to(int error) {
+    char *text;
+    if (error == 0)
+        return strdup("exists already and is not Strata's; -f replaces it");
+    return asprintf(&text, "exists already, and whose it is cannot be seen: %s; -f replaces it",
+                    strerror(error)) < 0
+               ? NULL
+               : text;
+}
+
 const char *store_objection(struct batch *batch, const struct batch_file *file) {
     for (size_t i = 0; i < N_ENDINGS && !batch->settings->force; i++) {
         char *path = batch_text(batch, "%s/%s%s", batch->directory, file->name, endings[i]);
         if (path == NULL)
             return "no memory";
-        if ((i != 0 || batch->settings->png) && !is_ours(path))
-            return batch_text(batch, "%s exists already and is not Strata's; -f replaces it", path);
+        int error;
+        if ((i == 0 && !batch->settings->png) || is_ours(path, &error))
+            continue;
+        char *why = objection_to(error);
+        const char *text = why != NULL ? batch_text(batch, "%s %s", path, why) : NULL;
+        free(why);
+        return text != NULL ? text : "no memory";
     }
     return NULL;
 }
@@ -296,7 +313,8 @@ void store_discard(const struct store *store, const struct batch_file *file) {
 }
 
 void store_unlink(const char *path) {
-    if (is_ours(path))
+    int error;
+    if (is_ours(path, &error))
         unlink(path);
 }
 
@@ -309,8 +327,9 @@ void store_forget(const struct batch *batch, const struct batch_file *file) {
 }
 
 void store_remove(struct batch *batch, const char *name) {
+    int error;
     char *path = batch_text(batch, "%s/%s", batch->directory, name);
-    if (path == NULL || !is_ours(path))
+    if (path == NULL || !is_ours(path, &error))
         return;
     unlink(path);
     if (strchr(name, '/') != NULL) {
@@ -322,10 +341,13 @@ void store_remove(struct batch *batch, const char *name) {
 bool store_begin(struct output_file *file, const char *directory, const char *name, bool force,
                  struct arena_host host) {
     char *path;
+    int error;
     if (asprintf(&path, "%s/%s", directory, name) < 0)
         path = NULL;
-    if (path != NULL && !force && !is_ours(path)) {
-        terminal_error(path, "exists already and is not Strata's; -f replaces it");
+    if (path != NULL && !force && !is_ours(path, &error)) {
+        char *why = objection_to(error);
+        terminal_error(path, "%s", why != NULL ? why : "no memory");
+        free(why);
         free(path);
         return false;
     }
