@@ -134,6 +134,32 @@ static void reserved_raise(struct timeline *timeline) {
     timeline->reserved_shift += lacking;
 }
 
+/* The allocation of the event behind `moment`, if it is one; else allocations.count. */
+static uint32_t allocation_behind(const struct timeline *timeline, uint32_t moment) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint32_t low = allocations->preexisting, high = allocations->count;
+    SEARCH(low, high, i, allocations->birth[i] <= moment);
+    return low < allocations->count && allocations->birth[low] == moment + 1 ? low : allocations->count;
+}
+
+uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t moment) {
+    const struct device_trace *device = timeline->device;
+    uint32_t low = 0, high = device->n_segment_events;
+    SEARCH(low, high, i, device->segment_events[i].event + 1 < moment);
+    if (moment == 0 || low == device->n_segment_events || device->segment_events[low].event + 1 != moment)
+        return moment;
+    const struct segment_event *event = &device->segment_events[low];
+    uint32_t allocation = allocation_behind(timeline, moment);
+    if ((event->change != SEGMENT_ALLOC && event->change != SEGMENT_MAP) ||
+        allocation == device->allocations.count)
+        return moment;
+    uint64_t address = device->allocations.address[allocation], nbytes = device->allocations.size[allocation];
+    bool in_it = address >= event->address
+                     ? address - event->address < event->size
+                     : event->address - address < nbytes; /* it begins before what was mapped */
+    return in_it ? moment + 1 : moment;
+}
+
 static bool reserved_build(struct timeline *timeline, struct arena *arena) {
     const struct device_trace *device = timeline->device;
     uint64_t n = (uint64_t)device->n_segment_events + 1;
@@ -155,6 +181,7 @@ static bool reserved_build(struct timeline *timeline, struct arena *arena) {
             timeline->reserved_peak_moment = device->segment_events[i].event + 1;
         }
     }
+    timeline->reserved_peak_moment = timeline_reserved_settled(timeline, timeline->reserved_peak_moment);
     timeline->n_reserved = (uint32_t)n;
     timeline->reserved_shift = bytes - timeline->reserved_end;
     reserved_raise(timeline);

@@ -30,7 +30,7 @@ struct timeline {
     uint32_t n_reserved;
     uint32_t *reserved_moment;
     uint64_t *reserved_bytes;
-    uint32_t reserved_peak_moment;
+    uint32_t reserved_peak_moment; /* first one of the maximum, settled (timeline_reserved_settled) */
     uint64_t reserved_start, reserved_peak, reserved_end;
     uint64_t
         reserved_shift; /* added everywhere because the curve went below zero without it, or, where the final
@@ -122,6 +122,10 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
 
 /* Reserved bytes at a moment. O(log n). */
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
+
+/* A segment is reserved one event before the allocation that it is for, and in between it looks as if nobody used it. Where
+ * `moment` is such a one, the next; else `moment`. As much is reserved at both. O(log n). */
+uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t moment);
 
 /* Last moment that begins at or before `us` (since the first event); 0 if none does. Needs times. O(log
  * n). */

@@ -15,6 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import replay
 from allocator_control import NEVER, Program, Run, Settings, random_settings
 from png_file import pixels
 from simulator.stacks import CALL, PROJECT, STEP
@@ -205,6 +206,54 @@ class Gap(unittest.TestCase):
         for path in sorted(CORPUS.iterdir()):
             if path.name != "MANIFEST.json" and run("report", "--json", path).returncode == 0:
                 self.check(path)
+
+    @staticmethod
+    def most_reserved(device):
+        """The first event of the maximum, or the next, where that is the allocation for which it was reserved."""
+        event = device.reserved.index(max(device.reserved)) - 1
+        segment, *later = device.events[event:event + 2] if event >= 0 else [{}]
+        meets = [later["addr"] < segment["addr"] + segment["size"] and segment["addr"] < later["addr"] + later["size"]
+                 for later in later if later["action"] == "alloc"]
+        return event + any(meets)
+
+    def test_what_a_segment_was_reserved_for_is_in_use(self):
+        moved = 0
+        for path in [path for path in sorted(SAMPLES.glob("*.pickle")) if path.name != "overflow.pickle"]:
+            for device, told in zip(replay.read_devices(path), answer("report", "--json", path)["devices"]):
+                event = self.most_reserved(device)
+                moved += event != device.reserved.index(max(device.reserved)) - 1
+                with self.subTest(path=path.name, device=device.ordinal):
+                    most = told["fragmentation_at"][0]
+                    self.assertEqual((event, max(device.reserved), device.live_curve()[event + 1]),
+                                     (most["event"], most["reserved_bytes"], most["live_bytes"]))
+        self.assertGreater(moved, 15)
+
+    def test_a_segment_that_nothing_follows(self):
+        """Where the next event allocates elsewhere, or does not allocate, what was reserved last is not in use."""
+        whole, half = 4 << 20, 2 << 20
+        first = [{"action": "segment_alloc", "addr": whole, "size": whole}, {"action": "alloc", "addr": whole, "size": half}]
+        second = {"action": "segment_alloc", "addr": 8 * whole, "size": whole}
+        for later, moved in (({"action": "alloc", "addr": 8 * whole, "size": half}, 1),
+                             ({"action": "alloc", "addr": 9 * whole - 512, "size": 512}, 1),
+                             ({"action": "alloc", "addr": whole + half, "size": 512}, 0),
+                             ({"action": "oom", "addr": 0, "size": half, "device_free": 0}, 0), (None, 0)):
+            events = [*first, second, *([later] if later else [])]
+            blocks = {address: [{"address": event["addr"], "size": event["size"], "requested_size": event["size"],
+                                 "state": "active_allocated", "frames": []} for event in events
+                                if event["action"] == "alloc" and address <= event["addr"] < address + whole]
+                      for address in (whole, 8 * whole)}
+            segments = [{"device": 0, "address": address, "total_size": whole, "stream": 0, "segment_type": "large",
+                         "blocks": inside} for address, inside in blocks.items()]
+            trace = [{**event, "stream": 0, "frames": []} for event in events]
+            with tempfile.TemporaryDirectory() as folder, self.subTest(later=later):
+                path = Path(folder, "run.pickle")
+                path.write_bytes(pickle.dumps({"segments": segments, "device_traces": [trace]}, protocol=4))
+                most = answer("report", "--json", path)["devices"][0]["fragmentation_at"][0]
+                in_use = half + (later["size"] if moved else 0)
+                self.assertEqual((2 + moved, in_use), (most["event"], most["live_bytes"]))
+                for bytes_, status in ((2 * whole - in_use, "held"), (2 * whole - in_use - 1, "broken")):
+                    done = run("check", "--format", "json", "--rule", f"gap <= {bytes_}", path)
+                    self.assertEqual(status, json.loads(done.stdout)["files"][0]["rules"][0]["status"])
 
     def test_one_block_s_rest_is_no_rounding(self):
         end = answer("report", "--json", SAMPLES / "oom.pickle")["devices"][0]["fragmentation_at"][-1]

@@ -108,7 +108,7 @@ static void figures_find(struct check_file *file, struct subject *subject, uint6
     file->end = subject->shown->end_bytes;
     file->reserved = reserved_peak_from(timeline, subject->first, &reserved_moment);
     file->has_reserved = timeline->device->n_segments != 0 || timeline->device->n_segment_events != 0;
-    uint64_t live = timeline->live[reserved_moment];
+    uint64_t live = timeline->live[timeline_reserved_settled(timeline, reserved_moment)];
     file->gap = file->reserved > live ? file->reserved - live : 0;
     file->ooms = timeline->device->n_ooms;
     growth_measure(file, subject);
