@@ -5,6 +5,7 @@
 """
 
 import collections
+import fnmatch
 import json
 import os
 import pathlib
@@ -172,6 +173,37 @@ class Rules(unittest.TestCase):
             self.assertEqual(["broken", "held"], [each["status"] for each in file["rules"]])
             self.assertAlmostEqual(spread, file["rules"][0]["actual"], places=3)
         self.one(TRAIN, "ranks.spread < 50%", "untrusted")
+
+
+class Sites(unittest.TestCase):
+    """Many rules on the call sites of one moment are answered from a table; each alone is by a look at all sites."""
+
+    PATTERNS = ("m1.py:1", "m1.py:10", "m1.py:", "m1.py", "m1*", "m1?.py:*", "*", "*:7", "m[23].py:1*", "m[!4]*.py:3", "?1.py:*", "zz*",
+                "m9.py:999999", "m\\1.py:1", "M1*", "m1.py:1*1", "*.py:1?", "m", "[", "m1[.]py:2")
+
+    def test_many_at_once_and_each_alone(self):
+        count, sites = 600, collections.Counter()
+        trace = []
+        for i in range(count):
+            name, line = f"m{i % 13}.py", i % 47 + 1
+            sites[f"{name}:{line}"] += 512 * (i + 1)
+            trace.append({"action": "alloc", "addr": 4096 + (i << 20), "size": 512 * (i + 1), "stream": 0, "time_us": i,
+                          "frames": [{"filename": f"/home/{i % 2}/{name}", "line": line, "name": f"f{i % 5}"}]})
+        for i in range(0, count, 3):  # so that the end is not the peak
+            trace.append({**trace[i], "action": "free_completed", "time_us": count + i})
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "s.pickle"
+            path.write_bytes(pickle.dumps({"segments": [], "device_traces": [trace]}))
+            patterns = list(dict.fromkeys([*self.PATTERNS, *sites]))
+            texts = [f"site:{pattern}{moment} > 0" for moment in ("", " at end", " at 99") for pattern in patterns]
+            verdicts = {verdict["rule"]: verdict["actual"] for verdict in judged(path, *texts)[0]}
+            self.assertEqual(len(verdicts), len(texts))
+            for text in (text for text in texts if any(text.startswith(f"site:{pattern} ") for pattern in self.PATTERNS)):
+                self.assertEqual(judged(path, text)[0][0]["actual"], verdicts[text], text)
+            for pattern in patterns:
+                if "\\" not in pattern:
+                    wanted = sum(nbytes for site, nbytes in sites.items() if fnmatch.fnmatchcase(site, pattern))
+                    self.assertEqual(wanted, verdicts[f"site:{pattern} > 0"], pattern)
 
 
 class Codes(unittest.TestCase):

@@ -3,6 +3,7 @@
 #include "analysis/levels.h"
 #include "analysis/verdicts.h"
 #include "base/format.h"
+#include "base/search.h"
 #include "cli/check/check.h"
 #include "cli/exit_code.h"
 #include "cli/filter.h"
@@ -14,9 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITES_MOST = 1000, MILLION = 1000000 };
+enum { SITES_MOST = 1000, SITE_NAME = 160, MILLION = 1000000 };
 
 /* ---- the recording ---- */
+
+/* Call sites at a moment; by name as well from the second rule on that asks for the same moment. */
+struct named_site {
+    const char *name;
+    uint64_t bytes;
+};
+
+struct moment_sites {
+    struct arena arena;
+    uint32_t moment;
+    struct group *groups;
+    uint32_t n_groups, n_asked;
+    struct named_site *by_name; /* [n_groups]; NULL: not yet */
+};
 
 struct subject {
     const struct recording *recording;
@@ -32,6 +47,7 @@ struct subject {
     uint32_t peak_moment; /* from there on */
     struct group *groups; /* by site at that moment */
     uint32_t n_groups;
+    struct moment_sites at_peak, at_other; /* the last other moment that was asked for */
 };
 
 static bool code_is(const struct trace *trace, const struct diagnostic *diagnostic, const char *code) {
@@ -157,28 +173,97 @@ static bool sites_keep(struct check_file *file, const struct subject *subject) {
     return file->sites != NULL;
 }
 
+/* ---- sites of a moment ---- */
+
+static void moment_sites_begin(struct moment_sites *sites, struct subject *subject) {
+    *sites = (struct moment_sites){0};
+    arena_init(&sites->arena, arena_share(&subject->arena), SIZE_MAX);
+}
+
+static int names_compare(const void *a, const void *b) {
+    return strcmp(((const struct named_site *)a)->name, ((const struct named_site *)b)->name);
+}
+
+/* False: no memory. */
+static bool sites_name(struct moment_sites *sites, const struct trace *trace) {
+    struct named_site *named = arena_column(&sites->arena, sites->n_groups, sizeof *named);
+    for (uint32_t i = 0; named != NULL && i < sites->n_groups; i++) {
+        char name[SITE_NAME];
+        site_name(trace, sites->groups[i].site, name, sizeof name);
+        char *own = arena_alloc(&sites->arena, strlen(name) + 1);
+        if (own == NULL)
+            return false;
+        memcpy(own, name, strlen(name) + 1);
+        named[i] = (struct named_site){own, sites->groups[i].bytes};
+    }
+    if (named != NULL)
+        qsort(named, sites->n_groups, sizeof *named, names_compare);
+    sites->by_name = named;
+    return named != NULL;
+}
+
+/* What all names begin with that meet a pattern: its text up to what is special, with the end where nothing is. */
+static size_t pattern_prefix(const char *pattern) {
+    size_t length = strcspn(pattern, "*?[\\");
+    return pattern[length] == '\0' ? length + 1 : length;
+}
+
+/* Names that begin alike stand together. */
+static uint64_t named_sum(const struct moment_sites *sites, const char *pattern) {
+    size_t prefix = pattern_prefix(pattern);
+    uint32_t low = 0, high = sites->n_groups;
+    uint64_t bytes = 0;
+    SEARCH(low, high, i, strncmp(sites->by_name[i].name, pattern, prefix) < 0);
+    for (uint32_t i = low; i < sites->n_groups && strncmp(sites->by_name[i].name, pattern, prefix) == 0; i++)
+        if (fnmatch(pattern, sites->by_name[i].name, 0) == 0)
+            bytes += sites->by_name[i].bytes;
+    return bytes;
+}
+
+static uint64_t unnamed_sum(const struct moment_sites *sites, const struct trace *trace,
+                            const char *pattern) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < sites->n_groups; i++) {
+        char name[SITE_NAME];
+        site_name(trace, sites->groups[i].site, name, sizeof name);
+        if (fnmatch(pattern, name, 0) == 0)
+            bytes += sites->groups[i].bytes;
+    }
+    return bytes;
+}
+
+/* NULL: no memory. */
+static struct moment_sites *sites_at(struct subject *subject, uint32_t moment) {
+    struct moment_sites *sites = moment == subject->peak_moment ? &subject->at_peak : &subject->at_other;
+    if (sites->n_asked != 0 && sites->moment == moment)
+        return sites;
+    arena_release(&sites->arena);
+    moment_sites_begin(sites, subject);
+    sites->moment = moment;
+    sites->groups = subject->groups;
+    sites->n_groups = subject->n_groups;
+    if (moment != subject->peak_moment &&
+        !groups_at(subject->shown, moment, GROUP_BY_SITE, &sites->arena, &sites->groups, &sites->n_groups))
+        return NULL;
+    return sites;
+}
+
+/* Bytes of the sites at a moment whose "file:line" meets the pattern. Naming and sorting them pays when more than one rule
+ * asks. False: no memory. */
+static bool sites_sum(struct subject *subject, uint32_t moment, const char *pattern, uint64_t *bytes) {
+    const struct trace *trace = subject->timeline.trace;
+    struct moment_sites *sites = sites_at(subject, moment);
+    if (sites == NULL || (++sites->n_asked == 2 && !sites_name(sites, trace)))
+        return false;
+    *bytes = sites->by_name != NULL ? named_sum(sites, pattern) : unnamed_sum(sites, trace, pattern);
+    return true;
+}
+
 /* ---- one rule ---- */
 
 static void doubt(struct check_verdict *verdict, const char *reason) {
     verdict->status = CHECK_UNTRUSTED;
     snprintf(verdict->reason, sizeof verdict->reason, "%s", reason);
-}
-
-/* Bytes of the sites at a moment whose "file:line" meets the pattern. False: no memory. */
-static bool sites_sum(struct subject *subject, uint32_t moment, const char *pattern, uint64_t *bytes) {
-    struct group *groups = subject->groups;
-    uint32_t n_groups = subject->n_groups;
-    if (moment != subject->peak_moment &&
-        !groups_at(subject->shown, moment, GROUP_BY_SITE, &subject->arena, &groups, &n_groups))
-        return false;
-    *bytes = 0;
-    for (uint32_t i = 0; i < n_groups; i++) {
-        char name[160];
-        site_name(subject->timeline.trace, groups[i].site, name, sizeof name);
-        if (fnmatch(pattern, name, 0) == 0)
-            *bytes += groups[i].bytes;
-    }
-    return true;
 }
 
 static bool bytes_at(struct subject *subject, const struct rule *rule, uint32_t moment, uint64_t *bytes) {
@@ -475,12 +560,16 @@ static void recording_judge(struct check_file *file, const struct recording *rec
                             const struct check_plan *plan, const struct settings *settings) {
     struct subject subject = {.recording = recording};
     recording_scratch(recording, &subject.arena);
+    moment_sites_begin(&subject.at_peak, &subject);
+    moment_sites_begin(&subject.at_other, &subject);
     if (!filter_set_make(&subject.filter, recording, settings, &subject.arena)) {
         unreadable(file, "there is not enough memory");
     } else if (!subject_judge(file, &subject, plan, device)) {
         recording_print_no_memory(recording, subject.arena.limit_hit);
         unreadable(file, "there is not enough memory");
     }
+    arena_release(&subject.at_peak.arena);
+    arena_release(&subject.at_other.arena);
     arena_release(&subject.arena);
 }
 
