@@ -55,7 +55,7 @@ const LATE_TIMERS = Number(process.env.STRATA_LATE_TIMERS ?? 0);
  * a second and more are about people (what stays for a while), not about work. @param {number[]} late frames and timers
  */
 function followWork([lateFrames, lateTimers]) {
-    const [timer, clear, frame] = [setTimeout, clearTimeout, requestAnimationFrame].map((call) => call.bind(window));
+    const [timer, clear, frame] = [window.setTimeout.bind(window), window.clearTimeout.bind(window), window.requestAnimationFrame.bind(window)];
     /** @type {Set<number>} */
     const frames = new Set();
     /** @type {Set<number>} */

@@ -104,9 +104,9 @@ describe("names in areas", { skip }, () => {
                 const dots = /** @type {number[][]} */ ([]);
                 const { arc } = CanvasRenderingContext2D.prototype;
                 Object.assign(window, { dots });
-                CanvasRenderingContext2D.prototype.arc = function (x, y, radius, ...rest) {
+                CanvasRenderingContext2D.prototype.arc = function (x, y, radius, from, to, backwards) {
                     dots.push([x, y]);
-                    arc.call(this, x, y, radius, ...rest);
+                    arc.call(this, x, y, radius, from, to, backwards);
                 };
             });
             await page.mouse.move(box.x + box.width * 0.61, box.y + 30);

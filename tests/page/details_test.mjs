@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 
 import { cropPng, decodePng } from "../png.mjs";
-import { ALL, ask, canvasPixels, corpus, each, run, samples, settle, setView, shownTexts, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ALL, ask, canvasPixels, corpus, each, run, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("what is known of an allocation", { skip }, () => {
     test("phase, compiled region, metadata and generated code are shown and found", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, strata, texts, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, checkPicks, hashOf, listedSites, plotBox, randomPoints, recording, replay, report, samples, settle, setView, skip, texts, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("figures", { skip }, () => {
     test("summary() is the report's object of the device", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ALL, ask, canvasPixels, corpus, hashOf, here, plotBox, randomPoints, reload, replay, samples, settle, setView, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ALL, ask, canvasPixels, corpus, hashOf, plotBox, randomPoints, reload, replay, samples, settle, setView, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("phases", { skip }, () => {
     const train = path.join(samples, "train.pickle");

@@ -24,7 +24,9 @@ const PIXELS = `(() => {
 /** Waits until what was asked for is drawn. */
 const DRAWN = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))";
 
-/** Polls until an expression is true in a page. @param {string} expression @param {{evaluate: (expression: string) => Promise<unknown>}} tab */
+/** A page of either browser. @typedef {{evaluate: (expression: string) => Promise<any>}} Tab */
+
+/** Polls until an expression is true in a page. @param {string} expression @param {Tab} tab */
 async function until(expression, tab = page) {
     for (const end = Date.now() + 60000; Date.now() < end; ) {
         if (await tab.evaluate(expression)) return;
@@ -33,7 +35,10 @@ async function until(expression, tab = page) {
     throw new Error(`did not happen: ${expression}`);
 }
 
-const view = () => page.evaluate("strata.view()");
+/** What a page answers. @param {string} expression @param {Tab} tab */
+const answer = (expression, tab = page) => tab.evaluate(expression);
+
+const view = () => answer("strata.view()");
 
 /** Place of the timeline. */
 async function plotBox() {
@@ -73,19 +78,19 @@ describe("Firefox", { skip }, () => {
         for (const hash of ["", "#device=0&window=200_500"]) {
             const from = hash ? 200 : (await view()).from;
             for (const tab of [page, other]) {
-                await tab.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+                await answer(`location.hash = ${JSON.stringify(hash)}`, tab);
                 await until(`strata.view().from === ${from}`, tab);
             }
             const sizeOf = "(() => { const { width, height } = document.getElementById('timeline'); return [width, height]; })()";
-            const [width, height] = await page.evaluate(sizeOf);
+            const [width, height] = await answer(sizeOf);
             for (let i = 0, window = [1400, 900]; i < 8; i++) {
                 const own = await other.evaluate(sizeOf);
                 if (own[0] === width && own[1] === height) break;
                 window = [window[0] + width - own[0], window[1] + height - own[1]];
                 await resize(other, window[0], window[1]);
             }
-            for (const tab of [page, other]) await tab.evaluate(DRAWN);
-            const [a, b] = [await page.evaluate(PIXELS), await other.evaluate(PIXELS)];
+            for (const tab of [page, other]) await answer(DRAWN, tab);
+            const [a, b] = [await answer(PIXELS), await answer(PIXELS, other)];
             assert.deepEqual([a.width, a.height], [b.width, b.height]);
             const rgba = new Uint8Array(Buffer.from(a.base64, "base64"));
             assert.ok(colorsOf(rgba) > 20, "a picture");
@@ -95,7 +100,7 @@ describe("Firefox", { skip }, () => {
     });
 
     test("an expression is matched in a worker, and one without end is stopped", async () => {
-        const words = await page.evaluate('strata.search("attention.py")');
+        const words = await answer('strata.search("attention.py")');
         assert.ok(words.allocations > 0);
         assert.deepEqual(await page.evaluate('strata.search("/attention\\\\.py/")'), words);
         await page.evaluate("document.getElementById('search').value = '/(x+x+)+y|(.*.*)*z/'; document.getElementById('search').dispatchEvent(new Event('input'))");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, corpus, each, hashOf, plotBox, recording, report, resize, samples, settle, setView, shownTexts, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, corpus, each, hashOf, plotBox, recording, report, resize, samples, settle, setView, shownTexts, skip, texts, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 const train = path.join(samples, "train.pickle");
 const oom = path.join(samples, "oom.pickle");
@@ -339,8 +339,8 @@ describe("names and colours", { skip }, () => {
                             const low = await page.evaluate(contrastOf, 3);
                             assert.deepEqual(low, [], `${colorBy}: swatches`);
                         }
-                        const texts = await page.evaluate(textContrast);
-                        assert.deepEqual(texts, [], "texts");
+                        const found = await page.evaluate(textContrast);
+                        assert.deepEqual(found, [], "texts");
                     },
                     { colorScheme: theme },
                 );

@@ -23,9 +23,9 @@ function noteTexts() {
     /** @type {Map<HTMLCanvasElement, Written[]>} */
     const texts = new Map();
     const { fillText, clearRect } = CanvasRenderingContext2D.prototype;
-    CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    CanvasRenderingContext2D.prototype.clearRect = function (x, y, width, height) {
         texts.delete(this.canvas);
-        return clearRect.apply(this, box);
+        return clearRect.call(this, x, y, width, height);
     };
     CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
         const { width, actualBoundingBoxLeft, actualBoundingBoxRight, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down } = this.measureText(text);
@@ -76,7 +76,7 @@ describe("labels", { skip }, () => {
             await withPage(writePage(input), async (page) => {
                 await page.addInitScript(noteTexts);
                 for (const [i, hash] of ["#tab=who", "#tab=who&view=category&color=category&marks=20~a+note+of+some+length,40,60"].entries())
-                    for (const colorScheme of /** @type {const} */ (runsAll ? ["light", "dark"] : [["light"], ["dark"]][i])) {
+                    for (const colorScheme of /** @type {("light" | "dark")[]} */ (runsAll ? ["light", "dark"] : [["light"], ["dark"]][i])) {
                         await page.emulateMedia({ colorScheme });
                         await page.evaluate((address) => void (location.hash = address), hash);
                         await reload(page);

@@ -10,9 +10,9 @@ function noteTexts() {
     /** @type {Set<string>} */
     const written = new Set();
     const { fillText } = CanvasRenderingContext2D.prototype;
-    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+    CanvasRenderingContext2D.prototype.fillText = function (text, x, y, most) {
         written.add(text);
-        return fillText.call(this, text, ...rest);
+        return fillText.call(this, text, x, y, most);
     };
     Object.assign(window, {
         takeTexts: () => {

@@ -5,7 +5,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { ask, folder, hashOf, openContext, replay, report, samples, setView, skip, strata, until, withPage, writePage } from "./browser.mjs";
+import { ask, folder, hashOf, openContext, replay, report, samples, setView, skip, until, withPage, writePage } from "./browser.mjs";
 
 describe("questions of scripts", { skip }, () => {
     test("groups, compare and tree add up to the replay's totals", async () => {

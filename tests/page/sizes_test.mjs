@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { describe, test } from "node:test";
 
-import { ask, canvasPixels, checkPicks, colorsOf, corpus, folder, plotBox, randomPoints, recording, replay, report, run, samples, setView, settle, skip, strata, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
+import { ask, canvasPixels, checkPicks, colorsOf, corpus, folder, plotBox, randomPoints, recording, replay, report, run, samples, setView, settle, skip, until, withPage, writePage, writeSnapshot } from "./browser.mjs";
 
 describe("little or nothing to see", { skip }, () => {
     test("a single event says why", async () => {

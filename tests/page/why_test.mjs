@@ -17,9 +17,9 @@ function record(page) {
             if (this.canvas.id === "overlay") seen.texts.push(text);
             fillText.call(this, text, x, y);
         };
-        CanvasRenderingContext2D.prototype.arc = function (x, y, radius, ...rest) {
+        CanvasRenderingContext2D.prototype.arc = function (x, y, radius, from, to, backwards) {
             if (this.canvas.id === "overlay") seen.dots.push([x, y]);
-            arc.call(this, x, y, radius, ...rest);
+            arc.call(this, x, y, radius, from, to, backwards);
         };
     });
 }

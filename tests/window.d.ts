@@ -1,0 +1,6 @@
+// What the page and some tests keep at the window of a page.
+interface Window {
+    strata: any;
+    copied: string;
+    said: (string | null)[];
+}
