@@ -145,12 +145,13 @@ static uint32_t allocation_behind(const struct timeline *timeline, uint32_t mome
 uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t moment) {
     const struct device_trace *device = timeline->device;
     uint32_t low = 0, high = device->n_segment_events;
-    SEARCH(low, high, i, device->segment_events[i].event + 1 < moment);
-    if (moment == 0 || low == device->n_segment_events || device->segment_events[low].event + 1 != moment)
+    SEARCH(low, high, i, device->segment_events[i].event < moment);
+    bool changes_again = low < device->n_segment_events && device->segment_events[low].event == moment;
+    if (low == 0 || device->segment_events[low - 1].event + 1 != moment || changes_again)
         return moment;
-    const struct segment_event *event = &device->segment_events[low];
+    const struct segment_event *event = &device->segment_events[low - 1];
     uint32_t allocation = allocation_behind(timeline, moment);
-    if ((event->change != SEGMENT_ALLOC && event->change != SEGMENT_MAP) ||
+    if ((event->change != SEGMENT_ALLOC && event->change != SEGMENT_MAP) || event->address == 0 ||
         allocation == device->allocations.count)
         return moment;
     uint64_t address = device->allocations.address[allocation], nbytes = device->allocations.size[allocation];

@@ -124,7 +124,8 @@ uint32_t timeline_peak_in(const struct timeline *timeline, uint32_t from, uint32
 uint64_t timeline_reserved_at(const struct timeline *timeline, uint32_t moment);
 
 /* A segment is reserved one event before the allocation that it is for, and in between it looks as if nobody used it. Where
- * `moment` is such a one, the next; else `moment`. As much is reserved at both. O(log n). */
+ * `moment` is such a one, the next; else `moment`, as where the file has no segments and says of its own events what is
+ * reserved after each (address 0). As much is reserved at both. O(log n). */
 uint32_t timeline_reserved_settled(const struct timeline *timeline, uint32_t moment);
 
 /* Last moment that begins at or before `us` (since the first event); 0 if none does. Needs times. O(log

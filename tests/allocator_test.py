@@ -255,6 +255,17 @@ class Gap(unittest.TestCase):
                     done = run("check", "--format", "json", "--rule", f"gap <= {bytes_}", path)
                     self.assertEqual(status, json.loads(done.stdout)["files"][0]["rules"][0]["status"])
 
+    def test_events_that_tell_what_is_reserved_after_them(self):
+        """A profiler's trace: what was reserved is in use with the same event, and the next may reserve less."""
+        memory = [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 1000 + 10 * i,
+                   "args": {"Device Type": 1, "Device Id": 0, "Addr": (2 * i + 1) << 20, "Bytes": 1 << 20,
+                            "Total Allocated": (i + 1) << 20, "Total Reserved": reserved << 20}}
+                  for i, reserved in enumerate((10, 30, 20, 20))]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "trace.json")
+            path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": memory}))
+            self.assertRegex(run("report", path).stdout.decode(), r"Reserved +30 MiB \(31,457,280 bytes\) at most, after event 1 ")
+
     def test_one_block_s_rest_is_no_rounding(self):
         end = answer("report", "--json", SAMPLES / "oom.pickle")["devices"][0]["fragmentation_at"][-1]
         self.assertEqual((0, 752 << 10), (end["causes"]["rounding"], end["causes"]["unsplit_tails"]))
