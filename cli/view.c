@@ -74,6 +74,9 @@ static void note_at(struct picture_view *view, const char *value) {
 
 /* "120~before the loss,900" */
 static void note_marks(struct picture_view *view, const char *value) {
+    view->names_marks = true;
+    for (uint32_t i = 0; i < VIEW_MARKS; i++)
+        view->mark[i].given = false;
     for (uint32_t i = 0; i < VIEW_MARKS && *value != '\0'; i++) {
         struct view_mark *mark = &view->mark[i];
         size_t nbytes = strcspn(value, ","), digits = strcspn(value, ",~");
@@ -89,7 +92,7 @@ static void note_marks(struct picture_view *view, const char *value) {
 /* "e120": older addresses have no marks but the moments that they compare. */
 static void note_compared(struct picture_view *view, uint32_t nth, const char *value) {
     char *rest;
-    if (value[0] != 'e' || view->mark[nth].given)
+    if (value[0] != 'e' || view->names_marks)
         return;
     view->mark[nth].event = strtoll(value + 1, &rest, 10);
     view->mark[nth].given = rest != value + 1 && *rest == '\0' && view->mark[nth].event >= -1;

@@ -1,9 +1,10 @@
 // The device that is shown, and the state's form in the address.
+import { aboutOfText } from "./ends.js";
 import { filterOfText, filterWords, setFilter } from "./filter.js";
 import { writeAddress } from "./history.js";
-import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES, WHATS } from "./questions.js";
+import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
-    axisOfEvent, change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, meta, rangeInRun, session, setAxis, setBytes, setWindow,
+    axisOfEvent, change, COLORINGS, EVERYTHING, fitWindow, FOCUS_KINDS, invalidate, MAP_ORDERS, MARKS_MOST, meta, rangeInRun, session, setAxis, setBytes, setWindow,
     state, THEMES, timedViews, view, VIEWINGS, wholeRange,
 } from "./state.js";
 import { boundedInteger, numberPair } from "./text.js";
@@ -16,7 +17,7 @@ export function setDevice(index) {
     const moved = (/** @type {{from: number, to: number}} */ { from, to }) => ({ from: from + shift, to: to + shift });
     const window = moved(state);
     const range = state.all && state.range ? moved(state.range) : null;
-    change({ device: index, selected: null, focus: null, moment: null, range, pointer: null, marks: [], bottom: 0, top: 0 });
+    change({ device: index, selected: null, focus: null, moment: null, range, pointer: null, marks: [], compareA: "", compareB: "", bottom: 0, top: 0 });
     if (!view.facts.has_time) change({ axis: "events", all: false });
     invalidate(EVERYTHING);
     setFilter({ stream: -1, pool: -1 });
@@ -50,24 +51,29 @@ export function scheduleHash() {
     if (hashTimer === 0) hashTimer = setTimeout(writeHash, 300);
 }
 
-/** Short, but exact to a thousandth. @param {number} number */
-function hashNumber(number) {
-    return String(Math.round(number * 1000) / 1000);
-}
-
 /** "120~before the loss,900": the marks' events and notes. */
 function marksText() {
-    return state.marks.map(({ event, note }) => `${event}${note ? `~${note.replace(/[,~]/g, " ")}` : ""}`).join(",");
+    return state.marks.map(({ event, note }) => `${event}${note ? `~${note}` : ""}`).join(",");
 }
 
-/** The marks of an address; older ones have but the moments that are compared. @param {URLSearchParams} hash */
-function marksOfHash(hash) {
-    const ends = ["a", "b"].map((name) => /^e(-?\d{1,10})$/.exec(hash.get(name) ?? "")?.[1]).filter(Boolean).join(",");
-    return (hash.get("marks") ?? ends).split(",").slice(0, 3).flatMap((text) => {
-        const [event, note] = text.split("~");
-        const number = boundedInteger(event, -1, view.facts.events);
-        return number === null ? [] : [{ event: number, note: (note ?? "").slice(0, NOTE_MOST) }];
+/** A mark's note as the address can hold it. @param {string} text */
+export function cleanNote(text) {
+    return text.replace(/[,~]/g, " ").slice(0, NOTE_MOST).trim();
+}
+
+/** The marks of an address. @param {string} text */
+function marksOfText(text) {
+    const marks = text.split(",").map((one) => {
+        const [event, note = ""] = one.split("~");
+        return { event: boundedInteger(event, -1, view.facts.events), note: cleanNote(note) };
     });
+    const known = /** @type {typeof state.marks} */ (marks.filter(({ event }) => event !== null).slice(0, MARKS_MOST));
+    return text !== "" && known.length === 0 ? null : known;
+}
+
+/** Older addresses have no marks but the moments that they compare. */
+function marksOfEnds() {
+    return [state.compareA, state.compareB].filter((end) => end.startsWith("e") && end !== "end").map((end) => ({ event: Number(end.slice(1)), note: "" }));
 }
 
 /** What differs from a freshly opened page. */
@@ -78,11 +84,11 @@ export function hashOfState() {
     if (state.all) hash.set("all", "1");
     else if (state.axis !== "events") hash.set("axis", state.axis);
     if (state.from > whole.from || state.to < whole.to)
-        hash.set("window", `${hashNumber(state.from)}_${hashNumber(state.to)}`);
+        hash.set("window", `${state.from}_${state.to}`);
     if (state.top) hash.set("bytes", `${state.bottom}_${state.top}`);
-    if (state.range) hash.set("range", `${hashNumber(state.range.from)}_${hashNumber(state.range.to)}`);
+    if (state.range) hash.set("range", `${state.range.from}_${state.range.to}`);
     if (state.moment !== null) hash.set("at", String(state.moment));
-    else if (view.facts.ooms > 0) hash.set("at", String(view.facts.peak_event));
+    else if (view.facts.ooms > 0) hash.set("at", "peak");
     if (state.selected !== null) hash.set("selected", String(state.selected));
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
     if (state.search) hash.set("search", state.search);
@@ -104,7 +110,8 @@ export function hashOfState() {
     if (state.compareB) hash.set("b", state.compareB);
     if (state.compareBy !== "site") hash.set("by", state.compareBy);
     if (state.compareWhat !== "peak") hash.set("what", state.compareWhat);
-    if (state.marks.length) hash.set("marks", marksText());
+    // A moment that is compared without being a mark: without the word it would become one.
+    if (state.marks.length || /^e-?\d/.test(state.compareA) || /^e-?\d/.test(state.compareB)) hash.set("marks", marksText());
     if (state.mapOpen) hash.set("map", state.mapOrder);
     if (state.laneSize) hash.set("lane", String(state.laneSize));
     if (state.internals) hash.set("internals", "1");
@@ -149,8 +156,7 @@ function focusOfText(text) {
 
 const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
 
-/** An end of a comparison, see compare_view.js. */
-const END = /^(start|peak|end|e-?\d{1,10}|s\d{1,6}|r\d{1,10}_\d{1,10})$/;
+const SORTS = ["name", "bytes", "count", "-name", "-bytes", "-count"];
 
 /** What the side shows of a file that is opened: why, where something urgent was found. */
 function firstTab() {
@@ -179,51 +185,99 @@ export function goToView(text) {
     } else if (at !== null && (axisOfEvent(at) < state.from || axisOfEvent(at) > state.to)) setWindow(whole.from, whole.to);
 }
 
+/** One of these words. @param {readonly string[]} words */
+const oneOf = (words) => (/** @type {string} */ text) => (words.includes(text) ? text : null);
+
+const isOn = (/** @type {string} */ text) => (text === "1" ? true : text === "0" ? false : null);
+
+/** The words of an address, and which of them mean nothing here. */
+class Words {
+    /** @param {string} text */
+    constructor(text) {
+        this.words = new URLSearchParams(text.replace(/^#/, ""));
+        this.rest = new Set(this.words.keys());
+        /** @type {string[]} */
+        this.wrong = [];
+    }
+
+    /** What a word means; null: it is not there, or means nothing. Of several the last one counts. @template T @param {string} name @param {(text: string) => T | null} meaning @returns {T | null} */
+    take(name, meaning) {
+        this.rest.delete(name);
+        const text = this.words.getAll(name).at(-1);
+        if (text === undefined) return null;
+        const found = meaning(text);
+        if (found === null) this.wrong.push(name);
+        return found;
+    }
+
+    /** Those that were not understood, or that nobody asked for. */
+    misread() {
+        return [...this.wrong, ...this.rest];
+    }
+}
+
+/** The window, and what lies on its axis. @param {Words} words */
+function readWindow(words) {
+    const events = view.facts.events;
+    const index = words.take("device", (text) => (session.deviceIndex(Number(text)) < 0 ? null : session.deviceIndex(Number(text))));
+    change({ all: false });
+    setDevice(index ?? Math.max(0, session.deviceIndex(Number(meta.device ?? 0))));
+    change({ axis: words.take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"])) === "time" ? "time" : "events" });
+    showAll(words.take("all", isOn) === true);
+    fitWindow();
+    const window = words.take("window", numberPair);
+    if (window) setWindow(window.from, window.to);
+    // First what is left, which has a scale of its own, then the bytes.
+    setFilter(filterOfText(words.take("filter", String)));
+    const bytes = words.take("bytes", numberPair);
+    if (bytes) setBytes(bytes.from, bytes.to);
+    const moment = words.take("at", (text) => (text === "peak" ? "peak" : boundedInteger(text, -1, events)));
+    change({
+        range: words.take("range", (text) => rangeInRun(numberPair(text))),
+        moment: moment === "peak" ? null : (moment ?? firstMoment(words.words)),
+        laneSize: words.take("lane", (text) => boundedInteger(text, 20, 400)) ?? 0,
+        internals: words.take("internals", isOn) === true,
+    });
+}
+
+/** What is compared, and the marks. @param {Words} words */
+function readCompared(words) {
+    const endOf = (/** @type {string} */ text) => (aboutOfText(text) ? text : null);
+    change({
+        compareA: words.take("a", endOf) ?? "",
+        compareB: words.take("b", endOf) ?? "",
+        compareBy: words.take("by", oneOf(GROUPINGS)) ?? "site",
+        compareWhat: words.take("what", oneOf(Object.keys(QUESTIONS))) ?? "peak",
+    });
+    change({ marks: words.take("marks", marksOfText) ?? marksOfEnds() });
+}
+
 /** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
 export function readHash(text) {
-    const hash = new URLSearchParams(text.replace(/^#/, ""));
-    const wanted = session.deviceIndex(Number(hash.get("device") ?? meta.device ?? 0));
-    change({ all: false });
-    setDevice(Math.max(wanted, 0));
-    change({ axis: hash.get("axis") === "time" && view.facts.has_time ? "time" : "events" });
-    showAll(hash.get("all") === "1");
-    fitWindow();
-    const window = numberPair(hash.get("window"));
-    if (window) setWindow(window.from, window.to);
-    const bytes = numberPair(hash.get("bytes"));
-    if (bytes) setBytes(bytes.from, bytes.to);
-    setFilter(filterOfText(hash.get("filter")));
-    const theme = hash.get("theme") ?? String(meta.theme ?? "auto");
-    const of = hash.get("of");
+    const words = new Words(text);
+    readWindow(words);
+    readCompared(words);
     change({
-        range: rangeInRun(numberPair(hash.get("range"))),
-        moment: boundedInteger(hash.get("at"), -1, view.facts.events) ?? firstMoment(hash),
-        theme: THEMES.includes(theme) ? theme : "auto",
-        colorBy: COLORINGS.includes(hash.get("color") ?? "") ? String(hash.get("color")) : defaultColoring(),
-        viewBy: VIEWINGS.includes(hash.get("view") ?? "") ? String(hash.get("view")) : "age",
-        marks: marksOfHash(hash),
-        mapOpen: hash.has("map"),
-        mapOrder: MAP_ORDERS.includes(hash.get("map") ?? "") ? String(hash.get("map")) : "size",
-        laneSize: boundedInteger(hash.get("lane"), 20, 400) ?? 0,
-        internals: hash.get("internals") === "1",
-        rangeOf: of && Object.hasOwn(QUESTIONS, of) ? of : "allocated",
-        groupBy: LIST_GROUPINGS.includes(hash.get("group") ?? "") ? String(hash.get("group")) : "site",
-        search: hash.get("search") ?? "",
-        only: hash.get("only") === "1",
-        order: ORDERS.includes((hash.get("order") ?? "").replace(/^-/, "")) ? String(hash.get("order")) : "-bytes",
-        selected: boundedInteger(hash.get("selected"), 0, view.facts.allocations),
-        focus: focusOfText(hash.get("focus")),
-        tab: TABS.includes(hash.get("tab") ?? "") ? String(hash.get("tab")) : firstTab(),
-        treeDepth: boundedInteger(hash.get("depth"), 1, 31) ?? 9,
-        treeChange: hash.get("change") === "1",
-        sortBy: /^-?(name|bytes|count)$/.test(hash.get("sort") ?? "") ? String(hash.get("sort")) : "bytes",
-        treeDirection: TREES.find((tree) => tree === hash.get("tree")) ?? "callees",
-        treeFrom: boundedInteger(hash.get("from"), 1, session.facts.frames) ?? 0,
-        compareA: END.test(hash.get("a") ?? "") ? String(hash.get("a")) : "",
-        compareB: END.test(hash.get("b") ?? "") ? String(hash.get("b")) : "",
-        compareBy: GROUPINGS.includes(hash.get("by") ?? "") ? String(hash.get("by")) : "site",
-        compareWhat: WHATS.includes(hash.get("what") ?? "", 1) ? String(hash.get("what")) : "peak",
+        theme: words.take("theme", oneOf(THEMES)) ?? oneOf(THEMES)(String(meta.theme)) ?? "auto",
+        colorBy: words.take("color", oneOf(COLORINGS)) ?? defaultColoring(),
+        viewBy: words.take("view", oneOf(VIEWINGS)) ?? "age",
+        mapOpen: words.words.has("map"),
+        mapOrder: words.take("map", oneOf(MAP_ORDERS)) ?? "size",
+        rangeOf: words.take("of", oneOf(Object.keys(QUESTIONS))) ?? "allocated",
+        groupBy: words.take("group", oneOf(LIST_GROUPINGS)) ?? "site",
+        search: words.take("search", String) ?? "",
+        only: words.take("only", isOn) === true,
+        order: words.take("order", oneOf(ORDERS.flatMap((order) => [order, `-${order}`]))) ?? "-bytes",
+        selected: words.take("selected", (one) => boundedInteger(one, 0, view.facts.allocations)),
+        focus: words.take("focus", focusOfText),
+        tab: words.take("tab", oneOf(TABS)) ?? firstTab(),
+        treeDepth: words.take("depth", (one) => boundedInteger(one, 1, 31)) ?? 9,
+        treeChange: words.take("change", isOn) === true,
+        sortBy: words.take("sort", oneOf(SORTS)) ?? "bytes",
+        treeDirection: words.take("tree", (one) => TREES.find((tree) => tree === one) ?? null) ?? "callees",
+        treeFrom: words.take("from", (one) => boundedInteger(one, 1, session.facts.frames)) ?? 0,
     });
+    change({ misread: words.misread() });
 }
 
 /** Another address in the same page. */

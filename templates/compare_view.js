@@ -1,5 +1,5 @@
 // Compare: A against B, each a moment, a step or the selected range; the rows add up to the difference to the byte.
-import { NOTE_MOST } from "./address.js";
+import { cleanNote, NOTE_MOST } from "./address.js";
 import { comparedEnds, endName, LETTERS } from "./ends.js";
 import { asSum, fillEnds, fillName, firstBelow, foldByArrows, makeCell, makeEndHeads, makeFigures, makeGrid, makeRowHead, showFold } from "./grid.js";
 import { groupColor } from "./legend.js";
@@ -133,7 +133,7 @@ export function createCompare(box) {
             words.maxLength = NOTE_MOST;
             words.placeholder = `event ${formatCount(event)}`;
             words.setAttribute("aria-label", `Note of mark ${LETTERS[i]}`);
-            words.addEventListener("change", () => change({ marks: state.marks.map((mark, nth) => (nth === i ? { event, note: words.value.trim() } : mark)) }));
+            words.addEventListener("change", () => change({ marks: state.marks.map((mark, nth) => (nth === i ? { event, note: cleanNote(words.value) } : mark)) }));
             const remove = make("button", "quiet", "\u2715");
             remove.type = "button";
             remove.setAttribute("aria-label", `Remove mark ${LETTERS[i]}`);

@@ -1,24 +1,24 @@
 // What is compared: the two ends as the address spells them, and what they mean.
 import { askSteps } from "./questions.js";
 import { state, view } from "./state.js";
-import { formatCount } from "./text.js";
+import { boundedInteger, formatCount, numberPair } from "./text.js";
 
 /** @typedef {import("./questions.js").About} About */
 
 /** Letters of the marks, in the order in which they are set. */
 export const LETTERS = ["A", "B", "C"];
 
-/** An end of the comparison as the address has it: "peak", "end", "e123", "s3", "r10_90". @param {string} text @returns {About | null} */
-function aboutOfText(text) {
+/** An end of the comparison as the address has it: "peak", "end", "e123", "s3", "r10_90". Null: the recording has none such. @param {string} text @returns {About | null} */
+export function aboutOfText(text) {
     const { events, peak_event } = view.facts;
     if (text === "peak") return { at: peak_event };
     if (text === "end") return { at: events - 1 };
     if (text === "start") return { at: -1 };
-    const event = /^e(-?\d+)$/.exec(text);
-    if (event) return { at: Math.min(events - 1, Math.max(-1, Number(event[1]))) };
-    const range = /^r(\d+)_(\d+)$/.exec(text);
-    if (range && Number(range[1]) < Number(range[2])) return { from: Number(range[1]), to: Math.min(events, Number(range[2])) };
-    const step = /^s(\d+)$/.exec(text);
+    const event = boundedInteger(/^e(-?\d{1,10})$/.exec(text)?.[1] ?? null, -1, Math.max(0, events));
+    if (event !== null) return { at: event };
+    const range = numberPair(/^r(\d{1,10}_\d{1,10})$/.exec(text)?.[1] ?? null);
+    if (range && range.from < events) return { from: range.from, to: Math.min(events, range.to) };
+    const step = /^s(\d{1,6})$/.exec(text);
     const found = step ? askSteps(view)[Number(step[1])] : undefined;
     return found && found.to > found.from ? { from: found.from, to: found.to } : null;
 }

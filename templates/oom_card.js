@@ -1,7 +1,7 @@
 // The card of an out-of-memory event: who asked, the device as one bar, what could not serve the request, and why not.
 import { KIND_LOG } from "./api.js";
 import { phasesOfEvent, phaseText } from "./describe.js";
-import { meta, momentText, session, view } from "./state.js";
+import { askAll, meta, momentText, session, view } from "./state.js";
 import { BYTE_UNITS, formatBytes, formatExactBytes, formatPlural, make } from "./text.js";
 
 /** Figures in one unit, small enough that the ones that differ look different. @param {number[]} values */
@@ -84,8 +84,10 @@ function lackTable({ size, device_free }, found) {
 
 /** Who held the memory, in a sentence. @param {record_oom} oom @param {record_oom_state} found */
 function holderText(oom, { lacking_bytes }) {
-    view.groups(oom.event, "site");
-    const top = view.firstGroups(2).map(({ site, bytes }) => `${session.siteText(site)} ${formatBytes(bytes)}`);
+    const top = askAll((all) => {
+        all.groups(oom.event, "site");
+        return all.firstGroups(2).map(({ site, bytes }) => `${session.siteText(site)} ${formatBytes(bytes)}`);
+    });
     const really = lacking_bytes > 0 && !meta.follows ? "The memory was really in use. Most of it" : "Most of what was in use";
     return top.length ? `${really}: ${top.join(", ")}.` : "";
 }

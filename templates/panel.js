@@ -1,7 +1,6 @@
 // The side panel's list: who holds the memory at a moment, or what happened in a range.
 import { FRAME_USER, KIND_MEMORY_TIMELINE } from "./api.js";
 import { plot } from "./canvas.js";
-import { drawSiteLine } from "./details.js";
 import { fillName, firstBelow, foldByArrows, makeFigures, makeRowHead, showFold } from "./grid.js";
 import { groupColor, keyColor } from "./legend.js";
 import { ROWS_PRINTED, VirtualList } from "./list.js";
@@ -427,7 +426,6 @@ export function drawList() {
     panel.list?.draw(count);
     panel.rest.hidden = !printing || count <= ROWS_PRINTED;
     setText(panel.rest, `and ${formatPlural(count - ROWS_PRINTED, "more row")}`);
-    drawSiteLine(moment);
 }
 
 export function startPanel() {

@@ -6,7 +6,7 @@ import { inMemoryLane } from "./memory_lane.js";
 import { pickAt } from "./overlay.js";
 import { layoutPlot } from "./plot.js";
 import {
-    change, fitWindow, flush, invalidate, markAt, MINIMAP, OVERLAY, panWindow, select, setBytes, setWindow,
+    change, fitWindow, flush, invalidate, markAt, MINIMAP, OVERLAY, panWindow, rangeInRun, select, setBytes, setWindow,
     state, TIMELINE, toggleFocus, topBytes, zoomBytes, zoomWindow,
 } from "./state.js";
 
@@ -78,7 +78,7 @@ function dragTo(point) {
     if (!drag.moved) return;
     if (drag.range) {
         const [a, b] = [drag.x, point.x].map((x) => axisOfX(Math.min(Math.max(x, 0), plot.width)));
-        change({ range: a === b ? null : { from: Math.min(a, b), to: Math.max(a, b) } });
+        change({ range: rangeInRun({ from: Math.min(a, b), to: Math.max(a, b) }) });
         return;
     }
     const shift = ((drag.x - point.x) / plot.width) * (drag.to - drag.from);

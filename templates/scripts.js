@@ -1,5 +1,5 @@
 // The page for scripts: window.strata (docs/page.md, "For scripts").
-import { setDevice } from "./address.js";
+import { setDevice, showAll } from "./address.js";
 import { plot } from "./canvas.js";
 import { poolText } from "./describe.js";
 import { rowFigures } from "./device_rows.js";
@@ -15,15 +15,17 @@ import { askBlocks, askFindings, askSums, askTree, extentOf, listDifferences, li
 import { search, setSearch } from "./search.js";
 import { OF_FREE } from "./session.js";
 import {
-    axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, rangeEvents, rangeInRun, select, session, setAxis, setWindow, state, view,
+    askAll, axisOfEvent, change, COLORINGS, eventOfAxis, flush, kept, MAP_ORDERS, rangeEvents, rangeInRun, select, session, setAxis, setWindow, state, view,
 } from "./state.js";
 
 /* ---- for scripts ---- */
 
 /** The largest call sites at the peak. @param {number} most */
 function topAtPeak(most) {
-    view.groups(view.facts.peak_event, "site");
-    return view.firstGroups(most);
+    return askAll((all) => {
+        all.groups(all.facts.peak_event, "site");
+        return all.firstGroups(most);
+    });
 }
 
 /** The current device's object of `strata report --json`. */
@@ -111,6 +113,7 @@ async function changeView(wanted = {}) {
         const index = session.deviceIndex(wanted.device);
         if (index !== state.device) setDevice(index);
     }
+    if (wanted.axis === "events") showAll(false);
     if (wanted.axis !== undefined) setAxis(wanted.axis);
     if (wanted.from !== undefined || wanted.to !== undefined) {
         const now = currentView();

@@ -55,6 +55,8 @@ export function updateSearch() {
     if (search.asked === asked) return;
     Object.assign(search, { asked, ready: false, error: "", running: state.search !== "", result: { allocations: 0, bytesAtPeak: 0 } });
     if (!state.search) {
+        // What was found before is given back: a table of what nothing narrows is of all.
+        view.c.words(SEARCH_SLOT, 0);
         applyOnly();
         return;
     }

@@ -2,7 +2,9 @@
 // another one is its module, one line here, and its tab and panel in page.html.
 import { createAllocator } from "./allocator_view.js";
 import { createCompare } from "./compare_view.js";
+import { drawSiteLine } from "./details.js";
 import { createEach } from "./each_view.js";
+import { shownMoment } from "./moment.js";
 import { drawList, LIST_KEYS } from "./panel.js";
 import { makeSplitter } from "./splitter.js";
 import { change, state } from "./state.js";
@@ -76,6 +78,7 @@ export function placeSide() {
 
 export function drawSide() {
     for (const one of inHand()) one.draw();
+    drawSiteLine(shownMoment());
 }
 
 /** What a key does in the open view. @param {string} key */

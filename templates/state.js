@@ -113,6 +113,8 @@ export const state = {
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
     range: null,
+    /** What of the address was not understood. @type {string[]} */
+    misread: [],
     /** CSS pixel of the plot under the pointer. @type {{x: number, y: number} | null} */
     pointer: null,
     /** The same while it is over the lane of phases. @type {{x: number, y: number} | null} */
@@ -157,6 +159,7 @@ const SHOWN_BY = {
     laneSize: TIMELINE | OVERLAY,
     internals: TIMELINE | OVERLAY | MINIMAP,
     range: OVERLAY | LIST,
+    misread: HEADER,
 };
 
 /** Set once the data is there; nothing below runs before. */
@@ -309,6 +312,16 @@ export function timedViews() {
     return timedDevices;
 }
 
+/** Asks a view of the shown device that no filter and no search narrows. @template T @param {(all: View) => T} question @returns {T} */
+export function askAll(question) {
+    const all = new View(session, view.device);
+    try {
+        return question(all);
+    } finally {
+        all.c.release();
+    }
+}
+
 /** What a position along the shown device's time is more in another's. @param {View} other */
 export function clockShift(other) {
     return view.facts.first_us - other.facts.first_us;
@@ -331,11 +344,16 @@ export function rangeEvents(range, shown = view) {
     return { first, end: Math.min(shown.facts.events, Math.max(first + 1, eventFrom(range.to, shown))) };
 }
 
+/** A place of the axis to a thousandth: what is shown is what the address says, to the last digit. @param {number} position */
+export function exactPlace(position) {
+    return Math.round(position * 1000) / 1000;
+}
+
 /** What of a range lies in the run; null: nothing. @param {{from: number, to: number} | null} range */
 export function rangeInRun(range) {
     const whole = wholeRange();
-    const [from, to] = [Math.max(range?.from ?? NaN, whole.from), Math.min(range?.to ?? NaN, whole.to)];
-    return from <= to ? { from, to } : null;
+    const [from, to] = [Math.max(range?.from ?? NaN, whole.from), Math.min(range?.to ?? NaN, whole.to)].map(exactPlace);
+    return from < to ? { from, to } : null;
 }
 
 /** Highest the y axis goes: what the filter leaves has a scale of its own where it would be flat otherwise. */
@@ -372,7 +390,7 @@ export function setWindow(from, to) {
     if (!Number.isFinite(width)) width = whole.to - whole.from;
     const middle = Number.isFinite(from + to) ? (from + to) / 2 : whole.from;
     const first = Math.min(Math.max(middle - width / 2, whole.from), whole.to - width);
-    change({ from: first, to: first + width });
+    change({ from: exactPlace(first), to: exactPlace(first + width) });
 }
 
 export function fitWindow() {
@@ -450,7 +468,7 @@ export function setViewBy(viewBy) {
     else change({ viewBy, colorBy: viewBy, groupBy: viewBy });
 }
 
-const MARKS_MOST = 3;
+export const MARKS_MOST = 3;
 
 /** A moment becomes mark A, the next ones B and C, and the one after that A of others. The first two are compared. @param {number} event */
 export function markAt(event) {

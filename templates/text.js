@@ -190,11 +190,13 @@ export function addFact(facts, name, value, title) {
 /** Integer of [least, most), or null for anything else. @param {string | null} text @param {number} least @param {number} most */
 export function boundedInteger(text, least, most) {
     const number = text === null || text === "" ? NaN : Number(text);
-    return Number.isInteger(number) && number >= least && number < most ? number : null;
+    // A sum with zero turns -0 into 0.
+    return Number.isInteger(number) && number >= least && number < most ? number + 0 : null;
 }
 
 /** Two numbers "a_b" in rising order, or null. @param {string | null} text */
 export function numberPair(text) {
-    const [from, to] = (text ?? "").split("_").map(Number);
+    const parts = (text ?? "").split("_");
+    const [from, to] = parts.length === 2 && parts.every(Boolean) ? parts.map(Number) : [NaN, NaN];
     return Number.isFinite(from) && Number.isFinite(to) && from < to ? { from, to } : null;
 }

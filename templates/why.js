@@ -8,8 +8,10 @@ import { curveShape } from "./paint.js";
 import { askFindings, askSteps } from "./questions.js";
 import { floats } from "./session.js";
 import { makeStack, stackAsText } from "./stack.js";
-import { capacityBytes, change, goToEvent, momentText, session, view } from "./state.js";
+import { askAll, capacityBytes, change, goToEvent, momentText, session, view } from "./state.js";
 import { copyText, formatCount, make, tableFigures } from "./text.js";
+
+/** @typedef {import("./session.js").View} View */
 
 const STEPS_SHOWN = 12;
 
@@ -49,6 +51,12 @@ function stepBars(site) {
 /** Columns of the run's curve on a card. */
 const RUN_WIDTH = 160;
 
+/** A call site's curve. @param {View} all @param {number} site */
+function sparkOf(all, site) {
+    const place = all.c.spark(0, site, RUN_WIDTH) >>> 0;
+    return place ? floats(all.module, place, RUN_WIDTH).slice() : null;
+}
+
 /** The run small: what is alive, of it the finding's call site, and where the finding speaks of. @param {PageFinding} finding @param {record_finding} record */
 function runPicture(finding, record) {
     const { events, peak_bytes } = view.facts;
@@ -65,8 +73,8 @@ function runPicture(finding, record) {
     range.style.right = `calc(100% - ${place(finding.to_event)})`;
     if (finding.to_event > finding.from_event) box.append(range);
     layer("run-live", view.curve(0, 0, events, RUN_WIDTH, false));
-    const spark = record.site ? view.c.spark(0, record.site, RUN_WIDTH) >>> 0 : 0;
-    if (spark) layer("run-site", floats(view.module, spark, RUN_WIDTH).slice());
+    const spark = record.site ? askAll((all) => sparkOf(all, record.site)) : null;
+    if (spark) layer("run-site", spark);
     const mark = make("i", "run-mark");
     mark.style.left = place(finding.at_event);
     if (finding.at_event >= 0) box.append(mark);

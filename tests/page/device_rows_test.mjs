@@ -134,7 +134,7 @@ describe("rows of other devices", { skip }, () => {
             await until(async () => (await inked(page, ".two-axes", "low")) > 500, "names on bands");
             await setView(page, { search: "attention" });
             await until(async () => (await inked(page, ".two-axes", "ticks")) > 20, "ticks above the row");
-            await setView(page, { search: "", range: { from: 4000, to: 9000 } });
+            await setView(page, { search: "", range: { from: 400, to: 900 } });
             await until(async () => (await inked(page, ".two-overlay")) > 100, "the range in the row");
             await setView(page, { range: null });
             await until(async () => (await inked(page, ".two-overlay")) === 0, "no range");
