@@ -8,7 +8,8 @@ bool canvas_init(struct canvas *canvas, uint32_t width, uint32_t height, uint32_
     if (width == 0 || height == 0 || width > INT32_MAX / 2 || height > INT32_MAX / 2 ||
         (size_t)width > SIZE_MAX / 4 / height)
         return false;
-    canvas->rgba = malloc((size_t)width * height * 4);
+    // Cleared: even an opaque colour is blended with what was there.
+    canvas->rgba = calloc((size_t)width * height, 4);
     if (!canvas->rgba)
         return false;
     canvas->width = width;

@@ -64,9 +64,10 @@ describe("units of tables", { skip }, () => {
 
     test("causes and pools of what is unused", async () => {
         await withPage(writePage(path.join(samples, "private_pools.pickle")), async (page) => {
-            for (const table of await page.locator("#panel-allocator table").all()) assert.ok(await table.isVisible());
-            checkAlike(await figuresIn(page, "#panel-allocator table >> nth=0 >> td:nth-child(2) span"));
-            checkAlike(await figuresIn(page, "#panel-allocator table >> nth=1 >> td:not(:first-child) span"));
+            const [causes, pools] = ["table:not(table ~ table)", "table ~ table"];
+            for (const table of [causes, pools]) assert.ok(await page.locator(`#panel-allocator ${table}`).isVisible());
+            checkAlike(await figuresIn(page, `#panel-allocator ${causes} td:nth-child(2) span`));
+            checkAlike(await figuresIn(page, `#panel-allocator ${pools} td:not(:first-child) span`));
         }, { hash: "#device=0&tab=allocator&at=1384" });
     });
 
