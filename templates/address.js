@@ -76,6 +76,49 @@ function marksOfEnds() {
     return [state.compareA, state.compareB].filter((end) => end.startsWith("e") && end !== "end").map((end) => ({ event: Number(end.slice(1)), note: "" }));
 }
 
+/** One of these words. @param {readonly string[]} words */
+const oneOf = (words) => (/** @type {string} */ text) => (words.includes(text) ? text : null);
+
+/** One of these, or with "-" the other way round. @param {string[]} words */
+const orderOf = (words) => (/** @type {string} */ text) => oneOf(words)(text.replace(/^-/, "")) && text;
+
+/** @param {number} least @param {number} most */
+const number = (least, most) => (/** @type {string} */ text) => boundedInteger(text, least, most);
+
+const isOn = (/** @type {string} */ text) => (text === "1" ? true : null);
+
+const endOf = (/** @type {string} */ text) => (aboutOfText(text) ? text : null);
+
+/** @typedef {[name: string, field: keyof typeof state, meaning: (text: string) => unknown, usual: unknown]} PlainWord */
+
+/** Words that are a field of the state as it stands: what it may be, and what it is where the word is missing. @returns {PlainWord[]} */
+function plainWords() {
+    const questions = oneOf(Object.keys(QUESTIONS));
+    return [
+        ["selected", "selected", number(0, view.facts.allocations), null],
+        ["search", "search", String, ""],
+        ["only", "only", isOn, false],
+        ["order", "order", orderOf(ORDERS), "-bytes"],
+        ["color", "colorBy", oneOf(COLORINGS), meta.color || "site"],
+        ["view", "viewBy", oneOf(VIEWINGS), "age"],
+        ["group", "groupBy", oneOf(LIST_GROUPINGS), "site"],
+        ["of", "rangeOf", questions, "allocated"],
+        ["tab", "tab", oneOf(TABS), firstTab()],
+        ["tree", "treeDirection", oneOf(TREES), "callees"],
+        ["from", "treeFrom", number(1, session.facts.frames), 0],
+        ["depth", "treeDepth", number(1, 31), 9],
+        ["change", "treeChange", isOn, false],
+        ["sort", "sortBy", orderOf(["name", "bytes", "count"]), "bytes"],
+        ["a", "compareA", endOf, ""],
+        ["b", "compareB", endOf, ""],
+        ["by", "compareBy", oneOf(GROUPINGS), "site"],
+        ["what", "compareWhat", questions, "peak"],
+        ["lane", "laneSize", number(20, 400), 0],
+        ["internals", "internals", isOn, false],
+        ["theme", "theme", oneOf(THEMES), meta.theme || "auto"],
+    ];
+}
+
 /** What differs from a freshly opened page. */
 export function hashOfState() {
     const hash = new URLSearchParams();
@@ -83,39 +126,18 @@ export function hashOfState() {
     hash.set("device", String(session.devices[state.device].ordinal));
     if (state.all) hash.set("all", "1");
     else if (state.axis !== "events") hash.set("axis", state.axis);
-    if (state.from > whole.from || state.to < whole.to)
-        hash.set("window", `${state.from}_${state.to}`);
+    if (state.from > whole.from || state.to < whole.to) hash.set("window", `${state.from}_${state.to}`);
     if (state.top) hash.set("bytes", `${state.bottom}_${state.top}`);
     if (state.range) hash.set("range", `${state.range.from}_${state.range.to}`);
     if (state.moment !== null) hash.set("at", String(state.moment));
     else if (view.facts.ooms > 0) hash.set("at", "peak");
-    if (state.selected !== null) hash.set("selected", String(state.selected));
     if (state.focus) hash.set("focus", `${state.focus.by}_${state.focus.id}`);
-    if (state.search) hash.set("search", state.search);
-    if (state.search && state.only) hash.set("only", "1");
-    if (state.order !== "-bytes") hash.set("order", state.order);
-    if (state.colorBy !== defaultColoring()) hash.set("color", state.colorBy);
-    if (state.viewBy !== "age") hash.set("view", state.viewBy);
-    if (state.groupBy !== "site") hash.set("group", state.groupBy);
     const filter = filterWords(state.filter);
     if (filter) hash.set("filter", filter);
-    if (state.range && state.rangeOf !== "allocated") hash.set("of", state.rangeOf);
-    if (state.tab !== firstTab()) hash.set("tab", state.tab);
-    if (state.treeDirection !== "callees") hash.set("tree", state.treeDirection);
-    if (state.treeFrom) hash.set("from", String(state.treeFrom));
-    if (state.treeDepth !== 9) hash.set("depth", String(state.treeDepth));
-    if (state.treeChange) hash.set("change", "1");
-    if (state.sortBy !== "bytes") hash.set("sort", state.sortBy);
-    if (state.compareA) hash.set("a", state.compareA);
-    if (state.compareB) hash.set("b", state.compareB);
-    if (state.compareBy !== "site") hash.set("by", state.compareBy);
-    if (state.compareWhat !== "peak") hash.set("what", state.compareWhat);
+    for (const [name, field, , usual] of plainWords()) if (state[field] !== usual) hash.set(name, state[field] === true ? "1" : String(state[field]));
     // A moment that is compared without being a mark: without the word it would become one.
-    if (state.marks.length || /^e-?\d/.test(state.compareA) || /^e-?\d/.test(state.compareB)) hash.set("marks", marksText());
+    if (state.marks.length || marksOfEnds().length) hash.set("marks", marksText());
     if (state.mapOpen) hash.set("map", state.mapOrder);
-    if (state.laneSize) hash.set("lane", String(state.laneSize));
-    if (state.internals) hash.set("internals", "1");
-    if (state.theme !== meta.theme) hash.set("theme", state.theme);
     return `#${hash}`;
 }
 
@@ -126,14 +148,11 @@ export function writeHash() {
     // What follows within a moment (a drag, a wheel that turns on) is one change; it can be undone as one.
     const now = performance.now();
     const goesOn = hashWritten === "" || now - written < HISTORY_PAUSE_MS;
+    // What is said of an address goes with it.
+    if (!goesOn && state.misread) change({ misread: "" });
     hashWritten = hash;
     written = now;
     writeAddress(hash, goesOn);
-}
-
-/** What the writer of the page chose. */
-function defaultColoring() {
-    return COLORINGS.includes(String(meta.color)) ? String(meta.color) : "site";
 }
 
 /** @typedef {import("./state.js").Focus} Focus */
@@ -156,24 +175,16 @@ function focusOfText(text) {
 
 const TABS = ["why", "who", "tree", "compare", "allocator", "each"];
 
-const SORTS = ["name", "bytes", "count", "-name", "-bytes", "-count"];
-
 /** What the side shows of a file that is opened: why, where something urgent was found. */
 function firstTab() {
     return askFindings(view).some(({ severity }) => severity === "high") ? "why" : "who";
 }
 
-/** A file that ran out of memory opens at that moment, where nothing else is asked for. @param {URLSearchParams} hash */
-function firstMoment(hash) {
-    const asked = ["window", "range", "selected", "focus", "at"].some((name) => hash.has(name));
-    return view.facts.ooms === 0 || asked ? null : view.c.oom(view.facts.ooms - 1).event;
-}
-
 /** Shows what a part of an address speaks of (a finding's view), and leaves the rest as it is. @param {string} text */
 export function goToView(text) {
     const hash = new URLSearchParams(text.replace(/^#/, ""));
-    const device = session.deviceIndex(Number(hash.get("device") ?? NaN));
-    if (device >= 0 && device !== state.device) setDevice(device);
+    const device = deviceOf(hash.get("device") ?? NaN);
+    if (device !== null && device !== state.device) setDevice(device);
     const range = numberPair(hash.get("range"));
     const at = boundedInteger(hash.get("at"), -1, view.facts.events);
     change({ selected: null, focus: focusOfText(hash.get("focus")), moment: at === view.facts.peak_event ? null : at, range: null });
@@ -185,104 +196,56 @@ export function goToView(text) {
     } else if (at !== null && (axisOfEvent(at) < state.from || axisOfEvent(at) > state.to)) setWindow(whole.from, whole.to);
 }
 
-/** One of these words. @param {readonly string[]} words */
-const oneOf = (words) => (/** @type {string} */ text) => (words.includes(text) ? text : null);
-
-const isOn = (/** @type {string} */ text) => (text === "1" ? true : text === "0" ? false : null);
-
-/** The words of an address, and which of them mean nothing here. */
-class Words {
-    /** @param {string} text */
-    constructor(text) {
-        this.words = new URLSearchParams(text.replace(/^#/, ""));
-        this.rest = new Set(this.words.keys());
-        /** @type {string[]} */
-        this.wrong = [];
-    }
-
-    /** What a word means; null: it is not there, or means nothing. Of several the last one counts. @template T @param {string} name @param {(text: string) => T | null} meaning @returns {T | null} */
-    take(name, meaning) {
-        this.rest.delete(name);
-        const text = this.words.getAll(name).at(-1);
-        if (text === undefined) return null;
-        const found = meaning(text);
-        if (found === null) this.wrong.push(name);
-        return found;
-    }
-
-    /** Those that were not understood, or that nobody asked for. */
-    misread() {
-        return [...this.wrong, ...this.rest];
-    }
-}
-
-/** The window, and what lies on its axis. @param {Words} words */
-function readWindow(words) {
-    const events = view.facts.events;
-    const index = words.take("device", (text) => (session.deviceIndex(Number(text)) < 0 ? null : session.deviceIndex(Number(text))));
+/** The window, and what lies on its axis. @param {Take} take @param {boolean} asked whether the address says where to look */
+function readWindow(take, asked) {
     change({ all: false });
-    setDevice(index ?? Math.max(0, session.deviceIndex(Number(meta.device ?? 0))));
-    change({ axis: words.take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"])) === "time" ? "time" : "events" });
-    showAll(words.take("all", isOn) === true);
+    setDevice(take("device", deviceOf) ?? deviceOf(meta.device ?? 0) ?? 0);
+    change({ axis: take("axis", oneOf(view.facts.has_time ? ["events", "time"] : ["events"])) === "time" ? "time" : "events" });
+    showAll(take("all", isOn) === true);
     fitWindow();
-    const window = words.take("window", numberPair);
+    const window = take("window", numberPair);
     if (window) setWindow(window.from, window.to);
     // First what is left, which has a scale of its own, then the bytes.
-    setFilter(filterOfText(words.take("filter", String)));
-    const bytes = words.take("bytes", numberPair);
+    setFilter(filterOfText(take("filter", String)));
+    const bytes = take("bytes", numberPair);
     if (bytes) setBytes(bytes.from, bytes.to);
-    const moment = words.take("at", (text) => (text === "peak" ? "peak" : boundedInteger(text, -1, events)));
-    change({
-        range: words.take("range", (text) => rangeInRun(numberPair(text))),
-        moment: moment === "peak" ? null : (moment ?? firstMoment(words.words)),
-        laneSize: words.take("lane", (text) => boundedInteger(text, 20, 400)) ?? 0,
-        internals: words.take("internals", isOn) === true,
-    });
+    const range = take("range", (text) => rangeInRun(numberPair(text)));
+    const moment = take("at", (text) => (text === "peak" ? text : boundedInteger(text, -1, view.facts.events)));
+    // A file that ran out of memory opens at that moment, where nothing else is asked for.
+    const first = asked || view.facts.ooms === 0 ? null : view.c.oom(view.facts.ooms - 1).event;
+    change({ range, moment: moment === "peak" ? null : (moment ?? first) });
 }
 
-/** What is compared, and the marks. @param {Words} words */
-function readCompared(words) {
-    const endOf = (/** @type {string} */ text) => (aboutOfText(text) ? text : null);
-    change({
-        compareA: words.take("a", endOf) ?? "",
-        compareB: words.take("b", endOf) ?? "",
-        compareBy: words.take("by", oneOf(GROUPINGS)) ?? "site",
-        compareWhat: words.take("what", oneOf(Object.keys(QUESTIONS))) ?? "peak",
-    });
-    change({ marks: words.take("marks", marksOfText) ?? marksOfEnds() });
+/** Index of a device. @param {unknown} ordinal */
+function deviceOf(ordinal) {
+    const index = session.deviceIndex(Number(ordinal));
+    return index < 0 ? null : index;
 }
+
+/** @typedef {<T>(name: string, meaning: (text: string) => T | null) => T | null} Take what a word means; null: it is not there, or means nothing here */
 
 /** Takes over a hash; whatever it holds, the state stays valid. @param {string} text */
 export function readHash(text) {
-    const words = new Words(text);
-    readWindow(words);
-    readCompared(words);
-    change({
-        theme: words.take("theme", oneOf(THEMES)) ?? oneOf(THEMES)(String(meta.theme)) ?? "auto",
-        colorBy: words.take("color", oneOf(COLORINGS)) ?? defaultColoring(),
-        viewBy: words.take("view", oneOf(VIEWINGS)) ?? "age",
-        mapOpen: words.words.has("map"),
-        mapOrder: words.take("map", oneOf(MAP_ORDERS)) ?? "size",
-        rangeOf: words.take("of", oneOf(Object.keys(QUESTIONS))) ?? "allocated",
-        groupBy: words.take("group", oneOf(LIST_GROUPINGS)) ?? "site",
-        search: words.take("search", String) ?? "",
-        only: words.take("only", isOn) === true,
-        order: words.take("order", oneOf(ORDERS.flatMap((order) => [order, `-${order}`]))) ?? "-bytes",
-        selected: words.take("selected", (one) => boundedInteger(one, 0, view.facts.allocations)),
-        focus: words.take("focus", focusOfText),
-        tab: words.take("tab", oneOf(TABS)) ?? firstTab(),
-        treeDepth: words.take("depth", (one) => boundedInteger(one, 1, 31)) ?? 9,
-        treeChange: words.take("change", isOn) === true,
-        sortBy: words.take("sort", oneOf(SORTS)) ?? "bytes",
-        treeDirection: words.take("tree", (one) => TREES.find((tree) => tree === one) ?? null) ?? "callees",
-        treeFrom: words.take("from", (one) => boundedInteger(one, 1, session.facts.frames)) ?? 0,
-    });
-    change({ misread: words.misread() });
+    const hash = new URLSearchParams(text.replace(/^#/, ""));
+    const misread = new Set(hash.keys());
+    /** @type {Take} */
+    const take = (name, meaning) => {
+        // Of several the last one counts.
+        const last = hash.getAll(name).at(-1);
+        const found = last === undefined ? null : meaning(last);
+        if (found !== null) misread.delete(name);
+        return found;
+    };
+    readWindow(take, ["window", "range", "selected", "focus", "at"].some((name) => hash.has(name)));
+    change(Object.fromEntries(plainWords().map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual])));
+    change({ focus: take("focus", focusOfText), marks: take("marks", marksOfText) ?? marksOfEnds(), mapOpen: hash.has("map"), mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "size" });
+    change({ misread: [...misread].join(", ") });
 }
 
 /** Another address in the same page. */
 export function followAddress() {
     if (location.hash === hashOfState()) return;
     readHash(location.hash);
-    hashWritten = location.hash;
+    // As the page writes it, it takes that one's place: as a view of its own it would be in the way of Back.
+    hashWritten = "";
 }

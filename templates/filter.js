@@ -53,18 +53,12 @@ const FORM_WORDS = [
     [/^(own:yes)$/, (filter) => (filter.own = true)],
 ];
 
-/** A stream or a pool that the device does not have: the menus have no such line, the word lets nothing through. @param {string} word */
-function isBeyond(word) {
-    const [, kind, index] = /^(stream|pool):(\d+)$/.exec(word) ?? [];
-    return kind !== undefined && Number(index) >= (kind === "stream" ? view.facts.streams : view.facts.pools);
-}
-
 /** The filter of words, as far as the form has fields for them. @param {string | null} text @returns {PageFilter} */
 export function filterOfText(text) {
     const filter = emptyFilter();
     const words = (text ?? "").match(/(?:"[^"]*"|\/(?:\\.|[^/\\])*\/|\S)+/g) ?? [];
     const others = words.filter((word) => {
-        const known = isBeyond(word) ? undefined : FORM_WORDS.find(([pattern]) => pattern.test(word));
+        const known = FORM_WORDS.find(([pattern]) => pattern.test(word));
         known?.[1](filter, known[0].exec(word)?.[1] ?? "");
         return !known;
     });

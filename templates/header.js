@@ -175,21 +175,14 @@ function emptyReason() {
     return "";
 }
 
-/** Names of an address that a sentence has room for, and letters of one. */
-const [NAMES_MOST, NAME_MOST] = [4, 24];
-
-/** Says what of the address was not understood. */
-function drawMisread() {
-    const names = state.misread.slice(0, NAMES_MOST).map((name) => `\u201c${name.length > NAME_MOST ? `${name.slice(0, NAME_MOST)}\u2026` : name}\u201d`);
-    const more = state.misread.length - names.length;
-    const text = `This address says what is not in this recording, or what this page does not know: ${names.join(", ")}${more ? ` and ${formatCount(more)} more` : ""}. The rest of it is shown.`;
-    setText(element("misread-text", HTMLSpanElement), names.length ? text : "");
-    element("misread", HTMLParagraphElement).hidden = names.length === 0;
+/** What of the address was not understood. */
+function misreadText() {
+    const { misread } = state;
+    return misread && `Not understood of this address: ${misread.slice(0, 99)}${misread.length > 99 ? "\u2026" : ""}. `;
 }
 
 function drawNote() {
-    drawMisread();
-    const reason = emptyReason();
+    const reason = misreadText() + emptyReason();
     setText(ui.note, reason);
     ui.note.hidden = reason === "";
 }

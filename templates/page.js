@@ -105,7 +105,6 @@ function startToolbar() {
         element("panel-why", HTMLDivElement).scrollTop = 0;
     });
     ui.trust.addEventListener("click", openTrust);
-    element("misread-close", HTMLButtonElement).addEventListener("click", () => change({ misread: [] }));
     element("help", HTMLButtonElement).addEventListener("click", () => ui.keysDialog.showModal());
     element("fit", HTMLButtonElement).addEventListener("click", fitWindow);
     element("fit-bytes", HTMLButtonElement).addEventListener("click", () => fitBytes(plot.timeline.width));

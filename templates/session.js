@@ -1,7 +1,7 @@
 // The module's two handles with JavaScript's types: a Session is a recording, a View one device of it with its window,
 // filter and picture. There may be any number of both. Calls of the module stand in `c` of each, bound to their handle
 // (module.d.ts has them all); what stands beside it turns their results into text and objects.
-import { RECORDS, SESSION_CALLS, VIEW_CALLS } from "./api.js";
+import { RECORDS, SESSION_ROWS, VIEW_ROWS } from "./api.js";
 import { cssTexture } from "./text.js";
 
 /** @typedef {record_group} Group allocations of a call site or of a stack */
@@ -33,14 +33,16 @@ export function readRecord(module, fields, place, call) {
 /**
  * Calls of a kind of handle, bound to one. Numbers of 32 bits come from WebAssembly as signed ones: what the list of
  * calls says is a place or a count is made unsigned where it is used.
- * @param {ModuleExports} module @param {"session" | "view"} kind @param {Record<string, string | null>} calls @param {number} handle
+ * @param {ModuleExports} module @param {"session_" | "view_"} kind @param {Record<string, string>} rows what fills a record @param {number} handle
  */
-export function bindCalls(module, kind, calls, handle) {
+export function bindCalls(module, kind, rows, handle) {
     /** @type {Record<string, (...numbers: number[]) => unknown>} */
     const bound = {};
-    for (const [name, record] of Object.entries(calls)) {
-        const call = module[`${kind}_${name}`].bind(null, handle);
-        const fields = record === null ? null : /** @type {Record<string, string[]>} */ (RECORDS)[record];
+    for (const exported of Object.keys(module)) {
+        if (!exported.startsWith(kind)) continue;
+        const name = exported.slice(kind.length);
+        const call = module[exported].bind(null, handle);
+        const fields = /** @type {Record<string, string[]>} */ (RECORDS)[rows[name]];
         bound[name] = fields ? (...numbers) => readRecord(module, fields, call(...numbers), name) : call;
     }
     return bound;
@@ -60,7 +62,7 @@ export class Session {
         this.module = module;
         this.handle = module.session_new() >>> 0;
         if (this.handle === 0) throw new Error("There is not enough memory in this tab.");
-        this.c = /** @type {SessionCalls} */ (/** @type {unknown} */ (bindCalls(module, "session", SESSION_CALLS, this.handle)));
+        this.c = /** @type {SessionCalls} */ (/** @type {unknown} */ (bindCalls(module, "session_", SESSION_ROWS, this.handle)));
         this.decoder = new TextDecoder();
         /** @type {Map<number, string>} */
         this.strings = new Map();
@@ -180,7 +182,7 @@ export class View {
         this.module = session.module;
         this.handle = this.module.view_new(session.handle, device) >>> 0;
         if (this.handle === 0) throw new Error("There is not enough memory in this tab for this device.");
-        this.c = /** @type {ViewCalls} */ (/** @type {unknown} */ (bindCalls(this.module, "view", VIEW_CALLS, this.handle)));
+        this.c = /** @type {ViewCalls} */ (/** @type {unknown} */ (bindCalls(this.module, "view_", VIEW_ROWS, this.handle)));
         this.device = device;
         this.facts = this.c.facts();
         /** Call site of every stack, asked for once. @type {Uint32Array | null} */
