@@ -1,6 +1,6 @@
 // The page of a difference: two recordings on one scale, with cursors and windows that move together, and what differs.
 import { WHOLE_FILE } from "./api.js";
-import { carriedText, decodeBase64, base64Length, loadModule, loadSession, missingFeature, nextTurn } from "./load.js";
+import { carriedText, damaged, decodeBase64, base64Length, loadModule, loadSession, missingFeature, nextTurn } from "./load.js";
 import { View } from "./session.js";
 import { COLORINGS, THEMES } from "./state.js";
 import { element, formatBytes, formatChange, formatCount, formatExactBytes, formatPlural, make, press, setText } from "./text.js";
@@ -59,7 +59,11 @@ function readFigures() {
     const text = carriedText("figures");
     const bytes = new Uint8Array(base64Length(text));
     decodeBase64(text, bytes, 0);
-    return JSON.parse(new TextDecoder().decode(bytes));
+    try {
+        return JSON.parse(new TextDecoder().decode(bytes));
+    } catch {
+        throw damaged();
+    }
 }
 
 /** @param {ModuleExports} module @param {"a" | "b"} letter @param {import("./two_side.js").FigureSide} figures @returns {Promise<Side>} */

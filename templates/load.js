@@ -12,6 +12,9 @@ export const PAYLOAD_ERRORS = new Map([
 
 const AFRESH = " Copy the file again, or write it afresh with Strata.";
 
+/** The same words in every browser: what its own functions say of damage differs. */
+export const damaged = () => new Error(`The data is damaged.${AFRESH}`);
+
 /** Text of the whole group is decoded at once; 4 characters are 3 bytes, so steps join without a rest. */
 export const BASE64_STEP = 1 << 20;
 
@@ -25,9 +28,13 @@ export function nextTurn() {
 
 /** @param {string} text @param {Uint8Array} to @param {number} at */
 export function decodeBase64(text, to, at) {
-    const bytes = atob(text);
-    for (let i = 0; i < bytes.length; i++) to[at + i] = bytes.charCodeAt(i);
-    return at + bytes.length;
+    try {
+        const bytes = atob(text);
+        for (let i = 0; i < bytes.length; i++) to[at + i] = bytes.charCodeAt(i);
+        return at + bytes.length;
+    } catch {
+        throw damaged();
+    }
 }
 
 /** Bytes that a base64 text stands for. @param {string} text */
@@ -112,7 +119,7 @@ export async function inflatePieces(session, report) {
         }
     };
     await Promise.all(Array.from({ length: 4 }, work)).catch(() => {
-        throw new Error(`The data is damaged.${AFRESH}`);
+        throw damaged();
     });
 }
 

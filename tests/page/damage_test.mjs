@@ -6,18 +6,9 @@ import { describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { folder, openContext, run, samples, skip, strata, until, writePage } from "./browser.mjs";
+import { changed, GO_ON } from "./damage.mjs";
 
 const oom = path.join(samples, "oom.pickle");
-
-const GO_ON = /damaged[^]*(Copy it again|Copy the file again), or write it afresh with Strata|cut off\. Copy the file again, or write it afresh with Strata/;
-
-/** What an inert element of a page holds, replaced. @param {string} text of the page @param {string} id @param {(content: string) => string} change */
-function changed(text, id, change) {
-    const begin = text.indexOf(">", text.indexOf(` id="${id}"`)) + 1;
-    const end = text.indexOf("</script>", begin);
-    assert.ok(begin > 0 && end > begin, id);
-    return text.slice(0, begin) + change(text.slice(begin, end)) + text.slice(end);
-}
 
 /** What an inert element of a page holds. @param {string} text of the page @param {string} id */
 function contentOf(text, id) {

@@ -1,11 +1,13 @@
 // The page in Firefox ESR, driven over WebDriver BiDi: what differs from browser to browser. Skipped where there is no
 // Firefox (STRATA_FIREFOX may name one) or no puppeteer-core, unless STRATA_NEEDS_BROWSER is set.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { colorsOf, folder, openContext, recording, resize, writePage } from "./browser.mjs";
+import { colorsOf, folder, openContext, recording, resize, samples, writePage } from "./browser.mjs";
+import { changed, DAMAGE, GO_ON } from "./damage.mjs";
 import { firefox, firefoxSkip as skip } from "./firefox.mjs";
 
 /** @type {import("puppeteer-core").Browser} */ let browser;
@@ -136,6 +138,34 @@ describe("Firefox", { skip }, () => {
         await until("/window=300_400/.test(location.hash)");
         await page.evaluate("history.back()");
         await until("strata.view().from === 200");
+    });
+
+    test("a damaged page says Chromium's sentence", async () => {
+        const file = path.join(folder, "damaged.html");
+        const text = readFileSync(writePage(path.join(samples, "oom.pickle")), "latin1");
+        const [tab, context] = [await browser.newPage(), await openContext()];
+        const other = await context.newPage();
+        /** @type {{goto: (url: string) => Promise<unknown>, evaluate: (expression: string) => Promise<unknown>}[]} */
+        const both = [tab, other];
+        try {
+            for (const id of ["style", "markup", "program", "module", "payload"])
+                for (const [how, damage] of Object.entries(DAMAGE)) {
+                    writeFileSync(file, changed(text, id, damage), "latin1");
+                    /** @type {string[]} */ const said = [];
+                    for (const one of both) {
+                        await one.goto(pathToFileURL(file).href);
+                        await one.evaluate("strata.ready.catch(() => 1)");
+                        await until("document.getElementById('failure').offsetParent !== null", one);
+                        assert.deepEqual(await one.evaluate("['loading', 'app'].map((id) => document.getElementById(id)?.offsetParent ?? null)"), [null, null], `${id} ${how}`);
+                        said.push(String(await one.evaluate("document.getElementById('failure').innerText")));
+                    }
+                    if (how !== "empty") assert.match(said[0], GO_ON, `${id} ${how}`);
+                    assert.equal(said[0], said[1], `${id} ${how}`);
+                }
+        } finally {
+            await tab.close();
+            await context.close();
+        }
     });
 
     test("what is shown is saved", async () => {
