@@ -1,19 +1,18 @@
 // The index of a batch: which rank is different, and why. What is chosen lies in one state, which the address carries.
 import { createCurves } from "./index/curves.js";
-import { createBatch } from "./index/data.js";
+import { createBatch, readData } from "./index/data.js";
 import { createDetail } from "./index/detail.js";
-import { KIND_TITLES } from "./finding_words.js";
 import { createFindings } from "./index/findings.js";
 import { createHeat } from "./index/heat.js";
 import { createState } from "./index/state.js";
 import { createTable } from "./index/table.js";
-import { createWords } from "./index/words.js";
+import { createWords, kindTitle } from "./index/words.js";
 import { element, formatBytes, formatCount, formatPlural, make, setText } from "./text.js";
 
 /** @typedef {import("./index/data.js").Refusal} Refusal */
 
 function start() {
-    const batch = createBatch(JSON.parse(element("data", HTMLScriptElement).textContent ?? "{}"));
+    const batch = createBatch(readData(element("data", HTMLScriptElement).textContent ?? "{}"));
     const { data, rows } = batch;
     let hovered = -1;
     let frame = 0;
@@ -78,7 +77,7 @@ function start() {
         /** @type {Map<string, number>} */
         const kinds = new Map();
         for (const row of rows) for (const kind of new Set(row.notes.filter((note) => note.severity !== "info" && note.kind !== "out_of_memory").map((note) => note.kind))) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
-        const badges = [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([kind, count]) => ({ words: kind, text: `${formatCount(count)} ${(KIND_TITLES[kind] ?? kind).toLowerCase()}`, bad: false }));
+        const badges = [...kinds].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([kind, count]) => ({ words: kind, text: `${formatCount(count)} ${kindTitle(kind).toLowerCase()}`, bad: false }));
         const odd = rows.filter((row) => row.finding !== null).length;
         if (odd) badges.unshift({ words: "odd", text: `${formatCount(odd)} odd`, bad: false });
         if (data.totals.out_of_memory) badges.unshift({ words: "oom", text: `${formatCount(data.totals.out_of_memory)} out of memory`, bad: true });

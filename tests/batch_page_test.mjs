@@ -32,6 +32,7 @@ if (skip) console.log(`skipped: ${skip}`);
 /** @type {string} */ let folder;
 /** @type {string} */ let ranks;
 /** @type {string} */ let many;
+/** @type {string} */ let harmful;
 /** @type {import("playwright-core").Browser} */ let browser;
 
 function run(/** @type {string} */ command, /** @type {string[]} */ ...args) {
@@ -72,6 +73,24 @@ function makeMany() {
         writeFileSync(path.join(many, `rank${rank}.strata.json`), JSON.stringify(sidecar));
     }
     run(strata, "batch", "-q", "--index", many);
+}
+
+/** Sidecars that somebody wrote who means harm: markup, long names, words of the language, figures that are none. */
+function makeHarmful() {
+    const model = JSON.parse(readFileSync(path.join(ranks, "rank7.strata.json"), "utf8"));
+    const words = ["constructor", "__proto__", "<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "x".repeat(20000), "\u202e\u0000\ud800", "toString"];
+    const figures = [-1, 1e308, 2 ** 63, 0.5, null, "x", [], {}];
+    mkdirSync(harmful);
+    for (let rank = 0; rank < 40; rank++) {
+        const [sidecar, word] = [structuredClone(model), words[rank % words.length]];
+        Object.assign(sidecar.batch, { rank, input: `${word}${rank}.pickle`, page: `rank${rank}.html`, png: null, host: word });
+        for (const finding of sidecar.devices[0].findings) finding.kind = finding.title = finding.site = word;
+        for (const site of sidecar.devices[0].top_at_peak) site.site = word;
+        const fields = Object.keys(sidecar.devices[0]);
+        if (rank >= words.length) sidecar.devices[0][fields[(rank * 7) % fields.length]] = figures[rank % figures.length];
+        writeFileSync(path.join(harmful, `rank${rank}.strata.json`), JSON.stringify(sidecar));
+    }
+    run(strata, "batch", "-q", "--index", harmful);
 }
 
 /**
@@ -138,9 +157,10 @@ async function pixelsOf(page, id, rgb) {
 before(() => {
     if (skip) return;
     folder = mkdtempSync(path.join(tmpdir(), "strata-index-"));
-    [ranks, many] = [path.join(folder, "ranks"), path.join(folder, "many")];
+    [ranks, many, harmful] = ["ranks", "many", "harmful"].map((name) => path.join(folder, name));
     makeRanks();
     makeMany();
+    makeHarmful();
 });
 
 before(async () => {
@@ -349,6 +369,26 @@ describe("2,048 ranks", { skip }, () => {
             await page.locator("#head [data-key=peak]").click();
             await settle(page);
             await eventually(async () => assert.equal((await ranksInSight(page))[0], "1234"));
+        });
+    });
+});
+
+describe("the index of sidecars that mean harm", { skip }, () => {
+    test("runs nothing, and no text takes the page", async () => {
+        await withIndex(harmful, async (page) => {
+            for (const button of await page.locator(".badge").all()) await button.click();
+            for (const words of ["constructor", "__proto__", "toString:", "rank 3"]) await page.locator(".words").fill(words);
+            await settle(page);
+            assert.equal(await page.locator("#lines > .row:not([hidden])").count() > 0, true, "rank 3");
+            await page.locator("#lines > .row:not([hidden])").first().click();
+            await settle(page);
+            const { width, tallest, widest } = await page.evaluate(() => {
+                const boxes = [...document.querySelectorAll("#findings li, .badge")].map((one) => one.getBoundingClientRect());
+                return { width: document.documentElement.scrollWidth, tallest: Math.max(...boxes.map((box) => box.height)), widest: Math.max(...boxes.map((box) => box.width)) };
+            });
+            assert.equal(width, 1400, "nothing leaves the page");
+            assert.ok(tallest < 400 && widest < 1200, `${tallest} x ${widest} pixels`);
+            assert.deepEqual(await page.evaluate("[document.images.length, document.scripts.length]"), [0, 2]);
         });
     });
 });

@@ -83,6 +83,15 @@ function cohortsOf(rows) {
         }));
 }
 
+/** Letters of a text that anybody reads; names of files and of templates in C++ may have hundreds. */
+const TEXT_MOST = 1000;
+
+/** What the writer says; its texts come from files that anybody may have written, so none is longer than the page can show. @param {string} text @returns {Data} */
+export function readData(text) {
+    const isLong = (/** @type {string} */ name, /** @type {unknown} */ value) => typeof value === "string" && value.length > TEXT_MOST && name !== "samples" && name !== "times";
+    return JSON.parse(text, (name, value) => (isLong(name, value) ? `${value.slice(0, TEXT_MOST)}\u2026` : value));
+}
+
 /** @param {Data} data */
 export function createBatch(data) {
     const rows = data.rows;

@@ -2,8 +2,8 @@
 import { copyText, element, formatBytes, formatChange, formatCount, formatEvent, formatPlural, make, tableFigures } from "../text.js";
 import { canvasContext, cssVariable, traceCurve } from "./canvas.js";
 import { rowTitle, SHARE_MOST } from "./data.js";
-import { KIND_TITLES } from "../finding_words.js";
 import { makeLink, rowView } from "./link.js";
+import { kindTitle } from "./words.js";
 
 /**
  * @typedef {import("./data.js").Batch} Batch
@@ -39,7 +39,7 @@ function makeNoteCards(notes, page, row) {
         const there = kinds.get(note.kind);
         const card = there ?? make("div", `card ${note.severity}`);
         if (there) card.append(make("p", "", note.title));
-        else card.append(make("p", "card-kind", KIND_TITLES[note.kind] ?? note.kind.replaceAll("_", " ")), make("p", "card-title", note.title));
+        else card.append(make("p", "card-kind", kindTitle(note.kind)), make("p", "card-title", note.title));
         if (note.view) card.append(makeLink(page, "Show it in the page", row, note.view));
         kinds.set(note.kind, card);
     }

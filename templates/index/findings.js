@@ -1,7 +1,7 @@
 // What is different, alike over ranks said once; and what there is to say where nothing is.
-import { KIND_TITLES } from "../finding_words.js";
 import { element, formatCount, make, setText } from "../text.js";
 import { rangesText } from "./data.js";
+import { kindTitle } from "./words.js";
 
 /**
  * @typedef {import("./data.js").Batch} Batch
@@ -36,7 +36,7 @@ export function createFindings(batch, use) {
             swatch.style.background = batch.colorOf(index) ?? "var(--curve)";
             button.append(swatch);
         }
-        button.append(make("span", "kind", KIND_TITLES[finding.kind] ?? finding.kind.replaceAll("_", " ")), make("span", "title", finding.title));
+        button.append(make("span", "kind", kindTitle(finding.kind)), make("span", "title", finding.title));
         if (finding.rows.length > 1) {
             const count = make("span", "count dim", `${formatCount(finding.rows.length)} recordings`);
             if (finding.ranks.length) count.title = `ranks ${rangesText(finding.ranks, 40)}`;

@@ -1,4 +1,5 @@
 // Which recordings some words ask for: "rank 7", "oom", "odd", "host:node4", a kind of finding, a part of a name.
+import { KIND_TITLES } from "../finding_words.js";
 
 /** @typedef {import("./data.js").Row} Row */
 
@@ -6,6 +7,11 @@
 function textOf(row) {
     const sites = row.differences.map((difference) => difference.site);
     return [row.input, row.host ?? "", row.group ?? "", row.finding ?? "", ...row.notes.map((note) => note.title), ...sites].join("\n").toLowerCase();
+}
+
+/** What a kind of finding is called; a file may say "constructor". @param {string} kind */
+export function kindTitle(kind) {
+    return Object.hasOwn(KIND_TITLES, kind) ? KIND_TITLES[kind] : kind.replaceAll("_", " ");
 }
 
 /** Numbers as people write them: 7, 3-9. @param {string} text @param {number | null} number */
@@ -39,10 +45,10 @@ export function createWords(words, rows, cohortNumber) {
     };
     const tests = parts.map((part) => {
         const colon = part.indexOf(":");
-        const key = keys[part.slice(0, Math.max(0, colon))];
-        if (key) return (/** @type {Row} */ row, /** @type {number} */ index) => key(row, index, part.slice(colon + 1));
-        const property = PROPERTIES[part];
-        if (property) return property;
+        const name = part.slice(0, Math.max(0, colon));
+        const key = keys[name];
+        if (Object.hasOwn(keys, name)) return (/** @type {Row} */ row, /** @type {number} */ index) => key(row, index, part.slice(colon + 1));
+        if (Object.hasOwn(PROPERTIES, part)) return PROPERTIES[part];
         // A number is a rank; of files without one, a part of the name.
         if (/^\d+([-\u2013]\d+)?$/.test(part)) return (/** @type {Row} */ row) => hasNumber(part, row.rank) || (row.rank === null && row.input.includes(part));
         return (/** @type {Row} */ row) => row.notes.some((note) => note.kind === part) || textOf(row).includes(part);
