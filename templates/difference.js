@@ -8,6 +8,7 @@ import { startAddress } from "./two_address.js";
 import { align, ALIGNMENTS, annotationsLeftOut, belongs } from "./two_axes.js";
 import { createDifference, createTimeline } from "./two_plots.js";
 import { createCauses, createRows, createTreePanel, rowsAt, rowsOfFigures } from "./two_side.js";
+import { inflate } from "./unpack.js";
 import { Matcher, selectWords } from "./words.js";
 
 /** @typedef {import("./two_plots.js").Side} Side */
@@ -54,13 +55,13 @@ function reportProgress(stage, done) {
     setText(element("stage-name", HTMLParagraphElement), stage);
 }
 
-/** What the verb found. @returns {import("./two_side.js").Figures} */
-function readFigures() {
+/** What the verb found. @returns {Promise<import("./two_side.js").Figures>} */
+async function readFigures() {
     const text = carriedText("figures");
     const bytes = new Uint8Array(base64Length(text));
     decodeBase64(text, bytes, 0);
     try {
-        return JSON.parse(new TextDecoder().decode(bytes));
+        return await inflate(bytes).json();
     } catch {
         throw damaged();
     }
@@ -79,7 +80,7 @@ async function start() {
     if (missing) throw new Error(missing);
     if (!carriedText("payload-a") || !carriedText("payload-b"))
         throw new Error("This page carries no recordings. `strata diff A B -o X.html` makes a page of two.");
-    const figures = readFigures();
+    const figures = await readFigures();
     const module = await loadModule();
     const a = await loadSide(module, "a", figures.a);
     const b = await loadSide(module, "b", figures.b);

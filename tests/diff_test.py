@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 sys.dont_write_bytecode = True
 import replay  # noqa: E402
@@ -396,7 +397,7 @@ class Operands(unittest.TestCase):
         page = self.at / "figures.html"
         self.assertEqual(0, run("diff", "-f", "-o", page, f"{self.leak}#step=1", f"{self.train}#step=2").returncode)
         carried = re.search(rb'id="figures">([^<]*)<', page.read_bytes()).group(1)
-        figures = json.loads(base64.b64decode(carried))
+        figures = json.loads(zlib.decompress(base64.b64decode(carried)))
         self.assertIsInstance(figures.pop("matches"), list)
         self.assertEqual(diff(f"{self.leak}#step=1", f"{self.train}#step=2"), figures)
 

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STRATA = os.environ.get("STRATA", str(ROOT / "build" / "release" / "strata"))
@@ -27,7 +28,8 @@ NAMING = ("rank_odd", "rank_only_line", "out_of_memory")
 
 def carried(page):
     """What a page of a difference says of its two recordings."""
-    return json.loads(base64.b64decode(re.search(rb'id="figures">([^<]*)<', page.read_bytes()).group(1)))
+    packed = re.search(rb'id="figures">([^<]*)<', page.read_bytes()).group(1)
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 def judge_diffs(out, summary):

@@ -1,5 +1,6 @@
 #include "render/page/diff_page.h"
 
+#include "render/deflate.h"
 #include "render/page/payload_fit.h"
 #include "render/page/shell.h"
 
@@ -17,7 +18,8 @@ static const struct shell_assets assets = {
 /* What is filled into the template. */
 struct parts {
     const struct diff_page *page;
-    struct buffer a, b; /* payloads */
+    struct buffer a, b;           /* payloads */
+    struct payload_piece figures; /* deflated: its checksum tells a damaged file */
 };
 
 static void fill_title(struct buffer *out, const void *context) {
@@ -28,7 +30,7 @@ static void fill_title(struct buffer *out, const void *context) {
 /* Not "payload": who reads the page of one recording must not take one of two for it. */
 static void fill_data(struct buffer *out, const void *context) {
     const struct parts *parts = context;
-    template_add_inert(out, "figures", parts->page->figures->bytes, parts->page->figures->nbytes);
+    template_add_inert(out, "figures", parts->figures.packed, parts->figures.packed_nbytes);
     template_add_inert(out, "payload-a", parts->a.bytes, parts->a.nbytes);
     template_add_inert(out, "payload-b", parts->b.bytes, parts->b.nbytes);
 }
@@ -61,7 +63,11 @@ enum html_result diff_page_render(struct buffer *out, const struct diff_page *pa
                                   struct html_outcome *outcome_a, struct html_outcome *outcome_b) {
     struct arena_host host = page->host;
     struct parts parts = {.page = page, .a = {.host = host}, .b = {.host = host}};
+    parts.figures =
+        (struct payload_piece){.raw = page->figures->bytes, .raw_nbytes = (uint32_t)page->figures->nbytes};
     enum html_result result = HTML_NO_MEMORY;
+    if (page->figures->nbytes > UINT32_MAX || !deflate_pieces(&parts.figures, 1, 1, host))
+        return result;
     const struct template_holes own = {holes, sizeof holes / sizeof *holes, &parts, NULL};
     uint64_t shell_nbytes = shell_measure(&assets, &own);
     if (shell_nbytes != 0)
@@ -70,5 +76,6 @@ enum html_result diff_page_render(struct buffer *out, const struct diff_page *pa
         shell_fill(out, &assets, &own);
     buffer_release(&parts.a);
     buffer_release(&parts.b);
+    deflate_release(&parts.figures, 1, host);
     return result == HTML_DONE && out->failed ? HTML_NO_MEMORY : result;
 }
