@@ -167,7 +167,6 @@ class Extending(unittest.TestCase):
 
     def test_a_call_of_the_module(self):
         self.assertIn(b"view_toy", (self.folder / "out" / "strata.wasm").read_bytes())
-        self.assertIn("toy: null", (self.folder / "templates" / "api.js").read_text())
         self.assertIn("toy(number: number): number", (self.folder / "templates" / "module.d.ts").read_text())
 
     def test_a_scheduler(self):
