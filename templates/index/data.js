@@ -86,10 +86,23 @@ function cohortsOf(rows) {
 /** Letters of a text that anybody reads; names of files and of templates in C++ may have hundreds. */
 const TEXT_MOST = 1000;
 
-/** What the writer says; its texts come from files that anybody may have written, so none is longer than the page can show. @param {string} text @returns {Data} */
+/** Fields that are read by the program, however long they are. */
+const PACKED = new Set(["samples", "times"]);
+
+/** Cuts texts that no page could show. @param {any} value an object or a list of what the writer says */
+function shorten(value) {
+    for (const name in value) {
+        const own = value[name];
+        if (typeof own === "object" && own !== null) shorten(own);
+        else if (typeof own === "string" && own.length > TEXT_MOST && !PACKED.has(name)) value[name] = `${own.slice(0, TEXT_MOST)}\u2026`;
+    }
+}
+
+/** What the writer says; its texts come from files that anybody may have written. @param {string} text @returns {Data} */
 export function readData(text) {
-    const isLong = (/** @type {string} */ name, /** @type {unknown} */ value) => typeof value === "string" && value.length > TEXT_MOST && name !== "samples" && name !== "times";
-    return JSON.parse(text, (name, value) => (isLong(name, value) ? `${value.slice(0, TEXT_MOST)}\u2026` : value));
+    const data = JSON.parse(text);
+    shorten(data);
+    return data;
 }
 
 /** @param {Data} data */
