@@ -12,7 +12,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 SAMPLES = HERE.parent / "samples"
 STRATA = pathlib.Path(os.environ.get("STRATA", HERE.parent / "build" / "release" / "strata")).resolve()
-VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--trace-children=no", "--num-callers=16"]
+VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--num-callers=16"]
 RULES = {"skip_steps": 1, "rules": ["peak < 100GiB", "growth = 0", "gap < 40GiB", "finding.leak = none", "site:loss.py* < 1GiB"]}
 EVERY = os.environ.get("STRATA_TEST_ALL") == "ON"
 

@@ -122,6 +122,26 @@ async function open(page, file, address, troubles) {
     await rest(page);
 }
 
+/**
+ * A page without an address, beside which others are opened with one.
+ * @param {string} file
+ * @param {(page: Page, beside: (address: string) => Promise<Page>, troubles: string[]) => Promise<void>} use
+ */
+async function withPages(file, use) {
+    const context = await openContext();
+    /** @type {string[]} */ const troubles = [];
+    const beside = async (/** @type {string} */ address) => {
+        const page = await context.newPage();
+        await open(page, file, address, troubles);
+        return page;
+    };
+    try {
+        await use(await beside(""), beside, troubles);
+    } finally {
+        await context.close();
+    }
+}
+
 /** Words of the address that the page does not understand, as it says. @param {Page} page @returns {Promise<string[]>} */
 async function misread(page) {
     const note = await page.locator("#note").innerText();
@@ -146,11 +166,7 @@ describe("an address opens what was shown", { skip }, () => {
         test(`of ${name || "the simulated recording"}, after addresses, scripts and keys in any order`, async () => {
             const file = writePage(name ? path.join(samples, `${name}.pickle`) : recording);
             const dice = new Dice(100 + nth);
-            const context = await openContext();
-            /** @type {string[]} */ const troubles = [];
-            try {
-                const page = await context.newPage();
-                await open(page, file, "", troubles);
+            await withPages(file, async (page, beside, troubles) => {
                 const devices = await page.evaluate("strata.devices().filter(({ allocations }) => allocations > 0)");
                 for (let i = 0; i < count; i++) {
                     /** @type {unknown[]} */ const done = [];
@@ -172,16 +188,13 @@ describe("an address opens what was shown", { skip }, () => {
                     }
                     await rest(page);
                     const shown = await page.evaluate(SHOWN);
-                    const other = await context.newPage();
-                    await open(other, file, shown.address, troubles);
+                    const other = await beside(shown.address);
                     assert.deepEqual(await other.evaluate(SHOWN), shown, JSON.stringify(done));
                     assert.deepEqual(await misread(other), [], shown.address);
                     await other.close();
                     assert.deepEqual(troubles, [], JSON.stringify(done));
                 }
-            } finally {
-                await context.close();
-            }
+            });
         });
 });
 
@@ -202,16 +215,11 @@ describe("an address that means nothing", { skip }, () => {
         test(`harm ${nth}: the page is whole`, async () => {
             const file = writePage(path.join(samples, "oom.pickle"));
             const dice = new Dice(500 + nth);
-            const context = await openContext();
-            /** @type {string[]} */ const troubles = [];
-            try {
-                const page = await context.newPage();
-                await open(page, file, "", troubles);
+            await withPages(file, async (page, beside, troubles) => {
                 const devices = await page.evaluate("strata.devices()");
                 for (let i = 0; i < (runsAll ? 25 : 2); i++) {
                     const address = harm(dice, randomAddress(dice, devices));
-                    const other = await context.newPage();
-                    await open(other, file, address, troubles);
+                    const other = await beside(address);
                     const first = await other.evaluate(SHOWN);
                     // In a page that showed something else it shows the same.
                     await page.evaluate((text) => void (location.hash = text), address);
@@ -224,9 +232,7 @@ describe("an address that means nothing", { skip }, () => {
                     await other.close();
                     assert.deepEqual(troubles, [], address.slice(0, 2000));
                 }
-            } finally {
-                await context.close();
-            }
+            });
         });
 
     test("a sentence names what is not understood, and goes with the address", async () => {
