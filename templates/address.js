@@ -1,6 +1,6 @@
 // The device that is shown, and the state's form in the address.
 import { aboutOfText } from "./ends.js";
-import { filterOfText, filterWords, setFilter } from "./filter.js";
+import { emptyFilter, filterOfText, filterWords, hasStreamAndPool, setFilter } from "./filter.js";
 import { writeAddress } from "./history.js";
 import { askFindings, GROUPINGS, LIST_GROUPINGS, ORDERS, QUESTIONS, TREES } from "./questions.js";
 import {
@@ -149,7 +149,7 @@ export function writeHash() {
     const now = performance.now();
     const goesOn = hashWritten === "" || now - written < HISTORY_PAUSE_MS;
     // What is said of an address goes with it.
-    if (!goesOn && state.misread) change({ misread: "" });
+    if (!goesOn && state.misread.length) change({ misread: [] });
     hashWritten = hash;
     written = now;
     writeAddress(hash, goesOn);
@@ -206,7 +206,12 @@ function readWindow(take, asked) {
     const window = take("window", numberPair);
     if (window) setWindow(window.from, window.to);
     // First what is left, which has a scale of its own, then the bytes.
-    setFilter(filterOfText(take("filter", String)));
+    let filter = emptyFilter();
+    take("filter", (text) => {
+        filter = filterOfText(text);
+        return hasStreamAndPool(filter) ? filter : null;
+    });
+    setFilter(filter);
     const bytes = take("bytes", numberPair);
     if (bytes) setBytes(bytes.from, bytes.to);
     const range = take("range", (text) => rangeInRun(numberPair(text)));
@@ -239,7 +244,7 @@ export function readHash(text) {
     readWindow(take, ["window", "range", "selected", "focus", "at"].some((name) => hash.has(name)));
     change(Object.fromEntries(plainWords().map(([name, field, meaning, usual]) => [field, take(name, meaning) ?? usual])));
     change({ focus: take("focus", focusOfText), marks: take("marks", marksOfText) ?? marksOfEnds(), mapOpen: hash.has("map"), mapOrder: take("map", oneOf(MAP_ORDERS)) ?? "size" });
-    change({ misread: [...misread].join(", ") });
+    change({ misread: [...misread] });
 }
 
 /** Another address in the same page. */

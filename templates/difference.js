@@ -198,6 +198,8 @@ async function createPage(a, b, figures) {
         return made;
     };
     const nameInA = new Map(figures.matches.map(({ a_site, site }) => [site, a_site]));
+    /** Whether either has the call site; of a page made smaller it may be in the table alone. */
+    const isKnown = (/** @type {string | null} */ name) => name === null || keysOf("a").has(name) || keysOf("b").has(name) || figures.sites.some(({ site }) => site === name);
     const setFocus = (/** @type {string | null} */ name) => {
         state.focus = name;
         for (const letter of /** @type {const} */ (["a", "b"])) {
@@ -307,6 +309,8 @@ async function createPage(a, b, figures) {
     const setFilter = async (/** @type {string} */ text) => {
         const version = ++state.filtered;
         state.filter = text.trim();
+        const input = element("filter", HTMLInputElement);
+        if (input.value.trim() !== state.filter) input.value = state.filter;
         let wrong = "";
         for (const letter of /** @type {const} */ (["a", "b"])) {
             if (state.filter === "") sides[letter].view.c.filter_off();
@@ -315,9 +319,9 @@ async function createPage(a, b, figures) {
         }
         const [keptA, keptB] = [a.view.c.kept().allocations, b.view.c.kept().allocations];
         const says = element("filter-says", HTMLSpanElement);
-        element("filter", HTMLInputElement).setAttribute("aria-invalid", String(wrong !== ""));
+        input.setAttribute("aria-invalid", String(wrong !== ""));
         setText(says, wrong || (state.filter === "" ? "" : `A ${formatCount(keptA)} \u00b7 B ${formatPlural(keptB, "allocation")}`));
-        says.title = wrong;
+        says.title = says.textContent ?? "";
         state.filtered++;
         invalidate(EVERYTHING);
     };
@@ -353,10 +357,7 @@ async function createPage(a, b, figures) {
         flush();
     }).observe(stage);
     fit();
-    if (figures.filter) {
-        element("filter", HTMLInputElement).value = figures.filter;
-        await setFilter(figures.filter);
-    }
+    if (figures.filter) await setFilter(figures.filter);
     invalidate(EVERYTHING);
     flush();
 
@@ -394,8 +395,13 @@ async function createPage(a, b, figures) {
     const shown = () => ({ ...view(), color: state.color, atCursors: state.atCursors, from: state.windows.a.from, to: state.windows.a.to, cursor: state.held ? state.cursors.a : null });
     changed = await startAddress(shown, async (wanted) => {
         state.held = wanted.cursor !== null;
-        if (wanted.filter !== state.filter) element("filter", HTMLInputElement).value = wanted.filter;
-        await methods.setView({ ...wanted, filter: wanted.filter === state.filter ? undefined : wanted.filter });
+        const focus = isKnown(wanted.focus) ? wanted.focus : null;
+        await methods.setView({ ...wanted, focus, filter: wanted.filter === state.filter ? undefined : wanted.filter });
+    }, (sentence) => {
+        const note = element("note", HTMLParagraphElement);
+        setText(note, sentence);
+        note.hidden = sentence === "";
+        invalidate(PIXELS | CURSORS);
     });
     return methods;
 }

@@ -94,6 +94,11 @@ function applyFilter() {
     kept.done = selectWords(view, runs.matcher, FILTER_SLOT, words, () => nth === runs.count, finishFilter);
 }
 
+/** Whether the device has what the filter names. @param {PageFilter} filter */
+export function hasStreamAndPool({ stream, pool }) {
+    return stream < view.facts.streams && pool < view.facts.pools;
+}
+
 /** Fields that are not named stay; emptyFilter() takes all of it away. @param {Partial<PageFilter>} fields */
 export function setFilter(fields) {
     const filter = { ...state.filter, ...fields };

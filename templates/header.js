@@ -3,6 +3,7 @@ import { COLORING_TITLES, KIND_LOG, WHOLE_FILE } from "./api.js";
 import { plot } from "./canvas.js";
 import { findingFigure, KIND_TITLES } from "./finding_words.js";
 import { drawFilter } from "./filter_form.js";
+import { misreadSentence } from "./history.js";
 import { oomMarker } from "./markers.js";
 import { listsCategories } from "./panel.js";
 import { askFindings, LIST_GROUPINGS } from "./questions.js";
@@ -175,14 +176,8 @@ function emptyReason() {
     return "";
 }
 
-/** What of the address was not understood. */
-function misreadText() {
-    const { misread } = state;
-    return misread && `Not understood of this address: ${misread.slice(0, 99)}${misread.length > 99 ? "\u2026" : ""}. `;
-}
-
 function drawNote() {
-    const reason = misreadText() + emptyReason();
+    const reason = [misreadSentence(state.misread), emptyReason()].filter(Boolean).join(" ");
     setText(ui.note, reason);
     ui.note.hidden = reason === "";
 }

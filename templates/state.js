@@ -113,8 +113,8 @@ export const state = {
     internals: false,
     /** Selected range along the axis. @type {{from: number, to: number} | null} */
     range: null,
-    /** What of the address was not understood. */
-    misread: "",
+    /** Words of the address that were not understood. @type {string[]} */
+    misread: [],
     /** CSS pixel of the plot under the pointer. @type {{x: number, y: number} | null} */
     pointer: null,
     /** The same while it is over the lane of phases. @type {{x: number, y: number} | null} */

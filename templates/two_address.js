@@ -1,6 +1,6 @@
 // What the page of a difference shows, in its address: a link shows the same to somebody else, and a page that is loaded again
 // is where it was. What is as it was at first is left out.
-import { writeAddress } from "./history.js";
+import { misreadSentence, writeAddress } from "./history.js";
 
 /**
  * @typedef {{show: string, tab: string, align: string, linked: boolean, color: string, atCursors: boolean, from: number, to: number, cursor: number | null, focus: string | null, filter: string}} Shown
@@ -12,10 +12,13 @@ const WRITE_AFTER_MS = 300;
 /** Events to three decimals, as text. @param {number} number */
 const short = (number) => String(Math.round(number * 1000) / 1000);
 
+/** Words that stand in the address as they are. */
+const PLAIN = /** @type {const} */ (["show", "tab", "align", "color", "focus", "filter"]);
+
 /** @param {Shown} shown @param {Shown} first */
 export function hashOf(shown, first) {
     const hash = new URLSearchParams();
-    for (const key of /** @type {const} */ (["show", "tab", "align", "color", "focus", "filter"])) if (shown[key] !== first[key]) hash.set(key, shown[key] ?? "");
+    for (const key of PLAIN) if (shown[key] !== first[key]) hash.set(key, shown[key] ?? "");
     if (!shown.linked) hash.set("linked", "0");
     if (shown.atCursors) hash.set("at", "cursors");
     if (shown.cursor !== null) hash.set("cursor", short(shown.cursor));
@@ -26,26 +29,56 @@ export function hashOf(shown, first) {
     return hash.toString();
 }
 
-/** @param {string} text @param {Shown} first @returns {Shown} */
-export function shownOf(text, first) {
-    const hash = new URLSearchParams(text.replace(/^#/, ""));
-    const number = (/** @type {string} */ name) => (/^-?\d{1,12}(\.\d+)?$/.test(hash.get(name) ?? "") ? Number(hash.get(name)) : null);
-    const words = Object.fromEntries(["show", "tab", "align", "color", "focus", "filter"].map((key) => [key, hash.get(key) ?? first[/** @type {keyof Shown} */ (key)]]));
-    const [from, to] = [number("from"), number("to")];
-    const window = from !== null && to !== null && to > from ? { from, to } : { from: first.from, to: first.to };
-    return /** @type {Shown} */ ({ ...words, ...window, linked: hash.get("linked") !== "0", atCursors: hash.get("at") === "cursors", cursor: number("cursor") });
+/** A number of the address; null: there is none. @param {URLSearchParams} hash @param {string} name */
+const numberOf = (hash, name) => (/^-?\d{1,12}(\.\d+)?$/.test(hash.get(name) ?? "") ? Number(hash.get(name)) : null);
+
+/** @param {URLSearchParams} hash */
+function windowOf(hash) {
+    const [from, to] = [numberOf(hash, "from"), numberOf(hash, "to")];
+    return from !== null && to !== null && to > from ? { from, to } : null;
 }
 
-/** Reads the address, now and when somebody changes it, and writes it when `changed` was called. @param {() => Shown} shown @param {(wanted: Shown) => Promise<unknown>} show */
-export async function startAddress(shown, show) {
+/** @param {URLSearchParams} hash @param {Shown} first @returns {Shown} */
+function shownOf(hash, first) {
+    const words = Object.fromEntries(PLAIN.map((key) => [key, hash.get(key) ?? first[key]]));
+    const { from, to } = windowOf(hash) ?? first;
+    return /** @type {Shown} */ ({ ...words, from, to, linked: hash.get("linked") !== "0", atCursors: hash.get("at") === "cursors", cursor: numberOf(hash, "cursor") });
+}
+
+/** Words of an address that mean nothing here. @param {URLSearchParams} hash @param {Shown} now what came of it */
+function misreadOf(hash, now) {
+    /** @type {Record<string, (word: string) => boolean>} */
+    const understood = {
+        ...Object.fromEntries(PLAIN.map((key) => [key, (word) => word === (now[key] ?? "")])),
+        // A filter that cannot be read has a sentence of its own.
+        filter: () => true,
+        from: () => windowOf(hash) !== null,
+        to: () => windowOf(hash) !== null,
+        cursor: () => numberOf(hash, "cursor") !== null,
+        linked: (word) => word === "0" || word === "1",
+        at: (word) => word === "cursors",
+    };
+    return [...new Set(hash.keys())].filter((name) => !(Object.hasOwn(understood, name) && understood[name](hash.get(name) ?? "")));
+}
+
+/** Reads the address, now and when somebody changes it, and writes it when `changed` was called. @param {() => Shown} shown @param {(wanted: Shown) => Promise<unknown>} show @param {(sentence: string) => void} say what of the address means nothing; "" where that is gone */
+export async function startAddress(shown, show, say) {
     const first = shown();
-    let [timer, written] = [0, location.hash];
-    const read = () => show(shownOf(location.hash, first));
+    let [timer, written, cameOfIt] = [0, location.hash, ""];
+    const read = async () => {
+        const hash = new URLSearchParams(location.hash.replace(/^#/, ""));
+        await show(shownOf(hash, first));
+        const now = shown();
+        cameOfIt = hashOf(now, first);
+        say(misreadSentence(misreadOf(hash, now)));
+    };
     if (location.hash) await read();
     addEventListener("hashchange", () => location.hash !== written && read());
     const write = () => {
         timer = 0;
         const text = hashOf(shown(), first);
+        // What is said of an address goes with it.
+        if (text !== cameOfIt) say("");
         written = text === "" ? "" : `#${text}`;
         if (written !== location.hash) writeAddress(written || location.pathname + location.search, true);
     };

@@ -246,6 +246,15 @@ describe("an address that means nothing", { skip }, () => {
         }, { hash: wrong }); // prettier-ignore
     });
 
+    test("a stream or a pool that the device does not have is named, and the rest of the filter is kept", async () => {
+        for (const word of ["stream:99", "pool:99"])
+            await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
+                assert.deepEqual(await misread(page), ["filter"]);
+                const { filter } = await ask(page, "strata.view()");
+                assert.deepEqual([filter.stream, filter.pool, filter.leastBytes], [-1, -1, "1MiB"]);
+            }, { hash: `#filter=size:>=1MiB ${word}` }); // prettier-ignore
+    });
+
     test("Back leads past an address that the page would write in another way", async () => {
         await withPage(writePage(path.join(samples, "train.pickle")), async (page) => {
             const first = await page.evaluate(() => location.hash);

@@ -26,6 +26,7 @@ test("what is shown stands in the address and comes back from it", { skip }, asy
         await setView(tab, { focus: (await ask(tab, "strata.compare()"))[0].name });
         before = kept(await ask(tab, "strata.view()"));
         assert.equal(before.filter, "size:>1MiB");
+        assert.equal(await tab.locator("#filter").inputValue(), "size:>1MiB", "what a script sets can be seen");
         hash = await eventually(async () => {
             const address = await tab.evaluate(() => location.hash);
             for (const part of ["show=difference", "tab=sites", "from=400", "to=700", "align=step", "focus=", "filter="]) assert.ok(address.includes(part), address);
@@ -40,14 +41,23 @@ test("what is shown stands in the address and comes back from it", { skip }, asy
         await eventually(async () => {
             const view = await ask(tab, "strata.view()");
             assert.deepEqual([view.show, view.tab, view.filter, view.focus, view.linked, view.cursors.a], ["two", "tree", "", null, false, 120]);
+            assert.ok(await tab.locator("#note").isHidden(), "all of it is understood");
         });
     }, { hash });
-    // Nothing that somebody writes there does harm.
-    for (const wrong of ["#show=nothing&tab=x&align=y&color=z&from=9e9&to=1&cursor=abc", "#from=5&to=2&focus=nobody", "#filter=%F0&linked=2", "#from=-999999999999&to=999999999999"])
+    // Nothing that somebody writes there does harm, and what is not understood is named.
+    for (const [wrong, names] of [
+        ["#show=nothing&tab=x&align=y&color=z&from=9e9&to=1&cursor=abc", "show, tab, align, color, from, to, cursor"],
+        ["#from=5&to=2&focus=nobody", "from, to, focus"],
+        ["#filter=%F0&linked=2&__proto__=1&tab=causes", "linked, __proto__"],
+        ["#from=-999999999999&to=999999999999&at=peak", "at"],
+    ])
         await withPage(page, async (tab) => {
             const view = await ask(tab, "strata.view()");
             assert.deepEqual([view.show, view.tab], ["two", "causes"], wrong);
             assert.ok(Number.isFinite(view.windows.a.from) && view.windows.a.to > view.windows.a.from, wrong);
+            assert.equal(await tab.locator("#note").innerText(), `Not understood of this address: ${names}.`);
+            await setView(tab, { tab: "tree" });
+            await eventually(async () => assert.ok(await tab.locator("#note").isHidden(), "it goes with the address"));
         }, { hash: wrong });
 });
 
