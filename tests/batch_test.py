@@ -289,13 +289,37 @@ class Names(Folder):
         for rank in range(16):
             more = 512 * MIB if rank // 4 == 2 else 0
             self.put(f"node{rank // 4}/rank{rank}.pickle", tiny([64 * MIB + 512 * rank + more]))
-        self.run_batch("-q")
-        titles = [finding["title"] for finding in summary(self.folder / "out")["findings"]]
+        titles = self.titles()
         self.assertTrue(any(title.startswith("ranks 8-11 (all of node2) are alike") for title in titles), titles)
         (self.dumps / "node3" / "rank12.pickle").write_bytes(tiny([576 * MIB + 512 * 12]))
-        self.run_batch("-q")
-        titles = [finding["title"] for finding in summary(self.folder / "out")["findings"]]
+        titles = self.titles()
         self.assertTrue(titles and not any("all of" in title for title in titles), titles)
+
+    def test_two_recordings_of_one_rank_are_told_apart(self):
+        """Two jobs in one directory: a rank is two recordings, and no step tells which."""
+        for job in range(2):
+            for rank in range(8):
+                self.put(f"job{job}/rank{rank}.pickle", tiny([64 * MIB + 512 * (rank + 8 * job)]))
+        odd = self.dumps / "job1" / "rank5.pickle"
+        odd.write_bytes(tiny([576 * MIB]))
+        titles = self.titles()
+        self.assertTrue(titles and all(title.startswith("rank 5 (job1/rank5.pickle) ") for title in titles), titles)
+        (self.dumps / "job0" / "rank5.pickle").write_bytes(tiny([577 * MIB]))
+        titles = self.titles()
+        self.assertTrue(titles and all(title.startswith("rank 5, 2 recordings, as in job0/rank5.pickle: peaks ") for title in titles), titles)
+        # Steps that are known tell them apart.
+        for rank in range(8):
+            for step in (10, 20):
+                self.put(f"steps/iteration_{step}/rank{rank}.pickle", tiny([(64 + step + 512 * (rank == 5)) * MIB + 512 * rank]))
+        for job in range(2):
+            shutil.rmtree(self.dumps / f"job{job}")
+        titles = self.titles()
+        self.assertTrue(titles and all(title.startswith("rank 5, 2 steps, as in step 10: peaks ") for title in titles), titles)
+
+    def titles(self):
+        """Of the findings about ranks, of a batch of the whole folder."""
+        self.run_batch("-q")
+        return [finding["title"] for finding in summary(self.folder / "out")["findings"] if finding["kind"].startswith("rank_")]
 
     def test_many_files_are_dealt_to_folders(self):
         """From 2,000 files on; what is not a snapshot counts, since whether it is one is not known before it is read."""

@@ -88,6 +88,7 @@ struct index_row {
     struct index_note *notes;
 
     /* Filled by index_analyse: */
+    bool has_namesake;   /* another row, no copy, has this rank and step: the path tells them apart */
     unsigned odd;        /* of enum index_odd */
     double score;        /* robust z-score of the peak in its cohort; 0: too few rows, or no spread */
     double severity;     /* the largest difference as a share of the median, for sorting */

@@ -305,6 +305,15 @@ static void outlier_fill(struct outlier_row *to, const struct index_row *row) {
     };
 }
 
+/* Rows as index_sort left them: those of one rank and step stand beside each other. */
+static void namesakes_mark(struct index *index, const uint32_t *of, uint32_t count) {
+    for (uint32_t i = 1; i < count; i++) {
+        struct index_row *row = &index->rows[of[i]], *before = &index->rows[of[i - 1]];
+        if (row->rank != INDEX_UNKNOWN && row->rank == before->rank && row->step == before->step)
+            row->has_namesake = before->has_namesake = true;
+    }
+}
+
 bool index_analyse(struct index *index) {
     struct arena scratch;
     arena_init(&scratch, arena_share(index->arena), SIZE_MAX);
@@ -316,6 +325,8 @@ bool index_analyse(struct index *index) {
             outlier_fill(&rows[count], &index->rows[i]);
             of[count++] = i;
         }
+    if (done)
+        namesakes_mark(index, of, count);
     done = done && outliers_find(rows, count, &scratch, &index->n_cohorts);
     for (uint32_t i = 0; done && i < count; i++)
         done = index_row_tell(index, &index->rows[of[i]], &rows[i], of);

@@ -17,10 +17,10 @@ char *index_text(struct index *index, const char *text);
 /* ---- index_rows.c ---- */
 
 struct subject {
-    char text[256];
+    char text[288];
 };
 
-/* "rank 3, step 10"; "it" after the first sentence. */
+/* "rank 3, step 10", and the path where that is not one recording; "it" after the first sentence. */
 struct subject index_subject(const struct index_row *row, const char *finding);
 
 /* Fills what a row has from its comparison: `of` says which row each compared one is. False: no memory. */

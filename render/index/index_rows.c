@@ -48,16 +48,19 @@ static bool row_take_differences(struct index *index, struct index_row *row, con
 /* "rank 3, step 10"; "it" after the first sentence. */
 struct subject index_subject(const struct index_row *row, const char *finding) {
     struct subject subject;
+    char step[32] = "", path[208] = "";
+    if (row->step != INDEX_UNKNOWN)
+        snprintf(step, sizeof step, ", step %" PRId64, row->step);
+    if (row->has_namesake)
+        snprintf(path, sizeof path, " (%.200s)", row->input);
     if (*finding != '\0')
         snprintf(subject.text, sizeof subject.text, "it");
     else if (row->rank == INDEX_UNKNOWN && row->is_log && row->n_devices > 1 && row->device >= 0)
         snprintf(subject.text, sizeof subject.text, "%.200s, GPU %" PRId64, row->input, row->device);
     else if (row->rank == INDEX_UNKNOWN)
         snprintf(subject.text, sizeof subject.text, "%.200s", row->input);
-    else if (row->step == INDEX_UNKNOWN)
-        snprintf(subject.text, sizeof subject.text, "rank %" PRId64, row->rank);
     else
-        snprintf(subject.text, sizeof subject.text, "rank %" PRId64 ", step %" PRId64, row->rank, row->step);
+        snprintf(subject.text, sizeof subject.text, "rank %" PRId64 "%s%s", row->rank, step, path);
     return subject;
 }
 

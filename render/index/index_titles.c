@@ -13,8 +13,21 @@ static uint32_t distinct_ranks(const struct index *index, const uint32_t *rows, 
     return n;
 }
 
+/* "rank 3, 2 steps" of rows of one rank. */
+static void one_rank_text(const struct index *index, const uint32_t *rows, uint32_t count, char *text) {
+    bool steps = true;
+    for (uint32_t i = 0; i < count; i++)
+        steps = steps && index->rows[rows[i]].step != INDEX_UNKNOWN && !index->rows[rows[i]].has_namesake;
+    snprintf(text, RANKS_SHOWN, "rank %" PRId64 ", %" PRIu32 " %s", index->rows[rows[0]].rank, count,
+             steps ? "steps" : "recordings");
+}
+
 /* "ranks 2, 5-9" of rows sorted by rank; files without a rank are counted. */
 static void ranks_text(const struct index *index, const uint32_t *rows, uint32_t count, char *text) {
+    if (distinct_ranks(index, rows, count) == 1 && index->rows[rows[0]].rank != INDEX_UNKNOWN) {
+        one_rank_text(index, rows, count, text);
+        return;
+    }
     size_t used = (size_t)snprintf(text, RANKS_SHOWN, "ranks ");
     uint32_t unnamed = 0, shown = 0;
     for (uint32_t i = 0, to; i < count; i = to) {
@@ -91,9 +104,11 @@ void index_title_of_rows(const struct index *index, const struct index_finding *
     ranks_text(index, finding->rows, finding->n_rows, ranks);
     if (n_ranks > 1)
         host_text(index, finding, ranks + strlen(ranks), 120);
-    if (n_ranks == 1 && row->rank != INDEX_UNKNOWN)
-        snprintf(title, FINDING_CAPACITY, "rank %" PRId64 ", %" PRIu32 " steps, as in step %" PRId64 ":%s",
-                 row->rank, finding->n_rows, row->step, predicate_of(row));
+    if (n_ranks == 1 && row->rank != INDEX_UNKNOWN && !row->has_namesake && row->step != INDEX_UNKNOWN)
+        snprintf(title, FINDING_CAPACITY, "%s, as in step %" PRId64 ":%s", ranks, row->step,
+                 predicate_of(row));
+    else if (n_ranks == 1 && row->rank != INDEX_UNKNOWN)
+        snprintf(title, FINDING_CAPACITY, "%s, as in %.200s:%s", ranks, row->input, predicate_of(row));
     else if (row->odd & INDEX_ODD_OOM) {
         const struct index_row *first = &index->rows[first_oom(index, finding->rows, finding->n_rows)];
         snprintf(title, FINDING_CAPACITY, "%" PRIu32 " ranks ran out of memory, %s first (%s)", n_ranks,
