@@ -113,7 +113,8 @@ bool whatif_init_of(struct whatif *whatif, const struct program *program, const 
                               .replay = *replay,
                               .gpu_bytes = request->gpu_bytes,
                               .find_smallest = request->find_smallest};
-    if (!whatif_bounds_find(&whatif->bounds, program, !request->leave_packing, arena))
+    if (whatif_has_requests(whatif) &&
+        !whatif_bounds_find(&whatif->bounds, program, !request->leave_packing, arena))
         return false;
     whatif->budget = whatif_budget_find(program, &whatif->replay);
     whatif->recorded_peak_bytes = whatif->budget.at_least_bytes;

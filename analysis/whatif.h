@@ -102,6 +102,16 @@ struct whatif {
     struct whatif_scenario scenario[WHATIF_SCENARIOS_MAX];
 };
 
+/* Levels of a log are no requests: `bounds` are nothing then. */
+static inline bool whatif_has_requests(const struct whatif *whatif) {
+    return whatif->program->trace->kind != TRACE_LOG;
+}
+
+/* A snapshot says what was reserved, if only that it was nothing; of other recordings 0 means that they do not. */
+static inline bool whatif_knows_reserved(const struct whatif *whatif, uint64_t bytes) {
+    return bytes != 0 || whatif->program->trace->kind == TRACE_SNAPSHOT;
+}
+
 struct whatif_request {
     uint64_t gpu_bytes;
     bool find_smallest;

@@ -17,6 +17,8 @@ static bool has_addresses(const struct allocations *allocations) {
 const char *segments_refusal(const struct trace *trace, const struct device_trace *device) {
     if (trace->kind == TRACE_SERIES)
         return "a series of dumps tells segments of its last dump only";
+    if (trace->kind == TRACE_LOG)
+        return "a log holds levels, not allocations";
     if (trace->kind != TRACE_SNAPSHOT)
         return "a profiler's recording tells neither segments nor where allocations lie";
     if (device->allocations.merged != NULL)

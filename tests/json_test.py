@@ -250,6 +250,19 @@ class KinetoTest(JsonTest):
         trust = self.run_strata("report", path).stdout.decode().split("Device 1")
         self.assertEqual([True, False], ["Events are missing" in text for text in trust], trust)
 
+    def test_whatif_and_diff_of_the_cpu(self):
+        """A profiler says nothing of what was reserved for the CPU, and nobody calls it device -1."""
+        path = self.write({"traceEvents": [memory(1, 64, 600, 600, 0, (0, -1)), memory(2, 512, 512, 512, 2048, (1, 1))]})
+        cpu, gpu = json.loads(self.run_strata("whatif", "--json", path).stdout)["devices"]
+        self.assertEqual((cpu["device"], cpu["recorded"]["peak_reserved_bytes"], cpu["budget"]["at_least_bytes"]), (-1, None, None))
+        self.assertEqual(cpu["bounds"]["requested_peak_bytes"], 600)
+        self.assertEqual((gpu["device"], gpu["recorded"]["peak_reserved_bytes"], gpu["budget"]["at_least_bytes"]), (1, 2048, 2048))
+        text = self.run_strata("whatif", path).stdout.decode()
+        for word in ("Device -1", "as its segments show", " 0 B"):
+            self.assertNotIn(word, text)
+        self.assertIn("CPU\n---\n", text)
+        self.assertIn(", CPU, ", self.run_strata("diff", f"{path}#device=-1", f"{path}#device=1").stdout.decode())
+
     def test_python_stacks_of_older_operators(self):
         events = [span(10, 50, "aten::empty", "Operator", **{"Call stack": "lib.py(3): inner;train.py(9): outer"}), memory(20, 512, 512, 512)]
         group = self.report(self.write({"traceEvents": events}))["devices"][0]["top_at_peak"][0]

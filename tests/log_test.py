@@ -430,8 +430,21 @@ class LogTest(unittest.TestCase):
         done = self.run_strata("diff", log, log, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"is a log", done.stderr)
-        whatif = self.run_strata("whatif", "--json", log, check=False)
-        self.assertEqual(json.loads(whatif.stdout)["devices"][0]["replay"]["grade"], "refused")
+
+    def test_whatif_takes_no_level_for_a_request(self):
+        for log in logs.LOGS:
+            path = SAMPLES / f"log_{log.__name__}.log"
+            text = self.run_strata("whatif", path).stdout.decode()
+            self.assertIn("refused, because a log holds levels", text)
+            for word in ("profiler", "segments", "requested", "planner", "Device", " 0 B"):
+                self.assertNotIn(word, text, path)
+            levels = {device["device"]: device["levels"] for device in json.loads(self.run_strata("report", "--json", path).stdout)["devices"]}
+            for device in json.loads(self.run_strata("whatif", "--json", path).stdout)["devices"]:
+                self.assertEqual((device["replay"]["grade"], device["scenarios"]), ("refused", []))
+                self.assertEqual(set(device["bounds"].values()), {None})
+                reserved = levels[device["device"]].get("reserved") or {}
+                self.assertEqual((device["recorded"]["peak_reserved_bytes"], device["budget"]["at_least_bytes"]),
+                                 (reserved.get("peak_bytes"),) * 2, path)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include "render/png/chart_maker.h"
 #include "render/png/colors.h"
 #include "render/png/png_write.h"
+#include "render/words/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,8 +141,8 @@ static void plot_title(const struct pad *pad, const struct plot_side *plot, char
     if (plot->side->moment != 0)
         snprintf(when, sizeof when, "after event %s of %s", format_count(plot->side->moment - 1).text,
                  format_count(plot->side->timeline->device->n_events).text);
-    snprintf(text, capacity, "%s \xc2\xb7 device %d \xc2\xb7 %s %s", plot->side->file,
-             (int)plot->side->timeline->device->ordinal, format_bytes(bytes).text, when);
+    snprintf(text, capacity, "%s \xc2\xb7 %s \xc2\xb7 %s %s", plot->side->file,
+             device_words(plot->side->timeline->device->ordinal).text, format_bytes(bytes).text, when);
 }
 
 static void plot_put(struct pad *pad, const struct plot_side *plot, struct rect area) {

@@ -5,6 +5,7 @@
 #include "render/png/chart_maker.h"
 #include "render/png/png_write.h"
 #include "render/report/report_replay.h"
+#include "render/words/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,8 +188,9 @@ static void heading_put(struct sheet_of_whatif *sheet, struct rect *area, const 
 static void rows_put(struct sheet_of_whatif *sheet, struct rect area) {
     const struct whatif *whatif = sheet->whatif;
     uint32_t ground = sheet->colors->background;
-    heading_put(sheet, &area, "Peak reserved");
-    if (!sheet->options->extrapolated)
+    if (whatif_knows_reserved(whatif, whatif->recorded_peak_bytes) || whatif->n_scenarios != 0)
+        heading_put(sheet, &area, "Peak reserved");
+    if (!sheet->options->extrapolated && whatif_knows_reserved(whatif, whatif->recorded_peak_bytes))
         row_put(sheet, &area, sheet->colors->text, "as recorded", whatif->recorded_peak_bytes,
                 whatif->recorded_peak_bytes);
     for (uint32_t i = 0; i < whatif->n_scenarios; i++)
@@ -196,11 +198,14 @@ static void rows_put(struct sheet_of_whatif *sheet, struct rect area) {
                 whatif->scenario[i].peak_min_bytes, whatif->scenario[i].peak_max_bytes);
     area.y += sheet->em / 2;
     area.height -= sheet->em / 2;
-    heading_put(sheet, &area, "Bounds");
-    row_put(sheet, &area, ground, "requested at once", whatif->bounds.requested_peak_bytes,
-            whatif->bounds.requested_peak_bytes);
-    row_put(sheet, &area, ground, "the same, rounded up", whatif->bounds.rounded_peak_bytes,
-            whatif->bounds.rounded_peak_bytes);
+    if (whatif_has_requests(whatif) || whatif->budget.at_least_bytes != 0)
+        heading_put(sheet, &area, "Bounds");
+    if (whatif_has_requests(whatif)) {
+        row_put(sheet, &area, ground, "requested at once", whatif->bounds.requested_peak_bytes,
+                whatif->bounds.requested_peak_bytes);
+        row_put(sheet, &area, ground, "the same, rounded up", whatif->bounds.rounded_peak_bytes,
+                whatif->bounds.rounded_peak_bytes);
+    }
     if (whatif->bounds.packed_bytes != 0)
         row_put(sheet, &area, ground, "packed, lifetimes known", whatif->bounds.packed_bytes,
                 whatif->bounds.packed_bytes);
@@ -222,8 +227,8 @@ static int32_t head_put(struct sheet_of_whatif *sheet, struct rect page) {
     snprintf(text, sizeof text, "Strata %.60s", sheet->options->version);
     text_put(sheet, (struct rect){page.x + page.width * 3 / 4, page.y, page.width / 4, 0}, sheet->small,
              sheet->colors->quiet, true, text);
-    snprintf(text, sizeof text, "%.200s \xc2\xb7 device %d%s", sheet->options->file,
-             (int)sheet->timeline->device->ordinal,
+    snprintf(text, sizeof text, "%.200s \xc2\xb7 %s%s", sheet->options->file,
+             device_words(sheet->timeline->device->ordinal).text,
              sheet->options->extrapolated ? "" : " under other allocator settings");
     text_put(sheet, (struct rect){page.x, page.y, page.width * 3 / 4 - sheet->em, 0}, sheet->title,
              sheet->colors->text, false, text);

@@ -4,6 +4,7 @@
 #include "base/json_writer.h"
 #include "layout/site.h"
 #include "render/report/report_words.h"
+#include "render/words/device.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -337,8 +338,8 @@ static void categories_write(struct sheet *sheet, const struct diff *diff) {
 }
 
 static void side_write(struct sheet *sheet, const char *letter, const struct diff_side *side) {
-    sheet_point(sheet, "%s: %s, device %d, %s", letter, diff_file(sheet, side),
-                (int)side->timeline->device->ordinal, side_moment(sheet, side));
+    sheet_point(sheet, "%s: %s, %s, %s", letter, diff_file(sheet, side),
+                device_words(side->timeline->device->ordinal).text, side_moment(sheet, side));
 }
 
 static const char *aligned_words(const struct diff *diff) {

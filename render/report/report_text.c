@@ -4,6 +4,7 @@
 #include "render/report/report_replay.h"
 #include "render/report/report_series.h"
 #include "render/report/report_sites.h"
+#include "render/words/device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -286,9 +287,7 @@ static void rounding_write(struct sheet *sheet, const struct device_trace *devic
 static const char *device_text(struct sheet *sheet, const struct device_trace *device) {
     const char *events = words_counted(sheet, device->n_events, "event");
     const char *oom = device->n_ooms != 0 ? ", ran out of memory" : "";
-    return device->ordinal == ORDINAL_CPU
-               ? sheet_format(sheet, "CPU (%s%s)", events, oom)
-               : sheet_format(sheet, "device %" PRId32 " (%s%s)", device->ordinal, events, oom);
+    return sheet_format(sheet, "%s (%s%s)", device_words(device->ordinal).text, events, oom);
 }
 
 /* All devices but one, those that ran out of memory first; of many the first. */
@@ -347,11 +346,7 @@ static bool device_write(void *context, const struct report_device *report) {
                           .arena = report->arena,
                           .markdown = report->options->format == REPORT_MARKDOWN,
                           .last = SHEET_PARAGRAPH};
-    const char *name = report->trace->kind == TRACE_LOG ? "Rank or GPU" : "Device";
-    sheet_heading(&sheet, 2,
-                  report->device->ordinal == ORDINAL_CPU
-                      ? "CPU"
-                      : sheet_format(&sheet, "%s %" PRId32, name, report->device->ordinal));
+    words_device_heading(&sheet, report->trace->kind, report->device->ordinal);
     report_findings(&sheet, report);
     if (report->trace->kind == TRACE_LOG) {
         report_log_text(&sheet, report);
@@ -380,7 +375,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
     sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
     sheet_say(&sheet, "Fingerprint %s", options->fingerprint);
     if (trace->n_devices == 0) {
-        sheet_say(&sheet, "The file shows no device with events, blocks or segments: nothing was recorded.");
+        sheet_say(&sheet, "%s", words_nothing_recorded);
         diagnostics_write(&sheet, trace, ORDINAL_NONE, NULL);
     }
     /* Whoever looks for the one that failed need not read through the others. */

@@ -67,10 +67,10 @@ static void scenario_json(struct json_writer *json, const struct whatif_scenario
     json_end(json);
 }
 
-static void bounds_json(struct json_writer *json, const struct whatif_bounds *bounds) {
+static void bounds_json(struct json_writer *json, const struct whatif_bounds *bounds, bool known) {
     json_object(json, "bounds", JSON_LINES);
-    json_u64(json, "requested_peak_bytes", bounds->requested_peak_bytes);
-    json_u64(json, "rounded_peak_bytes", bounds->rounded_peak_bytes);
+    json_known_u64(json, "requested_peak_bytes", known, bounds->requested_peak_bytes);
+    json_known_u64(json, "rounded_peak_bytes", known, bounds->rounded_peak_bytes);
     json_known_u64(json, "packed_bytes", bounds->packed_bytes != 0, bounds->packed_bytes);
     json_end(json);
 }
@@ -123,11 +123,13 @@ static void device_json(struct json_writer *json, const struct whatif *whatif,
     json_object(json, "recorded", JSON_LINES);
     settings_json(json, &whatif->replay.settings);
     json_bool(json, "settings_known", whatif->replay.settings_known);
-    json_u64(json, "peak_reserved_bytes", whatif->recorded_peak_bytes);
+    json_known_u64(json, "peak_reserved_bytes", whatif_knows_reserved(whatif, whatif->recorded_peak_bytes),
+                   whatif->recorded_peak_bytes);
     json_end(json);
-    bounds_json(json, &whatif->bounds);
+    bounds_json(json, &whatif->bounds, whatif_has_requests(whatif));
     json_object(json, "budget", JSON_LINES);
-    json_u64(json, "at_least_bytes", whatif->budget.at_least_bytes);
+    json_known_u64(json, "at_least_bytes", whatif_knows_reserved(whatif, whatif->budget.at_least_bytes),
+                   whatif->budget.at_least_bytes);
     json_known_u64(json, "at_most_bytes", whatif->budget.at_most_bytes != 0, whatif->budget.at_most_bytes);
     json_end(json);
     scenarios_json(json, whatif);
@@ -170,16 +172,32 @@ static const char *range_text(struct sheet *sheet, uint64_t least, uint64_t most
 }
 
 static const char *settings_text(struct sheet *sheet, const struct whatif *whatif) {
+    const struct device_trace *device = whatif->program->device;
+    enum trace_kind kind = whatif->program->trace->kind;
     char text[ALLOCATOR_SETTINGS_TEXT];
     allocator_settings_print(&whatif->replay.settings, text);
+    bool segments = kind == TRACE_SNAPSHOT || kind == TRACE_SERIES;
+    if (!whatif->replay.settings_known &&
+        (!segments || (device->n_segments == 0 && device->n_segment_events == 0)))
+        return "the file does not say under which settings";
     const char *known = whatif->replay.settings_known ? "" : ", as its segments show (the file does not say)";
     if (text[0] == '\0')
         return sheet_format(sheet, "default settings%s", known);
     return sheet_format(sheet, "%s%s", sheet_name(sheet, text, strlen(text)), known);
 }
 
+static void recorded_write(struct sheet *sheet, const struct whatif *whatif) {
+    if (whatif_knows_reserved(whatif, whatif->recorded_peak_bytes))
+        sheet_point(sheet, "Recorded: %s; %s reserved at most.", settings_text(sheet, whatif),
+                    fine_bytes(sheet, whatif->recorded_peak_bytes));
+    else
+        sheet_point(sheet, "Recorded: %s, nor what was reserved.", settings_text(sheet, whatif));
+}
+
 static void bounds_write(struct sheet *sheet, const struct whatif *whatif) {
     const struct whatif_bounds *bounds = &whatif->bounds;
+    if (!whatif_has_requests(whatif))
+        return;
     sheet_point(
         sheet,
         "Bounds: %s were requested at once, %s rounded up to 512 bytes: no allocator that neither moves nor "
@@ -193,6 +211,8 @@ static void bounds_write(struct sheet *sheet, const struct whatif *whatif) {
 
 static void budget_write(struct sheet *sheet, const struct whatif *whatif) {
     const struct whatif_budget *budget = &whatif->budget;
+    if (!whatif_knows_reserved(whatif, budget->at_least_bytes))
+        return;
     if (budget->at_most_bytes != 0)
         sheet_point(
             sheet,
@@ -376,13 +396,12 @@ static void assumed_write(struct sheet *sheet, const struct whatif *whatif) {
 }
 
 static void device_head(struct sheet *sheet, const struct whatif *whatif) {
-    sheet_heading(sheet, 2, sheet_format(sheet, "Device %" PRId32, whatif->program->device->ordinal));
+    words_device_heading(sheet, whatif->program->trace->kind, whatif->program->device->ordinal);
     sheet_say(sheet, "%s", report_replay_text(sheet, &whatif->replay));
 }
 
 static void device_rest(struct sheet *sheet, const struct whatif *whatif, const struct verdicts *verdicts) {
-    sheet_point(sheet, "Recorded: %s; %s reserved at most.", settings_text(sheet, whatif),
-                fine_bytes(sheet, whatif->recorded_peak_bytes));
+    recorded_write(sheet, whatif);
     bounds_write(sheet, whatif);
     budget_write(sheet, whatif);
     if (whatif->n_scenarios == 0) {
@@ -410,6 +429,8 @@ bool whatif_report_write(struct buffer *out, const struct whatif_report *report,
     sheet_heading(
         &sheet, 1,
         sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
+    if (report->n_devices == 0)
+        sheet_say(&sheet, "%s", words_nothing_recorded);
     for (uint32_t i = 0; i < report->n_devices; i++) {
         device_head(&sheet, &report->device[i]);
         device_rest(&sheet, &report->device[i], report->verdicts[i]);
@@ -461,7 +482,7 @@ static void extrapolated_json(struct json_writer *json, const struct extrapolate
     json_u64(json, "quadratic", extrapolation->n_quadratic);
     layers_json(json, &extrapolation->layers);
     if (extrapolation->refused == NULL)
-        bounds_json(json, &device->whatif.bounds);
+        bounds_json(json, &device->whatif.bounds, true);
     scenarios_json(json, &device->whatif);
     json_end(json);
 }
@@ -516,7 +537,7 @@ static void growth_write(struct sheet *sheet, const struct extrapolation *extrap
 
 static void extrapolated_head(struct sheet *sheet, const struct extrapolation_report *report,
                               const struct extrapolated *device) {
-    sheet_heading(sheet, 2, sheet_format(sheet, "Device %" PRId32, device->ordinal));
+    words_device_heading(sheet, TRACE_SNAPSHOT, device->ordinal);
     if (device->extrapolation.refused != NULL) {
         sheet_say(sheet, "Refused: %s.", device->extrapolation.refused);
         return;

@@ -9,6 +9,15 @@
 
 enum { GROUPS_SHOWN = 20 }; /* groups of free blocks */
 
+const char words_nothing_recorded[] =
+    "The file shows no device with events, blocks or segments: nothing was recorded.";
+
+void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal) {
+    const char *thing = kind == TRACE_LOG ? "Rank or GPU" : "Device";
+    sheet_heading(sheet, 2,
+                  ordinal == ORDINAL_CPU ? "CPU" : sheet_format(sheet, "%s %" PRId32, thing, ordinal));
+}
+
 const char *words_site(struct sheet *sheet, const struct trace *trace, uint32_t frame) {
     char text[1024];
     uint32_t length = site_text(trace, frame, text, sizeof text);

@@ -1,0 +1,13 @@
+#include "render/words/device.h"
+
+#include "trace/trace.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct figure device_words(int32_t ordinal) {
+    struct figure words = {"CPU"};
+    if (ordinal != ORDINAL_CPU)
+        snprintf(words.text, sizeof words.text, "device %" PRId32, ordinal);
+    return words;
+}

@@ -1,0 +1,12 @@
+/* What devices are called in sentences. */
+#ifndef STRATA_RENDER_WORDS_DEVICE_H
+#define STRATA_RENDER_WORDS_DEVICE_H
+
+#include "base/format.h"
+
+#include <stdint.h>
+
+/* "device 3", "CPU". */
+struct figure device_words(int32_t ordinal);
+
+#endif
