@@ -1,4 +1,5 @@
 // The index of a batch: which rank is different, and why. What is chosen lies in one state, which the address carries.
+import { misreadSentence } from "./history.js";
 import { createCurves } from "./index/curves.js";
 import { createBatch, readData } from "./index/data.js";
 import { createDetail } from "./index/detail.js";
@@ -32,7 +33,9 @@ function start() {
     const table = createTable(batch, { choose, hover, sort: (sort, falling) => state.change({ sort, falling }) });
     const detail = createDetail(batch);
     const search = element("words", HTMLInputElement);
-    const state = createState(rows, (before, choice) => {
+    const known = { sort: table.sorts, figure: heat.figures, axis: curves.axes };
+    const state = createState(rows, known, (before, choice) => {
+        showNotes();
         if (before.theme !== choice.theme) applyTheme();
         if (before.words !== choice.words || before.sort !== choice.sort || before.falling !== choice.falling) arrange();
         if (before.row !== choice.row) {
@@ -66,10 +69,16 @@ function start() {
         if (totals.failed) parts.push(`${formatCount(totals.failed)} failed`);
         if (totals.skipped) parts.push(`${formatCount(totals.skipped)} skipped`);
         setText(element("totals", HTMLElement), parts.join(" \u00b7 "));
-        const notes = element("notes", HTMLElement);
-        notes.hidden = data.notes.length === 0;
-        notes.replaceChildren(...data.notes.map((note) => make("li", "", note)));
         showBadges();
+    }
+
+    /** What to know of the whole, and what of the address is not understood. */
+    function showNotes() {
+        const misread = misreadSentence(state.misread());
+        const sentences = misread ? [misread, ...data.notes] : data.notes;
+        const notes = element("notes", HTMLElement);
+        notes.hidden = sentences.length === 0;
+        notes.replaceChildren(...sentences.map((sentence) => make("li", "", sentence)));
     }
 
     /** Each asks the list for its recordings; again: for all. */
@@ -123,6 +132,7 @@ function start() {
     });
     showRefusals("failed", data.failed);
     showRefusals("skipped", data.skipped);
+    showNotes();
     applyTheme();
     if (state.get().row >= 0) table.choose(state.get().row, true);
     drawPictures();

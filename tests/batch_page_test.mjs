@@ -280,6 +280,18 @@ describe("sixteen ranks", { skip }, () => {
         });
     });
 
+    test("what an address says and means nothing is named, and the rest is shown", async () => {
+        await withIndex(ranks, async (page) => {
+            assert.ok(await page.locator("#notes").isHidden());
+            await page.evaluate(() => void (location.hash = "#row=rank99&figure=constructor&axis=run&sort=-peak&theme=red&words=rank+3&__proto__=1"));
+            await page.getByText("Not understood of this address: row, figure, theme, __proto__.").waitFor();
+            assert.equal(await page.locator("#axes [aria-pressed=true]").textContent(), "Events");
+            await eventually(async () => assert.deepEqual(await ranksInSight(page), ["3"]));
+            await page.locator("#axes button").first().click();
+            await page.locator("#notes").waitFor({ state: "hidden" });
+        });
+    });
+
     test("a finding leads to the view that shows it in the rank's page", async () => {
         await withIndex(ranks, async (page) => {
             await page.locator("#findings .finding", { hasText: "Leak" }).first().click();

@@ -355,6 +355,7 @@ export function createCurves(batch, use) {
     });
 
     return {
+        axes: names,
         nearest,
         showLegend,
         /** @param {{axis: string, chosen: number, hovered: number}} wish */

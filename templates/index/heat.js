@@ -328,9 +328,10 @@ export function createHeat(batch, use) {
     watchPointer(canvas, element("heat-tip", HTMLElement), { find: (x, y) => lineAt(x, y)?.one?.index ?? -1, tell, hover: use.hover, choose: use.choose });
 
     return {
+        figures: buttons.map((button) => button.dataset.figure ?? ""),
         /** @param {{figure: string, chosen: number, hovered: number}} wish */
         show(wish) {
-            figure = buttons.some((button) => button.dataset.figure === wish.figure) ? wish.figure : "peak";
+            figure = wish.figure;
             [chosen, hovered] = [wish.chosen, wish.hovered];
             for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset.figure === figure));
             draw();

@@ -3,6 +3,7 @@ import { writeAddress } from "../history.js";
 
 /**
  * @typedef {{sort: string, falling: boolean, words: string, row: number, figure: string, axis: string, theme: string}} Choice
+ * @typedef {{sort: string[], figure: string[], axis: string[]}} Known what the views have
  * @typedef {ReturnType<typeof createState>} State
  */
 
@@ -21,32 +22,44 @@ function hashOf(choice, rows) {
     return `#${parts}`;
 }
 
-/** @param {string} hash @param {{page: string}[]} rows @returns {Choice} */
-function choiceOf(hash, rows) {
+/** What an address chooses, and its words that mean nothing here. @param {string} hash @param {{page: string}[]} rows @param {Known} known @returns {{choice: Choice, misread: string[]}} */
+function choiceOf(hash, rows, known) {
     const parts = new URLSearchParams(hash.replace(/^#/, ""));
-    const sort = parts.get("sort") ?? BEGIN.sort;
-    const page = parts.get("row");
-    return {
+    const misread = new Set(parts.keys());
+    /** @param {string} name @param {string} usual @param {(word: string) => boolean} means */
+    const take = (name, usual, means) => {
+        const word = parts.get(name);
+        if (word === null || !means(word)) return usual;
+        misread.delete(name);
+        return word;
+    };
+    const oneOf = (/** @type {readonly string[]} */ words) => (/** @type {string} */ word) => words.includes(word);
+    const rowOf = (/** @type {string} */ page) => rows.findIndex((row) => row.page === `${page}.html`);
+    const sort = take("sort", BEGIN.sort, (word) => known.sort.includes(word.replace(/^-/, "")));
+    const choice = {
         sort: sort.replace(/^-/, ""),
         falling: sort.startsWith("-"),
-        words: parts.get("words") ?? "",
-        row: page === null ? -1 : rows.findIndex((row) => row.page === `${page}.html`),
-        figure: parts.get("figure") ?? BEGIN.figure,
-        axis: parts.get("axis") ?? BEGIN.axis,
-        theme: parts.get("theme") ?? "",
+        words: take("words", BEGIN.words, () => true),
+        row: rowOf(take("row", "", (word) => rowOf(word) >= 0)),
+        figure: take("figure", BEGIN.figure, oneOf(known.figure)),
+        axis: take("axis", BEGIN.axis, oneOf(known.axis)),
+        theme: take("theme", BEGIN.theme, oneOf(["light", "dark"])),
     };
+    return { choice, misread: [...misread] };
 }
 
-/** @param {{page: string}[]} rows @param {(before: Choice, choice: Choice) => void} show draws what has changed */
-export function createState(rows, show) {
-    let choice = choiceOf(location.hash, rows);
+/** @param {{page: string}[]} rows @param {Known} known @param {(before: Choice, choice: Choice) => void} show draws what has changed */
+export function createState(rows, known, show) {
+    let { choice, misread } = choiceOf(location.hash, rows, known);
     addEventListener("popstate", () => {
         const before = choice;
-        choice = choiceOf(location.hash, rows);
+        ({ choice, misread } = choiceOf(location.hash, rows, known));
         show(before, choice);
     });
     return {
         get: () => choice,
+        /** Words of the address that mean nothing here, until something else is chosen. */
+        misread: () => misread,
         /** Words are typed letter by letter: they are one step of the history. @param {Partial<Choice>} wish */
         change(wish) {
             const before = choice;
@@ -54,6 +67,7 @@ export function createState(rows, show) {
             const hash = hashOf(choice, rows);
             if (hash === hashOf(before, rows)) return;
             const typing = "words" in wish && before.words !== "";
+            misread = [];
             writeAddress(hash, typing);
             show(before, choice);
         },

@@ -185,9 +185,10 @@ export function createTable(batch, use) {
 
     return {
         order: () => order,
+        sorts: keys,
         /** @param {(index: number) => boolean} passes @param {{sort: string, falling: boolean}} wish */
         arrange(passes, wish) {
-            sort = keys.includes(wish.sort) ? wish.sort : "rank";
+            sort = wish.sort;
             falling = wish.falling;
             order = rows.map((_, i) => i).filter(passes);
             order.sort(compare);
