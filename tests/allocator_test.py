@@ -516,6 +516,16 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(("refused", {}), (device["replay"]["grade"], scenarios))
         self.assertIn("Nothing is said", run("whatif", SAMPLES / "one_event.pickle").stdout.decode())
 
+    def test_a_file_without_devices_is_said_to_be_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "nothing.pickle"
+            path.write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
+            page = Path(folder) / "page.html"
+            self.assertEqual(0, run("whatif", path, "-o", page).returncode)
+            for text in (run("whatif", path).stdout.decode(), run("whatif", "--markdown", path).stdout.decode(), page.read_text()):
+                self.assertIn("shows no device", text)
+            self.assertEqual([], answer("whatif", "--json", path)["devices"])
+
     def test_the_same_bytes_twice(self):
         self.assertEqual(run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout,
                          run("whatif", "--json", "--budget", SAMPLES / "oom.pickle").stdout)
@@ -654,6 +664,16 @@ class Page(unittest.TestCase):
         page = self.page("--redact", SAMPLES / "oom.pickle")
         self.assertNotIn("/home/", page)
         self.assertEqual(self.page("--redact", SAMPLES / "oom.pickle"), page)
+
+    def test_a_file_without_devices_is_said_to_be_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "nothing.pickle"
+            path.write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
+            page = Path(folder) / "page.html"
+            self.assertEqual(0, run("whatif", path, "-o", page).returncode)
+            for text in (run("whatif", path).stdout.decode(), run("whatif", "--markdown", path).stdout.decode(), page.read_text()):
+                self.assertIn("shows no device", text)
+            self.assertEqual([], answer("whatif", "--json", path)["devices"])
 
     def test_the_same_bytes_twice(self):
         self.assertEqual(self.page(SAMPLES / "oom.pickle"), self.page(SAMPLES / "oom.pickle"))

@@ -3,6 +3,7 @@
 #include "render/markup.h"
 #include "render/page/template.h"
 #include "render/report/report_sheet.h"
+#include "render/words/device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -100,6 +101,8 @@ static void fill_devices(struct buffer *out, const void *context) {
     buffer_add_text(out, "<h1>");
     markup_add_text(out, title_of(out, page));
     buffer_add_text(out, "</h1>\n");
+    if (n_devices_of(page) == 0)
+        buffer_printf(out, "<p>%s</p>\n", no_device_sentence);
     for (uint32_t i = 0; i < n_devices_of(page); i++) {
         const struct picturing picturing = {&page->picture[i], page->theme, page->report == NULL};
         if (!device_add(out, page, i, &picturing))

@@ -375,7 +375,7 @@ bool report_text(struct buffer *out, const struct trace *trace, const struct rep
     sheet_heading(&sheet, 1, sheet_format(&sheet, "Memory of %s", name));
     sheet_say(&sheet, "Fingerprint %s", options->fingerprint);
     if (trace->n_devices == 0) {
-        sheet_say(&sheet, "%s", words_nothing_recorded);
+        sheet_say(&sheet, "%s", no_device_sentence);
         diagnostics_write(&sheet, trace, ORDINAL_NONE, NULL);
     }
     /* Whoever looks for the one that failed need not read through the others. */

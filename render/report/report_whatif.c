@@ -5,6 +5,7 @@
 #include "render/report/report_replay.h"
 #include "render/report/report_sheet.h"
 #include "render/report/report_words.h"
+#include "render/words/device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -430,7 +431,7 @@ bool whatif_report_write(struct buffer *out, const struct whatif_report *report,
         &sheet, 1,
         sheet_format(&sheet, "What if: %s", sheet_quote(&sheet, report->file, strlen(report->file))));
     if (report->n_devices == 0)
-        sheet_say(&sheet, "%s", words_nothing_recorded);
+        sheet_say(&sheet, "%s", no_device_sentence);
     for (uint32_t i = 0; i < report->n_devices; i++) {
         device_head(&sheet, &report->device[i]);
         device_rest(&sheet, &report->device[i], report->verdicts[i]);
@@ -577,6 +578,8 @@ bool extrapolation_report_write(struct buffer *out, const struct extrapolation_r
         return extrapolation_json(out, report);
     struct sheet sheet = {.out = out, .arena = scratch, .markdown = report->format == REPORT_MARKDOWN};
     sheet_heading(&sheet, 1, extrapolation_title(&sheet, report));
+    if (report->n_devices == 0)
+        sheet_say(&sheet, "%s", no_device_sentence);
     for (uint32_t i = 0; i < report->n_devices; i++) {
         extrapolated_head(&sheet, report, &report->device[i]);
         extrapolated_rest(&sheet, report, &report->device[i]);

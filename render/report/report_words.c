@@ -9,9 +9,6 @@
 
 enum { GROUPS_SHOWN = 20 }; /* groups of free blocks */
 
-const char words_nothing_recorded[] =
-    "The file shows no device with events, blocks or segments: nothing was recorded.";
-
 void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal) {
     const char *thing = kind == TRACE_LOG ? "Rank or GPU" : "Device";
     sheet_heading(sheet, 2,

@@ -6,9 +6,6 @@
 #include "render/report/report_parts.h"
 #include "render/report/report_sheet.h"
 
-/* Of a file without devices. */
-extern const char words_nothing_recorded[];
-
 /* The heading of a device's part: "Device 3", "Rank or GPU 3", "CPU". */
 void words_device_heading(struct sheet *sheet, enum trace_kind kind, int32_t ordinal);
 

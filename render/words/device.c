@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+const char no_device_sentence[] =
+    "The file shows no device with events, blocks or segments: nothing was recorded.";
+
 struct figure device_words(int32_t ordinal) {
     struct figure words = {"CPU"};
     if (ordinal != ORDINAL_CPU)
