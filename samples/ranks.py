@@ -4,6 +4,7 @@
     samples/ranks.py OUT [NAME...]      writes one folder per set, OUT/NAME/rank0.pickle ..., and OUT/truth.json
 """
 
+import argparse
 import json
 import pathlib
 import pickle
@@ -188,6 +189,17 @@ def write(folder, found):
     (folder / "truth.json").write_text(json.dumps(truth, indent=2) + "\n")
 
 
+def main():
+    found = sets()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", metavar="OUT", type=pathlib.Path)
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    asked = parser.parse_args()
+    unknown = set(asked.names) - {each.name for each in found}
+    if unknown:
+        parser.error(f"no such set: {', '.join(sorted(unknown))}")
+    write(asked.out, [each for each in found if not asked.names or each.name in asked.names])
+
+
 if __name__ == "__main__":
-    wanted = sys.argv[2:]
-    write(pathlib.Path(sys.argv[1]), [each for each in sets() if not wanted or each.name in wanted])
+    main()

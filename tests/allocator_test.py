@@ -665,16 +665,6 @@ class Page(unittest.TestCase):
         self.assertNotIn("/home/", page)
         self.assertEqual(self.page("--redact", SAMPLES / "oom.pickle"), page)
 
-    def test_a_file_without_devices_is_said_to_be_one(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "nothing.pickle"
-            path.write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
-            page = Path(folder) / "page.html"
-            self.assertEqual(0, run("whatif", path, "-o", page).returncode)
-            for text in (run("whatif", path).stdout.decode(), run("whatif", "--markdown", path).stdout.decode(), page.read_text()):
-                self.assertIn("shows no device", text)
-            self.assertEqual([], answer("whatif", "--json", path)["devices"])
-
     def test_the_same_bytes_twice(self):
         self.assertEqual(self.page(SAMPLES / "oom.pickle"), self.page(SAMPLES / "oom.pickle"))
 
