@@ -5,7 +5,7 @@
 // Where there is no Chromium (STRATA_CHROMIUM may name one), the tests are skipped, unless STRATA_NEEDS_BROWSER is set.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { accessSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { accessSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -277,6 +277,24 @@ describe("sixteen ranks", { skip }, () => {
             assert.equal(await page.locator("#detail h2").textContent(), "rank 3");
             assert.equal(await page.locator("#figures [aria-pressed=true]").textContent(), "Carried over");
             assert.equal(await page.locator("#axes [aria-pressed=true]").textContent(), "Events");
+        });
+    });
+
+    test("two recordings of one rank are told apart by their paths", async () => {
+        const jobs = path.join(folder, "jobs");
+        for (const rank of [3, 7]) {
+            mkdirSync(path.join(jobs, "dumps", `job${rank}`), { recursive: true });
+            copyFileSync(path.join(here, "..", "samples", rank === 7 ? "oom.pickle" : "train.pickle"), path.join(jobs, "dumps", `job${rank}`, "rank0.pickle"));
+        }
+        run(strata, "batch", "-q", path.join(jobs, "dumps"), "-o", path.join(jobs, "out"));
+        await withIndex(path.join(jobs, "out"), async (page) => {
+            for (const row of [0, 1]) await page.evaluate((row) => void window.strata.choose(row), row);
+            await page.locator("#detail h2", { hasText: "rank 0 (job7/rank0.pickle)" }).waitFor();
+        });
+        await withIndex(ranks, async (page) => {
+            await page.evaluate(() => void (location.hash = "#row=rank3"));
+            await page.locator("#detail h2").waitFor();
+            assert.equal(await page.locator("#detail h2").textContent(), "rank 3");
         });
     });
 

@@ -349,6 +349,7 @@ static void add_row(struct json_writer *json, const struct index_row *row, const
     json_object(json, NULL, JSON_COMPACT);
     add_row_members(json, row);
     if (scale != NULL) {
+        json_bool(json, "namesake", row->has_namesake);
         add_samples(json, row, scale);
         add_steps(json, row, scale);
         add_own_notes(json, row->notes, row->n_notes);

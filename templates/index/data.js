@@ -11,8 +11,7 @@ import { formatCount } from "../text.js";
  *   capacity_bytes: number | null, oom: number, oom_requested_bytes?: number, oom_free_bytes?: number, truncation: string | null,
  *   peak_score: number, odd: string[], host: string | null, local_rank: number | null, group: string | null, cohort: number, steps: number, mid_step: boolean,
  *   growth_bytes: number, copy_of: string | null, page: string, png: string | null, diff?: string | null, finding: string | null,
- *   differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake?: boolean}} Row
- *   namesake: another has this rank and step and is no copy; told here, not by the writer
+ *   differences: Difference[], notes: Note[], samples: string, times?: string, steps_at: number[][], namesake: boolean}} Row
  * @typedef {{input: string, reason: string}} Refusal
  * @typedef {{kind: string, severity: string, title: string, detail: string, site: string | null, bytes: number, count: number,
  *   ranks: number[], rows: number[], view: string | null}} Finding
@@ -99,20 +98,10 @@ function shorten(value) {
     }
 }
 
-/** Rows as they come: those of one rank and step stand beside each other. @param {Row[]} rows */
-function markNamesakes(rows) {
-    const own = rows.filter((row) => row.copy_of === null);
-    own.forEach((row, i) => {
-        const before = own[i - 1];
-        if (before && row.rank !== null && row.rank === before.rank && row.step === before.step) row.namesake = before.namesake = true;
-    });
-}
-
 /** What the writer says; its texts come from files that anybody may have written. @param {string} text @returns {Data} */
 export function readData(text) {
     const data = JSON.parse(text);
     shorten(data);
-    markNamesakes(data.rows);
     return data;
 }
 
