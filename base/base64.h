@@ -1,4 +1,4 @@
-/* Bytes as base64 (RFC 4648, with padding). Reading it is parser/base64.h's. */
+/* Bytes as base64 (RFC 4648, with padding). Reading it is parser/container/base64.h's. */
 #ifndef STRATA_BASE_BASE64_H
 #define STRATA_BASE_BASE64_H
 

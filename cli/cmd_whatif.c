@@ -1,5 +1,5 @@
 /* strata whatif: scenarios are solved by threads, one each, that share the recording and nothing else. */
-#include "analysis/whatif.h"
+#include "analysis/model/whatif.h"
 #include "cli/convert.h"
 #include "cli/ending.h"
 #include "cli/exit_code.h"

@@ -3,7 +3,7 @@
 #ifndef STRATA_CLI_FILTER_H
 #define STRATA_CLI_FILTER_H
 
-#include "analysis/selection.h"
+#include "analysis/findings/selection.h"
 
 #include <stddef.h>
 

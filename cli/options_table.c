@@ -1,7 +1,7 @@
 /* The table of options: which verbs have each, what its value does to the settings, and what the help says of it. */
 #include "cli/options_internal.h"
 
-#include "analysis/whatif.h"
+#include "analysis/model/whatif.h"
 #include "cli/filter.h"
 #include "layout/owner.h"
 

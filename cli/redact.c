@@ -1,6 +1,6 @@
 #include "cli/redact.h"
 
-#include "analysis/category.h"
+#include "analysis/loop/category.h"
 #include "base/buffer.h"
 
 #include <cjson/cJSON.h>

@@ -1,6 +1,6 @@
 #include "cli/rules.h"
 
-#include "analysis/category.h"
+#include "analysis/loop/category.h"
 #include "cli/pipe.h"
 #include "cli/regex.h"
 #include "cli/terminal.h"

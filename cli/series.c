@@ -3,7 +3,7 @@
 #include "cli/memory.h"
 #include "cli/terminal.h"
 #include "parser/fingerprint.h"
-#include "parser/series.h"
+#include "parser/series/series.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Several dumps, read one after the other and joined to one recording (parser/series.h). */
+/* Several dumps, read one after the other and joined to one recording (parser/series/series.h). */
 #ifndef STRATA_CLI_SERIES_H
 #define STRATA_CLI_SERIES_H
 

@@ -1,6 +1,6 @@
 #include "cli/view.h"
 
-#include "analysis/highlight.h"
+#include "analysis/compare/highlight.h"
 #include "layout/site.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 
 enum group_by { GROUP_BY_SITE, GROUP_BY_STACK };
 
-/* Allocations of one call site that are told apart; groups_at leaves them together (analysis/site_parts.h does not). */
+/* Allocations of one call site that are told apart; groups_at leaves them together (analysis/compare/site_parts.h does not). */
 enum group_part { GROUP_WHOLE, GROUP_OPTIMIZER_STATE, GROUP_OPTIMIZER_TEMPORARY, GROUP_OF_FREE, GROUP_PARTS };
 
 struct group {

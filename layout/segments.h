@@ -69,7 +69,7 @@ struct held {
 
 /*
  * How large blocks are. `extra[allocation]` is what a block has beyond its request rounded up to 512 bytes, as a replay tells
- * it (analysis/replay.h); NULL: not known. Then the final blocks tell it of what is still there at the end; of others,
+ * it (analysis/model/replay.h); NULL: not known. Then the final blocks tell it of what is still there at the end; of others,
  * what is too small to be a free block of its class belongs to the block before it, and the rest is guessed.
  */
 struct block_sizes {

@@ -1,13 +1,13 @@
 #include "parser/formats.h"
 
-#include "parser/gzip.h"
-#include "parser/html.h"
-#include "parser/json.h"
+#include "parser/container/gzip.h"
+#include "parser/container/html.h"
+#include "parser/container/zip.h"
+#include "parser/json/json.h"
 #include "parser/layers.h"
-#include "parser/log.h"
-#include "parser/pickle.h"
+#include "parser/log/log.h"
+#include "parser/pickle/pickle.h"
 #include "parser/sniff.h"
-#include "parser/zip.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 #include "parser/layers.h"
 
 #include "base/format.h"
-#include "parser/base64.h"
-#include "parser/gzip.h"
-#include "parser/html.h"
-#include "parser/page.h"
-#include "parser/zip.h"
+#include "parser/container/base64.h"
+#include "parser/container/gzip.h"
+#include "parser/container/html.h"
+#include "parser/container/page.h"
+#include "parser/container/zip.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -23,7 +23,7 @@ bool toy_read(struct cursor *cursor, struct trace *trace, unsigned depth);
 #endif
 """,
     "parser/toy.c": """#include "parser/toy.h"
-#include "parser/json.h"
+#include "parser/json/json.h"
 #include <string.h>
 bool toy_recognises(const uint8_t *p, size_t nbytes) {
     return nbytes >= 4 && memcmp(p, "TOY!", 4) == 0;
@@ -35,7 +35,7 @@ bool toy_read(struct cursor *cursor, struct trace *trace, unsigned depth) {
     return json_read(cursor, trace) && trace_diagnose(trace, "toy_prefix", ORDINAL_NONE, numbers);
 }
 """,
-    "analysis/finding_toy.c": """#include "analysis/finder.h"
+    "analysis/findings/finding_toy.c": """#include "analysis/findings/finder.h"
 void finding_toy_find(struct finder *finder) {
     struct finding finding = {.kind = FINDING_TOY, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN,
                               .bytes = finder->timeline->peak_bytes};
@@ -80,7 +80,7 @@ EDITS = [
     ("parser/formats.c", '#include "parser/sniff.h"\n', '#include "parser/sniff.h"\n#include "parser/toy.h"\n'),
     ("parser/formats.c", "const struct format formats[] = {\n",
      'const struct format formats[] = {\n    {"toy", toy_recognises, toy_read, false},\n'),
-    ("analysis/finding.h", "    X(OUT_OF_MEMORY, out_of_memory) ", "    X(TOY, toy) \\\n    X(OUT_OF_MEMORY, out_of_memory) "),
+    ("analysis/findings/finding.h", "    X(OUT_OF_MEMORY, out_of_memory) ", "    X(TOY, toy) \\\n    X(OUT_OF_MEMORY, out_of_memory) "),
     ("cli/options.h", "    X(HTML, html) ", "    X(TOY, toy) \\\n    X(HTML, html) "),
     ("render/report/report.h", "    X(MARKDOWN, markdown, ", '    X(TOY, toy, ".toy.txt", toy) \\\n    X(MARKDOWN, markdown, '),
     ("templates/side.js", "/** @typedef", 'import { createToy } from "./toy_view.js";\n/** @typedef'),

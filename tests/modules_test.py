@@ -15,6 +15,8 @@ STRATA = pathlib.Path(os.environ.get("STRATA", ROOT / "build" / "release" / "str
 # What each folder may include besides itself.
 BELOW = {"base": (), "trace": ("base",), "parser": ("base", "trace"), "layout": ("base", "trace")}
 BELOW["analysis"] = (*BELOW["layout"], "layout")
+# Within analysis/, from left to right.
+PARTS = ("model", "loop", "findings", "compare")
 BELOW["render"] = (*BELOW["analysis"], "analysis")
 BELOW["cli"] = (*BELOW["render"], "render", "parser")
 
@@ -63,6 +65,11 @@ class Modules(unittest.TestCase):
             folder = path.split("/")[0]
             for name in names:
                 self.assertIn(name.split("/")[0], (folder, *BELOW[folder]), path)
+            if folder == "analysis":
+                parts = PARTS[:PARTS.index(path.split("/")[1]) + 1]
+                for name in names:
+                    if name.startswith("analysis/"):
+                        self.assertIn(name.split("/")[1], parts, path)
         self.assertIsNone(cycle(found))
         outputs = {}
         for path, names in found.items():

@@ -20,8 +20,8 @@
  *
  * DEVICE is the ordinal in the file.
  */
-#include "analysis/fragmentation.h"
-#include "analysis/verdicts.h"
+#include "analysis/findings/verdicts.h"
+#include "analysis/model/fragmentation.h"
 #include "layout/scene.h"
 #include "layout/timeline.h"
 #include "parser/read.h"

@@ -5,7 +5,7 @@
  *     { "schema": 1, "filter": "where there was one", "files": { "run.pickle": { "peak": N, "reserved": N, "end": N, "gap": N, "growth": N, "oom": N,
  *       "steps": N, "categories": { "activation": N, ... }, "sites": { "attention.py:88": N, ... } } } }
  */
-#include "analysis/category.h"
+#include "analysis/loop/category.h"
 #include "base/json_writer.h"
 #include "cli/check/check.h"
 

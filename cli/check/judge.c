@@ -1,7 +1,7 @@
 /* Figures of one recording, and what the rules say of them. */
-#include "analysis/growth.h"
-#include "analysis/levels.h"
-#include "analysis/verdicts.h"
+#include "analysis/findings/levels.h"
+#include "analysis/findings/verdicts.h"
+#include "analysis/loop/growth.h"
 #include "base/format.h"
 #include "base/search.h"
 #include "cli/check/check.h"

@@ -1,7 +1,7 @@
 #include "cli/check/rule.h"
 
-#include "analysis/category.h"
-#include "analysis/finding.h"
+#include "analysis/findings/finding.h"
+#include "analysis/loop/category.h"
 #include "base/units.h"
 
 #include <ctype.h>

@@ -5,7 +5,7 @@
 #ifndef STRATA_RENDER_INDEX_INDEX_H
 #define STRATA_RENDER_INDEX_INDEX_H
 
-#include "analysis/outliers.h"
+#include "analysis/compare/outliers.h"
 #include "base/arena.h"
 #include "base/buffer.h"
 
@@ -178,7 +178,7 @@ bool index_mark_copies(struct index *index);
 bool index_split_places(struct index *index);
 
 /*
- * Compares each row with the others of its cohort (analysis/outliers.h), puts what is found into words and unites what is
+ * Compares each row with the others of its cohort (analysis/compare/outliers.h), puts what is found into words and unites what is
  * alike, with what series show besides. Copies are not compared. After index_mark_copies. False: no memory.
  */
 bool index_analyse(struct index *index);

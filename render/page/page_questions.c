@@ -1,6 +1,6 @@
 /* Questions about a set of allocations: those alive at a moment, or those of a range. Summed by what people group them
  * by, as a tree of callers, or two of them against each other; and what lies where in the device's memory. */
-#include "analysis/oom.h"
+#include "analysis/findings/oom.h"
 #include "render/page/page_state.h"
 
 /* ---- which allocations ---- */

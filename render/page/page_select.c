@@ -1,6 +1,6 @@
 /* Which allocations are meant: what a filter leaves, what a search finds, what is highlighted. Words are those of
  * layout/filter.h; the regular expressions among them are JavaScript's to match. */
-#include "analysis/highlight.h"
+#include "analysis/compare/highlight.h"
 #include "base/bytes.h"
 #include "render/page/page_state.h"
 

@@ -1,5 +1,5 @@
 /* Recordings: how one gets into the module, and its texts. */
-#include "analysis/category.h"
+#include "analysis/loop/category.h"
 #include "base/bytes.h"
 #include "layout/site.h"
 #include "render/page/page_heap.h"

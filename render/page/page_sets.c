@@ -1,7 +1,7 @@
 /* Sums of allocations: groups and legends. */
 #include "render/page/page_state.h"
 
-#include "analysis/site_parts.h"
+#include "analysis/compare/site_parts.h"
 #include "base/search.h"
 
 /* ---- groups ---- */

@@ -6,11 +6,11 @@
 #ifndef STRATA_RENDER_PAGE_PAGE_STATE_H
 #define STRATA_RENDER_PAGE_PAGE_STATE_H
 
-#include "analysis/compare.h"
-#include "analysis/fragmentation.h"
-#include "analysis/pool_use.h"
-#include "analysis/selection.h"
-#include "analysis/verdicts.h"
+#include "analysis/compare/compare.h"
+#include "analysis/findings/selection.h"
+#include "analysis/findings/verdicts.h"
+#include "analysis/model/fragmentation.h"
+#include "analysis/model/pool_use.h"
 #include "base/sort.h"
 #include "layout/also_shown.h"
 #include "layout/extent.h"

@@ -2,8 +2,8 @@
 #ifndef STRATA_RENDER_PNG_CHART_H
 #define STRATA_RENDER_PNG_CHART_H
 
-#include "analysis/highlight.h"
-#include "analysis/selection.h"
+#include "analysis/compare/highlight.h"
+#include "analysis/findings/selection.h"
 #include "base/buffer.h"
 #include "layout/memory_map.h"
 #include "layout/scene.h"

@@ -1,7 +1,7 @@
 /* What the legend lists: call sites, or what shares a colour. */
 #include "render/png/chart_groups.h"
 
-#include "analysis/site_parts.h"
+#include "analysis/compare/site_parts.h"
 #include "base/bytes.h"
 #include "base/format.h"
 #include "layout/extent.h"

@@ -8,7 +8,7 @@
 #include "render/raster/raster.h"
 
 /*
- * Groups of what is alive at the input's moment: by call site (analysis/site_parts.h), by falling bytes; for other colourings by
+ * Groups of what is alive at the input's moment: by call site (analysis/compare/site_parts.h), by falling bytes; for other colourings by
  * raster_key, which is then the group's `site`, and every key that the window shows, also those of 0 bytes at the
  * moment. What the filter takes out is in none. Reads no groups of the input. False: no memory.
  */

@@ -22,7 +22,7 @@
 #ifndef STRATA_RENDER_PNG_CHART_LAYOUT_H
 #define STRATA_RENDER_PNG_CHART_LAYOUT_H
 
-#include "analysis/verdicts.h"
+#include "analysis/findings/verdicts.h"
 #include "layout/groups.h"
 #include "layout/memory_map.h"
 #include "render/png/canvas.h"

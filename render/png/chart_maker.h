@@ -2,8 +2,8 @@
 #ifndef STRATA_RENDER_PNG_CHART_MAKER_H
 #define STRATA_RENDER_PNG_CHART_MAKER_H
 
-#include "analysis/category.h"
-#include "analysis/releases.h"
+#include "analysis/loop/category.h"
+#include "analysis/model/releases.h"
 #include "layout/also_shown.h"
 #include "layout/phases.h"
 #include "render/png/chart_layout.h"

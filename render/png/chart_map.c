@@ -1,7 +1,7 @@
 /* The map below the axis: what the allocator holds at the legend's moment, one row for each segment. */
 #include "render/png/chart_maker.h"
 
-#include "analysis/fragmentation.h"
+#include "analysis/model/fragmentation.h"
 #include "base/format.h"
 
 #include <stdio.h>

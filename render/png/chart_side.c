@@ -10,8 +10,8 @@
  */
 #include "render/png/chart_maker.h"
 
-#include "analysis/allocator_settings.h"
-#include "analysis/category.h"
+#include "analysis/loop/category.h"
+#include "analysis/model/allocator_settings.h"
 #include "base/format.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
  */
 #include "render/png/chart_maker.h"
 
-#include "analysis/releases.h"
+#include "analysis/model/releases.h"
 #include "base/format.h"
 
 #include <stdio.h>

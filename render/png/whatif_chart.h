@@ -16,7 +16,7 @@
 #ifndef STRATA_RENDER_PNG_WHATIF_CHART_H
 #define STRATA_RENDER_PNG_WHATIF_CHART_H
 
-#include "analysis/whatif.h"
+#include "analysis/model/whatif.h"
 #include "render/png/chart.h"
 
 struct whatif_chart_options {
@@ -26,7 +26,7 @@ struct whatif_chart_options {
     const char *fingerprint;
     const char *version; /* of Strata */
     const char *flags;   /* for the text chunk; may be "" */
-    bool extrapolated;   /* nothing of it was recorded (analysis/extrapolate.h); `file` says what it is */
+    bool extrapolated; /* nothing of it was recorded (analysis/model/extrapolate.h); `file` says what it is */
 };
 
 /* Appends a PNG to `out`. `whatif` is solved and finished; `timeline` is of its device. A run of the model for each curve. The

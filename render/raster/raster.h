@@ -6,7 +6,7 @@
 #ifndef STRATA_RENDER_RASTER_RASTER_H
 #define STRATA_RENDER_RASTER_RASTER_H
 
-#include "analysis/category.h"
+#include "analysis/loop/category.h"
 #include "layout/scene.h"
 #include "layout/ticks.h"
 #include "render/raster/colorings.h"

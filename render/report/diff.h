@@ -2,9 +2,9 @@
 #ifndef STRATA_RENDER_REPORT_DIFF_H
 #define STRATA_RENDER_REPORT_DIFF_H
 
-#include "analysis/category.h"
-#include "analysis/causes.h"
-#include "analysis/verdicts.h"
+#include "analysis/compare/causes.h"
+#include "analysis/findings/verdicts.h"
+#include "analysis/loop/category.h"
 #include "base/buffer.h"
 #include "render/report/report.h"
 

@@ -2,8 +2,8 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_H
 #define STRATA_RENDER_REPORT_REPORT_H
 
-#include "analysis/category.h"
-#include "analysis/selection.h"
+#include "analysis/findings/selection.h"
+#include "analysis/loop/category.h"
 #include "base/beside.h"
 #include "base/json_writer.h"
 #include "layout/groups.h"

@@ -1,6 +1,6 @@
 #include "render/report/report_log.h"
 
-#include "analysis/levels.h"
+#include "analysis/findings/levels.h"
 #include "base/format.h"
 #include "render/report/report_json.h"
 

@@ -2,7 +2,7 @@
 #include "base/search.h"
 #include "render/report/report_sites.h"
 
-#include "analysis/whatif.h"
+#include "analysis/model/whatif.h"
 #include "base/bytes.h"
 #include "base/format.h"
 #include "base/numbers.h"

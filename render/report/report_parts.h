@@ -2,12 +2,12 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_PARTS_H
 #define STRATA_RENDER_REPORT_REPORT_PARTS_H
 
-#include "analysis/fragmentation.h"
-#include "analysis/free_blocks.h"
-#include "analysis/growth.h"
-#include "analysis/oom.h"
-#include "analysis/replay.h"
-#include "analysis/verdicts.h"
+#include "analysis/findings/oom.h"
+#include "analysis/findings/verdicts.h"
+#include "analysis/loop/growth.h"
+#include "analysis/model/fragmentation.h"
+#include "analysis/model/free_blocks.h"
+#include "analysis/model/replay.h"
 #include "render/report/report.h"
 
 struct category_sum {

@@ -2,7 +2,7 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_REPLAY_H
 #define STRATA_RENDER_REPORT_REPORT_REPLAY_H
 
-#include "analysis/replay.h"
+#include "analysis/model/replay.h"
 #include "base/json_writer.h"
 #include "render/report/report_sheet.h"
 

@@ -2,7 +2,7 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_SITES_H
 #define STRATA_RENDER_REPORT_REPORT_SITES_H
 
-#include "analysis/site_parts.h"
+#include "analysis/compare/site_parts.h"
 #include "base/json_writer.h"
 #include "layout/tree.h"
 #include "render/report/report_words.h"

@@ -2,9 +2,9 @@
 #ifndef STRATA_RENDER_REPORT_REPORT_WHATIF_H
 #define STRATA_RENDER_REPORT_REPORT_WHATIF_H
 
-#include "analysis/extrapolate.h"
-#include "analysis/verdicts.h"
-#include "analysis/whatif.h"
+#include "analysis/findings/verdicts.h"
+#include "analysis/model/extrapolate.h"
+#include "analysis/model/whatif.h"
 #include "render/report/report.h"
 #include "render/report/report_sheet.h"
 

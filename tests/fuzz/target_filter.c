@@ -1,5 +1,5 @@
 /* The words of a filter, and what they leave of a recipe: a byte, the length of the words | the words | the recipe. */
-#include "analysis/selection.h"
+#include "analysis/findings/selection.h"
 #include "tests/fuzz/examine.h"
 #include "tests/fuzz/recipe.h"
 #include "tests/fuzz/target.h"

@@ -4,10 +4,10 @@
  */
 #include "recording.h"
 
-#include "analysis/causes.h"
-#include "analysis/compare.h"
-#include "analysis/selection.h"
-#include "analysis/verdicts.h"
+#include "analysis/compare/causes.h"
+#include "analysis/compare/compare.h"
+#include "analysis/findings/selection.h"
+#include "analysis/findings/verdicts.h"
 #include "failing_host.h"
 #include "layout/extent.h"
 #include "layout/tree.h"

@@ -2,7 +2,7 @@
 #define RECORDING_EVENTS 2048
 #include "recording.h"
 
-#include "analysis/verdicts.h"
+#include "analysis/findings/verdicts.h"
 #include "base/numbers.h"
 
 #define TORCH "/usr/lib/python3/site-packages/torch/"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "analysis/allocator.h"
+#include "analysis/model/allocator.h"
 #include "base/numbers.h"
 #include "dice.h"
 #include "memory_host.h"

@@ -1,7 +1,7 @@
 /* What an allocation is for, from its stack and from what it outlives. */
 #include "recording.h"
 
-#include "analysis/category.h"
+#include "analysis/loop/category.h"
 
 #define TORCH "/usr/lib/python3/site-packages/torch/"
 

@@ -1,7 +1,7 @@
 /* Free blocks of segments written down block by block, at the end and at an earlier moment. */
 #include "recording.h"
 
-#include "analysis/free_blocks.h"
+#include "analysis/model/free_blocks.h"
 #include "base/numbers.h"
 
 enum { BASE = 0x10000000 };

@@ -1,7 +1,7 @@
 /* What rises from step to step: sums at the ends of ten events each, and the verdict on them. */
 #include "recording.h"
 
-#include "analysis/growth.h"
+#include "analysis/loop/growth.h"
 
 enum { TURN = 10, STEPS_MOST = 12 };
 

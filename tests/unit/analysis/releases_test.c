@@ -1,7 +1,7 @@
 /* Groups of releases written down event by event. */
 #include "recording.h"
 
-#include "analysis/releases.h"
+#include "analysis/model/releases.h"
 #include "base/numbers.h"
 
 static void change(struct recording *recording, uint32_t event, enum segment_change change, uint64_t size,

@@ -1,7 +1,7 @@
 /* Steps from annotations and from the period of the allocations. */
 #include "recording.h"
 
-#include "analysis/steps.h"
+#include "analysis/loop/steps.h"
 
 static struct steps steps_of(struct recording *recording) {
     struct steps steps;

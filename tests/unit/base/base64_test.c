@@ -2,7 +2,7 @@
 #include "base/base64.h"
 
 #include "memory_input.h"
-#include "parser/base64.h"
+#include "parser/container/base64.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Segments and blocks of recordings written down by hand, at several moments, and why they hold more than is used. */
 #include "recording.h"
 
-#include "analysis/fragmentation.h"
+#include "analysis/model/fragmentation.h"
 #include "base/numbers.h"
 #include "dice.h"
 

@@ -1,7 +1,7 @@
 /* Whose memory it is: extents, groups and the tree of callers and callees, against sums made by hand. */
 #include "recording.h"
 
-#include "analysis/compare.h"
+#include "analysis/compare/compare.h"
 #include "layout/site.h"
 #include "layout/tree.h"
 

@@ -5,7 +5,7 @@
  */
 #include "dice.h"
 #include "memory_input.h"
-#include "parser/gzip.h"
+#include "parser/container/gzip.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

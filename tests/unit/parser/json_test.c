@@ -1,7 +1,7 @@
 /* JSON of every kind: whole, cut off everywhere, and with one thing wrong, which must be refused with its code and
  * offset. */
 #include "memory_input.h"
-#include "parser/json_scan.h"
+#include "parser/json/json_scan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

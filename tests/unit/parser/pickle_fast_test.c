@@ -1,10 +1,10 @@
 /*
- * Whole dicts and lists are read by a fast way of their own (parser/pickle_dict.c, pickle_list.c). Random pickles are
+ * Whole dicts and lists are read by a fast way of their own (parser/pickle/pickle_dict.c, pickle_list.c). Random pickles are
  * written twice: with the opcodes that take it, and with text opcodes (GET, PUT) that never do. Both must say the same.
  */
 #include "dice.h"
 #include "memory_input.h"
-#include "parser/pickle.h"
+#include "parser/pickle/pickle.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

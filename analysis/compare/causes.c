@@ -1,0 +1,341 @@
+#include "analysis/compare/causes.h"
+
+#include "base/bytes.h"
+#include "base/numbers.h"
+#include "base/search.h"
+#include "base/sort.h"
+#include "layout/site.h"
+
+enum {
+    SHARED_LEAST = 3, /* so many sites that change by the same factor have one cause */
+    LIFETIME_LEAST =
+        77, /* in 1/256 of a binary logarithm: a fifth longer; the rest is noise of other changes */
+    MOVED_MOST = 20
+};
+
+/* ---- one site ---- */
+
+static uint64_t mean_of(uint64_t sum, uint64_t count) {
+    return count != 0 ? (sum + count / 2) / count : 0;
+}
+
+static uint64_t mean_size(const struct site_profile *profile) {
+    if (profile->made != 0)
+        return mean_of(profile->made_bytes, profile->made);
+    return mean_of(profile->bytes, profile->count);
+}
+
+/* What `log2` in 1/256 is the logarithm of, the fraction linear. */
+static uint64_t exp2_q8(uint64_t log2) {
+    uint64_t whole = log2 >> 8;
+    return whole >= 55 ? UINT64_MAX >> 8 : ((UINT64_C(1) << whole) * (256 + (log2 & 255)) + 128) >> 8;
+}
+
+static bool sizes_differ(const struct site_profile *a, const struct site_profile *b) {
+    uint64_t of_a = mean_size(a), of_b = mean_size(b), apart = of_a < of_b ? of_b - of_a : of_a - of_b;
+    if (a->least_bytes == b->least_bytes && a->most_bytes == b->most_bytes)
+        return false; /* a mean of the same sizes moves with how often each is made */
+    return apart > (of_a >> 10);
+}
+
+/* What is made once and stays, as parameters and their state, is not made in every step. */
+static bool is_for_good(const struct site_profile *profile) {
+    return profile->at_end * 2 >= profile->made;
+}
+
+static bool is_per_step(const struct site_profile *a, const struct site_profile *b,
+                        struct cause_steps steps) {
+    return steps.a != 0 && steps.b != 0 && !(is_for_good(a) && is_for_good(b));
+}
+
+/* What is made in a step, else in the whole run. */
+static bool rates_differ(const struct site_profile *a, const struct site_profile *b,
+                         struct cause_steps steps) {
+    if (!is_per_step(a, b, steps))
+        return a->made != b->made;
+    /* One turn may lie half outside of a recording. */
+    uint64_t left = a->made * steps.b, right = b->made * steps.a,
+             apart = left < right ? right - left : left - right;
+    uint64_t per_a = mean_of(a->made, steps.a), per_b = mean_of(b->made, steps.b);
+    return per_a != per_b && apart > (steps.a != steps.b ? (left < right ? left : right) / 4 : 0);
+}
+
+/* Whether a site allocates less often on the left: per step where there are steps, as the sentence has it. */
+static bool is_rarer(const struct site_profile *a, const struct site_profile *b, struct cause_steps steps) {
+    return is_per_step(a, b, steps) ? a->made * steps.b < b->made * steps.a : a->made < b->made;
+}
+
+static uint64_t mean_bits(const struct site_profile *profile) {
+    return mean_of(profile->lifetime_bits, profile->made);
+}
+
+static bool lifetimes_differ(const struct site_profile *a, const struct site_profile *b) {
+    uint64_t of_a = mean_bits(a), of_b = mean_bits(b), apart = of_a < of_b ? of_b - of_a : of_a - of_b;
+    return a->made != 0 && b->made != 0 && apart >= LIFETIME_LEAST && (of_a < of_b) == (a->bytes < b->bytes);
+}
+
+/* More or less of it is older than the recording, and what was made while recording ends as before. */
+static bool only_older_differs(const struct site_profile *a, const struct site_profile *b) {
+    return a->older != b->older && b->at_end - a->at_end == b->older - a->older &&
+           (a->older < b->older) == (a->bytes < b->bytes);
+}
+
+static enum cause_kind kind_of(const struct compare_site *site, struct cause_steps steps) {
+    const struct site_profile *a = &site->a, *b = &site->b;
+    if (!profile_exists(a))
+        return CAUSE_NEW;
+    if (!profile_exists(b))
+        return CAUSE_GONE;
+    /* What does not go the way of the difference is not its cause. */
+    bool size = sizes_differ(a, b) && (mean_size(a) < mean_size(b)) == (a->bytes < b->bytes);
+    bool often = rates_differ(a, b, steps) && is_rarer(a, b, steps) == (a->bytes < b->bytes);
+    if (often)
+        return size && a->made == b->made ? CAUSE_SIZE : CAUSE_OFTEN;
+    if (size)
+        return CAUSE_SIZE;
+    if (!lifetimes_differ(a, b) && only_older_differs(a, b))
+        return CAUSE_OLDER;
+    if (lifetimes_differ(a, b) || (a->at_end < b->at_end && a->bytes < b->bytes) ||
+        (a->at_end > b->at_end && a->bytes > b->bytes))
+        return CAUSE_KEPT;
+    return a->older != b->older ? CAUSE_OLDER : CAUSE_MOMENT;
+}
+
+static bool is_moved(const struct compare_site *site) {
+    return site->match == SITE_MOVED || site->match == SITE_RENAMED || site->match == SITE_BY_STACK;
+}
+
+static void figures_set(struct cause *cause, const struct compare_site *site, struct cause_steps steps) {
+    const struct site_profile *a = &site->a, *b = &site->b;
+    cause->per_step = is_per_step(a, b, steps);
+    if (cause->kind == CAUSE_SIZE) {
+        cause->from = mean_size(a);
+        cause->to = mean_size(b);
+        cause->mean = a->least_bytes != a->most_bytes || b->least_bytes != b->most_bytes;
+    } else if (cause->kind == CAUSE_OFTEN) {
+        cause->from = cause->per_step ? mean_of(a->made, steps.a) : a->made;
+        cause->to = cause->per_step ? mean_of(b->made, steps.b) : b->made;
+    } else if (cause->kind == CAUSE_OLDER) {
+        cause->from = a->older;
+        cause->to = b->older;
+    } else if (cause->kind == CAUSE_KEPT) {
+        cause->from = exp2_q8(mean_bits(a));
+        cause->to = exp2_q8(mean_bits(b));
+    }
+}
+
+/* ---- all of them ---- */
+
+struct finding {
+    struct causes *causes;
+    const struct comparison *comparison;
+    struct cause_steps steps;
+    uint32_t capacity;
+    struct arena *arena;
+};
+
+static struct cause *cause_add(struct finding *finding, enum cause_kind kind, uint32_t row) {
+    struct causes *causes = finding->causes;
+    const struct compare_site *site = &finding->comparison->site[row];
+    if (!ARENA_GROW(finding->arena, causes->cause, finding->capacity, (uint64_t)causes->count + 1))
+        return NULL;
+    struct cause *cause = &causes->cause[causes->count++];
+    *cause = (struct cause){
+        .kind = kind, .bytes = compare_delta(site->a.bytes, site->b.bytes), .row = row, .n_sites = 1};
+    figures_set(cause, site, finding->steps);
+    return cause;
+}
+
+/* Rows come with the largest difference first, and so do causes of one site. */
+static bool rows_judge(struct finding *finding) {
+    struct cause moment = {.kind = CAUSE_MOMENT};
+    for (uint32_t i = 0; i < finding->comparison->n_listed; i++) {
+        const struct compare_site *site = &finding->comparison->site[i];
+        int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
+        if (delta == 0)
+            continue;
+        enum cause_kind kind = kind_of(site, finding->steps);
+        if (kind != CAUSE_MOMENT) {
+            if (cause_add(finding, kind, i) == NULL)
+                return false;
+            continue;
+        }
+        moment.row = moment.n_sites == 0 ? i : moment.row;
+        moment.bytes = (int64_t)((uint64_t)moment.bytes + (uint64_t)delta);
+        moment.n_sites++;
+    }
+    if (moment.n_sites == 0)
+        return true;
+    struct cause *cause = cause_add(finding, CAUSE_MOMENT, moment.row);
+    if (cause != NULL)
+        *cause = moment;
+    return cause != NULL;
+}
+
+/* What causes of one kind share: the factor, in 1/1024. Lifetimes only share their direction. */
+static uint64_t factor_of(const struct cause *cause) {
+    if (cause->kind == CAUSE_KEPT)
+        return cause->bytes > 0;
+    uint64_t divisor = common_divisor(cause->from, cause->to);
+    uint64_t from = divisor != 0 ? cause->from / divisor : 0, to = divisor != 0 ? cause->to / divisor : 0;
+    return from == 0               ? UINT64_MAX >> 8
+           : to > UINT64_MAX >> 10 ? UINT64_MAX >> 8
+                                   : ((to << 10) + from / 2) / from;
+}
+
+static bool may_share(const struct cause *cause) {
+    return cause->kind == CAUSE_SIZE || cause->kind == CAUSE_OFTEN || cause->kind == CAUSE_KEPT;
+}
+
+/* Causes with an equal key become one, at the place of the first; `rows` are sorted by key, then by place. */
+static void causes_join(struct causes *causes, const struct sort_row *rows, uint32_t count) {
+    for (uint32_t from = 0, until; from < count; from = until) {
+        until = from + 1;
+        while (until < count && rows[until].key == rows[from].key)
+            until++;
+        struct cause *first = &causes->cause[rows[from].value];
+        if (until - from < SHARED_LEAST)
+            continue;
+        for (uint32_t i = from + 1; i < until; i++) {
+            struct cause *other = &causes->cause[rows[i].value];
+            first->bytes = (int64_t)((uint64_t)first->bytes + (uint64_t)other->bytes);
+            first->n_sites += other->n_sites;
+            other->n_sites = 0; /* joined */
+        }
+    }
+}
+
+static bool shared_join(struct finding *finding) {
+    struct causes *causes = finding->causes;
+    uint32_t n = 0, left = 0;
+    struct sort_row *rows = arena_column(finding->arena, causes->count, sizeof *rows),
+                    *spare = arena_column(finding->arena, causes->count, sizeof *spare);
+    bool done = rows != NULL && spare != NULL;
+    for (uint32_t i = 0; done && i < causes->count; i++)
+        if (may_share(&causes->cause[i]))
+            rows[n++] = (struct sort_row){
+                (uint64_t)causes->cause[i].kind << 56 | factor_of(&causes->cause[i]) >> 4, i};
+    if (done) {
+        sort_rows(rows, spare, n);
+        causes_join(causes, rows, n);
+        for (uint32_t i = 0; i < causes->count; i++)
+            if (causes->cause[i].n_sites != 0)
+                causes->cause[left++] = causes->cause[i];
+        causes->count = left;
+    }
+    ARENA_DROP(finding->arena, spare);
+    ARENA_DROP(finding->arena, rows);
+    return done;
+}
+
+static uint64_t cause_size(const struct cause *cause) {
+    return cause->bytes < 0 ? 0 - (uint64_t)cause->bytes : (uint64_t)cause->bytes;
+}
+
+/* By falling size, what follows from the moments last. */
+static bool causes_sort(struct finding *finding) {
+    struct causes *causes = finding->causes;
+    uint32_t n = causes->count;
+    struct sort_row *rows = arena_column(finding->arena, n, sizeof *rows),
+                    *spare = arena_column(finding->arena, n, sizeof *spare);
+    struct cause *copy = arena_column(finding->arena, n, sizeof *copy);
+    bool done = rows != NULL && spare != NULL && copy != NULL;
+    if (done) {
+        bytes_copy(copy, causes->cause, (size_t)n * sizeof *copy);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = (struct sort_row){~cause_size(&copy[i]), i};
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i].key = copy[rows[i].value].kind == CAUSE_MOMENT;
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            causes->cause[i] = copy[rows[i].value];
+    }
+    ARENA_DROP(finding->arena, copy);
+    ARENA_DROP(finding->arena, spare);
+    ARENA_DROP(finding->arena, rows);
+    return done;
+}
+
+static bool moved_add(struct finding *finding) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < finding->comparison->n_sites && n < MOVED_MOST; i++) {
+        const struct compare_site *site = &finding->comparison->site[i];
+        if (!is_moved(site) || site->a.bytes != site->b.bytes)
+            continue;
+        if (cause_add(finding, CAUSE_MOVED, i) == NULL)
+            return false;
+        n++;
+    }
+    return true;
+}
+
+bool causes_find(struct causes *causes, const struct comparison *comparison, struct cause_steps steps,
+                 struct arena *arena) {
+    struct finding finding = {.causes = causes, .comparison = comparison, .steps = steps, .arena = arena};
+    *causes = (struct causes){0};
+    return rows_judge(&finding) && shared_join(&finding) && causes_sort(&finding) && moved_add(&finding);
+}
+
+/* ---- where allocations end ---- */
+
+enum { DEATHS_CAUSES = 16, DEATH_PLACES = DIES_NEVER + 1 };
+
+/* The phase of a step that holds a moment; NULL: none. Phases rise, annotations come last. */
+static const struct span *phase_at(const struct spans *phases, uint32_t moment) {
+    uint32_t low = 0, high = phases->count;
+    while (high > 0 && phases->span[high - 1].kind == SPAN_ANNOTATION)
+        high--;
+    SEARCH(low, high, i, phases->span[i].from_moment <= moment);
+    return low != 0 && moment <= phases->span[low - 1].to_moment ? &phases->span[low - 1] : NULL;
+}
+
+static enum cause_death death_of(const struct compare_side *side, const struct spans *phases,
+                                 uint32_t allocation) {
+    const struct allocations *allocations = &side->timeline->device->allocations;
+    const struct span *birth = phase_at(phases, allocations->birth[allocation]), *death;
+    if (allocations->death[allocation] >= side->timeline->n_moments)
+        return DIES_NEVER;
+    death = phase_at(phases, allocations->death[allocation]);
+    if (birth == NULL || death == NULL)
+        return DIES_UNKNOWN;
+    if (birth->step != death->step)
+        return DIES_LATER;
+    return death->kind == SPAN_FORWARD     ? DIES_IN_FORWARD
+           : death->kind == SPAN_BACKWARD  ? DIES_IN_BACKWARD
+           : death->kind == SPAN_OPTIMIZER ? DIES_IN_OPTIMIZER
+                                           : DIES_UNKNOWN;
+}
+
+static enum cause_death deaths_of(const struct compare_side *side, const struct spans *phases,
+                                  const uint32_t *same, uint32_t site) {
+    const struct allocations *allocations = &side->timeline->device->allocations;
+    uint64_t count[DEATH_PLACES] = {0};
+    uint32_t most = DIES_UNKNOWN;
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        if (filter_keeps(side->keep, i) && same[side->timeline->site[allocations->stack[i]]] == site)
+            count[death_of(side, phases, i)]++;
+    for (uint32_t i = 1; i < DEATH_PLACES; i++)
+        most = count[i] > count[most] ? i : most;
+    return (enum cause_death)most;
+}
+
+bool causes_find_deaths(struct causes *causes, const struct comparison *comparison,
+                        const struct compare_side *a, const struct spans *phases_a,
+                        const struct compare_side *b, const struct spans *phases_b, struct arena *arena) {
+    uint32_t *same_a = arena_column(arena, a->timeline->trace->frames.count, sizeof *same_a);
+    uint32_t *same_b = arena_column(arena, b->timeline->trace->frames.count, sizeof *same_b);
+    bool done = same_a != NULL && same_b != NULL && frames_same(a->timeline->trace, same_a, arena) &&
+                frames_same(b->timeline->trace, same_b, arena);
+    for (uint32_t i = 0, n = 0; done && i < causes->count && n < DEATHS_CAUSES; i++) {
+        struct cause *cause = &causes->cause[i];
+        if (cause->kind != CAUSE_KEPT)
+            continue;
+        cause->dies_a = (uint8_t)deaths_of(a, phases_a, same_a, comparison->site[cause->row].a.site);
+        cause->dies_b = (uint8_t)deaths_of(b, phases_b, same_b, comparison->site[cause->row].b.site);
+        n++;
+    }
+    ARENA_DROP(arena, same_b);
+    ARENA_DROP(arena, same_a);
+    return done;
+}

@@ -1,0 +1,552 @@
+/* Call sites of two recordings: what each did (profiles), which are the same (matching), and how they differ. */
+#include "analysis/compare/compare.h"
+
+#include "base/bytes.h"
+#include "base/search.h"
+#include "base/sort.h"
+#include "layout/site.h"
+
+enum {
+    NEAR_LINES = 40,   /* a line that moved further is another line, unless many moved as far */
+    SHIFT_PAIRS = 256, /* so many differences of lines are tried in one function */
+    RENAMES_MAX = 256, /* files that only one side has, of each side */
+    CALLERS_MAX = 64
+};
+
+/* ---- profiles ---- */
+
+struct profiles {
+    struct site_profile *profile;
+    struct site_key *key;
+    uint32_t *other; /* index on the other side; COMPARE_NONE */
+    uint8_t *match;  /* enum site_match */
+    uint32_t count;
+};
+
+/* Binary logarithm in 1/256, the fraction linear. */
+static uint32_t log2_q8(uint32_t number) {
+    if (number == 0)
+        return 0;
+    unsigned whole = 31u - (unsigned)__builtin_clz(number);
+    return whole << 8 | ((number << (31 - whole)) >> 23 & 0xff);
+}
+
+static void profile_add(struct site_profile *profile, const struct compare_side *side, uint32_t allocation) {
+    const struct allocations *allocations = &side->timeline->device->allocations;
+    uint64_t size = allocations->size[allocation], n = allocation_stands_for(allocations, allocation);
+    bool alive =
+        allocations->birth[allocation] <= side->moment && side->moment < allocations->death[allocation];
+    if (allocation < allocations->preexisting) {
+        profile->older += n;
+    } else {
+        profile->made += n;
+        profile->made_bytes += size;
+        profile->lifetime_bits +=
+            n * log2_q8(allocations->death[allocation] - allocations->birth[allocation]);
+    }
+    profile->least_bytes = size < profile->least_bytes ? size : profile->least_bytes;
+    profile->most_bytes = size > profile->most_bytes ? size : profile->most_bytes;
+    profile->at_end += allocations->death[allocation] >= side->timeline->n_moments ? n : 0;
+    if (!alive)
+        return;
+    if (profile->count == 0)
+        profile->stack = allocations->stack[allocation];
+    profile->bytes += size;
+    profile->count += n;
+}
+
+/* Where a site's profile is, + 1, by frame; profiles in the order of their first allocation. */
+static bool profiles_find(struct profiles *profiles, const struct compare_side *side, struct arena *arena) {
+    const struct timeline *timeline = side->timeline;
+    const struct allocations *allocations = &timeline->device->allocations;
+    uint32_t n_frames = timeline->trace->frames.count, capacity = 0;
+    uint32_t *same = arena_column(arena, n_frames, sizeof *same),
+             *of = arena_column(arena, n_frames, sizeof *of);
+    bool done = same != NULL && of != NULL && frames_same(timeline->trace, same, arena);
+    if (done)
+        bytes_zero(of, (size_t)n_frames * sizeof *of);
+    for (uint32_t i = 0; done && i < allocations->count; i++) {
+        if (!filter_keeps(side->keep, i))
+            continue;
+        uint32_t site = same[timeline->site[allocations->stack[i]]];
+        if (of[site] == 0) {
+            done = ARENA_GROW(arena, profiles->profile, capacity, (uint64_t)profiles->count + 1);
+            if (!done)
+                break;
+            profiles->profile[profiles->count] = (struct site_profile){
+                .site = site, .stack = allocations->stack[i], .least_bytes = UINT64_MAX};
+            of[site] = ++profiles->count;
+        }
+        profile_add(&profiles->profile[of[site] - 1], side, i);
+    }
+    ARENA_DROP(arena, of);
+    ARENA_DROP(arena, same);
+    return done;
+}
+
+static bool profiles_init(struct profiles *profiles, const struct compare_side *side, struct arena *arena) {
+    if (!profiles_find(profiles, side, arena))
+        return false;
+    profiles->key = arena_column(arena, profiles->count, sizeof *profiles->key);
+    profiles->other = arena_column(arena, profiles->count, sizeof *profiles->other);
+    profiles->match = arena_column(arena, profiles->count, sizeof *profiles->match);
+    if (profiles->key == NULL || profiles->other == NULL || profiles->match == NULL)
+        return false;
+    for (uint32_t i = 0; i < profiles->count; i++) {
+        profiles->key[i] = site_key_of(side->timeline->trace, profiles->profile[i].site);
+        profiles->other[i] = COMPARE_NONE;
+        profiles->match[i] = SITE_ALONE;
+    }
+    return true;
+}
+
+static void profiles_drop(struct profiles *profiles, struct arena *arena) {
+    ARENA_DROP(arena, profiles->match);
+    ARENA_DROP(arena, profiles->other);
+    ARENA_DROP(arena, profiles->key);
+    ARENA_DROP(arena, profiles->profile);
+}
+
+struct matching {
+    const struct compare_side *side_a, *side_b;
+    struct profiles a, b;
+    struct arena *arena;
+};
+
+static void pair(struct matching *matching, uint32_t a, uint32_t b, enum site_match match) {
+    matching->a.other[a] = b;
+    matching->b.other[b] = a;
+    matching->a.match[a] = matching->b.match[b] = (uint8_t)match;
+}
+
+/* ---- files that were renamed ---- */
+
+/* Functions by file: sorted, equal ones once. */
+struct functions {
+    struct sort_row *row; /* key: hash of the file, value: index of a profile */
+    uint32_t count;
+};
+
+static bool functions_by_file(struct functions *functions, const struct profiles *profiles,
+                              struct arena *arena) {
+    struct sort_row *spare = arena_column(arena, profiles->count, sizeof *spare);
+    functions->row = arena_column(arena, profiles->count, sizeof *functions->row);
+    functions->count = profiles->count;
+    bool done = spare != NULL && functions->row != NULL;
+    for (uint32_t i = 0; done && i < profiles->count; i++)
+        functions->row[i] = (struct sort_row){profiles->key[i].function, i};
+    if (done) {
+        sort_rows(functions->row, spare, functions->count);
+        for (uint32_t i = 0; i < functions->count; i++)
+            functions->row[i].key = profiles->key[functions->row[i].value].file;
+        sort_rows(functions->row, spare, functions->count);
+    }
+    ARENA_DROP(arena, spare);
+    return done;
+}
+
+static uint32_t rows_seek(const struct functions *functions, uint64_t file) {
+    uint32_t low = 0, high = functions->count;
+    SEARCH(low, high, i, functions->row[i].key < file);
+    return low;
+}
+
+static bool has_file(const struct functions *functions, uint64_t file) {
+    uint32_t at = rows_seek(functions, file);
+    return at < functions->count && functions->row[at].key == file;
+}
+
+struct file_run {
+    uint32_t from, until; /* rows */
+    uint32_t renamed;     /* index of a run of the other side + 1 */
+};
+
+/* Files that the other side does not have. The first of all, "no file", is never one. */
+static uint32_t lone_files(const struct functions *own, const struct functions *others,
+                           struct file_run *runs) {
+    uint32_t n = 0;
+    for (uint32_t from = 0, until; from < own->count && n < RENAMES_MAX; from = until) {
+        until = from + 1;
+        while (until < own->count && own->row[until].key == own->row[from].key)
+            until++;
+        if (own->row[from].key != 0 && !has_file(others, own->row[from].key))
+            runs[n++] = (struct file_run){from, until, 0};
+    }
+    return n;
+}
+
+/* Functions that both have, by name: twice their number over the sum of both, in thousandths, and lines that agree on
+ * top to tell equal ones apart. */
+static uint32_t similarity(const struct matching *matching, const struct functions *fa, struct file_run a,
+                           const struct functions *fb, struct file_run b) {
+    uint32_t common = 0, lines = 0, n_a = a.until - a.from, n_b = b.until - b.from;
+    for (uint32_t i = a.from, k = b.from; i < a.until && k < b.until;) {
+        const struct site_key *ka = &matching->a.key[fa->row[i].value],
+                              *kb = &matching->b.key[fb->row[k].value];
+        if (ka->function == kb->function) {
+            common++;
+            lines += ka->line == kb->line;
+            i++;
+            k++;
+        } else if (ka->function < kb->function) {
+            i++;
+        } else {
+            k++;
+        }
+    }
+    return (uint32_t)((uint64_t)common * 2000000 / (n_a + n_b)) / 1000 * 1000 + (lines < 999 ? lines : 999);
+}
+
+/* Gives the sites of B's file the name that it has in A. */
+static void file_rename(struct matching *matching, const struct functions *fa, struct file_run a,
+                        const struct functions *fb, struct file_run b) {
+    for (uint32_t i = b.from; i < b.until; i++)
+        matching->b.key[fb->row[i].value].file = fa->row[a.from].key;
+}
+
+/* The most similar pair first, while at least half of both is the same. */
+static void renames_choose(struct matching *matching, const struct functions *fa, struct file_run *a,
+                           uint32_t n_a, const struct functions *fb, struct file_run *b, uint32_t n_b) {
+    for (uint32_t round = 0; round < n_a && round < 32; round++) {
+        uint32_t best = 0, best_a = 0, best_b = 0;
+        for (uint32_t i = 0; i < n_a; i++)
+            for (uint32_t k = 0; k < n_b; k++) {
+                uint32_t same =
+                    a[i].renamed + b[k].renamed == 0 ? similarity(matching, fa, a[i], fb, b[k]) : 0;
+                if (same > best) {
+                    best = same;
+                    best_a = i;
+                    best_b = k;
+                }
+            }
+        if (best < 500000)
+            return;
+        a[best_a].renamed = best_b + 1;
+        b[best_b].renamed = best_a + 1;
+        file_rename(matching, fa, a[best_a], fb, b[best_b]);
+    }
+}
+
+static bool renames_find(struct matching *matching) {
+    struct functions fa = {0}, fb = {0};
+    struct file_run *runs = arena_column(matching->arena, 2 * RENAMES_MAX, sizeof *runs);
+    bool done = runs != NULL && functions_by_file(&fa, &matching->a, matching->arena) &&
+                functions_by_file(&fb, &matching->b, matching->arena);
+    if (done) {
+        uint32_t n_a = lone_files(&fa, &fb, runs), n_b = lone_files(&fb, &fa, runs + RENAMES_MAX);
+        /* Hundreds of lone files on both sides are two different programs. */
+        if ((uint64_t)n_a * n_b <= 4096)
+            renames_choose(matching, &fa, runs, n_a, &fb, runs + RENAMES_MAX, n_b);
+    }
+    ARENA_DROP(matching->arena, fa.row);
+    ARENA_DROP(matching->arena, fb.row);
+    ARENA_DROP(matching->arena, runs);
+    return done;
+}
+
+/* ---- lines of one function ---- */
+
+/* Sites of one function on both sides, by rising line. */
+struct function_pair {
+    struct matching *matching;
+    const struct sort_row *a, *b; /* values are indices of profiles */
+    uint32_t n_a, n_b;
+};
+
+static int64_t line_a(const struct function_pair *pairs, uint32_t i) {
+    return pairs->matching->a.key[pairs->a[i].value].line;
+}
+
+static int64_t line_b(const struct function_pair *pairs, uint32_t i) {
+    return pairs->matching->b.key[pairs->b[i].value].line;
+}
+
+static bool sizes_agree(const struct site_profile *a, const struct site_profile *b) {
+    return a->most_bytes == b->most_bytes;
+}
+
+/* How many lines of A are lines of B, `shift` further down: in thousands, and those of equal sizes on top. */
+static uint64_t shift_score(const struct function_pair *pairs, int64_t shift) {
+    uint64_t score = 0;
+    for (uint32_t i = 0, k = 0; i < pairs->n_a && k < pairs->n_b;) {
+        int64_t apart = line_b(pairs, k) - line_a(pairs, i) - shift;
+        if (apart == 0) {
+            const struct matching *m = pairs->matching;
+            score += (UINT64_C(1) << 32) +
+                     sizes_agree(&m->a.profile[pairs->a[i].value], &m->b.profile[pairs->b[k].value]);
+            i++;
+            k++;
+        } else if (apart < 0) {
+            k++;
+        } else {
+            i++;
+        }
+    }
+    return score;
+}
+
+static int64_t shift_size(int64_t shift) {
+    return shift < 0 ? -shift : shift;
+}
+
+/* By how many lines the function has moved: the shift under which most lines meet, of equal ones the smallest. */
+static int64_t best_shift(const struct function_pair *pairs) {
+    int64_t best = 0;
+    uint64_t best_score = shift_score(pairs, 0);
+    bool all = (uint64_t)pairs->n_a * pairs->n_b <= SHIFT_PAIRS;
+    for (uint32_t i = 0; i < pairs->n_a; i += all ? 1 : pairs->n_a / 4 + 1)
+        for (uint32_t k = 0; k < pairs->n_b; k += all ? 1 : pairs->n_b / 4 + 1) {
+            int64_t shift = line_b(pairs, k) - line_a(pairs, i);
+            uint64_t score = shift_score(pairs, shift);
+            if (score > best_score || (score == best_score && shift_size(shift) < shift_size(best))) {
+                best = shift;
+                best_score = score;
+            }
+        }
+    return best;
+}
+
+static enum site_match match_of(const struct matching *matching, uint32_t a, uint32_t b) {
+    const struct trace *trace_b = matching->side_b->timeline->trace;
+    if (site_key_of(trace_b, matching->b.profile[b].site).file != matching->a.key[a].file)
+        return SITE_RENAMED;
+    return matching->a.key[a].line == matching->b.key[b].line ? SITE_SAME : SITE_MOVED;
+}
+
+static void pair_shifted(const struct function_pair *pairs, int64_t shift) {
+    for (uint32_t i = 0, k = 0; i < pairs->n_a && k < pairs->n_b;) {
+        int64_t apart = line_b(pairs, k) - line_a(pairs, i) - shift;
+        if (apart == 0)
+            pair(pairs->matching, pairs->a[i].value, pairs->b[k].value,
+                 match_of(pairs->matching, pairs->a[i].value, pairs->b[k].value));
+        i += apart >= 0;
+        k += apart <= 0;
+    }
+}
+
+/* What is left, in order, where lines are near after the shift. */
+static void pair_near(const struct function_pair *pairs, int64_t shift) {
+    struct matching *matching = pairs->matching;
+    for (uint32_t i = 0, k = 0; i < pairs->n_a && k < pairs->n_b;) {
+        uint32_t a = pairs->a[i].value, b = pairs->b[k].value;
+        int64_t apart = line_b(pairs, k) - line_a(pairs, i) - shift;
+        if (matching->a.other[a] != COMPARE_NONE) {
+            i++;
+        } else if (matching->b.other[b] != COMPARE_NONE) {
+            k++;
+        } else if (shift_size(apart) <= NEAR_LINES) {
+            pair(matching, a, b, match_of(matching, a, b));
+            i++;
+            k++;
+        } else {
+            i += apart > 0;
+            k += apart < 0;
+        }
+    }
+}
+
+static void function_match(struct matching *matching, const struct sort_row *a, uint32_t n_a,
+                           const struct sort_row *b, uint32_t n_b) {
+    struct function_pair pairs = {matching, a, b, n_a, n_b};
+    int64_t shift = best_shift(&pairs);
+    pair_shifted(&pairs, shift);
+    pair_near(&pairs, shift);
+}
+
+/* By file and function, then by line. */
+static bool rows_by_function(const struct profiles *profiles, struct sort_row **rows, struct arena *arena) {
+    struct sort_row *spare = arena_column(arena, profiles->count, sizeof *spare);
+    *rows = arena_column(arena, profiles->count, sizeof **rows);
+    bool done = spare != NULL && *rows != NULL;
+    for (uint32_t i = 0; done && i < profiles->count; i++)
+        (*rows)[i] = (struct sort_row){profiles->key[i].line, i};
+    if (done) {
+        sort_rows(*rows, spare, profiles->count);
+        for (uint32_t i = 0; i < profiles->count; i++) {
+            const struct site_key *key = &profiles->key[(*rows)[i].value];
+            (*rows)[i].key = key->file * UINT64_C(0x9e3779b97f4a7c15) ^ key->function;
+        }
+        sort_rows(*rows, spare, profiles->count);
+    }
+    ARENA_DROP(arena, spare);
+    return done;
+}
+
+static uint32_t run_end(const struct sort_row *rows, uint32_t count, uint32_t from) {
+    uint32_t until = from;
+    while (until < count && rows[until].key == rows[from].key)
+        until++;
+    return until;
+}
+
+static bool functions_match(struct matching *matching) {
+    struct sort_row *a = NULL, *b = NULL;
+    uint32_t n_a = matching->a.count, n_b = matching->b.count;
+    bool done = rows_by_function(&matching->a, &a, matching->arena) &&
+                rows_by_function(&matching->b, &b, matching->arena);
+    for (uint32_t i = 0, k = 0; done && i < n_a && k < n_b;) {
+        uint32_t i_end = run_end(a, n_a, i), k_end = run_end(b, n_b, k);
+        bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
+        if (same)
+            function_match(matching, a + i, i_end - i, b + k, k_end - k);
+        i = same || before ? i_end : i;
+        k = same || !before ? k_end : k;
+    }
+    ARENA_DROP(matching->arena, b);
+    ARENA_DROP(matching->arena, a);
+    return done;
+}
+
+/* ---- the same callers ---- */
+
+/* Hash of the user's frames outside of the site, without their lines; 0: there are none. */
+static uint64_t callers_hash(const struct compare_side *side, const struct site_profile *profile) {
+    const struct timeline *timeline = side->timeline;
+    const struct stack_table *stacks = &timeline->trace->stacks;
+    uint64_t hash = 0;
+    uint32_t site = timeline->site[profile->stack], walked = 0;
+    bool outside = false;
+    for (uint32_t at = profile->stack; at != 0 && walked < CALLERS_MAX; at = stack_parent(stacks, at)) {
+        if (outside && timeline_frame_is_user(timeline, stacks->frame[at])) {
+            struct site_key key = site_key_of(timeline->trace, stacks->frame[at]);
+            hash = (hash ^ key.function) * UINT64_C(0x9e3779b97f4a7c15);
+            walked++;
+        }
+        outside |= stacks->frame[at] == site;
+    }
+    return hash;
+}
+
+static uint32_t callers_rows(const struct profiles *profiles, const struct compare_side *side,
+                             struct sort_row *rows) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < profiles->count; i++) {
+        uint64_t hash = profiles->other[i] == COMPARE_NONE && profiles->profile[i].site != 0
+                            ? callers_hash(side, &profiles->profile[i])
+                            : 0;
+        if (hash != 0)
+            rows[n++] = (struct sort_row){hash, i};
+    }
+    return n;
+}
+
+/* A site that only one other has the callers of, in the same file or function. */
+static bool callers_match(struct matching *matching) {
+    struct arena *arena = matching->arena;
+    uint32_t most = matching->a.count > matching->b.count ? matching->a.count : matching->b.count;
+    struct sort_row *a = arena_column(arena, most, sizeof *a), *b = arena_column(arena, most, sizeof *b),
+                    *spare = arena_column(arena, most, sizeof *spare);
+    bool done = a != NULL && b != NULL && spare != NULL;
+    uint32_t n_a = done ? callers_rows(&matching->a, matching->side_a, a) : 0;
+    uint32_t n_b = done ? callers_rows(&matching->b, matching->side_b, b) : 0;
+    if (done) {
+        sort_rows(a, spare, n_a);
+        sort_rows(b, spare, n_b);
+    }
+    for (uint32_t i = 0, k = 0; i < n_a && k < n_b;) {
+        uint32_t i_end = run_end(a, n_a, i), k_end = run_end(b, n_b, k);
+        bool same = a[i].key == b[k].key, before = a[i].key < b[k].key;
+        const struct site_key *ka = &matching->a.key[a[i].value], *kb = &matching->b.key[b[k].value];
+        if (same && i_end == i + 1 && k_end == k + 1 &&
+            (ka->file == kb->file || ka->function == kb->function))
+            pair(matching, a[i].value, b[k].value, SITE_BY_STACK);
+        i = same || before ? i_end : i;
+        k = same || !before ? k_end : k;
+    }
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, b);
+    ARENA_DROP(arena, a);
+    return done;
+}
+
+/* ---- rows ---- */
+
+static enum site_change change_of(const struct site_profile *a, const struct site_profile *b) {
+    if (a->bytes == b->bytes && a->count == b->count)
+        return CHANGE_SAME;
+    if (a->count == 0)
+        return CHANGE_NEW;
+    if (b->count == 0)
+        return CHANGE_GONE;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? CHANGE_GROWN : CHANGE_SHRUNK;
+    return a->count < b->count ? CHANGE_GROWN : CHANGE_SHRUNK;
+}
+
+static uint64_t delta_size(const struct compare_site *site) {
+    int64_t delta = compare_delta(site->a.bytes, site->b.bytes);
+    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
+}
+
+static void row_add(struct comparison *comparison, const struct site_profile *a, const struct site_profile *b,
+                    enum site_match match) {
+    static const struct site_profile none = {.site = COMPARE_NONE};
+    struct compare_site site = {.a = a != NULL ? *a : none, .b = b != NULL ? *b : none, .match = match};
+    site.change = change_of(&site.a, &site.b);
+    comparison->a_bytes += site.a.bytes;
+    comparison->b_bytes += site.b.bytes;
+    comparison->n_listed += site.a.count + site.b.count != 0;
+    comparison->site[comparison->n_sites++] = site;
+}
+
+static void rows_add(struct comparison *comparison, const struct matching *matching) {
+    const struct profiles *a = &matching->a, *b = &matching->b;
+    for (uint32_t i = 0; i < a->count; i++) {
+        bool both = a->other[i] != COMPARE_NONE;
+        row_add(comparison, &a->profile[i], both ? &b->profile[a->other[i]] : NULL,
+                (enum site_match)a->match[i]);
+    }
+    for (uint32_t i = 0; i < b->count; i++)
+        if (b->other[i] == COMPARE_NONE)
+            row_add(comparison, NULL, &b->profile[i], SITE_ALONE);
+}
+
+/* Stable sorts, the least key first. */
+static bool rows_sort(struct comparison *comparison, struct arena *arena) {
+    uint32_t n = comparison->n_sites;
+    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
+                    *spare = arena_column(arena, n, sizeof *spare);
+    struct compare_site *copy = arena_column(arena, n, sizeof *copy);
+    bool done = rows != NULL && spare != NULL && copy != NULL;
+    if (done) {
+        bytes_copy(copy, comparison->site, (size_t)n * sizeof *copy);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i] = (struct sort_row){~copy[i].a.bytes, i};
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i].key = ~copy[rows[i].value].b.bytes;
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i].key = ~delta_size(&copy[rows[i].value]);
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            rows[i].key = copy[rows[i].value].a.count + copy[rows[i].value].b.count == 0;
+        sort_rows(rows, spare, n);
+        for (uint32_t i = 0; i < n; i++)
+            comparison->site[i] = copy[rows[i].value];
+    }
+    ARENA_DROP(arena, copy);
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, rows);
+    return done;
+}
+
+bool compare_sites(struct comparison *comparison, const struct compare_side *a, const struct compare_side *b,
+                   struct arena *arena) {
+    struct matching matching = {.side_a = a, .side_b = b, .arena = arena};
+    *comparison = (struct comparison){0};
+    bool done = profiles_init(&matching.a, a, arena) && profiles_init(&matching.b, b, arena) &&
+                renames_find(&matching) && functions_match(&matching) && callers_match(&matching);
+    if (done) {
+        comparison->site =
+            arena_column(arena, (uint64_t)matching.a.count + matching.b.count, sizeof *comparison->site);
+        done = comparison->site != NULL;
+    }
+    if (done) {
+        rows_add(comparison, &matching);
+        done = rows_sort(comparison, arena);
+    }
+    profiles_drop(&matching.a, arena);
+    profiles_drop(&matching.b, arena);
+    return done;
+}

@@ -1,0 +1,251 @@
+/* Groups of any allocations by what they have in common. */
+#include "analysis/compare/compare.h"
+#include "analysis/loop/category.h"
+#include "base/bytes.h"
+#include "base/sort.h"
+#include "base/words.h"
+#include "layout/site.h"
+
+/* ---- keys ---- */
+
+struct keys {
+    const struct timeline *timeline;
+    enum compare_by by;
+    const uint8_t *category;
+    uint32_t *of_stack; /* [stacks.count] site or file of a stack; NULL: not needed */
+    uint32_t count;     /* keys are below it */
+};
+
+static bool keys_of_stacks(struct keys *keys, struct arena *arena) {
+    const struct timeline *timeline = keys->timeline;
+    const struct trace *trace = timeline->trace;
+    uint32_t *same = arena_column(arena, trace->frames.count, sizeof *same);
+    keys->of_stack = arena_column(arena, trace->stacks.count, sizeof *keys->of_stack);
+    keys->count = trace->frames.count;
+    bool done = same != NULL && keys->of_stack != NULL &&
+                frames_same_at(trace, keys->by == COMPARE_BY_SITE ? SITE_LINE : SITE_FILE, same, arena);
+    for (uint32_t i = 0; done && i < trace->stacks.count; i++)
+        keys->of_stack[i] = same[timeline->site[i]];
+    ARENA_DROP(arena, same);
+    return done;
+}
+
+static bool keys_init(struct keys *keys, struct arena *arena) {
+    const struct device_trace *device = keys->timeline->device;
+    switch (keys->by) {
+    case COMPARE_BY_SITE:
+    case COMPARE_BY_FILE: return keys_of_stacks(keys, arena);
+    case COMPARE_BY_STACK: keys->count = keys->timeline->trace->stacks.count; break;
+    case COMPARE_BY_CATEGORY: keys->count = CATEGORY_COUNT; break;
+    case COMPARE_BY_STREAM: keys->count = device->n_streams; break;
+    case COMPARE_BY_POOL: keys->count = device->n_pools; break;
+    }
+    return true;
+}
+
+static uint32_t key_of(const struct keys *keys, uint32_t allocation) {
+    const struct allocations *allocations = &keys->timeline->device->allocations;
+    switch (keys->by) {
+    case COMPARE_BY_SITE:
+    case COMPARE_BY_FILE: return keys->of_stack[allocations->stack[allocation]];
+    case COMPARE_BY_STACK: return allocations->stack[allocation];
+    case COMPARE_BY_CATEGORY: return keys->category[allocation];
+    case COMPARE_BY_STREAM: return allocations->stream[allocation];
+    case COMPARE_BY_POOL: break;
+    }
+    return allocations->pool[allocation];
+}
+
+/* ---- sums ---- */
+
+/* By falling bytes, then rising key. */
+static bool groups_sort(struct compare_group *groups, uint32_t count, struct arena *arena) {
+    struct sort_row *rows = arena_column(arena, count, sizeof *rows),
+                    *spare = arena_column(arena, count, sizeof *spare);
+    struct compare_group *copy = arena_column(arena, count, sizeof *copy);
+    bool done = rows != NULL && spare != NULL && copy != NULL;
+    if (done) {
+        bytes_copy(copy, groups, (size_t)count * sizeof *groups);
+        for (uint32_t i = 0; i < count; i++)
+            rows[i] = (struct sort_row){groups[i].key, i};
+        sort_rows(rows, spare, count);
+        for (uint32_t i = 0; i < count; i++)
+            rows[i].key = ~groups[rows[i].value].bytes;
+        sort_rows(rows, spare, count);
+        for (uint32_t i = 0; i < count; i++)
+            groups[i] = copy[rows[i].value];
+    }
+    ARENA_DROP(arena, copy);
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, rows);
+    return done;
+}
+
+bool compare_groups(const struct timeline *timeline, const uint32_t *allocations, uint32_t n_allocations,
+                    enum compare_by by, const uint8_t *category, struct arena *arena,
+                    struct compare_group **groups, uint32_t *n_groups) {
+    const struct allocations *all = &timeline->device->allocations;
+    struct keys keys = {.timeline = timeline, .by = by, .category = category};
+    *groups = NULL;
+    *n_groups = 0;
+    if (!keys_init(&keys, arena))
+        return false;
+    uint32_t *group_of = arena_column(arena, keys.count, sizeof *group_of);
+    uint32_t most = n_allocations < keys.count ? n_allocations : keys.count;
+    uint64_t *largest = arena_column(arena, most, sizeof *largest);
+    *groups = arena_column(arena, most, sizeof **groups);
+    bool done = group_of != NULL && largest != NULL && *groups != NULL;
+    if (done)
+        bytes_zero(group_of, (size_t)keys.count * sizeof *group_of);
+    for (uint32_t i = 0; done && i < n_allocations; i++) {
+        uint32_t key = key_of(&keys, allocations[i]);
+        if (group_of[key] == 0) {
+            (*groups)[*n_groups] = (struct compare_group){.key = key, .stack = all->stack[allocations[i]]};
+            largest[*n_groups] = 0;
+            group_of[key] = ++*n_groups;
+        }
+        struct compare_group *group = &(*groups)[group_of[key] - 1];
+        group->bytes += all->size[allocations[i]];
+        group->count += allocation_stands_for(all, allocations[i]);
+        if (all->size[allocations[i]] > largest[group_of[key] - 1]) {
+            largest[group_of[key] - 1] = all->size[allocations[i]];
+            group->stack = all->stack[allocations[i]];
+        }
+    }
+    done = done && groups_sort(*groups, *n_groups, arena);
+    ARENA_DROP(arena, largest);
+    ARENA_DROP(arena, group_of);
+    ARENA_DROP(arena, keys.of_stack);
+    return done;
+}
+
+bool compare_within(const struct timeline *timeline, uint32_t *allocations, uint32_t *n_allocations,
+                    enum compare_by by, uint32_t key, const uint8_t *category, struct arena *arena) {
+    struct keys keys = {.timeline = timeline, .by = by, .category = category};
+    uint32_t n = 0;
+    bool done = keys_init(&keys, arena);
+    for (uint32_t i = 0; done && i < *n_allocations; i++)
+        if (key_of(&keys, allocations[i]) == key)
+            allocations[n++] = allocations[i];
+    *n_allocations = done ? n : *n_allocations;
+    ARENA_DROP(arena, keys.of_stack);
+    return done;
+}
+
+/* ---- two extents of one device ---- */
+
+static uint64_t magnitude(int64_t delta) {
+    return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
+}
+
+struct sides {
+    const struct compare_group *a, *b;
+};
+
+static uint64_t pair_delta(const struct sides *sides, struct compare_pair pair) {
+    uint64_t a = pair.a != COMPARE_NONE ? sides->a[pair.a].bytes : 0,
+             b = pair.b != COMPARE_NONE ? sides->b[pair.b].bytes : 0;
+    return magnitude(compare_delta(a, b));
+}
+
+static void rows_of(struct sort_row *rows, const struct compare_group *groups, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = (struct sort_row){groups[i].key, i};
+}
+
+/* Two runs of rising keys, side by side. */
+static uint32_t merge(const struct sort_row *a, uint32_t n_a, const struct sort_row *b, uint32_t n_b,
+                      struct compare_pair *pairs) {
+    uint32_t i = 0, k = 0, n = 0;
+    while (i < n_a || k < n_b) {
+        bool has_a = i < n_a && (k == n_b || a[i].key <= b[k].key),
+             has_b = k < n_b && (i == n_a || b[k].key <= a[i].key);
+        pairs[n++] =
+            (struct compare_pair){has_a ? a[i].value : COMPARE_NONE, has_b ? b[k].value : COMPARE_NONE};
+        i += has_a;
+        k += has_b;
+    }
+    return n;
+}
+
+bool compare_pairs(const struct compare_group *a, uint32_t n_a, const struct compare_group *b, uint32_t n_b,
+                   struct arena *arena, struct compare_pair **pairs, uint32_t *n_pairs) {
+    uint64_t n = (uint64_t)n_a + n_b;
+    struct sides sides = {a, b};
+    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
+                    *spare = arena_column(arena, n, sizeof *spare);
+    struct compare_pair *merged = arena_column(arena, n, sizeof *merged);
+    *pairs = arena_column(arena, n, sizeof **pairs);
+    *n_pairs = 0;
+    bool done = rows != NULL && spare != NULL && merged != NULL && *pairs != NULL;
+    if (done) {
+        rows_of(rows, a, n_a);
+        rows_of(rows + n_a, b, n_b);
+        sort_rows(rows, spare, n_a);
+        sort_rows(rows + n_a, spare, n_b);
+        *n_pairs = merge(rows, n_a, rows + n_a, n_b, merged);
+        for (uint32_t i = 0; i < *n_pairs; i++)
+            rows[i] = (struct sort_row){~pair_delta(&sides, merged[i]), i};
+        sort_rows(rows, spare, *n_pairs);
+        for (uint32_t i = 0; i < *n_pairs; i++)
+            (*pairs)[i] = merged[rows[i].value];
+    }
+    ARENA_DROP(arena, merged);
+    ARENA_DROP(arena, spare);
+    ARENA_DROP(arena, rows);
+    return done;
+}
+
+/* ---- names ---- */
+
+static void name_pool(struct words *words, const struct device_trace *device, uint32_t pool) {
+    if (pool <= 1) {
+        words_say(words, pool == POOL_UNKNOWN ? "unknown pool" : "default pool");
+        return;
+    }
+    words_say(words, "pool (");
+    words_number(words, device->pools[pool].first);
+    words_say(words, ", ");
+    words_number(words, device->pools[pool].second);
+    words_say(words, ")");
+}
+
+static void name_stream(struct words *words, uint32_t stream) {
+    if (stream == 0) {
+        words_say(words, "default stream");
+        return;
+    }
+    words_say(words, "stream ");
+    words_number(words, stream);
+}
+
+/* Everything after the last slash of either kind; a NUL as a blank. */
+static void name_file(struct words *words, const struct trace *trace, uint32_t frame) {
+    uint32_t nbytes, from = 0;
+    const uint8_t *bytes = trace_string(trace, trace->frames.frame[frame].file, &nbytes);
+    for (uint32_t i = 0; i < nbytes; i++)
+        from = bytes[i] == '/' || bytes[i] == '\\' ? i + 1 : from;
+    for (; from < nbytes; from++)
+        words_add(words,
+                  bytes[from] != 0 ? (struct text){bytes + from, 1} : (struct text){(const uint8_t *)" ", 1});
+    words_say(words, frame == 0 || nbytes == 0 ? "(no file recorded)" : "");
+}
+
+uint32_t compare_name(const struct timeline *timeline, enum compare_by by, uint32_t key, char *text,
+                      uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    const struct trace *trace = timeline->trace;
+    uint32_t length;
+    switch (by) {
+    case COMPARE_BY_SITE:
+    case COMPARE_BY_STACK:
+        length = site_text(trace, by == COMPARE_BY_SITE ? key : timeline->site[key], text, capacity);
+        return length < capacity ? length : capacity - 1;
+    case COMPARE_BY_FILE: name_file(&words, trace, key); break;
+    case COMPARE_BY_CATEGORY: words_say(&words, category_name((enum category)key)); break;
+    case COMPARE_BY_STREAM: name_stream(&words, key); break;
+    case COMPARE_BY_POOL: name_pool(&words, timeline->device, key); break;
+    }
+    length = words_end(&words);
+    return length < capacity ? length : capacity - 1;
+}

@@ -1,0 +1,25 @@
+/*
+ * What is highlighted: everything that a call site, a stack, a file, a category, a stream, a pool or a frame stands for.
+ * One answer for the page and for pictures of its addresses. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_HIGHLIGHT_H
+#define STRATA_ANALYSIS_HIGHLIGHT_H
+
+#include "analysis/compare/compare.h"
+
+/* Beyond enum compare_by: everything that goes through a frame. */
+enum { HIGHLIGHT_BY_FRAME = COMPARE_BY_POOL + 1 };
+
+struct highlight {
+    uint32_t by, key; /* enum compare_by or HIGHLIGHT_BY_FRAME; by site, file and frame the key is a frame */
+};
+
+/* Is there such a kind of thing, and such a frame? */
+bool highlight_is_valid(const struct trace *trace, struct highlight highlight);
+
+/* Sets in `bits` (a zeroed bitmap [allocations.count / 64 + 1]) the allocations that a valid highlight means. `category` is
+ * [allocations.count], read for COMPARE_BY_CATEGORY only. O(allocations + frames + stacks). False: no memory in `scratch`. */
+bool highlight_bits(const struct timeline *timeline, struct highlight highlight, const uint8_t *category,
+                    uint64_t *bits, struct arena *scratch);
+
+#endif

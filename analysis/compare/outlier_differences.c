@@ -1,0 +1,208 @@
+/*
+ * Which call sites make a rank unlike the others: what each holds at a moment against the median of the cohort at the same
+ * moment. Tables of the others are put side by side in a tally, sorted by site.
+ */
+#include "analysis/compare/outliers_internal.h"
+#include "base/search.h"
+
+/* From that many ranks on, a rank is compared with all, itself too, which hardly moves a median; so one tally serves
+ * all. */
+enum { TALLY_SHARED = 16 };
+
+/* Tables to compare with: the same moment of every row of the cohort but, where `but` is one, that row. */
+static bool tally_collect(struct cohort *cohort, int64_t step, enum rank_moment at, uint32_t but,
+                          struct tally *tally) {
+    uint32_t n_tables = 0;
+    *tally = (struct tally){.step = step, .at = at};
+    tally->entries =
+        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->entries);
+    tally->spare =
+        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->spare);
+    tally->bytes =
+        arena_column(cohort->arena, (uint64_t)cohort->count * RANK_ENTRIES_MOST, sizeof *tally->bytes);
+    if (tally->entries == NULL || tally->spare == NULL || tally->bytes == NULL)
+        return false;
+    for (uint32_t i = 0; i < cohort->count; i++) {
+        const struct rank_profile *profile = cohort->rows[cohort->member[i]].of.profile;
+        const struct rank_table *table = cohort->member[i] != but ? rank_table_of(profile, step, at) : NULL;
+        if (table == NULL)
+            continue;
+        cohort->values[n_tables++] = (struct sort_row){table->total_bytes, 0};
+        for (uint32_t k = 0; k < table->count; k++) {
+            tally->bytes[tally->count] = table->entry[k].bytes;
+            tally->entries[tally->count] =
+                (struct sort_row){profile->call[table->entry[k].call].site, tally->count};
+            tally->count++;
+        }
+    }
+    tally->n_tables = n_tables;
+    sort_rows(tally->entries, tally->spare, tally->count);
+    if (n_tables != 0)
+        tally->totals = outliers_spread(cohort, n_tables);
+    return true;
+}
+
+void outliers_tally_drop(struct cohort *cohort, struct tally *tally) {
+    ARENA_DROP(cohort->arena, tally->entries);
+    ARENA_DROP(cohort->arena, tally->spare);
+    ARENA_DROP(cohort->arena, tally->bytes);
+}
+
+/* Median of a site whose entries are [from, to); tables without it count as 0. */
+static uint64_t tally_median(struct cohort *cohort, const struct tally *tally, uint32_t from, uint32_t to) {
+    uint32_t present = to - from < cohort->count ? to - from : cohort->count;
+    uint32_t absent = tally->n_tables > present ? tally->n_tables - present : 0;
+    for (uint32_t i = 0; i < present; i++)
+        cohort->values[i] = (struct sort_row){tally->bytes[tally->entries[from + i].value], 0};
+    sort_rows(cohort->values, cohort->spare, present);
+    uint32_t low = (tally->n_tables - 1) / 2, high = tally->n_tables / 2;
+    uint64_t a = low < absent ? 0 : cohort->values[low - absent].key;
+    uint64_t b = high < absent ? 0 : cohort->values[high - absent].key;
+    return a + (b - a) / 2;
+}
+
+uint64_t outliers_table_bytes(const struct rank_profile *profile, const struct rank_table *table,
+                              uint32_t site) {
+    for (uint32_t i = 0; i < table->count; i++)
+        if (profile->call[table->entry[i].call].site == site)
+            return table->entry[i].bytes;
+    return 0;
+}
+
+/* More before less, each by falling size. */
+static bool difference_before(const struct outlier_difference *a, const struct outlier_difference *b) {
+    bool more_a = a->bytes > a->median_bytes, more_b = b->bytes > b->median_bytes;
+    if (more_a != more_b)
+        return more_a;
+    return outliers_distance(a->bytes, a->median_bytes) > outliers_distance(b->bytes, b->median_bytes);
+}
+
+static void difference_add(struct outlier_row *row, struct outlier_difference difference) {
+    if (difference.bytes == difference.median_bytes)
+        return;
+    uint32_t at = row->n_differences;
+    while (at > 0 && difference_before(&difference, &row->difference[at - 1]))
+        at--;
+    if (at == OUTLIER_DIFFERENCES)
+        return;
+    uint32_t last = row->n_differences < OUTLIER_DIFFERENCES ? row->n_differences++ : OUTLIER_DIFFERENCES - 1;
+    for (uint32_t i = last; i > at; i--)
+        row->difference[i] = row->difference[i - 1];
+    row->difference[at] = difference;
+}
+
+/* A row that has the site, to find its name. */
+static uint32_t site_owner(const struct cohort *cohort, uint32_t site, uint32_t first) {
+    for (uint32_t i = 0; i <= cohort->count; i++) {
+        uint32_t row = i == 0 ? first : cohort->member[i - 1];
+        const struct rank_profile *profile = cohort->rows[row].of.profile;
+        for (uint32_t k = 0; k < profile->n_calls; k++)
+            if (profile->call[k].site == site)
+                return row;
+    }
+    return first;
+}
+
+static void differences_of(struct cohort *cohort, uint32_t index, const struct rank_table *mine,
+                           const struct tally *tally) {
+    struct outlier_row *row = &cohort->rows[index];
+    const struct rank_profile *profile = row->of.profile;
+    for (uint32_t from = 0, to; from < tally->count; from = to) {
+        uint32_t site = (uint32_t)tally->entries[from].key;
+        for (to = from + 1; to < tally->count && tally->entries[to].key == site;)
+            to++;
+        difference_add(row, (struct outlier_difference){site, 0, outliers_table_bytes(profile, mine, site),
+                                                        tally_median(cohort, tally, from, to)});
+    }
+    for (uint32_t i = 0; i < mine->count; i++) {
+        uint32_t site = profile->call[mine->entry[i].call].site, low = 0, high = tally->count;
+        SEARCH(low, high, k, tally->entries[k].key < site);
+        if (low == tally->count || tally->entries[low].key != site)
+            difference_add(row, (struct outlier_difference){site, 0, mine->entry[i].bytes, 0});
+    }
+    for (uint32_t i = 0; i < row->n_differences; i++)
+        row->difference[i].owner = site_owner(cohort, row->difference[i].site, index);
+}
+
+static void tally_use(struct cohort *cohort, uint32_t index, const struct rank_table *mine,
+                      const struct tally *tally) {
+    struct outlier_row *row = &cohort->rows[index];
+    if (tally->n_tables == 0)
+        return;
+    row->n_differences = 0;
+    row->compared_at = mine->at;
+    row->total_bytes = mine->total_bytes;
+    row->total_median_bytes = tally->totals.median;
+    differences_of(cohort, index, mine, tally);
+}
+
+static bool compare_at(struct cohort *cohort, uint32_t index, const struct rank_table *mine, int64_t step,
+                       enum rank_moment at) {
+    struct tally tally;
+    if (cohort->count >= TALLY_SHARED) {
+        if (cohort->kept->entries == NULL || cohort->kept->step != step || cohort->kept->at != at) {
+            outliers_tally_drop(cohort, cohort->kept);
+            if (!tally_collect(cohort, step, at, UINT32_MAX, cohort->kept))
+                return false;
+        }
+        tally_use(cohort, index, mine, cohort->kept);
+        return true;
+    }
+    if (!tally_collect(cohort, step, at, index, &tally))
+        return false;
+    tally_use(cohort, index, mine, &tally);
+    outliers_tally_drop(cohort, &tally);
+    return true;
+}
+
+/* The last step until `step` of which there are tables. */
+int64_t outliers_step_with_tables(const struct rank_profile *profile, int64_t step, enum rank_moment at) {
+    int64_t found = RANK_NO_STEP;
+    for (uint32_t i = 0; i < profile->n_tables; i++)
+        if (profile->table[i].at == at && profile->table[i].step <= step && profile->table[i].step > found)
+            found = profile->table[i].step;
+    return found;
+}
+
+/* Phase of the highest moment of a step, and the last step with the table of it. */
+static enum rank_moment peak_phase(const struct rank_profile *profile, int64_t until, int64_t *step) {
+    uint64_t most = 0;
+    enum rank_moment at = RANK_AT_END;
+    for (uint32_t i = 0; i < profile->n_tables; i++) {
+        const struct rank_table *table = &profile->table[i];
+        if (table->step != RANK_NO_STEP && table->step <= until && table->total_bytes > most) {
+            most = table->total_bytes;
+            at = table->at;
+            *step = table->step;
+        }
+    }
+    return at;
+}
+
+bool outliers_compare(struct cohort *cohort, uint32_t index) {
+    struct outlier_row *row = &cohort->rows[index];
+    const struct rank_profile *profile = row->of.profile;
+    const struct outlier_figure *peak = &row->figure[OUTLIER_PEAK];
+    int64_t step = RANK_NO_STEP;
+    enum rank_moment at = RANK_AT_PEAK;
+    if (row->oom && profile->oom_step != RANK_NO_STEP && profile->oom_phase >= 0) {
+        const struct rank_table *mine = rank_table_of(profile, RANK_NO_STEP, RANK_AT_OOM);
+        at = (enum rank_moment)profile->oom_phase;
+        if (mine != NULL && !compare_at(cohort, index, mine, profile->oom_step, at))
+            return false;
+        /* Where the others did not come that far, their last step has the same phase. */
+        if (mine != NULL && row->total_median_bytes == 0 && row->at_step != RANK_NO_STEP)
+            return compare_at(cohort, index, mine, outliers_step_with_tables(profile, row->at_step, at), at);
+        if (mine != NULL)
+            return true;
+    }
+    if (row->at_step != RANK_NO_STEP) {
+        if (peak->odd || peak->higher || row->oom)
+            at = peak_phase(profile, row->at_step, &step);
+        else
+            step = outliers_step_with_tables(profile, row->at_step, at = RANK_AT_END);
+    } else if (!peak->odd && !peak->higher)
+        at = row->figure[OUTLIER_END].odd ? RANK_AT_END : RANK_AT_PEAK;
+    const struct rank_table *mine = rank_table_of(profile, step, at);
+    return mine == NULL || compare_at(cohort, index, mine, step, at);
+}

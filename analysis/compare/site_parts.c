@@ -1,0 +1,104 @@
+#include "analysis/compare/site_parts.h"
+
+#include "base/sort.h"
+
+enum group_part site_part_of_allocation(const struct verdicts *verdicts, uint32_t allocation) {
+    const struct trace *trace = verdicts->timeline->trace;
+    if (verdicts->timeline->device->allocations.flags[allocation] & ALLOCATION_STACK_OF_FREE)
+        return GROUP_OF_FREE;
+    if (trace->kind == TRACE_MEMORY_TIMELINE) /* its sites are the categories themselves */
+        return GROUP_WHOLE;
+    if (verdicts->category[allocation] == CATEGORY_OPTIMIZER_STATE)
+        return GROUP_OPTIMIZER_STATE;
+    return verdicts->category[allocation] == CATEGORY_TEMPORARY &&
+                   verdicts->runs.letter[allocation] == PHASE_OPTIMIZER
+               ? GROUP_OPTIMIZER_TEMPORARY
+               : GROUP_WHOLE;
+}
+
+const char *group_part_suffix(const struct group *group) {
+    static const char *const suffixes[GROUP_PARTS] = {[GROUP_WHOLE] = "",
+                                                      [GROUP_OPTIMIZER_STATE] = " (optimizer state)",
+                                                      [GROUP_OPTIMIZER_TEMPORARY] =
+                                                          " (optimizer temporaries)",
+                                                      [GROUP_OF_FREE] = " (where it was freed)"};
+    return suffixes[group->of_free ? GROUP_OF_FREE : group->part];
+}
+
+const char *group_part_mark(const struct group *group) {
+    static const char *const marks[GROUP_PARTS] = {[GROUP_WHOLE] = "",
+                                                   [GROUP_OPTIMIZER_STATE] = " (state)",
+                                                   [GROUP_OPTIMIZER_TEMPORARY] = " (temporary)",
+                                                   [GROUP_OF_FREE] = " (freed here)"};
+    return marks[group->of_free ? GROUP_OF_FREE : group->part];
+}
+
+/* Allocations by part: a counting sort. */
+static void parts_split(struct site_parts *parts, const struct verdicts *verdicts,
+                        const uint32_t *allocations, uint32_t n_allocations) {
+    uint32_t next[GROUP_PARTS];
+    for (uint32_t i = 0; i < n_allocations; i++)
+        parts->start[site_part_of_allocation(verdicts, allocations[i]) + 1]++;
+    for (uint32_t part = 0; part < GROUP_PARTS; part++) {
+        parts->start[part + 1] += parts->start[part];
+        next[part] = parts->start[part];
+    }
+    for (uint32_t i = 0; i < n_allocations; i++)
+        parts->allocations[next[site_part_of_allocation(verdicts, allocations[i])]++] = allocations[i];
+}
+
+/* Puts the groups of one part after the others. False: no memory. */
+static bool part_add(struct site_parts *parts, const struct timeline *timeline, uint32_t part,
+                     uint32_t *capacity, struct arena *arena) {
+    struct group *own;
+    uint32_t n_own;
+    if (!groups_of(timeline, parts->allocations + parts->start[part],
+                   parts->start[part + 1] - parts->start[part], GROUP_BY_SITE, arena, &own, &n_own) ||
+        !ARENA_GROW(arena, parts->groups, *capacity, (uint64_t)parts->n_groups + n_own + 1))
+        return false;
+    for (uint32_t i = 0; i < n_own; i++) {
+        parts->groups[parts->n_groups] = own[i];
+        parts->groups[parts->n_groups++].part = (uint8_t)part;
+    }
+    return true;
+}
+
+/* Two stable sorts, the lesser key first. False: no memory. */
+static bool parts_sort(struct site_parts *parts, struct arena *arena) {
+    uint32_t n = parts->n_groups;
+    struct sort_row *rows = arena_column(arena, n, sizeof *rows),
+                    *spare = arena_column(arena, n, sizeof *spare);
+    struct group *sorted = arena_column(arena, n, sizeof *sorted);
+    if (rows == NULL || spare == NULL || sorted == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct sort_row){(uint64_t)parts->groups[i].site << 8 | parts->groups[i].part, i};
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i].key = ~parts->groups[rows[i].value].bytes;
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = parts->groups[rows[i].value];
+    parts->groups = sorted;
+    return true;
+}
+
+bool site_parts_of(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
+                   const uint32_t *allocations, uint32_t n_allocations, struct arena *arena) {
+    uint32_t capacity = 0;
+    *parts =
+        (struct site_parts){.allocations = arena_column(arena, n_allocations, sizeof *parts->allocations)};
+    if (parts->allocations == NULL)
+        return false;
+    parts_split(parts, verdicts, allocations, n_allocations);
+    for (uint32_t part = 0; part < GROUP_PARTS; part++)
+        if (!part_add(parts, timeline, part, &capacity, arena))
+            return false;
+    return parts_sort(parts, arena);
+}
+
+bool site_parts_at(struct site_parts *parts, const struct timeline *timeline, const struct verdicts *verdicts,
+                   uint32_t moment, struct arena *arena) {
+    uint32_t n_alive, *alive = timeline_alive(timeline, moment, arena, &n_alive);
+    return alive != NULL && site_parts_of(parts, timeline, verdicts, alive, n_alive, arena);
+}

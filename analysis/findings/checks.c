@@ -1,0 +1,138 @@
+/* What was looked for besides growth, in sentences. "Not found" is said only where it would have been seen: where the
+ * search itself has counted places that could have shown it. */
+#include "analysis/findings/verdicts.h"
+#include "base/numbers.h"
+
+static const enum finding_kind kinds[] = {FINDING_GRADIENTS_KEPT, FINDING_HELD_OVER, FINDING_KEPT_PER_LAYER,
+                                          FINDING_FRAGMENTATION, FINDING_RETRY_FLUSH};
+
+const char *check_state_name(enum check_state state) {
+    static const char *const names[] = {
+        [CHECK_CLEAR] = "clear", [CHECK_FOUND] = "found", [CHECK_NOT_JUDGED] = "not_judged"};
+    return names[state];
+}
+
+uint32_t verdicts_checks(const struct verdicts *verdicts) {
+    const struct timeline *timeline = verdicts->timeline;
+    return timeline->trace->kind == TRACE_LOG || timeline->device->n_events == 0
+               ? 0
+               : (uint32_t)(sizeof kinds / sizeof kinds[0]);
+}
+
+static bool is_found(const struct verdicts *verdicts, enum finding_kind kind) {
+    for (uint32_t i = 0; i < verdicts->findings.count; i++)
+        if (verdicts->findings.finding[i].kind == kind)
+            return true;
+    return false;
+}
+
+/* " (1 pair of steps)." */
+static void say_looked(struct words *words, uint32_t looked, const char *thing, const char *behind) {
+    words_say(words, " (");
+    words_add_things(words, looked, thing);
+    words_say(words, behind);
+    words_say(words, ").");
+}
+
+static void say_reserved(struct words *words, const struct timeline *timeline) {
+    uint64_t reserved = timeline->reserved_peak,
+             beyond = reserved > timeline->peak_bytes ? reserved - timeline->peak_bytes : 0;
+    if (beyond == 0) {
+        words_say(words, "All of the ");
+        words_add_bytes(words, reserved);
+        words_say(words, " reserved at most were in use at once.");
+        return;
+    }
+    words_say(words, "Of the ");
+    words_add_bytes(words, reserved);
+    words_say(words, " reserved at most, ");
+    words_add_bytes(words, beyond);
+    words_say(words, " (");
+    words_say(words, format_share(beyond, reserved).text);
+    words_say(words, ") are more than was ever in use at once");
+    words_say(words, beyond >= reserved / 4 && beyond < 1024 * MIB
+                         ? ": below 1 GiB that is not called fragmentation."
+                         : ".");
+}
+
+/* What is a leak already is not told again as something else. */
+static void say_besides(struct words *words, const struct verdicts *verdicts, const char *alone,
+                        const char *behind) {
+    bool blamed = is_found(verdicts, FINDING_LEAK) || is_found(verdicts, FINDING_GROWING_BUFFER);
+    words_say(words, blamed ? "Besides what is named above, " : "");
+    words_say(words, blamed ? behind : alone);
+}
+
+static void say_clear(struct words *words, const struct verdicts *verdicts, struct check check) {
+    bool steps = verdicts->turns.source < TURNS_BACKWARD;
+    switch (check.kind) {
+    case FINDING_GRADIENTS_KEPT:
+        words_say(words, "Next to no gradients are alive when a later forward begins");
+        say_looked(words, check.looked, "forward", "");
+        break;
+    case FINDING_HELD_OVER:
+        say_besides(words, verdicts, "Next", "next");
+        words_say(words, " to nothing that a ");
+        words_say(words, steps ? "step" : "turn");
+        words_say(words, " made is held while the next makes the same");
+        say_looked(words, check.looked, "pair", steps ? " of steps" : " of turns");
+        break;
+    case FINDING_KEPT_PER_LAYER:
+        say_besides(words, verdicts, "No", "no");
+        words_say(words,
+                  " line keeps three or more allocations of a forward, one per layer, past its backward");
+        say_looked(words, check.looked, "forward", "");
+        break;
+    case FINDING_FRAGMENTATION: say_reserved(words, verdicts->timeline); break;
+    default: words_say(words, "No request made the allocator give back what it had cached."); break;
+    }
+}
+
+/* Why it could not be seen. */
+static const char *obstacle(const struct verdicts *verdicts, enum finding_kind kind) {
+    enum stack_kind stacks = verdicts->runs.stacks;
+    uint32_t n = verdicts->turns.count;
+    if (verdicts->runs.n_allocations == 0 && kind <= FINDING_KEPT_PER_LAYER)
+        return kind == FINDING_GRADIENTS_KEPT ? "Gradients that are kept: no allocation was recorded."
+               : kind == FINDING_HELD_OVER    ? "Results that are held: no allocation was recorded."
+                                              : "What each layer keeps: no allocation was recorded.";
+    switch (kind) {
+    case FINDING_GRADIENTS_KEPT:
+        return stacks == STACKS_NONE ? "Gradients that are kept: no stacks were recorded."
+               : n < 2               ? "Gradients that are kept: it takes two steps to see them."
+               : verdicts->findings.gradients_unsure
+                   ? "Gradients that are kept: backward may add to gradients that are older than the "
+                     "recording. "
+                     "Record from before the first step to see them."
+                   : "Gradients that are kept: no gradient was recognised before a later forward.";
+    case FINDING_HELD_OVER:
+        return stacks == STACKS_NONE ? "Results that are held: no stacks were recorded."
+                                     : "Results that are held: it takes two steps to see them.";
+    case FINDING_KEPT_PER_LAYER:
+        return stacks == STACKS_NONE     ? "What each layer keeps: no stacks were recorded."
+               : stacks == STACKS_NATIVE ? "What each layer keeps: it takes stacks of Python."
+                                         : "What each layer keeps: no forward with a backward was recorded.";
+    case FINDING_FRAGMENTATION: return "Fragmentation: what was reserved when is not known.";
+    default:
+        return verdicts->timeline->device->n_segment_events == 0
+                   ? "Memory given back for lack of it: no segment was seen to come or go."
+                   : "Memory given back for lack of it: backward has no stacks, so who asked for it is not "
+                     "known.";
+    }
+}
+
+struct check verdicts_check(const struct verdicts *verdicts, uint32_t index, char *text, uint32_t capacity) {
+    enum finding_kind kind = kinds[index];
+    struct check check = {kind, CHECK_NOT_JUDGED, verdicts->findings.looked[kind]};
+    struct words words = {text, capacity, 0};
+    if (is_found(verdicts, kind))
+        check.state = CHECK_FOUND;
+    else if (check.looked != 0)
+        check.state = CHECK_CLEAR;
+    if (check.state == CHECK_CLEAR)
+        say_clear(&words, verdicts, check);
+    else if (check.state == CHECK_NOT_JUDGED)
+        words_say(&words, obstacle(verdicts, kind));
+    words_end(&words);
+    return check;
+}

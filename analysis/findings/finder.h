@@ -1,0 +1,132 @@
+/* What the files of findings share: finding_*.c each find one kind and say its sentences, findings.c has them in one
+ * table. Private to these. */
+#ifndef STRATA_ANALYSIS_FINDER_H
+#define STRATA_ANALYSIS_FINDER_H
+
+#include "analysis/findings/verdicts.h"
+#include "base/sort.h"
+
+enum {
+    FINDINGS_OF_KIND = 32, /* more sites than these are not told one by one */
+    SAVINGS_OF_KIND =
+        8 /* and the saving of so many, the largest, is computed: each is a pass over all moments */
+};
+
+struct finder {
+    const struct verdicts *verdicts;
+    const struct timeline *timeline;
+    const struct allocations *allocations;
+    struct arena *arena;
+    const struct stack_slots *slots; /* of the verdicts' runs */
+    uint32_t *key;                   /* [slots.count] inner keys (inner_keys.h), numbered from 0 on */
+    uint32_t n_keys;
+    uint32_t *start;                     /* [n_keys + 1] into `order`, by key */
+    uint32_t *order;                     /* recorded allocations by key, then rising */
+    struct removed {                     /* from the curve, between asking what that saves */
+        struct sort_row *change, *spare; /* [most] moments, and which of `bytes` changes there */
+        uint64_t *bytes;                 /* [most] differences, of either sign */
+        uint64_t *each;       /* [n_moments + 1] differences, once there are more; NULL: never were */
+        uint32_t count, most; /* count == most: those of `each` */
+    } removed;
+    uint32_t part; /* of FINDING_PARTS, of a kind that is looked for in parts */
+    struct {
+        struct sort_row *row;
+        uint32_t count, capacity;
+        uint64_t *most; /* by the low bits of a stack: the largest allocation */
+    } pairs;            /* of growing buffers, from part to part */
+    struct {
+        struct sort_row *row; /* by size, then when it is let go */
+        uint32_t count;
+    } olds;             /* of leaks: allocations that are older than the recording and let go in it */
+    uint8_t *blamed;    /* [frames.count] sites that a leak or a growing buffer was found at */
+    uint32_t made;      /* moment of the last recorded birth: what is alive after it is there at the end */
+    bool has_optimizer; /* seen by stacks or annotations */
+    struct finding *finding;
+    uint32_t count, capacity;
+    uint32_t looked[FINDING_KINDS]; /* as findings has it */
+    uint64_t kept_seldom;           /* the same */
+    bool gradients_unsure;          /* the same */
+    bool failed;                    /* no memory; nothing more is added */
+};
+
+/* Adds a finding. */
+void finder_add(struct finder *finder, const struct finding *finding);
+
+/* Takes bytes out of the curve in [from, to), then asks what that saves; asking puts everything back. O(1), and O(moments)
+ * at worst: few changes are a walk over blocks of moments. */
+void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes);
+uint64_t finder_saves(struct finder *finder);
+
+/* Counts an allocation where it is alive at the finding's at_moment. */
+static inline void finding_count(struct finding *finding, const struct allocations *allocations,
+                                 uint32_t allocation) {
+    if (allocations->birth[allocation] > finding->at_moment ||
+        allocations->death[allocation] <= finding->at_moment)
+        return;
+    finding->bytes += allocations->size[allocation];
+    finding->count += allocation_stands_for(allocations, allocation);
+}
+
+/* Is part at least so many hundredths of whole? No product is too large. */
+static inline bool is_percent(uint64_t part, uint64_t whole, uint32_t percent) {
+    return part >= whole / 100 * percent + whole % 100 * percent / 100 && whole != 0;
+}
+
+/* High from 10 % of the peak that is saved, medium from 3 %. */
+enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak);
+
+/* By turns that show it: 2 possible, 3 likely, more certain. */
+enum finding_confidence confidence_of_turns(uint32_t turns);
+
+/* Turn of a recorded allocation; UINT32_MAX: none. O(log turns). */
+uint32_t finder_turn(const struct finder *finder, uint32_t allocation);
+
+/* First allocation of a turn that forward() makes, else the first of the forward side; turn->end: none. O(turn). */
+uint32_t finder_forward(const struct finder *finder, const struct turn *turn);
+
+static inline uint32_t finder_site(const struct finder *finder, uint32_t allocation) {
+    return finder->timeline->site[finder->allocations->stack[allocation]];
+}
+
+/* Inner key of the stack of an allocation. */
+static inline uint32_t finder_key(const struct finder *finder, uint32_t stack) {
+    return finder->key[stack_slot(finder->slots, stack)];
+}
+
+static inline enum finding_unit finder_unit(const struct finder *finder) {
+    return finder->verdicts->turns.source >= TURNS_BACKWARD ? UNIT_TURN : UNIT_STEP;
+}
+
+/* What a finding's sentences are made of. */
+struct telling {
+    const struct verdicts *verdicts;
+    const struct finding *finding;
+    struct words *words;
+};
+
+void tell(struct telling *telling, const char *text);
+void tell_bytes(struct telling *telling, uint64_t bytes);
+/* "3 MiB of them are in the peak." by the finding's bytes; where there are none, "none of them is in the peak." */
+void tell_in_peak(struct telling *telling, const char *some, const char *none);
+void tell_things(struct telling *telling, uint64_t count, const char *thing);
+void tell_share(struct telling *telling, uint64_t part, uint64_t whole);
+/* The finding's site; "n call sites" where there are several is the caller's. */
+void tell_site(struct telling *telling);
+/* "step" or "turn". */
+const char *telling_unit(const struct telling *telling);
+/* " Without it the peak would be 3.2 GiB lower (12 %)." */
+void tell_saving(struct telling *telling, const char *without);
+/* "after event 18,204" */
+void tell_moment(struct telling *telling, uint32_t moment);
+
+/* One of each per kind; false only without memory. */
+#define FINDING_FILE(kind, name)                          \
+    void finding_##name##_find(struct finder *finder);    \
+    void finding_##name##_title(struct telling *telling); \
+    void finding_##name##_detail(struct telling *telling);
+
+STRATA_FINDINGS(FINDING_FILE)
+
+#undef FINDING_FILE
+
+#endif

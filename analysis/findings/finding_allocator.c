@@ -1,0 +1,297 @@
+/*
+ * What the allocator had to do: it gave memory back to serve a request, was told to give it back again and again, or
+ * holds what nothing may use.
+ */
+#include "analysis/findings/finder.h"
+
+#include "analysis/loop/frame_bits.h"
+#include "analysis/model/free_blocks.h"
+#include "analysis/model/releases.h"
+#include "base/numbers.h"
+
+static bool releases_of(struct finder *finder, struct releases *releases) {
+    const struct timeline *timeline = finder->timeline;
+    if (!releases_find(releases, timeline->trace, timeline->device, finder->arena))
+        finder->failed = true;
+    return !finder->failed;
+}
+
+/* With Python frames only, backward has no stack, but a program that empties the cache has. */
+static bool is_retry(const struct finder *finder, const struct release_group *group) {
+    bool backward = finder->verdicts->runs.stacks == STACKS_PYTHON && group->stack == 0 &&
+                    (group->taken_bytes != 0 || group->out_of_memory);
+    return group->cause == RELEASE_RETRY || (backward && group->cause != RELEASE_COLLECTED);
+}
+
+/* ---- retry_flush: figure [0] flushes, [1] bytes given back in all, [2] bytes of the largest, [3] out-of-memory events
+ * after one ---- */
+
+void finding_retry_flush_find(struct finder *finder) {
+    struct releases releases;
+    struct finding finding = {
+        .kind = FINDING_RETRY_FLUSH, .confidence = CONFIDENCE_CERTAIN, .from_moment = UINT32_MAX};
+    if (!releases_of(finder, &releases))
+        return;
+    /* Where backward has no stack, a flush for its sake cannot be told from the program's own. */
+    if (finder->verdicts->runs.stacks != STACKS_PYTHON || releases.count == 0)
+        finder->looked[FINDING_RETRY_FLUSH] = finder->timeline->device->n_segment_events;
+    for (uint32_t i = 0; i < releases.count; i++) {
+        const struct release_group *group = &releases.group[i];
+        if (!is_retry(finder, group))
+            continue;
+        finding.figure[0]++;
+        finding.figure[1] += group->bytes;
+        finding.figure[3] += group->out_of_memory;
+        finding.from_moment = finding.from_moment == UINT32_MAX ? group->event + 1 : finding.from_moment;
+        finding.to_moment = group->event + group->count;
+        if (group->bytes < finding.figure[2])
+            continue;
+        finding.figure[2] = group->bytes;
+        finding.at_moment = group->event + group->count;
+        finding.site = finder->timeline->site[group->stack];
+        finding.stack = group->stack;
+    }
+    finding.severity = finding.figure[3] != 0 ? SEVERITY_HIGH : SEVERITY_MEDIUM;
+    finding.bytes = finding.figure[1];
+    finding.count = (uint32_t)finding.figure[0];
+    if (finding.figure[0] != 0)
+        finder_add(finder, &finding);
+}
+
+void finding_retry_flush_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "nearly out of memory: ");
+    tell_bytes(telling, finding->figure[2]);
+    tell(telling, " of cached memory were given back to serve one request");
+}
+
+void finding_retry_flush_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "The device had no memory left, so the allocator gave back what it had cached");
+    if (finding->figure[0] > 1) {
+        tell(telling, ", ");
+        tell_things(telling, finding->figure[0], "time");
+        tell(telling, " (");
+        tell_bytes(telling, finding->figure[1]);
+        tell(telling, " in all), and waited for the device each time.");
+    } else
+        tell(telling, " and waited for the device.");
+    if (finding->figure[3] != 0)
+        tell(telling, " It was not enough: an out-of-memory error follows.");
+    else
+        tell(telling, " A little more, and the run fails.");
+    if (finding->site != 0) {
+        tell(telling, finding->figure[0] > 1 ? " The largest was for " : " It was for ");
+        tell_site(telling);
+        tell(telling, ".");
+    }
+}
+
+/* ---- cache_churn: figure [0] groups, [1] bytes given back, [2] bytes asked for again ---- */
+
+/* Of what a group gave back, how much is taken from the driver again before the next group. */
+static uint64_t taken_again(const struct device_trace *device, const struct release_group *group,
+                            uint32_t end) {
+    uint64_t bytes = 0;
+    for (uint32_t i = group->first + group->count; i < end; i++) {
+        uint8_t change = device->segment_events[i].change;
+        bytes += change == SEGMENT_ALLOC || change == SEGMENT_MAP ? device->segment_events[i].size : 0;
+    }
+    return bytes < group->bytes ? bytes : group->bytes;
+}
+
+void finding_cache_churn_find(struct finder *finder) {
+    const struct device_trace *device = finder->timeline->device;
+    struct releases releases;
+    struct finding finding = {
+        .kind = FINDING_CACHE_CHURN, .confidence = CONFIDENCE_CERTAIN, .from_moment = UINT32_MAX};
+    if (!releases_of(finder, &releases))
+        return;
+    for (uint32_t i = 0; i < releases.count; i++) {
+        const struct release_group *group = &releases.group[i];
+        uint32_t end = i + 1 < releases.count ? releases.group[i + 1].first : device->n_segment_events;
+        if (group->cause != RELEASE_EXPLICIT || is_retry(finder, group))
+            continue;
+        finding.figure[0]++;
+        finding.figure[1] += group->bytes;
+        finding.figure[2] += taken_again(device, group, end);
+        finding.from_moment = finding.from_moment == UINT32_MAX ? group->event + 1 : finding.from_moment;
+        finding.to_moment = finding.at_moment = group->event + group->count;
+        finding.site = finder->timeline->site[group->stack];
+        finding.stack = group->stack;
+    }
+    if (finding.figure[0] < 3 || finding.figure[2] < finding.figure[1] / 2)
+        return;
+    finding.severity = finding.figure[0] >= 5 ? SEVERITY_MEDIUM : SEVERITY_LOW;
+    finding.bytes = finding.figure[1];
+    finding.count = (uint32_t)finding.figure[0];
+    finder_add(finder, &finding);
+}
+
+void finding_cache_churn_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "the cache is emptied ");
+    tell_things(telling, finding->figure[0], "time");
+    tell(telling, ", and ");
+    tell_share(telling, finding->figure[2], finding->figure[1]);
+    tell(telling, " of it is asked for again");
+}
+
+void finding_cache_churn_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_bytes(telling, finding->figure[1]);
+    tell(telling, " were given back to the driver and ");
+    tell_bytes(telling, finding->figure[2]);
+    tell(telling,
+         " taken again. Each time waits for the device and takes time; live memory is the same without it.");
+    if (finding->site != 0) {
+        tell(telling, " The last is from ");
+        tell_site(telling);
+        tell(telling, ".");
+    }
+}
+
+/* ---- private_pool_held: figure [0] free bytes in private pools, [1] reserved by them, [2] pools, [3] reserved in all,
+ * at the end ---- */
+
+void finding_private_pool_held_find(struct finder *finder) {
+    const struct device_trace *device = finder->timeline->device;
+    struct free_blocks_summary free_blocks;
+    struct finding finding = {.kind = FINDING_PRIVATE_POOL_HELD,
+                              .severity = SEVERITY_LOW,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .at_moment = finder->timeline->n_moments - 1,
+                              .to_moment = finder->timeline->n_moments - 1};
+    if (!free_blocks_find(&free_blocks, device, finder->arena)) {
+        finder->failed = true;
+        return;
+    }
+    uint16_t last = POOL_UNKNOWN;
+    for (uint32_t i = 0; i < free_blocks.n_groups; i++) {
+        const struct free_blocks_group *group = &free_blocks.groups[i];
+        const struct pool_id *pool = &device->pools[group->pool];
+        if (group->pool == POOL_UNKNOWN || (pool->first == 0 && pool->second == 0))
+            continue;
+        finding.figure[0] += group->free_blocks.free_bytes;
+        finding.figure[1] += group->free_blocks.reserved_bytes;
+        finding.figure[2] += group->pool != last;
+        finding.count += group->free_blocks.n_free_blocks;
+        last = group->pool;
+    }
+    finding.figure[3] = free_blocks.all.reserved_bytes;
+    finding.bytes = finding.figure[0];
+    if (finding.figure[0] >= 64 * MIB && is_percent(finding.figure[0], free_blocks.all.reserved_bytes, 5))
+        finder_add(finder, &finding);
+}
+
+void finding_private_pool_held_title(struct telling *telling) {
+    tell_bytes(telling, telling->finding->figure[0]);
+    tell(telling, " are unused in private pools, which nothing else can use");
+}
+
+void finding_private_pool_held_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_things(telling, finding->figure[2], "private pool");
+    tell(telling,
+         finding->figure[2] == 1 ? " (a CUDA graph or a MemPool) holds " : " (CUDA graphs, MemPools) hold ");
+    tell_bytes(telling, finding->figure[1]);
+    tell(telling, " of the ");
+    tell_bytes(telling, finding->figure[3]);
+    tell(telling, " that are reserved at the end; ");
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, " of that are not in use. Graphs that share one pool need less.");
+}
+
+/* ---- fragmentation: variant 1: at an out-of-memory event; figure [0] unused, [1] reserved, [2] asked for ---- */
+
+/* Are the free blocks of a moment, or the most that they can be, as much as was asked for? Where not, rounding up and
+ * remainders that were not split off take the rest, and no other place for the blocks would have helped. */
+static bool blocks_are_enough(struct finder *finder, uint32_t moment, uint64_t asked) {
+    const struct device_trace *device = finder->timeline->device;
+    struct free_blocks_summary blocks = {0};
+    bool exact;
+    if (device->n_blocks == 0)
+        return true;
+    finder->failed |= !free_blocks_at(&blocks, &exact, device, moment, finder->arena);
+    return !finder->failed && blocks.all.free_bytes >= asked;
+}
+
+/* The last out-of-memory event at which free blocks would have been enough together. Of more than a few the others are
+ * not looked at: each takes a pass over all allocations. */
+enum { FAILURES_LOOKED_AT = 4 };
+
+static bool fragmented_failure(struct finder *finder, struct finding *finding) {
+    const struct timeline *timeline = finder->timeline;
+    const struct device_trace *device = timeline->device;
+    uint32_t looked = 0;
+    for (uint32_t i = device->n_ooms; i-- > 0 && looked < FAILURES_LOOKED_AT;) {
+        uint32_t moment = device->ooms[i].event + 1;
+        uint64_t reserved = timeline_reserved_at(timeline, moment), live = timeline->live[moment];
+        if (reserved < live || reserved - live < device->ooms[i].size)
+            continue;
+        looked++;
+        if (!blocks_are_enough(finder, moment, device->ooms[i].size))
+            continue;
+        finding->variant = 1;
+        finding->severity = SEVERITY_HIGH;
+        finding->from_moment = finding->to_moment = finding->at_moment = moment;
+        finding->figure[0] = reserved - live;
+        finding->figure[1] = reserved;
+        finding->figure[2] = device->ooms[i].size;
+        return true;
+    }
+    return false;
+}
+
+void finding_fragmentation_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    const struct device_trace *device = timeline->device;
+    struct finding finding = {
+        .kind = FINDING_FRAGMENTATION, .severity = SEVERITY_LOW, .confidence = CONFIDENCE_CERTAIN};
+    if (device->n_segments == 0 || timeline->reserved_shift != 0)
+        return;
+    finder->looked[FINDING_FRAGMENTATION] = timeline->reserved_peak != 0;
+    if (!fragmented_failure(finder, &finding)) {
+        uint32_t moment = timeline->reserved_peak_moment;
+        uint64_t reserved = timeline->reserved_peak, live = timeline->live[moment];
+        finding.from_moment = finding.to_moment = finding.at_moment = moment;
+        finding.figure[0] = reserved > live ? reserved - live : 0;
+        finding.figure[1] = reserved;
+        /* Where more was live at another moment, what is cached had been in use. */
+        uint64_t beyond = reserved > timeline->peak_bytes ? reserved - timeline->peak_bytes : 0;
+        if (!is_percent(beyond, reserved, 25) || beyond < 1024 * MIB)
+            return;
+    }
+    finding.bytes = finding.figure[0];
+    finder_add(finder, &finding);
+}
+
+void finding_fragmentation_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, finding->variant == 1 ? " are reserved and not in use" : " were reserved and not in use");
+    if (finding->variant == 1) {
+        tell(telling, ", yet ");
+        tell_bytes(telling, finding->figure[2]);
+        tell(telling, " could not be had");
+    }
+}
+
+void finding_fragmentation_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    const struct timeline *timeline = telling->verdicts->timeline;
+    if (finding->variant == 1) {
+        tell(telling, "When the request failed, ");
+        tell_bytes(telling, finding->figure[1]);
+        tell(telling, " were reserved, enough for it in sum, and no free block among them was large enough.");
+    } else {
+        tell(telling, finding->at_moment == 0 ? "Already before the first event " : "Reserved rose to ");
+        tell_bytes(telling, finding->figure[1]);
+        tell(telling, finding->at_moment == 0 ? " were reserved while " : " while ");
+        tell_bytes(telling, finding->figure[1] - finding->figure[0]);
+        tell(telling, " were in use; never were more than ");
+        tell_bytes(telling, timeline->peak_bytes);
+        tell(telling, ".");
+    }
+    tell(telling, " strata whatif says what other allocator settings would have reserved.");
+}

@@ -1,0 +1,388 @@
+/*
+ * Gradients that are alive when a forward begins: a zero_grad that is missing, comes too late, or is left out on purpose.
+ *
+ * What the peak would be without them is exact where the turn's backward makes what takes their place, the j-th of the
+ * same stack and size as the kept one was in its own turn: in a run that sets gradients to None, that very allocation
+ * would have been kept.
+ *
+ *     kept gradient   |-------F--------B..........       F: the forward begins, B: backward makes the j-th of the same
+ *     the new one                      |---|             stack and size, which is added to the kept one and goes
+ *     taken out               |============|
+ *
+ * figure: [0] most bytes that were kept at once, [1] allocations of these, [2] forwards that began with some, [3] 1 where
+ * the saving is a lower bound.
+ */
+#include "analysis/findings/finder.h"
+#include "analysis/findings/gradients_made.h"
+
+#include "base/bytes.h"
+#include "base/search.h"
+#include "base/sort.h"
+#include "layout/filter.h"
+
+enum {
+    PAIRS_MOST = 8 << 20, /* gradients times turns that are followed one by one */
+    NTH_MANY = UINT16_MAX /* places from here on are not told apart, and nothing takes them */
+};
+
+struct gradients {
+    uint32_t *alive; /* allocations of gradients that are not yet gone */
+    uint16_t *nth; /* [allocations.count] place among those of stack and size in its own turn, or NTH_MANY */
+    uint32_t n_alive;
+    struct sort_row *old, *new, *spare;                                  /* of one turn, by size and stack */
+    uint32_t alive_capacity, old_capacity, new_capacity, spare_capacity; /* as many as one turn has had */
+    uint64_t *counted; /* bitmap of allocations.count: is in a forward's sum */
+    uint64_t *made;    /* [turns] bytes of gradients that it makes anew */
+    uint64_t *kept_bytes,
+        *kept_count;          /* [turns + 1] differences: what is alive when the turn's forward begins */
+    uint32_t *forward_moment; /* [turns] when it begins; where a turn has none, when the next one does */
+    uint64_t n_pairs;
+    bool at_least;
+};
+
+/* Moment of the first allocation of backward after the forward in its turn; the turn's end where there is none. */
+static uint32_t backward_of(const struct finder *finder, const struct turn *turn, uint32_t forward) {
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    for (uint32_t k = forward; k < turn->end; k++)
+        if (letter[k] == PHASE_BACKWARD)
+            return finder->allocations->birth[finder->allocations->preexisting + k];
+    return turn->end_moment;
+}
+
+/* By stack, then size, then allocation. */
+static void rows_sort(const struct allocations *allocations, struct sort_row *rows, struct sort_row *spare,
+                      uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        rows[i].key = allocations->size[rows[i].value];
+    sort_rows(rows, spare, count);
+    for (uint32_t i = 0; i < count; i++)
+        rows[i].key = allocations->stack[rows[i].value];
+    sort_rows(rows, spare, count);
+}
+
+static int rows_compare(const struct allocations *allocations, const struct sort_row *a,
+                        const struct sort_row *b) {
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    uint64_t x = allocations->size[a->value], y = allocations->size[b->value];
+    return x < y ? -1 : x > y;
+}
+
+/* The gradients that are older than the recording, as turn_rows has those of a turn. */
+static uint32_t olds_rows(struct finder *finder, struct gradients *own) {
+    uint32_t n = 0, count = 0;
+    for (uint32_t i = 0; i < finder->allocations->preexisting; i++)
+        count += is_gradient(finder, i);
+    if (!ARENA_GROW(finder->arena, own->new, own->new_capacity, count) ||
+        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, count)) {
+        finder->failed = true;
+        return 0;
+    }
+    for (uint32_t i = 0; n < count; i++)
+        if (is_gradient(finder, i))
+            own->new[n++].value = i;
+    rows_sort(finder->allocations, own->new, own->spare, n);
+    return n;
+}
+
+/* What a turn's backward makes, by stack, size and allocation, into own->new; returns how many. Without memory for them, none. */
+static uint32_t turn_rows(struct finder *finder, struct gradients *own, const struct turn *turn) {
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    uint32_t n = 0, count = 0;
+    for (uint32_t k = turn->first; k < turn->end; k++)
+        count += letter[k] == PHASE_BACKWARD;
+    if (!ARENA_GROW(finder->arena, own->new, own->new_capacity, count) ||
+        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, count)) {
+        finder->failed = true;
+        return 0;
+    }
+    for (uint32_t k = turn->first; k < turn->end; k++)
+        if (letter[k] == PHASE_BACKWARD)
+            own->new[n++].value = finder->allocations->preexisting + k;
+    rows_sort(finder->allocations, own->new, own->spare, n);
+    return n;
+}
+
+/* Takes the kept gradients out from the forward until what takes their place goes. */
+static void turn_remove(struct finder *finder, struct gradients *own, const struct turn *turn,
+                        uint32_t forward) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t from = allocations->birth[allocations->preexisting + forward],
+             backward = backward_of(finder, turn, forward);
+    uint32_t n_old = 0, n_new = 0, group = 0;
+    if (!ARENA_GROW(finder->arena, own->old, own->old_capacity, own->n_alive) ||
+        !ARENA_GROW(finder->arena, own->spare, own->spare_capacity, own->n_alive)) {
+        finder->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < own->n_alive; i++)
+        own->old[n_old++].value = own->alive[i];
+    n_new = turn_rows(finder, own, turn);
+    rows_sort(allocations, own->old, own->spare, n_old);
+    for (uint32_t i = 0; i < n_old; i++) {
+        uint32_t allocation = own->old[i].value, to = allocations->death[allocation];
+        while (group < n_new && rows_compare(allocations, &own->new[group], &own->old[i]) < 0)
+            group++;
+        uint32_t nth = own->nth[allocation], at = group + nth;
+        bool replaced =
+            nth < NTH_MANY && at < n_new && rows_compare(allocations, &own->new[at], &own->old[i]) == 0;
+        if (to > backward && replaced) {
+            uint32_t place = allocations->death[own->new[at].value];
+            to = place < to ? place : to;
+        } else if (to > backward) {
+            to = backward;
+            own->at_least = true;
+        }
+        finder_remove(finder, from, to, allocations->size[allocation]);
+    }
+}
+
+/* Those that are still alive; walked only as long as gradients are followed one by one. */
+static void alive_compact(struct gradients *own, const struct allocations *allocations, uint32_t moment) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < own->n_alive; i++)
+        if (allocations->death[own->alive[i]] > moment)
+            own->alive[n++] = own->alive[i];
+    own->n_alive = n;
+}
+
+/* What is alive when a turn's forward begins. */
+static void turn_measure(struct finder *finder, struct gradients *own, uint32_t index, uint32_t forward,
+                         struct finding *finding) {
+    const struct allocations *allocations = finder->allocations;
+    const struct turn *turn = &finder->verdicts->turns.turn[index];
+    uint32_t birth = own->forward_moment[index];
+    uint64_t bytes = own->kept_bytes[index], count = own->kept_count[index];
+    if (count == 0) {
+        own->n_alive = 0;
+        return;
+    }
+    finding->figure[2]++;
+    finding->per_bytes += bytes;
+    finding->from_moment = finding->from_moment == UINT32_MAX ? birth : finding->from_moment;
+    finding->to_moment = turn->end_moment - 1;
+    own->n_pairs += own->n_alive + (turn->end - turn->first);
+    bool followed = own->n_pairs <= PAIRS_MOST;
+    if (followed)
+        alive_compact(own, allocations, birth);
+    if (bytes > finding->figure[0]) {
+        finding->figure[0] = bytes;
+        finding->figure[1] = count;
+        if (own->n_alive != 0 && allocations->death[own->alive[0]] > birth) {
+            finding->site = finder_site(finder, own->alive[0]);
+            finding->stack = allocations->stack[own->alive[0]];
+        }
+    }
+    if (followed)
+        turn_remove(finder, own, turn, forward);
+    else
+        own->at_least = true;
+}
+
+/* The first turn from `from` on whose forward begins at or after a moment. O(log turns). */
+static uint32_t turn_later(const struct gradients *own, uint32_t from, uint32_t count, uint32_t moment) {
+    uint32_t low = from, high = count;
+    SEARCH(low, high, i, own->forward_moment[i] < moment);
+    return low;
+}
+
+/* It is alive at the forwards of the turns from `from` on, until it goes. */
+static void kept_add(struct finder *finder, struct gradients *own, uint32_t from, uint32_t allocation) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t count = finder->verdicts->turns.count,
+             end = turn_later(own, from, count, allocations->death[allocation]);
+    if (end <= from)
+        return;
+    own->kept_bytes[from] += allocations->size[allocation];
+    own->kept_bytes[end] -= allocations->size[allocation];
+    own->kept_count[from] += allocation_stands_for(allocations, allocation);
+    own->kept_count[end] -= allocation_stands_for(allocations, allocation);
+    own->counted[allocation / 64] |= UINT64_C(1) << allocation % 64;
+}
+
+/* From which turn on gradients that are older than the recording are kept ones: from the second, where the recording may
+ * begin in the middle of a backward. */
+static uint32_t olds_from(const struct finder *finder) {
+    const struct turn *first = &finder->verdicts->turns.turn[0];
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    for (uint32_t k = 0; k < first->end; k++)
+        if (letter[k] == PHASE_FORWARD || letter[k] == PHASE_BACKWARD || letter[k] == PHASE_OPTIMIZER)
+            return letter[k] == PHASE_FORWARD ? 0 : 1;
+    return 1;
+}
+
+/* Every gradient is alive at the forwards of the turns after its own until it goes. O(allocations log turns). */
+static void kept_sum(struct finder *finder, struct gradients *own) {
+    const struct turns *turns = &finder->verdicts->turns;
+    const struct allocations *allocations = finder->allocations;
+    uint32_t from = olds_from(finder);
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (is_gradient(finder, i))
+            kept_add(finder, own, from, i);
+    for (uint32_t t = 0; t < turns->count; t++)
+        for (uint32_t k = turns->turn[t].first; k < turns->turn[t].end; k++) {
+            uint32_t allocation = allocations->preexisting + k;
+            if (finder->verdicts->runs.letter[allocation] == PHASE_BACKWARD &&
+                is_gradient(finder, allocation))
+                kept_add(finder, own, t + 1, allocation);
+        }
+    for (uint32_t t = 1; t < turns->count; t++) {
+        own->kept_bytes[t] += own->kept_bytes[t - 1];
+        own->kept_count[t] += own->kept_count[t - 1];
+    }
+}
+
+/* Of own->new's first n, sorted, those that are gradients. */
+static void gradients_add(struct finder *finder, struct gradients *own, uint32_t n) {
+    uint32_t nth = 0;
+    if (!ARENA_GROW(finder->arena, own->alive, own->alive_capacity, (uint64_t)own->n_alive + n)) {
+        finder->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t allocation = own->new[i].value;
+        nth = i > 0 && rows_compare(finder->allocations, &own->new[i - 1], &own->new[i]) == 0 ? nth + 1 : 0;
+        own->nth[allocation] = nth < NTH_MANY ? (uint16_t)nth : NTH_MANY;
+        if (is_gradient(finder, allocation))
+            own->alive[own->n_alive++] = allocation;
+    }
+}
+
+static bool gradients_init(struct gradients *own, struct finder *finder) {
+    uint32_t n = finder->allocations->count, turns = finder->verdicts->turns.count;
+    size_t n_sums = (size_t)turns + 1;
+    struct arena *arena = finder->arena;
+    *own = (struct gradients){.nth = arena_column(arena, n, sizeof *own->nth),
+                              .counted = arena_column(arena, n / 64 + (uint64_t)1, sizeof *own->counted),
+                              .kept_bytes = arena_column(arena, n_sums, sizeof *own->kept_bytes),
+                              .kept_count = arena_column(arena, n_sums, sizeof *own->kept_count),
+                              .made = arena_column(arena, n_sums, sizeof *own->made),
+                              .forward_moment = arena_column(arena, turns, sizeof *own->forward_moment)};
+    if (own->nth == NULL || own->counted == NULL || own->kept_bytes == NULL || own->kept_count == NULL ||
+        own->made == NULL || own->forward_moment == NULL)
+        return false;
+    bytes_zero(own->counted, (n / 64 + (size_t)1) * sizeof *own->counted);
+    bytes_zero(own->kept_bytes, n_sums * sizeof *own->kept_bytes);
+    bytes_zero(own->kept_count, n_sums * sizeof *own->kept_count);
+    uint32_t next = finder->timeline->n_moments;
+    for (uint32_t t = turns; t-- > 0;) {
+        uint32_t forward = finder_forward(finder, &finder->verdicts->turns.turn[t]);
+        if (forward < finder->verdicts->turns.turn[t].end)
+            next = finder->allocations->birth[finder->allocations->preexisting + forward];
+        own->forward_moment[t] = next;
+    }
+    kept_sum(finder, own);
+    return gradients_made(finder, own->forward_moment, own->made);
+}
+
+static void gradients_drop(struct gradients *own, struct finder *finder) {
+    ARENA_DROP(finder->arena, own->forward_moment);
+    ARENA_DROP(finder->arena, own->made);
+    ARENA_DROP(finder->arena, own->kept_count);
+    ARENA_DROP(finder->arena, own->kept_bytes);
+    ARENA_DROP(finder->arena, own->counted);
+    ARENA_DROP(finder->arena, own->spare);
+    ARENA_DROP(finder->arena, own->new);
+    ARENA_DROP(finder->arena, own->old);
+    ARENA_DROP(finder->arena, own->nth);
+    ARENA_DROP(finder->arena, own->alive);
+}
+
+/* Where no optimizer is seen, gradients that are freed now and then, or few forwards, look like accumulation. */
+static void gradients_weigh(struct finder *finder, const struct gradients *own, struct finding *finding) {
+    const struct turns *turns = &finder->verdicts->turns;
+    uint32_t freed = 0, n = finder->allocations->count;
+    finding->severity = (uint8_t)severity_of_saving(finding->saves, finder->timeline->peak_bytes);
+    finding->confidence = CONFIDENCE_CERTAIN;
+    if (finder->has_optimizer && turns->source != TURNS_BACKWARD)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        freed += filter_keeps(own->counted, i) && finder->allocations->request[i] <= finder->made;
+    bool unsure = freed > 0 || finding->figure[2] + 1 < 3;
+    finding->confidence = unsure ? CONFIDENCE_POSSIBLE : CONFIDENCE_LIKELY;
+    finding->variant = 1;
+    if (unsure)
+        finding->severity = SEVERITY_LOW;
+    else if (finding->severity == SEVERITY_HIGH)
+        finding->severity = SEVERITY_MEDIUM;
+}
+
+/* Fewer bytes than these are not spoken of. */
+static uint64_t least_told(const struct finder *finder) {
+    return finder->timeline->peak_bytes / 1000;
+}
+
+static void gradients_report(struct finder *finder, struct gradients *own, struct finding *finding) {
+    const struct allocations *allocations = finder->allocations;
+    finding->saves = finder_saves(finder);
+    if (finding->figure[2] == 0 || finding->figure[0] < least_told(finder))
+        return;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (filter_keeps(own->counted, i))
+            finding_count(finding, allocations, i);
+    finding->saves_known = true;
+    finding->figure[3] = own->at_least;
+    finding->per_n = (uint32_t)finding->figure[2];
+    finding->per_bytes /= finding->per_n;
+    gradients_weigh(finder, own, finding);
+    finder_add(finder, finding);
+}
+
+static void turns_measure(struct finder *finder, struct gradients *own, struct finding *finding) {
+    const struct turns *turns = &finder->verdicts->turns;
+    gradients_add(finder, own, olds_rows(finder, own));
+    for (uint32_t i = 0; i < turns->count; i++) {
+        uint32_t forward = finder_forward(finder, &turns->turn[i]);
+        if ((i > 0 || own->kept_count[0] != 0) && forward < turns->turn[i].end) {
+            /* It takes some that would be told, had they stayed. */
+            finder->looked[FINDING_GRADIENTS_KEPT] += i > 0 && own->made[i - 1] > least_told(finder);
+            turn_measure(finder, own, i, forward, finding);
+        }
+        gradients_add(finder, own, turn_rows(finder, own, &turns->turn[i]));
+    }
+}
+
+void finding_gradients_kept_find(struct finder *finder) {
+    const struct turns *turns = &finder->verdicts->turns;
+    bool annotated = turns->source == TURNS_PROFILER_STEP || turns->source == TURNS_OPTIMIZER_MARKS;
+    struct gradients own;
+    if (turns->count < 2 || turns->source == TURNS_REPETITION ||
+        (finder->verdicts->runs.stacks == STACKS_NATIVE && !annotated))
+        return;
+    struct finding finding = {.kind = FINDING_GRADIENTS_KEPT,
+                              .unit = (uint8_t)finder_unit(finder),
+                              .from_moment = UINT32_MAX,
+                              .at_moment = finder->timeline->peak_moment};
+    if (!gradients_init(&own, finder))
+        finder->failed = true;
+    else
+        turns_measure(finder, &own, &finding);
+    if (!finder->failed)
+        gradients_report(finder, &own, &finding);
+    gradients_drop(&own, finder);
+}
+
+/* ---- sentences ---- */
+
+void finding_gradients_kept_title(struct telling *telling) {
+    tell_bytes(telling, telling->finding->figure[0]);
+    tell(telling, " of gradients are alive when the next forward begins");
+}
+
+void finding_gradients_kept_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_things(telling, finding->figure[1], "gradient");
+    tell(telling, finding->figure[1] == 1 ? " is" : " are");
+    tell(telling, " there when a forward begins, in ");
+    tell_things(telling, finding->figure[2], telling_unit(telling));
+    tell(telling, "; ");
+    tell_in_peak(telling, " of them are", "none of them is");
+    tell_saving(telling, finding->figure[3] && finding->saves != 0
+                             ? "Set to None before the forward, at the least"
+                             : "Set to None before the forward,");
+    tell(telling,
+         finding->variant == 0
+             ? " zero_grad(set_to_none=True) after the optimizer's step frees them in time; if they are "
+               "accumulated on purpose, this is its price."
+             : " No optimizer is seen: if gradients are accumulated on purpose, this is its price.");
+}

@@ -1,0 +1,282 @@
+/*
+ * A growing buffer: an allocation is replaced by a larger one, and that again, as where torch.cat extends a cache.
+ *
+ *     first   |--------|
+ *     next          |----------|          made while the one before is alive, which goes soon after
+ *     next                   |------------|
+ *
+ * figure: [0] links of the longest chain, [1] bytes of the first, [2] of the last, [3] chains of the stack.
+ */
+#include "analysis/findings/finder.h"
+
+#include "base/bytes.h"
+#include "base/search.h"
+#include "base/sort.h"
+
+enum {
+    SOON = 8, /* allocations within which the one before goes */
+    APART = 3,
+    LINKS_LEAST = 3,
+    LINKS_EVEN = 4,      /* up to so many, lengths that rise by chance look the same */
+    STACK_CLASSES = 4096 /* a power of two */
+};
+
+/* An allocation that takes the place of another, or has its place taken. By rising allocation. */
+struct link {
+    uint32_t allocation, next; /* next: index of the link that takes its place; UINT32_MAX: none */
+    uint32_t before;           /* index; UINT32_MAX: none */
+    uint32_t length;           /* links up to here */
+};
+
+/* First allocation that is born at or after an allocation's death: mostly soon after it. */
+static uint32_t first_after(const struct allocations *allocations, uint32_t allocation) {
+    uint32_t low = allocation + 1, step = 1;
+    for (; low + step < allocations->count && allocations->birth[low + step] < allocations->death[allocation];
+         step *= 2)
+        low += step;
+    uint32_t high = low + step < allocations->count ? low + step : allocations->count;
+    SEARCH(low, high, i, allocations->birth[i] < allocations->death[allocation]);
+    return low;
+}
+
+/* The allocation of the same stack that takes this one's place; UINT32_MAX: none does. */
+static uint32_t successor_of(const struct finder *finder, uint32_t allocation) {
+    const struct allocations *allocations = finder->allocations;
+    if (allocations->death[allocation] >= finder->timeline->n_moments)
+        return UINT32_MAX;
+    uint32_t end = first_after(allocations, allocation);
+    uint32_t from = end > allocation + SOON ? end - SOON : allocation + 1;
+    for (uint32_t i = end; i-- > from;)
+        if (allocations->stack[i] == allocations->stack[allocation] &&
+            allocations->size[i] > allocations->size[allocation] && i - allocation >= APART)
+            return i;
+    return UINT32_MAX;
+}
+
+/* The largest allocation of each class of stacks: most allocations are as large as any of their stack, and then need not be
+ * looked up one by one. */
+static bool most_find(struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t *most = arena_column(finder->arena, STACK_CLASSES, sizeof *most);
+    finder->pairs.most = most;
+    if (most == NULL)
+        return false;
+    bytes_zero(most, STACK_CLASSES * sizeof *most);
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++) {
+        uint64_t *of_class = &most[allocations->stack[i] % STACK_CLASSES];
+        *of_class = allocations->size[i] > *of_class ? allocations->size[i] : *of_class;
+    }
+    return true;
+}
+
+/* Can it have a successor at all? */
+static bool may_grow(const struct finder *finder, uint32_t allocation, uint64_t least) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t stack = allocations->stack[allocation];
+    return stack != 0 && allocations->size[allocation] >= least &&
+           allocations->size[allocation] < finder->pairs.most[stack % STACK_CLASSES];
+}
+
+/* Pairs (allocation, successor) of the finder's part of the allocations, by allocation. */
+static void pairs_find(struct finder *finder, uint64_t least) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t n = allocations->count - allocations->preexisting;
+    uint32_t end = allocations->preexisting + (uint32_t)(n * (finder->part + 1) / FINDING_PARTS);
+    for (uint32_t i = allocations->preexisting + (uint32_t)(n * finder->part / FINDING_PARTS); i < end; i++) {
+        uint32_t next = may_grow(finder, i, least) ? successor_of(finder, i) : UINT32_MAX;
+        if (next == UINT32_MAX)
+            continue;
+        if (!ARENA_GROW(finder->arena, finder->pairs.row, finder->pairs.capacity,
+                        (uint64_t)finder->pairs.count + 1)) {
+            finder->failed = true;
+            return;
+        }
+        finder->pairs.row[finder->pairs.count++] = (struct sort_row){i, next};
+    }
+}
+
+static uint32_t link_at(const struct link *links, uint32_t count, uint32_t allocation) {
+    uint32_t low = 0, high = count;
+    SEARCH(low, high, i, links[i].allocation < allocation);
+    return low;
+}
+
+/* Links of all allocations in pairs, by allocation: a bit for each allocation takes less room than a list to be sorted. NULL: no memory. */
+static struct link *links_of_pairs(struct finder *finder, uint32_t *count) {
+    size_t n_words = finder->allocations->count / 64 + 1;
+    uint64_t *bits = arena_bits(finder->arena, finder->allocations->count);
+    struct link *links = NULL;
+    uint32_t n = 0;
+    *count = 0;
+    if (bits == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < finder->pairs.count; i++) {
+        const struct sort_row *pair = &finder->pairs.row[i];
+        bits[pair->key / 64] |= UINT64_C(1) << pair->key % 64;
+        bits[pair->value / 64] |= UINT64_C(1) << pair->value % 64;
+    }
+    for (size_t word = 0; word < n_words; word++)
+        n += (uint32_t)__builtin_popcountll(bits[word]);
+    links = arena_column(finder->arena, n, sizeof *links);
+    for (size_t word = 0; links != NULL && word < n_words; word++)
+        for (uint64_t left = bits[word]; left != 0; left &= left - 1)
+            links[(*count)++] = (struct link){(uint32_t)(word * 64) + (uint32_t)__builtin_ctzll(left),
+                                              UINT32_MAX, UINT32_MAX, 1};
+    ARENA_DROP(finder->arena, bits);
+    return links;
+}
+
+/* The same with the longest chain to each. NULL: no memory. */
+static struct link *links_make(struct finder *finder, uint32_t *count) {
+    const struct sort_row *pairs = finder->pairs.row;
+    struct link *links = links_of_pairs(finder, count);
+    if (links == NULL) {
+        finder->failed = true;
+        return NULL;
+    }
+    for (uint32_t i = 0; i < finder->pairs.count; i++) {
+        uint32_t from = link_at(links, *count, (uint32_t)pairs[i].key),
+                 to = link_at(links, *count, pairs[i].value);
+        links[from].next = to;
+        if (links[from].length + 1 > links[to].length) {
+            links[to].length = links[from].length + 1;
+            links[to].before = from;
+        }
+    }
+    return links;
+}
+
+/* A chain that ends at a link grows: by enough, and few links by steps that are alike. */
+static bool chain_grows(const struct finder *finder, const struct link *links, uint32_t last) {
+    const uint64_t *size = finder->allocations->size;
+    uint64_t least = UINT64_MAX, most = 0, end = size[links[last].allocation];
+    uint32_t at = last;
+    if (links[last].next != UINT32_MAX || links[last].length < LINKS_LEAST)
+        return false;
+    for (; links[at].before != UINT32_MAX; at = links[at].before) {
+        uint64_t step = size[links[at].allocation] - size[links[links[at].before].allocation];
+        least = step < least ? step : least;
+        most = step > most ? step : most;
+    }
+    bool even = most / 2 <= least;
+    return end / 3 >= size[links[at].allocation] / 2 && (even || links[last].length > LINKS_EVEN);
+}
+
+/* The chains of one stack: rows [from, to) are their last links. */
+static void stack_judge(struct finder *finder, const struct link *links, const struct sort_row *rows,
+                        uint32_t from, uint32_t to) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t key = finder_key(finder, (uint32_t)rows[from].key), n_links = 0, last_of_stack = 0,
+             n_of_stack = 0, longest = from;
+    struct finding finding = {.kind = FINDING_GROWING_BUFFER,
+                              .stack = (uint32_t)rows[from].key,
+                              .site = finder->timeline->site[rows[from].key],
+                              .n_sites = 1,
+                              .saves_known = true,
+                              .at_moment = finder->timeline->peak_moment,
+                              .from_moment = UINT32_MAX,
+                              .figure = {[3] = to - from}};
+    uint64_t last_bytes = 0, peak = finder->timeline->peak_bytes;
+    bool ends_last = false;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++)
+        if (allocations->stack[finder->order[at]] == finding.stack) {
+            last_of_stack = finder->order[at];
+            n_of_stack++;
+        }
+    for (uint32_t i = from; i < to; i++) {
+        const struct link *last = &links[rows[i].value];
+        n_links += last->length;
+        last_bytes += allocations->size[last->allocation];
+        ends_last |= last->allocation == last_of_stack;
+        longest = last->length > links[rows[longest].value].length ? i : longest;
+    }
+    bool large = last_bytes >= (1u << 20) || is_percent(last_bytes, peak, 5); /* also in a small run */
+    if ((!ends_last && (uint64_t)n_links * 2 < n_of_stack) || !large || last_bytes < peak / 1000)
+        return;
+    for (uint32_t i = from; i < to; i++)
+        for (uint32_t at = rows[i].value; at != UINT32_MAX; at = links[at].before) {
+            uint32_t allocation = links[at].allocation;
+            finding_count(&finding, allocations, allocation);
+            finder_remove(finder, allocations->birth[allocation], allocations->death[allocation],
+                          allocations->size[allocation]);
+            finding.from_moment = allocations->birth[allocation] < finding.from_moment
+                                      ? allocations->birth[allocation]
+                                      : finding.from_moment;
+            finding.to_moment = allocations->birth[allocation] > finding.to_moment
+                                    ? allocations->birth[allocation]
+                                    : finding.to_moment;
+            finding.figure[1] = i == longest ? allocations->size[allocation] : finding.figure[1];
+        }
+    finding.figure[0] = links[rows[longest].value].length;
+    finding.figure[2] = allocations->size[links[rows[longest].value].allocation];
+    finding.saves = finder_saves(finder);
+    bool few = finding.figure[0] <= LINKS_LEAST;
+    finding.severity = is_percent(last_bytes, peak, 10)  ? (few ? SEVERITY_MEDIUM : SEVERITY_HIGH)
+                       : is_percent(last_bytes, peak, 3) ? SEVERITY_MEDIUM
+                                                         : SEVERITY_LOW;
+    finding.confidence =
+        (uint8_t)confidence_of_turns((uint32_t)(finding.figure[0] < 5 ? finding.figure[0] : 5));
+    finder->blamed[finding.site] = 1;
+    finder_add(finder, &finding);
+}
+
+void finding_growing_buffer_find(struct finder *finder) {
+    uint64_t least = finder->timeline->peak_bytes / 100000;
+    uint32_t n_links, n_growing = 0, n_rows = 0, n_judged = 0;
+    finder->failed |= finder->part == 0 && !most_find(finder);
+    if (!finder->failed)
+        pairs_find(finder, least < 512 ? 512 : least);
+    if (finder->part + 1 < FINDING_PARTS || finder->failed)
+        return;
+    ARENA_DROP(finder->arena, finder->pairs.most);
+    if (finder->pairs.count == 0)
+        return;
+    struct link *links = links_make(finder, &n_links);
+    for (uint32_t i = 0; i < n_links; i++)
+        n_growing += chain_grows(finder, links, i);
+    struct sort_row *rows = arena_column(finder->arena, n_growing, sizeof *rows),
+                    *spare = arena_column(finder->arena, n_growing, sizeof *spare);
+    finder->failed |= rows == NULL || spare == NULL;
+    for (uint32_t i = 0; !finder->failed && i < n_links; i++)
+        if (chain_grows(finder, links, i))
+            rows[n_rows++] = (struct sort_row){finder->allocations->stack[links[i].allocation], i};
+    if (!finder->failed && n_rows > 0)
+        sort_rows(rows, spare, n_rows);
+    for (uint32_t from = 0, to; !finder->failed && from < n_rows && n_judged < FINDINGS_OF_KIND;
+         from = to, n_judged++) {
+        for (to = from; to < n_rows && rows[to].key == rows[from].key; to++)
+            continue;
+        stack_judge(finder, links, rows, from, to);
+    }
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, links);
+    ARENA_DROP(finder->arena, finder->pairs.row);
+}
+
+/* ---- sentences ---- */
+
+void finding_growing_buffer_title(struct telling *telling) {
+    tell_site(telling);
+    tell(telling, " is replaced by a larger one again and again, now ");
+    tell_bytes(telling, telling->finding->figure[2]);
+}
+
+void finding_growing_buffer_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "From ");
+    tell_bytes(telling, finding->figure[1]);
+    tell(telling, " to ");
+    tell_bytes(telling, finding->figure[2]);
+    tell(telling, " in ");
+    tell_things(telling, finding->figure[0] - 1, "replacement");
+    if (finding->figure[3] > 1) {
+        tell(telling, ", and as many in ");
+        tell_things(telling, finding->figure[3] - 1, "other buffer");
+        tell(telling, " of this line");
+    }
+    tell(telling, ". Each is made while the one before is still there, so both count for a moment; memory "
+                  "set aside once, "
+                  "of the final size, would not.");
+    tell_saving(telling, "Without it");
+}

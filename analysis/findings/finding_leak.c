@@ -1,0 +1,466 @@
+/*
+ * A leak: a call site keeps something for good in turn after turn. A weight that stays, a state that is made once and a
+ * queue that holds the last few are not leaks.
+ *
+ * figure: [0] kept bytes, [1] kept allocations, [2] turns that could be judged. variant: enum leak_variant.
+ */
+#include "analysis/findings/finder.h"
+
+#include "base/search.h"
+#include "base/sort.h"
+
+enum leak_variant { LEAK_OF_SITE, LEAK_OF_GRAPH /* everything that the turns make is kept */ };
+enum {
+    GRAPH_KEYS = 8,
+    BEGIN_MOST = 4096 /* allocations before the first forward of a turn that are looked at */
+};
+
+/* Of the allocations that are older than the recording and go in it: does one come before all of a size from a moment on? */
+static bool olds_before(const struct finder *finder, uint32_t index, uint64_t size, uint32_t moment) {
+    const struct sort_row *row = &finder->olds.row[index];
+    return row->key < size || (row->key == size && finder->allocations->request[row->value] < moment);
+}
+
+/* By size, then by when they are let go. */
+static void olds_find(struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        n += allocations->request[i] < finder->timeline->n_moments;
+    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
+                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    finder->olds.row = rows;
+    if (rows == NULL || spare == NULL) {
+        finder->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < allocations->preexisting; i++)
+        if (allocations->request[i] < finder->timeline->n_moments)
+            rows[finder->olds.count++] = (struct sort_row){allocations->request[i], i};
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i].key = allocations->size[rows[i].value];
+    sort_rows(rows, spare, n);
+    ARENA_DROP(finder->arena, spare);
+}
+
+/* What of a key's allocations stays. */
+struct kept {
+    uint32_t first_turn, last_turn, n_turns; /* that keep one */
+    uint32_t first_allocation, last_allocation;
+    uint64_t bytes, first_bytes; /* in all of them, in the first */
+    bool freed_before;           /* an earlier turn made it and kept none */
+};
+
+static bool is_kept(const struct finder *finder, uint32_t allocation) {
+    return finder->allocations->request[allocation] > finder->made;
+}
+
+/* Turns whose end was seen: what is alive in an open one says nothing. */
+static uint32_t turns_judged(const struct finder *finder) {
+    const struct turns *turns = &finder->verdicts->turns;
+    return turns->count - (turns->count > 0 && !turns->closed);
+}
+
+/* The key's turns one after the other, each with how many of its allocations stay. */
+struct turn_walk {
+    const struct finder *finder;
+    uint32_t at, end; /* into finder->order */
+    uint32_t turn, n_kept, last_kept;
+    uint64_t kept_bytes;
+};
+
+static bool turn_walk_next(struct turn_walk *walk) {
+    const struct finder *finder = walk->finder;
+    uint32_t n_turns = turns_judged(finder), turn = UINT32_MAX;
+    walk->n_kept = 0;
+    walk->kept_bytes = 0;
+    for (; walk->at < walk->end; walk->at++) {
+        uint32_t allocation = finder->order[walk->at], own = finder_turn(finder, allocation);
+        if (own >= n_turns)
+            continue;
+        if (turn == UINT32_MAX)
+            turn = own;
+        if (own != turn)
+            break;
+        if (is_kept(finder, allocation)) {
+            walk->n_kept++;
+            walk->kept_bytes += finder->allocations->size[allocation];
+            walk->last_kept = allocation;
+        }
+    }
+    walk->turn = turn;
+    return turn != UINT32_MAX;
+}
+
+/* So much of an equal size that is older than the recording is let go in a turn. */
+static uint32_t olds_let_go(const struct finder *finder, const struct turn *turn, uint64_t size) {
+    uint32_t low = 0, high = finder->olds.count, end;
+    SEARCH(low, high, i, olds_before(finder, i, size, turn->begin_moment));
+    end = low;
+    high = finder->olds.count;
+    SEARCH(end, high, i, olds_before(finder, i, size, turn->end_moment));
+    return end - low;
+}
+
+/* Of what the key keeps in the turns (first, last], the bytes that took the place of as much that is older than the
+ * recording: for each of them one of its size went in its turn. */
+static uint64_t kept_for_olds(const struct finder *finder, uint32_t key, const struct kept *kept) {
+    uint64_t bytes = 0, size = UINT64_MAX;
+    uint32_t turn = UINT32_MAX, left = 0;
+    for (uint32_t at = finder->start[key]; finder->olds.count > 0 && at < finder->start[key + 1]; at++) {
+        uint32_t allocation = finder->order[at], own = finder_turn(finder, allocation);
+        if (own == UINT32_MAX || own <= kept->first_turn || own > kept->last_turn ||
+            !is_kept(finder, allocation))
+            continue;
+        if (own != turn || size != finder->allocations->size[allocation]) {
+            turn = own;
+            size = finder->allocations->size[allocation];
+            left = olds_let_go(finder, &finder->verdicts->turns.turn[own], size);
+        }
+        bytes += left > 0 ? size : 0;
+        left -= left > 0;
+    }
+    return bytes;
+}
+
+/* What of the key is alive before a moment. */
+static uint64_t alive_before(const struct finder *finder, uint32_t key, uint32_t moment) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t bytes = 0;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
+        uint32_t allocation = finder->order[at];
+        if (allocations->birth[allocation] < moment && allocations->request[allocation] >= moment)
+            bytes += allocations->size[allocation];
+    }
+    return bytes;
+}
+
+/* What leaks is more after every turn. A queue, as that of a loader that works ahead, gives back as much as it takes,
+ * so that it is as large after the last turn as after the first; a full one began with what is older than the recording. */
+static bool key_rises(const struct finder *finder, uint32_t key, const struct kept *kept) {
+    const struct turn *turn = finder->verdicts->turns.turn;
+    uint64_t before = alive_before(finder, key, turn[kept->first_turn].end_moment),
+             after = alive_before(finder, key, turn[kept->last_turn].end_moment),
+             rise = after > before ? after - before : 0, olds = kept_for_olds(finder, key, kept);
+    return rise > olds && rise - olds >= (kept->bytes - kept->first_bytes) / 2;
+}
+
+/* False: it does not leak, for the reasons of verdicts that docs/report.md states. */
+static bool key_leaks(const struct finder *finder, uint32_t key, struct kept *kept) {
+    struct turn_walk walk = {.finder = finder, .at = finder->start[key], .end = finder->start[key + 1]};
+    uint32_t n_made = 0, longest = 0;
+    *kept = (struct kept){0};
+    while (turn_walk_next(&walk)) {
+        if (walk.n_kept == 0) {
+            kept->freed_before |= kept->n_turns == 0;
+            n_made += kept->n_turns > 0;
+            continue;
+        }
+        if (kept->n_turns == 0) {
+            kept->first_turn = walk.turn;
+            kept->first_allocation = walk.last_kept;
+            kept->first_bytes = walk.kept_bytes;
+        } else if (walk.turn - kept->last_turn > longest)
+            longest = walk.turn - kept->last_turn;
+        kept->last_turn = walk.turn;
+        kept->last_allocation = walk.last_kept;
+        kept->bytes += walk.kept_bytes;
+        kept->n_turns++;
+        n_made++;
+    }
+    /* Of two, the first is freed after the last allocation and the second is not: it is held over. */
+    const uint32_t *let_go = finder->allocations->request;
+    if (kept->n_turns == 2 && let_go[kept->first_allocation] < let_go[kept->last_allocation])
+        return false;
+    if (kept->n_turns < 2 || kept->freed_before || (uint64_t)kept->n_turns * 10 < (uint64_t)n_made * 8)
+        return false;
+    uint64_t span = kept->last_turn - kept->first_turn, n = kept->n_turns - 1;
+    if (longest * n > 3 * span + n)
+        return false;
+    const struct turns *turns = &finder->verdicts->turns;
+    uint64_t begin = turns->turn[0].begin_moment, end = turns->turn[turns->count - 1].end_moment;
+    return (uint64_t)finder->allocations->birth[kept->last_allocation] * 2 >= begin + end &&
+           key_rises(finder, key, kept);
+}
+
+/* CUDA graphs keep what they captured, each in a pool of its own, until they go. */
+static bool is_captured(const struct finder *finder, uint32_t key) {
+    const uint16_t *pool = finder->allocations->pool;
+    uint16_t first = pool[finder->order[finder->start[key]]],
+             last = pool[finder->order[finder->start[key + 1] - 1]];
+    return first != last && first > POOL_DEFAULT && last > POOL_DEFAULT;
+}
+
+/* In repetition only the forward side tells turns. */
+static bool key_may_leak(const struct finder *finder, uint32_t key) {
+    uint32_t from = finder->start[key];
+    if (from == finder->start[key + 1] || is_captured(finder, key))
+        return false;
+    return finder->verdicts->turns.source != TURNS_REPETITION ||
+           side_of_letter(finder->verdicts->runs.letter[finder->order[from]]) == SIDE_FORWARD;
+}
+
+/* Moment at which the last turn's forward begins: what is older and there at the end has outlived what uses it. */
+static uint32_t last_forward(const struct finder *finder) {
+    const struct turn *last = &finder->verdicts->turns.turn[finder->verdicts->turns.count - 1];
+    uint32_t forward = finder_forward(finder, last);
+    return forward < last->end ? finder->allocations->birth[finder->allocations->preexisting + forward]
+                               : last->begin_moment;
+}
+
+/* What a key that does not leak keeps too seldom for it: made after the first turn, where much is made once and for all,
+ * and before the last forward, of which something is always there. */
+static uint64_t kept_seldom(const struct finder *finder, uint32_t key, const struct kept *kept,
+                            uint32_t before) {
+    uint64_t bytes = 0;
+    if (kept->n_turns == 0 || kept->freed_before || (kept->n_turns > 1 && !key_rises(finder, key, kept)))
+        return 0;
+    for (uint32_t at = finder->start[key]; at < finder->start[key + 1]; at++) {
+        uint32_t allocation = finder->order[at], turn = finder_turn(finder, allocation);
+        uint8_t category = finder->verdicts->category[allocation];
+        bool lasts = category == CATEGORY_PARAMETER || category == CATEGORY_OPTIMIZER_STATE ||
+                     category == CATEGORY_GRADIENT || category == CATEGORY_WORKSPACE ||
+                     category == CATEGORY_INPUT;
+        if (turn != UINT32_MAX && turn >= 1 && finder->allocations->birth[allocation] < before && !lasts &&
+            is_kept(finder, allocation))
+            bytes += finder->allocations->size[allocation];
+    }
+    return bytes;
+}
+
+/* Keys that leak, by site. NULL: no memory. */
+static struct sort_row *leaks_by_site(struct finder *finder, uint32_t *count) {
+    struct kept kept;
+    uint32_t capacity = 0, before = last_forward(finder);
+    struct sort_row *rows = NULL;
+    *count = 0;
+    for (uint32_t key = 0; key < finder->n_keys; key++) {
+        if (!key_may_leak(finder, key))
+            continue;
+        if (!key_leaks(finder, key, &kept)) {
+            finder->kept_seldom += kept_seldom(finder, key, &kept, before);
+            continue;
+        }
+        if (!ARENA_GROW(finder->arena, rows, capacity, (uint64_t)*count + 1)) {
+            finder->failed = true;
+            return NULL;
+        }
+        rows[(*count)++] = (struct sort_row){finder_site(finder, kept.last_allocation), key};
+    }
+    struct sort_row *spare = arena_column(finder->arena, *count, sizeof *spare);
+    finder->failed |= spare == NULL;
+    if (spare != NULL && *count > 0)
+        sort_rows(rows, spare, *count);
+    ARENA_DROP(finder->arena, spare);
+    return rows;
+}
+
+/* When a program that does not keep an allocation would let it go: at the end of its turn. Where turns end with the optimizer
+ * or with backward, what comes after it is the next turn's, but belongs to the one before as long as it is not a batch. */
+static uint32_t end_of_use(const struct finder *finder, uint32_t allocation) {
+    const struct turns *turns = &finder->verdicts->turns;
+    const struct turn *turn = &turns->turn[finder_turn(finder, allocation)];
+    bool ends_early = turns->source != TURNS_PROFILER_STEP && turns->source != TURNS_REPETITION;
+    if (!ends_early || finder->verdicts->runs.letter[allocation] != PHASE_HOST ||
+        finder->verdicts->category[allocation] == CATEGORY_INPUT)
+        return turn->end_moment;
+    uint32_t recorded = allocation - finder->allocations->preexisting;
+    if (recorded - turn->first > BEGIN_MOST)
+        return turn->end_moment;
+    for (uint32_t k = turn->first; k < recorded; k++)
+        if (finder->verdicts->runs.letter[finder->allocations->preexisting + k] != PHASE_HOST)
+            return turn->end_moment;
+    return finder->allocations->birth[allocation] + 1;
+}
+
+/* Every kept allocation of some keys goes when its use ends. */
+static void kept_remove(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
+            uint32_t allocation = finder->order[at];
+            if (finder_turn(finder, allocation) < turns_judged(finder) && is_kept(finder, allocation))
+                finder_remove(finder, end_of_use(finder, allocation), finder->allocations->death[allocation],
+                              finder->allocations->size[allocation]);
+        }
+}
+
+static void kept_measure(struct finder *finder, const struct sort_row *rows, uint32_t count,
+                         struct finding *finding) {
+    const struct allocations *allocations = finder->allocations;
+    uint64_t largest = 0;
+    uint32_t first = UINT32_MAX, last = 0, turns = 2; /* fewer are not a leak */
+    struct kept kept;
+    for (uint32_t i = 0; i < count; i++) {
+        key_leaks(finder, rows[i].value, &kept);
+        first = kept.first_turn < first ? kept.first_turn : first;
+        last = kept.last_turn > last ? kept.last_turn : last;
+        turns = kept.n_turns > turns ? kept.n_turns : turns;
+        if (kept.bytes >= largest) {
+            largest = kept.bytes;
+            finding->stack = allocations->stack[kept.last_allocation];
+        }
+        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++) {
+            uint32_t allocation = finder->order[at];
+            if (finder_turn(finder, allocation) >= turns_judged(finder) || !is_kept(finder, allocation))
+                continue;
+            finding->figure[0] += allocations->size[allocation];
+            if (finder->verdicts->category[allocation] == CATEGORY_INPUT)
+                finding->figure[3] += allocations->size[allocation];
+            finding->figure[1] += allocation_stands_for(allocations, allocation);
+            finding_count(finding, allocations, allocation);
+        }
+    }
+    finding->per_n = turns;
+    finding->per_bytes = finding->figure[0] / turns;
+    finding->from_moment = finder->verdicts->turns.turn[first].begin_moment;
+    finding->to_moment = finder->verdicts->turns.turn[last].end_moment - 1;
+}
+
+/* A leak that is small after ten turns ends a run of two thousand. */
+static enum finding_severity severity_of_leak(const struct finding *finding, uint64_t peak) {
+    uint64_t kept = finding->figure[0];
+    /* Two batches are what a loader holds that works ahead. */
+    if (finding->per_n <= 2)
+        return is_percent(kept - finding->figure[3], peak, 5) ? SEVERITY_MEDIUM : SEVERITY_LOW;
+    if (is_percent(kept, peak, 5) || is_percent(finding->per_bytes, peak, 1))
+        return SEVERITY_HIGH;
+    return is_percent(kept, peak, 1) || finding->per_bytes >= peak / 10000 ? SEVERITY_MEDIUM : SEVERITY_LOW;
+}
+
+static struct finding leak_of(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    struct finding finding = {.kind = FINDING_LEAK,
+                              .unit = (uint8_t)finder_unit(finder),
+                              .site = (uint32_t)rows[0].key,
+                              .n_sites = 1,
+                              .at_moment = finder->timeline->peak_moment,
+                              .figure = {[2] = turns_judged(finder)}};
+    kept_measure(finder, rows, count, &finding);
+    finding.confidence = (uint8_t)confidence_of_turns(finding.per_n);
+    finding.severity = (uint8_t)severity_of_leak(&finding, finder->timeline->peak_bytes);
+    return finding;
+}
+
+/* Does what the keys keep hold over half of all that is made? */
+static bool keeps_everything(const struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    uint64_t all = 0, kept = 0;
+    if (finder->verdicts->turns.source != TURNS_REPETITION || count < GRAPH_KEYS)
+        return false;
+    for (uint32_t i = finder->allocations->preexisting; i < finder->allocations->count; i++)
+        all += finder->allocations->size[i];
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t at = finder->start[rows[i].value]; at < finder->start[rows[i].value + 1]; at++)
+            kept += is_kept(finder, finder->order[at]) ? finder->allocations->size[finder->order[at]] : 0;
+    return kept > all / 2;
+}
+
+/* The largest sites, whose savings are computed. */
+static void leaks_of_sites(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    struct sort_row group[FINDINGS_OF_KIND], spare[FINDINGS_OF_KIND];
+    struct finding found[FINDINGS_OF_KIND];
+    uint32_t first[FINDINGS_OF_KIND], length[FINDINGS_OF_KIND], n = 0;
+    for (uint32_t from = 0, to; from < count; from = to) {
+        for (to = from; to < count && rows[to].key == rows[from].key; to++)
+            finder->blamed[rows[to].key] = 1;
+        struct finding own = leak_of(finder, rows + from, to - from);
+        uint32_t at = n;
+        if (n == FINDINGS_OF_KIND) {
+            at = 0;
+            for (uint32_t i = 1; i < n; i++)
+                at = found[i].figure[0] < found[at].figure[0] ? i : at;
+            if (found[at].figure[0] >= own.figure[0])
+                continue;
+        } else
+            n++;
+        found[at] = own;
+        first[at] = from;
+        length[at] = to - from;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        group[i] = (struct sort_row){~found[i].figure[0], i};
+    sort_rows(group, spare, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t own = group[i].value;
+        if (i < SAVINGS_OF_KIND) {
+            kept_remove(finder, rows + first[own], length[own]);
+            found[own].saves = finder_saves(finder);
+            found[own].saves_known = true;
+        }
+        finder_add(finder, &found[own]);
+    }
+}
+
+/* `rows`: keys that leak, by site. */
+static void leaks_report(struct finder *finder, const struct sort_row *rows, uint32_t count) {
+    if (!keeps_everything(finder, rows, count)) {
+        leaks_of_sites(finder, rows, count);
+        return;
+    }
+    struct finding whole = leak_of(finder, rows, count);
+    whole.variant = LEAK_OF_GRAPH;
+    whole.severity = SEVERITY_INFO;
+    finder_add(finder, &whole);
+    for (uint32_t i = 0; i < count; i++)
+        finder->blamed[rows[i].key] = 1;
+}
+
+void finding_leak_find(struct finder *finder) {
+    if (finder->verdicts->judged.growth != GROWTH_JUDGED || turns_judged(finder) < 2)
+        return;
+    uint32_t count = 0;
+    olds_find(finder);
+    struct sort_row *rows = finder->failed ? NULL : leaks_by_site(finder, &count);
+    if (rows != NULL && !finder->failed)
+        leaks_report(finder, rows, count);
+    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, finder->olds.row);
+}
+
+/* ---- sentences ---- */
+
+void finding_leak_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    if (finding->variant == LEAK_OF_GRAPH) {
+        tell(telling, "Everything that these ");
+        tell(telling, telling_unit(telling));
+        tell(telling, "s make is kept, ");
+        tell_bytes(telling, finding->per_bytes);
+        tell(telling, " in each");
+        return;
+    }
+    tell_site(telling);
+    tell(telling, " keeps ");
+    tell_bytes(telling, finding->per_bytes);
+    if (finding->per_n == finding->figure[2]) {
+        tell(telling, " more in every ");
+        tell(telling, telling_unit(telling));
+        return;
+    }
+    tell(telling, " more in each of ");
+    tell_things(telling, finding->per_n, telling_unit(telling));
+}
+
+void finding_leak_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell_things(telling, finding->figure[1], "allocation");
+    tell(telling, finding->figure[1] == 1 ? " of " : " with ");
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, ", made in ");
+    words_add_count(telling->words, finding->per_n);
+    tell(telling, " of ");
+    tell_things(telling, finding->figure[2], telling_unit(telling));
+    tell(telling, finding->figure[1] == 1 ? ", is" : ", are");
+    tell(telling, " there at the end of the recording; ");
+    tell_in_peak(telling, " of it is", "none of it is");
+    if (finding->variant == LEAK_OF_GRAPH) {
+        tell(telling, " That is how one graph over several layers or turns looks before its backward: if "
+                      "these turns are "
+                      "layers, it is not a leak.");
+        return;
+    }
+    tell_saving(telling, "Without it");
+    if (finding->per_n == 2)
+        tell(telling, " Two are the least that shows it: a third would tell it from a double buffer.");
+    else if (finding->per_n == 3)
+        tell(telling, " A queue that is not full yet would look the same: a longer recording tells.");
+}

@@ -1,0 +1,210 @@
+/*
+ * What the recording itself says: it ran out of memory, it stops at its highest moment, it began late.
+ */
+#include "analysis/findings/finder.h"
+#include "analysis/findings/levels.h"
+
+/* ---- out_of_memory: figure [0] asked for, [1] free on the device, [2] reserved, [3] events ---- */
+
+void finding_out_of_memory_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    const struct device_trace *device = timeline->device;
+    if (device->n_ooms == 0)
+        return;
+    const struct oom_event *last = &device->ooms[device->n_ooms - 1];
+    uint32_t moment = last->event + 1;
+    struct finding finding = {
+        .kind = FINDING_OUT_OF_MEMORY,
+        .severity = SEVERITY_HIGH,
+        .confidence = CONFIDENCE_CERTAIN,
+        .site = timeline->site[last->stack],
+        .stack = last->stack,
+        .n_sites = last->stack != 0,
+        .from_moment = device->ooms[0].event + 1,
+        .to_moment = moment,
+        .at_moment = moment,
+        .figure = {last->size, last->device_free, timeline_reserved_at(timeline, moment), device->n_ooms}};
+    finding.bytes = timeline->live[moment];
+    finding.count = timeline_alive_at(timeline, moment, NULL, 0);
+    finder_add(finder, &finding);
+}
+
+static void tell_bytes_or_nothing(struct telling *telling, uint64_t bytes) {
+    if (bytes == 0)
+        tell(telling, "nothing");
+    else
+        tell_bytes(telling, bytes);
+}
+
+void finding_out_of_memory_title(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    if (finding->figure[0] == 0 && telling->verdicts->timeline->trace->kind == TRACE_LOG) {
+        tell(telling, "out of memory, by the log");
+        return;
+    }
+    tell(telling, "out of memory: ");
+    tell_bytes(telling, finding->figure[0]);
+    tell(telling, " asked for, ");
+    tell_bytes_or_nothing(telling, finding->figure[1]);
+    tell(telling, " free on the device");
+}
+
+static void tell_last_of(struct telling *telling) {
+    if (telling->finding->figure[3] <= 1)
+        return;
+    tell(telling, " It is the last of ");
+    tell_things(telling, telling->finding->figure[3], "such event");
+    tell(telling, ".");
+}
+
+void finding_out_of_memory_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    const struct timeline *timeline = telling->verdicts->timeline;
+    if (timeline->trace->kind == TRACE_LOG) {
+        levels_tell_oom(telling->words, timeline->device, finding->at_moment - 1);
+        tell_last_of(telling);
+        return;
+    }
+    if (finding->site != 0) {
+        tell(telling, "Asked for by ");
+        tell_site(telling);
+        tell(telling, ". ");
+    }
+    if (finding->bytes == 0)
+        tell(telling, "Nothing was in use");
+    else {
+        tell_bytes(telling, finding->bytes);
+        tell(telling, " were in use");
+    }
+    if (finding->figure[2] >= finding->bytes && finding->figure[2] != 0) {
+        tell(telling, ", ");
+        tell_bytes(telling, finding->figure[2]);
+        tell(telling, " reserved");
+    }
+    tell(telling, ".");
+    tell_last_of(telling);
+}
+
+/* ---- stops_at_peak: figure [0] start, [1] end; variant: what ended the recording ---- */
+
+enum { ENDED_SOMEHOW, ENDED_BY_OOM, ENDED_BY_OTHERS_OOM };
+
+/* Where memory ran out on a device the recording ends there, as a rule, and on the others with it. */
+static uint8_t ended_by(const struct timeline *timeline) {
+    const struct trace *trace = timeline->trace;
+    if (timeline->device->n_ooms != 0)
+        return ENDED_BY_OOM;
+    for (uint32_t i = 0; i < trace->n_devices; i++)
+        if (trace->devices[i].n_ooms != 0)
+            return ENDED_BY_OTHERS_OOM;
+    return ENDED_SOMEHOW;
+}
+
+enum { EVENTS_LEAST = 50 };
+
+void finding_stops_at_peak_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    uint64_t start = timeline->start_bytes, peak = timeline->peak_bytes;
+    if (timeline->device->n_events < EVENTS_LEAST || peak - start <= start / 100)
+        return;
+    for (uint32_t m = timeline->peak_moment; m < timeline->n_moments; m++)
+        if (peak - timeline->live[m] > (peak - start) / 10)
+            return;
+    struct finding finding = {.kind = FINDING_STOPS_AT_PEAK,
+                              .severity = SEVERITY_INFO,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .variant = ended_by(timeline),
+                              .bytes = peak,
+                              .count = timeline->live_at_peak,
+                              .from_moment = timeline->peak_moment,
+                              .to_moment = timeline->n_moments - 1,
+                              .at_moment = timeline->peak_moment,
+                              .figure = {start, timeline->end_bytes}};
+    finder_add(finder, &finding);
+}
+
+void finding_stops_at_peak_title(struct telling *telling) {
+    (void)telling->finding;
+    tell(telling, "the recording ends at its highest moment");
+}
+
+void finding_stops_at_peak_detail(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, "Memory rises from ");
+    tell_bytes_or_nothing(telling, finding->figure[0]);
+    tell(telling, " to ");
+    tell_bytes(telling, finding->bytes);
+    tell(telling, " and falls by less than a tenth of that until the recording ends");
+    if (finding->variant == ENDED_BY_OOM)
+        tell(telling, ", where memory ran out: the request that failed would have come on top.");
+    else if (finding->variant == ENDED_BY_OTHERS_OOM)
+        tell(telling,
+             ". Another device ran out of memory: how much this one would have needed is not known.");
+    else
+        tell(telling, ": what came after it may have been higher. Dump after a step is complete, or in an "
+                      "out-of-memory observer.");
+}
+
+/* ---- starts_late: figure [0] bytes older than the recording in the peak, [1] those of them whose origin no stack tells ---- */
+
+static bool origin_is_known(const struct allocations *allocations, uint32_t allocation) {
+    return allocations->stack[allocation] != 0 &&
+           (allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE) == 0;
+}
+
+void finding_starts_late_find(struct finder *finder) {
+    const struct timeline *timeline = finder->timeline;
+    struct finding finding = {.kind = FINDING_STARTS_LATE,
+                              .severity = SEVERITY_INFO,
+                              .confidence = CONFIDENCE_CERTAIN,
+                              .at_moment = timeline->peak_moment,
+                              .to_moment = timeline->n_moments - 1};
+    for (uint32_t i = 0; i < finder->allocations->preexisting; i++) {
+        uint64_t before = finding.bytes;
+        finding_count(&finding, finder->allocations, i);
+        if (!origin_is_known(finder->allocations, i))
+            finding.figure[1] += finding.bytes - before;
+    }
+    finding.figure[0] = finding.bytes;
+    if (timeline->device->n_events > 0 && is_percent(finding.bytes, timeline->peak_bytes, 25))
+        finder_add(finder, &finding);
+}
+
+void finding_starts_late_title(struct telling *telling) {
+    uint64_t peak = telling->verdicts->timeline->peak_bytes;
+    if (telling->finding->figure[0] == peak)
+        tell(telling, "the whole peak");
+    else {
+        tell_share(telling, telling->finding->figure[0], peak);
+        tell(telling, " of the peak");
+    }
+    tell(telling, " is older than the recording");
+}
+
+static void tell_origin(struct telling *telling) {
+    const struct finding *finding = telling->finding;
+    tell(telling, " were there before the first event, and ");
+    if (finding->figure[1] == 0) {
+        tell(telling, "when they were made is not known.");
+        return;
+    }
+    tell(telling, "where ");
+    if (finding->figure[1] == finding->figure[0])
+        tell(telling, "they");
+    else {
+        tell_bytes(telling, finding->figure[1]);
+        tell(telling, " of them");
+    }
+    tell(telling, " come from is not known.");
+}
+
+void finding_starts_late_detail(struct telling *telling) {
+    tell_bytes(telling, telling->finding->figure[0]);
+    tell(telling, " in ");
+    tell_things(telling, telling->finding->count, "allocation");
+    tell_origin(telling);
+    tell(telling,
+         telling->verdicts->timeline->trace->kind == TRACE_SNAPSHOT
+             ? " Call torch.cuda.memory._record_memory_history(max_entries=1000000) before the model is made."
+             : " Begin the profile before the model is made.");
+}

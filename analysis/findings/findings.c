@@ -1,0 +1,435 @@
+/* All kinds of findings in one table, and what their files share. */
+#include "analysis/findings/finder.h"
+
+#include "analysis/loop/inner_keys.h"
+#include "analysis/loop/marks.h"
+#include "base/bytes.h"
+#include "base/sort.h"
+#include "layout/site.h"
+
+#define KIND(kind, name) {#name, finding_##name##_find, finding_##name##_title, finding_##name##_detail},
+static const struct kind {
+    const char *name;
+    void (*find)(struct finder *finder);
+    void (*title)(struct telling *telling);
+    void (*detail)(struct telling *telling);
+} kinds[FINDING_KINDS] = {STRATA_FINDINGS(KIND)};
+
+const char *finding_kind_name(enum finding_kind kind) {
+    return kinds[kind].name;
+}
+
+const char *finding_severity_name(enum finding_severity severity) {
+    static const char *const names[] = {"info", "low", "medium", "high"};
+    return names[severity];
+}
+
+const char *finding_confidence_name(enum finding_confidence confidence) {
+    static const char *const names[] = {"possible", "likely", "certain"};
+    return names[confidence];
+}
+
+const char *finding_unit_name(enum finding_unit unit) {
+    static const char *const names[] = {NULL, "step", "turn", "layer"};
+    return names[unit];
+}
+
+enum finding_severity severity_of_saving(uint64_t saves, uint64_t peak) {
+    return is_percent(saves, peak, 10)  ? SEVERITY_HIGH
+           : is_percent(saves, peak, 3) ? SEVERITY_MEDIUM
+                                        : SEVERITY_LOW;
+}
+
+enum finding_confidence confidence_of_turns(uint32_t turns) {
+    return turns >= 4 ? CONFIDENCE_CERTAIN : turns == 3 ? CONFIDENCE_LIKELY : CONFIDENCE_POSSIBLE;
+}
+
+uint32_t finder_turn(const struct finder *finder, uint32_t allocation) {
+    return turns_at(&finder->verdicts->turns, allocation - finder->allocations->preexisting);
+}
+
+uint32_t finder_forward(const struct finder *finder, const struct turn *turn) {
+    const uint8_t *letter = finder->verdicts->runs.letter + finder->allocations->preexisting;
+    uint32_t side = turn->end;
+    for (uint32_t k = turn->first; k < turn->end; k++) {
+        if (letter[k] == PHASE_FORWARD)
+            return k;
+        if (side == turn->end && side_of_letter(letter[k]) == SIDE_FORWARD)
+            side = k;
+    }
+    return side;
+}
+
+/* ---- adding ---- */
+
+void finder_add(struct finder *finder, const struct finding *finding) {
+    if (finder->failed)
+        return;
+    if (!ARENA_GROW(finder->arena, finder->finding, finder->capacity, (uint64_t)finder->count + 1))
+        finder->failed = true;
+    else
+        finder->finding[finder->count++] = *finding;
+}
+
+/* Changes of the curve are few or many. Few are kept as a list and many, of which one finding in a thousand has so many, as
+ * a difference for each moment: that takes as much memory as the curve itself. */
+enum { MOMENTS_A_CHANGE = 256, CHANGES_LEAST = 1024 };
+
+static bool removed_init(struct removed *removed, uint32_t n_moments, struct arena *arena) {
+    removed->most = n_moments / MOMENTS_A_CHANGE + CHANGES_LEAST;
+    removed->change = arena_column(arena, removed->most, sizeof *removed->change);
+    removed->spare = arena_column(arena, removed->most, sizeof *removed->spare);
+    removed->bytes = arena_column(arena, removed->most, sizeof *removed->bytes);
+    return removed->change != NULL && removed->spare != NULL && removed->bytes != NULL;
+}
+
+static void removed_drop(struct removed *removed, struct arena *arena) {
+    ARENA_DROP(arena, removed->each);
+    ARENA_DROP(arena, removed->bytes);
+    ARENA_DROP(arena, removed->spare);
+    ARENA_DROP(arena, removed->change);
+}
+
+/* From the list to a difference for each moment. False: no memory. */
+static bool removed_spread(struct finder *finder) {
+    struct removed *removed = &finder->removed;
+    size_t n = (size_t)finder->timeline->n_moments + 1;
+    if (removed->each == NULL) {
+        removed->each = arena_column(finder->arena, n, sizeof *removed->each);
+        if (removed->each == NULL)
+            return false;
+        bytes_zero(removed->each, n * sizeof *removed->each);
+    }
+    for (uint32_t i = 0; i < removed->count; i++)
+        removed->each[removed->change[i].key] += removed->bytes[i];
+    removed->count = removed->most;
+    return true;
+}
+
+static void removed_add(struct finder *finder, uint32_t moment, uint64_t bytes) {
+    struct removed *removed = &finder->removed;
+    if (removed->count + 1 == removed->most && !removed_spread(finder)) {
+        finder->failed = true;
+        return;
+    }
+    if (removed->count == removed->most) {
+        removed->each[moment] += bytes;
+        return;
+    }
+    removed->change[removed->count] = (struct sort_row){moment, removed->count};
+    removed->bytes[removed->count++] = bytes;
+}
+
+void finder_remove(struct finder *finder, uint32_t from, uint32_t to, uint64_t bytes) {
+    uint32_t n = finder->timeline->n_moments;
+    to = to < n ? to : n;
+    if (from >= to || finder->failed)
+        return;
+    removed_add(finder, from, bytes);
+    removed_add(finder, to, 0 - bytes);
+}
+
+/* The highest total of what is left, by a walk over all moments. */
+static uint64_t highest_of_each(const struct finder *finder) {
+    const uint64_t *live = finder->timeline->live;
+    uint64_t removed = 0, highest = 0;
+    for (uint32_t m = 0; m < finder->timeline->n_moments; m++) {
+        removed += finder->removed.each[m];
+        uint64_t left = live[m] - removed;
+        highest = left > highest ? left : highest;
+    }
+    return highest;
+}
+
+/* The same between one change and the next: there the curve's own highest total is. */
+static uint64_t highest_between(struct finder *finder) {
+    struct removed *removed = &finder->removed;
+    const struct timeline *timeline = finder->timeline;
+    uint64_t bytes = 0, highest = 0;
+    uint32_t from = 0;
+    sort_rows(removed->change, removed->spare, removed->count);
+    for (uint32_t i = 0; i <= removed->count; i++) {
+        uint32_t to = i < removed->count ? (uint32_t)removed->change[i].key : timeline->n_moments;
+        if (from < to) {
+            uint64_t left = timeline->live[timeline_peak_in(timeline, from, to)] - bytes;
+            highest = left > highest ? left : highest;
+        }
+        bytes += i < removed->count ? removed->bytes[removed->change[i].value] : 0;
+        from = to;
+    }
+    return highest;
+}
+
+uint64_t finder_saves(struct finder *finder) {
+    struct removed *removed = &finder->removed;
+    bool spread = removed->count == removed->most;
+    uint64_t highest = spread ? highest_of_each(finder) : highest_between(finder);
+    uint64_t peak = finder->timeline->peak_bytes;
+    if (spread)
+        bytes_zero(removed->each, ((size_t)finder->timeline->n_moments + 1) * sizeof *removed->each);
+    removed->count = 0;
+    return peak > highest ? peak - highest : 0;
+}
+
+/* ---- what is found in ---- */
+
+static void order_fill(struct finder *finder) {
+    const struct allocations *allocations = finder->allocations;
+    uint32_t *start = finder->start;
+    bytes_zero(start, ((size_t)finder->n_keys + 2) * sizeof *start);
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        start[finder_key(finder, allocations->stack[i]) + 2]++;
+    for (uint32_t k = 0; k < finder->n_keys; k++)
+        start[k + 2] += start[k + 1];
+    for (uint32_t i = allocations->preexisting; i < allocations->count; i++)
+        finder->order[start[finder_key(finder, allocations->stack[i]) + 1]++] = i;
+}
+
+/* The keys of what allocations have, by slot and numbered without gaps. False: no memory. */
+static bool keys_fill(struct finder *finder) {
+    const struct trace *trace = finder->timeline->trace;
+    struct arena *arena = finder->arena;
+    uint32_t *of_stack = arena_column(arena, trace->stacks.count, sizeof *of_stack), n = 0;
+    struct stack_slots numbers = {0};
+    bool done =
+        of_stack != NULL && inner_keys_find(trace, finder->verdicts->runs.frame_bits, of_stack, arena);
+    for (uint32_t i = 0; done && i < trace->stacks.count; i++)
+        if (stack_has_slot(finder->slots, i))
+            finder->key[n++] = of_stack[i];
+    ARENA_DROP(arena, of_stack);
+    done = done && stack_slots_init(&numbers, trace, finder->key, n, arena);
+    for (uint32_t i = 0; done && i < n; i++)
+        finder->key[i] = stack_slot(&numbers, finder->key[i]);
+    finder->n_keys = numbers.count;
+    stack_slots_drop(&numbers, arena);
+    return done;
+}
+
+static bool optimizer_is_seen(const struct verdicts *verdicts) {
+    struct mark_walk walk = {.word = "Optimizer.step#"};
+    for (uint32_t i = 0; i < verdicts->runs.count; i++)
+        if (verdicts->runs.run[i].side == SIDE_OPTIMIZER)
+            return true;
+    return marks_next(&walk, verdicts->timeline);
+}
+
+static bool finder_init(struct finder *finder, const struct verdicts *verdicts, struct arena *arena) {
+    const struct timeline *timeline = verdicts->timeline;
+    const struct allocations *allocations = &timeline->device->allocations;
+    const struct trace *trace = timeline->trace;
+    uint32_t n_recorded = allocations->count - allocations->preexisting;
+    *finder = (struct finder){.verdicts = verdicts,
+                              .timeline = timeline,
+                              .allocations = allocations,
+                              .arena = arena,
+                              .slots = &verdicts->runs.slots,
+                              .key = arena_column(arena, verdicts->runs.slots.count, sizeof(uint32_t)),
+                              .order = arena_column(arena, n_recorded, sizeof(uint32_t)),
+                              .blamed = arena_column(arena, trace->frames.count, 1),
+                              .made = n_recorded > 0 ? allocations->birth[allocations->count - 1] : 0,
+                              .has_optimizer = optimizer_is_seen(verdicts)};
+    if (finder->key == NULL || finder->order == NULL || finder->blamed == NULL ||
+        !removed_init(&finder->removed, timeline->n_moments, arena) || !keys_fill(finder))
+        return false;
+    finder->start = arena_column(arena, (uint64_t)finder->n_keys + 2, sizeof *finder->start);
+    if (finder->start == NULL)
+        return false;
+    bytes_zero(finder->blamed, trace->frames.count);
+    order_fill(finder);
+    return true;
+}
+
+/* ---- order ---- */
+
+/* By falling severity, then falling bytes, then as they were found: two stable sorts, the lesser key first. */
+static bool findings_sort(struct finder *finder, struct findings *findings) {
+    uint32_t n = finder->count;
+    struct sort_row *rows = arena_column(finder->arena, n, sizeof *rows),
+                    *spare = arena_column(finder->arena, n, sizeof *spare);
+    findings->finding = arena_column(finder->arena, n, sizeof *findings->finding);
+    if (rows == NULL || spare == NULL || findings->finding == NULL)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        rows[i] = (struct sort_row){~finder->finding[i].bytes, i};
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        rows[i].key = (uint64_t)(SEVERITY_HIGH - finder->finding[rows[i].value].severity);
+    sort_rows(rows, spare, n);
+    for (uint32_t i = 0; i < n; i++)
+        findings->finding[i] = finder->finding[rows[i].value];
+    findings->count = n;
+    bytes_copy(findings->looked, finder->looked, sizeof findings->looked);
+    findings->kept_seldom = finder->kept_seldom;
+    findings->gradients_unsure = finder->gradients_unsure;
+    ARENA_DROP(finder->arena, rows);
+    ARENA_DROP(finder->arena, spare);
+    ARENA_DROP(finder->arena, finder->finding);
+    return true;
+}
+
+static bool findings_begin(struct verdicts *verdicts, struct arena *arena) {
+    verdicts->finder = arena_alloc(arena, sizeof *verdicts->finder);
+    ARENA_DROP(arena, verdicts->runs.stack_bits); /* nobody asks for them any more */
+    return verdicts->finder != NULL && finder_init(verdicts->finder, verdicts, arena);
+}
+
+static bool findings_end(struct verdicts *verdicts, struct arena *arena) {
+    struct finder *finder = verdicts->finder;
+    bool done = findings_sort(finder, &verdicts->findings);
+    ARENA_DROP(arena, finder->blamed);
+    removed_drop(&finder->removed, arena);
+    ARENA_DROP(arena, finder->order);
+    ARENA_DROP(arena, finder->start);
+    ARENA_DROP(arena, finder->key);
+    verdicts->finder = NULL;
+    return done;
+}
+
+/* A log holds levels, whose allocations are made up: only what is said of levels can be said of it. */
+static bool kind_fits(const struct verdicts *verdicts, enum finding_kind kind) {
+    return verdicts->timeline->trace->kind != TRACE_LOG || kind == FINDING_OUT_OF_MEMORY ||
+           kind == FINDING_LEVELS_RISE;
+}
+
+bool findings_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
+    if (step == 0)
+        return findings_begin(verdicts, arena);
+    if (step == FINDINGS_STEPS - 1)
+        return findings_end(verdicts, arena);
+    uint32_t kind = step - 1, behind = kind > FINDING_GROWING_BUFFER ? kind - FINDING_GROWING_BUFFER : 0;
+    verdicts->finder->part = behind < FINDING_PARTS ? behind : 0;
+    kind -= behind < FINDING_PARTS ? behind : FINDING_PARTS - 1;
+    if (kind_fits(verdicts, (enum finding_kind)kind))
+        kinds[kind].find(verdicts->finder);
+    return !verdicts->finder->failed;
+}
+
+/* ---- telling ---- */
+
+void tell(struct telling *telling, const char *text) {
+    words_say(telling->words, text);
+}
+
+void tell_bytes(struct telling *telling, uint64_t bytes) {
+    words_add_bytes(telling->words, bytes);
+}
+
+void tell_in_peak(struct telling *telling, const char *some, const char *none) {
+    if (telling->finding->bytes != 0)
+        tell_bytes(telling, telling->finding->bytes);
+    tell(telling, telling->finding->bytes != 0 ? some : none);
+    tell(telling, " in the peak.");
+}
+
+void tell_things(struct telling *telling, uint64_t count, const char *thing) {
+    words_add_things(telling->words, count, thing);
+}
+
+void tell_share(struct telling *telling, uint64_t part, uint64_t whole) {
+    tell(telling, format_share(part, whole).text);
+}
+
+void tell_site(struct telling *telling) {
+    char text[512];
+    uint32_t length =
+        site_text(telling->verdicts->timeline->trace, telling->finding->site, text, sizeof text);
+    words_say(telling->words, text);
+    if (length >= sizeof text)
+        words_say(telling->words, "\xe2\x80\xa6");
+}
+
+const char *telling_unit(const struct telling *telling) {
+    const char *name = finding_unit_name((enum finding_unit)telling->finding->unit);
+    return name != NULL ? name : turns_unit(&telling->verdicts->turns);
+}
+
+void tell_moment(struct telling *telling, uint32_t moment) {
+    if (moment == 0) {
+        tell(telling, "before the first event");
+        return;
+    }
+    tell(telling, "after event ");
+    words_add_count(telling->words, moment - 1);
+}
+
+void tell_saving(struct telling *telling, const char *without) {
+    const struct finding *finding = telling->finding;
+    uint64_t peak = telling->verdicts->timeline->peak_bytes;
+    if (!finding->saves_known)
+        return;
+    tell(telling, " ");
+    tell(telling, without);
+    if (finding->saves == 0) {
+        tell(telling, " the peak would not fall: something else is as high.");
+        return;
+    }
+    bool little = !is_percent(finding->saves, peak, 1);
+    tell(telling, little ? " the peak would be only " : " the peak would be ");
+    tell_bytes(telling, finding->saves);
+    tell(telling, " lower");
+    if (!little) {
+        tell(telling, " (");
+        tell_share(telling, finding->saves, peak);
+        tell(telling, " of it)");
+    }
+    tell(telling, ".");
+}
+
+uint32_t finding_title(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                       uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    struct telling telling = {verdicts, finding, &words};
+    kinds[finding->kind].title(&telling);
+    return words_end(&words);
+}
+
+uint32_t finding_detail(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                        uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    struct telling telling = {verdicts, finding, &words};
+    kinds[finding->kind].detail(&telling);
+    return words_end(&words);
+}
+
+enum { VIEW_SITE_NBYTES = 400 };
+
+static void view_number(struct words *words, const char *name, int64_t number) {
+    words_say(words, name);
+    if (number < 0)
+        words_say(words, "-");
+    words_number(words, (uint64_t)(number < 0 ? -number : number));
+}
+
+/* A call site as part of an address: its name, which is the same in every file that holds the recording, where a page
+ * numbers its frames anew. */
+static void view_site(struct words *words, const struct trace *trace, uint32_t site) {
+    static const char hex[] = "0123456789ABCDEF";
+    char text[VIEW_SITE_NBYTES];
+    uint32_t length = site_text(trace, site, text, sizeof text);
+    if (length >= sizeof text)
+        return;
+    words_say(words, "&focus=line_");
+    for (uint32_t i = 0; i < length; i++) {
+        uint8_t byte = (uint8_t)text[i];
+        bool plain = (byte >= '0' && byte <= '9') || ((byte | 32) >= 'a' && (byte | 32) <= 'z') ||
+                     byte == '.' || byte == '_' || byte == '-' || byte == ':';
+        char code[4] = {plain ? (char)byte : '%', plain ? '\0' : hex[byte >> 4], hex[byte & 15], '\0'};
+        words_say(words, code);
+    }
+}
+
+uint32_t finding_view(const struct verdicts *verdicts, const struct finding *finding, char *text,
+                      uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    const struct timeline *timeline = verdicts->timeline;
+    bool whole = finding->from_moment <= 1 && finding->to_moment + 1 >= timeline->n_moments;
+    view_number(&words, "#device=", timeline->device->ordinal);
+    view_number(&words, "&at=", (int64_t)finding->at_moment - 1);
+    if (finding->site != 0)
+        view_site(&words, timeline->trace, finding->site);
+    if (!whole && finding->to_moment > finding->from_moment) {
+        view_number(&words, "&range=", finding->from_moment > 0 ? (int64_t)finding->from_moment - 1 : 0);
+        view_number(&words, "_", finding->to_moment);
+    }
+    return words_end(&words);
+}

@@ -1,0 +1,21 @@
+/* What shows that a backward makes gradients anew, rather than adds to those that are there. Private to the findings. */
+#ifndef STRATA_ANALYSIS_GRADIENTS_MADE_H
+#define STRATA_ANALYSIS_GRADIENTS_MADE_H
+
+#include "analysis/findings/finder.h"
+
+/* A gradient, and not a copy of one that a leak was found to keep. */
+static inline bool is_gradient(const struct finder *finder, uint32_t allocation) {
+    uint32_t site = finder_site(finder, allocation);
+    return finder->verdicts->category[allocation] == CATEGORY_GRADIENT &&
+           (site == 0 || !finder->blamed[site] || finder->allocations->stack[allocation] == 0);
+}
+
+/*
+ * Into made[turns]: bytes of gradients that each turn's backward makes, and that would be seen at the forward of the next
+ * turn, forward_moment[turn + 1], were they kept; 0 where it may as well add to gradients that are older than the
+ * recording, which sets finder->gradients_unsure. O(allocations log parameters). False: no memory.
+ */
+bool gradients_made(struct finder *finder, const uint32_t *forward_moment, uint64_t *made);
+
+#endif

@@ -1,0 +1,127 @@
+/* What was judged, in sentences: who is not judged is not reassured. */
+#include "analysis/findings/verdicts.h"
+
+static uint32_t leaks_count(const struct verdicts *verdicts) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < verdicts->findings.count; i++) {
+        uint8_t kind = verdicts->findings.finding[i].kind;
+        n += kind == FINDING_LEAK || kind == FINDING_GROWING_BUFFER || kind == FINDING_HELD_OVER ||
+             kind == FINDING_GRADIENTS_KEPT;
+    }
+    return n;
+}
+
+/* Is there something without a stack to speak of? A memory timeline never has any. */
+static bool is_worth_saying(const struct verdicts *verdicts) {
+    const struct phase_runs *runs = &verdicts->runs;
+    bool backward = false;
+    for (uint32_t i = 0; i < runs->count; i++)
+        backward |= runs->run[i].side == SIDE_BACKWARD;
+    return verdicts->timeline->trace->kind != TRACE_MEMORY_TIMELINE &&
+           (runs->stacks != STACKS_PYTHON || backward);
+}
+
+static void say_stacks(struct words *words, const struct verdicts *verdicts) {
+    static const char *const texts[] = {
+        [STACKS_NONE] = "",
+        [STACKS_PYTHON] =
+            " Backward has no stack here (only Python frames were recorded): gradients and their temporaries "
+            "are told apart by what outlives backward, not by lines. Record with stacks='all' to see them.",
+        [STACKS_NATIVE] = " Only C++ frames were recorded: forward, optimizer and loading cannot be told "
+                          "apart, and what is "
+                          "never freed is 'other'. Record with stacks='all' to see them.",
+        [STACKS_MIXED] = "",
+    };
+    if (is_worth_saying(verdicts))
+        words_say(words, texts[verdicts->runs.stacks]);
+}
+
+static void say_source(struct words *words, const struct verdicts *verdicts) {
+    static const char *const texts[] = {
+        [TURNS_NONE] = "",
+        [TURNS_PROFILER_STEP] = ", by the annotations ProfilerStep#N",
+        [TURNS_OPTIMIZER_MARKS] = ", by the ends of the annotations Optimizer.step",
+        [TURNS_LINES] = "",
+        [TURNS_OPTIMIZER] = ", by what the optimizer allocates",
+        [TURNS_BACKWARD] = ", by backward passes; where gradients are accumulated, several make one step",
+        [TURNS_REPETITION] = ", by allocations that come again and again",
+    };
+    words_say(words, texts[verdicts->turns.source]);
+}
+
+static void say_too_short(struct words *words, const struct verdicts *verdicts) {
+    uint32_t n = verdicts->turns.count;
+    if (verdicts->runs.n_allocations == 0) {
+        words_say(words, "No allocation was recorded: what stays from step to step cannot be seen.");
+        return;
+    }
+    if (n == 0) {
+        words_say(words, verdicts->judged.phases
+                             ? "No turns of a loop were found: what stays from step to step cannot be seen."
+                             : "Neither a forward pass nor a loop was found: what stays from step to step "
+                               "cannot be seen.");
+        return;
+    }
+    words_add_things(words, n, turns_unit(&verdicts->turns));
+    words_say(words, n == 1 ? " was found" : " were found");
+    say_source(words, verdicts);
+    words_say(words, n == 1 ? ": what stays from step to step cannot be seen in one."
+                            : ": a leak would need a third to be told from a result that is held.");
+}
+
+/* What is worth a word is as much as is worth one as a leak of medium severity: a hundredth of the peak. */
+static void say_none(struct words *words, const struct verdicts *verdicts) {
+    uint64_t seldom = verdicts->findings.kept_seldom;
+    words_say(words, ": no call site keeps more from one to the next");
+    if (seldom == 0 || seldom < verdicts->timeline->peak_bytes / 100)
+        return;
+    words_say(words, ", but ");
+    words_add_bytes(words, seldom);
+    words_say(words, " made once or now and then is there at the end: too seldom to tell whether that grows");
+}
+
+static void say_judged(struct words *words, const struct verdicts *verdicts) {
+    uint32_t n = verdicts->turns.count;
+    words_add_things(words, n, turns_unit(&verdicts->turns));
+    words_say(words, " were compared");
+    say_source(words, verdicts);
+    if (leaks_count(verdicts) == 0)
+        say_none(words, verdicts);
+    words_say(words, ".");
+    if (!verdicts->turns.closed) {
+        words_say(
+            words,
+            " The last one is cut off by the end of the recording; what is alive because of that is not "
+            "counted.");
+    }
+}
+
+uint32_t verdicts_judged_text(const struct verdicts *verdicts, char *text, uint32_t capacity) {
+    struct words words = {text, capacity, 0};
+    if (verdicts->timeline->trace->kind == TRACE_LOG) {
+        words_say(&words, "These are levels printed in a log, not allocations: it does not say what holds "
+                          "the memory, nor what stays from step to step.");
+        return words_end(&words);
+    }
+    if (verdicts->timeline->device->n_events == 0) {
+        words_say(&words, "No event was recorded: how this state came about cannot be seen.");
+        if (verdicts->timeline->trace->kind == TRACE_SNAPSHOT)
+            words_say(&words, " Call torch.cuda.memory._record_memory_history(max_entries=1000000) before "
+                              "the model is made.");
+        return words_end(&words);
+    }
+    switch (verdicts->judged.growth) {
+    case GROWTH_NO_STACKS:
+        words_say(
+            &words,
+            verdicts->timeline->trace->kind == TRACE_MEMORY_TIMELINE
+                ? "A memory timeline says what each allocation is for, and not which line made it: what "
+                  "a line keeps from step to step cannot be seen."
+                : "No stacks were recorded: only amounts and times are known.");
+        break;
+    case GROWTH_TOO_SHORT: say_too_short(&words, verdicts); break;
+    case GROWTH_JUDGED: say_judged(&words, verdicts); break;
+    }
+    say_stacks(&words, verdicts);
+    return words_end(&words);
+}

@@ -1,0 +1,278 @@
+#include "analysis/findings/levels.h"
+
+#include "base/search.h"
+
+static const uint8_t what_of_level[LEVEL_KINDS] = {[LEVEL_ALLOCATED] = NOTE_ALLOCATED,
+                                                   [LEVEL_RESERVED] = NOTE_RESERVED,
+                                                   [LEVEL_DEVICE] = NOTE_DEVICE_USED,
+                                                   [LEVEL_HOST] = NOTE_HOST_USED};
+
+const char *level_name(unsigned level) {
+    static const char *const names[] = {"allocated", "reserved", "device", "host"};
+    return names[level];
+}
+
+const char *level_title(unsigned level) {
+    static const char *const titles[] = {"allocated memory", "reserved memory", "the device's memory in use",
+                                         "the host's memory in use"};
+    return titles[level];
+}
+
+/* ---- notes ---- */
+
+/* The first note of an event, or of a later one. */
+static uint32_t notes_seek(const struct device_trace *device, uint32_t event) {
+    uint32_t low = 0, high = device->n_notes;
+    SEARCH(low, high, i, device->notes[i].event < event);
+    return low;
+}
+
+bool levels_note(const struct device_trace *device, uint32_t event, enum note_what what, uint64_t *number) {
+    uint32_t at = notes_seek(device, event);
+    for (; at < device->n_notes && device->notes[at].event == event; at++)
+        if (device->notes[at].what == what) {
+            *number = device->notes[at].number;
+            return true;
+        }
+    return false;
+}
+
+uint64_t levels_line(const struct device_trace *device, uint32_t event) {
+    uint64_t line = 0;
+    (void)levels_note(device, event, NOTE_LINE, &line);
+    return line;
+}
+
+/* ---- tracks ---- */
+
+static void track_peak(struct level_track *track, uint64_t bytes, uint32_t event) {
+    if (track->peak < bytes || (track->peak == bytes && track->peak_event > event)) {
+        track->peak = bytes;
+        track->peak_event = event;
+    }
+}
+
+static void track_add(struct level_track *track, uint64_t bytes, uint32_t event) {
+    if (track->count++ == 0) {
+        track->first = bytes;
+        track->peak_event = event;
+    }
+    track->last = bytes;
+    track_peak(track, bytes, event);
+}
+
+/* A maximum above the level of its line has an event of its own, before the line's. */
+static void maximum_add(struct levels *levels, const struct device_trace *device, const struct note *note) {
+    struct level_track *track = &levels->track[LEVEL_ALLOCATED];
+    if (note->what != NOTE_MAX_ALLOCATED || track->count == 0 || note->number <= track->peak)
+        return;
+    bool before = note->event > 0 && levels_line(device, note->event - 1) == levels_line(device, note->event);
+    track_peak(track, note->number, before ? note->event - 1 : note->event);
+}
+
+/* The notes of one event. */
+static void outside_add(struct levels *levels, const struct note *note, uint32_t n) {
+    uint64_t reserved = 0, used = 0;
+    unsigned known = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        known |= note[i].what == NOTE_RESERVED ? 1u : note[i].what == NOTE_DEVICE_USED ? 2u : 0;
+        reserved = note[i].what == NOTE_RESERVED ? note[i].number : reserved;
+        used = note[i].what == NOTE_DEVICE_USED ? note[i].number : used;
+    }
+    if (known != 3)
+        return;
+    uint64_t outside = used > reserved ? used - reserved : 0;
+    if (!levels->outside_known || outside > levels->outside_bytes) {
+        levels->outside_bytes = outside;
+        levels->outside_event = note->event;
+    }
+    levels->outside_known = true;
+}
+
+static void event_add(struct levels *levels, const struct device_trace *device, const struct note *note,
+                      uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        for (unsigned level = 0; level < LEVEL_KINDS; level++)
+            if (note[i].what == what_of_level[level])
+                track_add(&levels->track[level], note[i].number, note[i].event);
+    for (uint32_t i = 0; i < n; i++)
+        maximum_add(levels, device, &note[i]);
+    outside_add(levels, note, n);
+}
+
+void levels_find(struct levels *levels, const struct device_trace *device) {
+    uint64_t last_line = 0;
+    *levels = (struct levels){0};
+    for (uint32_t from = 0, end; from < device->n_notes; from = end) {
+        for (end = from + 1; end < device->n_notes && device->notes[end].event == device->notes[from].event;)
+            end++;
+        event_add(levels, device, &device->notes[from], end - from);
+    }
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        if (device->notes[i].what == NOTE_LINE) {
+            levels->n_lines += device->notes[i].number != last_line;
+            last_line = device->notes[i].number;
+        }
+    for (unsigned level = 1; level < LEVEL_KINDS; level++)
+        if (levels->track[level].count > levels->track[levels->shown].count)
+            levels->shown = level;
+}
+
+/* ---- steps and phases ---- */
+
+/* The first event of the line that an event ends: a maximum is an event of its own in front of it. */
+static uint32_t line_begin(const struct device_trace *device, uint32_t event) {
+    return event > 0 && levels_line(device, event - 1) == levels_line(device, event) ? event - 1 : event;
+}
+
+static void turn_add(struct turns *turns, const struct device_trace *device, const struct note *note) {
+    bool first = turns->count == 0;
+    if (first || (int64_t)note->number > turns->number[turns->count - 1]) {
+        uint32_t begin =
+            first ? line_begin(device, note->event) + 1 : turns->turn[turns->count - 1].end_moment;
+        turns->turn[turns->count] = (struct turn){.begin_moment = begin};
+        turns->number[turns->count++] = (int64_t)note->number;
+    }
+    turns->turn[turns->count - 1].end_moment = note->event + 2;
+}
+
+bool levels_turns(struct turns *turns, const struct device_trace *device, struct arena *arena) {
+    uint32_t most = 0;
+    *turns = (struct turns){.closed = true};
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        most += device->notes[i].what == NOTE_STEP;
+    if (most == 0)
+        return true;
+    turns->turn = arena_column(arena, most, sizeof *turns->turn);
+    turns->number = arena_column(arena, most, sizeof *turns->number);
+    if (turns->turn == NULL || turns->number == NULL)
+        return false;
+    turns->source = TURNS_LINES;
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        if (device->notes[i].what == NOTE_STEP)
+            turn_add(turns, device, &device->notes[i]);
+    return true;
+}
+
+bool levels_phases(struct spans *spans, const struct timeline *timeline, struct arena *arena) {
+    const struct device_trace *device = timeline->device;
+    uint32_t capacity = 0, n_labels = 0, from = 0;
+    *spans = (struct spans){0};
+    for (uint32_t i = 0; i < device->n_notes; i++)
+        n_labels += device->notes[i].what == NOTE_LABEL;
+    spans->left_out = n_labels > SPANS_MOST ? n_labels - SPANS_MOST : 0;
+    n_labels -= spans->left_out;
+    if (n_labels == 0)
+        return true;
+    if (!ARENA_GROW(arena, spans->span, capacity, n_labels))
+        return false;
+    for (; spans->count < n_labels; from++) {
+        const struct note *note = &device->notes[from];
+        if (note->what != NOTE_LABEL)
+            continue;
+        uint32_t next = from + 1;
+        while (next < device->n_notes && device->notes[next].what != NOTE_LABEL)
+            next++;
+        uint32_t begin = note->event + 1,
+                 end = next < device->n_notes ? device->notes[next].event + 1 : timeline->n_moments;
+        end = end > begin ? end : begin + 1;
+        uint32_t peak = timeline_peak_in(timeline, begin, end);
+        spans->span[spans->count++] = (struct span){.from_moment = begin,
+                                                    .to_moment = end - 1,
+                                                    .peak_moment = peak,
+                                                    .step = SPAN_NO_STEP,
+                                                    .name = note->text,
+                                                    .kind = SPAN_ANNOTATION,
+                                                    .begin_bytes = timeline->live[begin - 1],
+                                                    .peak_bytes = timeline->live[peak],
+                                                    .end_bytes = timeline->live[end - 1]};
+    }
+    return true;
+}
+
+/* ---- out of memory ---- */
+
+/* What the notes of an event say, by kind. */
+struct said {
+    uint64_t number[NOTE_KINDS];
+    bool known[NOTE_KINDS];
+};
+
+static struct said said_of(const struct device_trace *device, uint32_t event) {
+    struct said said = {.known = {false}};
+    for (uint32_t at = notes_seek(device, event); at < device->n_notes && device->notes[at].event == event;
+         at++) {
+        said.number[device->notes[at].what] = device->notes[at].number;
+        said.known[device->notes[at].what] = true;
+    }
+    return said;
+}
+
+static void say_bytes(struct words *words, const char *before, uint64_t bytes, const char *after) {
+    words_say(words, before);
+    words_add_bytes(words, bytes);
+    words_say(words, after);
+}
+
+static void tell_device(struct words *words, const struct said *said) {
+    if (said->known[NOTE_DEVICE_TOTAL] && said->known[NOTE_DEVICE_FREE]) {
+        say_bytes(words, " Of the device's ", said->number[NOTE_DEVICE_TOTAL], "");
+        say_bytes(words, ", ", said->number[NOTE_DEVICE_FREE], " were free.");
+    }
+    if (said->known[NOTE_OTHERS_USED])
+        say_bytes(words, " Other processes held ", said->number[NOTE_OTHERS_USED], " of it.");
+    if (said->known[NOTE_ALLOWED])
+        say_bytes(words, " This process may take ", said->number[NOTE_ALLOWED],
+                  " at most (set_per_process_memory_fraction).");
+}
+
+static void tell_process(struct words *words, const struct said *said) {
+    uint64_t reserved = said->number[NOTE_RESERVED], used = said->number[NOTE_PROCESS_USED];
+    if (said->known[NOTE_ALLOCATED])
+        say_bytes(words, " PyTorch had allocated ", said->number[NOTE_ALLOCATED], "");
+    if (said->known[NOTE_ALLOCATED] && said->known[NOTE_UNALLOCATED])
+        say_bytes(words, " and held ", said->number[NOTE_UNALLOCATED], " reserved but unallocated");
+    words_say(words, said->known[NOTE_ALLOCATED] ? "." : "");
+    if (said->known[NOTE_PROCESS_USED] && said->known[NOTE_RESERVED] && used > reserved)
+        say_bytes(words, " This process held ", used - reserved,
+                  " that PyTorch does not see: the CUDA context, NCCL and other libraries.");
+}
+
+/* Whether the device had room for the request and the process' own limit did not. */
+static bool limit_refused(const struct said *said) {
+    return said->known[NOTE_ALLOWED] && said->known[NOTE_DEVICE_FREE] && said->known[NOTE_ASKED] &&
+           said->number[NOTE_DEVICE_FREE] > said->number[NOTE_ASKED];
+}
+
+/* What to do follows from where the memory was. */
+static void tell_advice(struct words *words, const struct said *said) {
+    uint64_t asked = said->number[NOTE_ASKED], rest = said->number[NOTE_UNALLOCATED];
+    if (limit_refused(said)) {
+        words_say(words, " The device had room for the request: it was this limit that refused it.");
+        return;
+    }
+    if (said->known[NOTE_OTHERS_USED] && said->number[NOTE_OTHERS_USED] >= asked && asked != 0)
+        words_say(words, " Without the other processes on the device the request would have been served: see "
+                         "who they are with nvidia-smi.");
+    if (said->known[NOTE_UNALLOCATED] && asked != 0 && rest >= asked)
+        words_say(words, " What was reserved but unallocated is more than the request, but in no piece that "
+                         "would serve it: "
+                         "expandable_segments:True in PYTORCH_CUDA_ALLOC_CONF may help.");
+    else if (said->known[NOTE_UNALLOCATED] && asked != 0)
+        words_say(words,
+                  " What was reserved but unallocated is less than the request: only using less memory "
+                  "helps, in this process or in others.");
+}
+
+void levels_tell_oom(struct words *words, const struct device_trace *device, uint32_t event) {
+    struct said said = said_of(device, event);
+    if (said.known[NOTE_LINE]) {
+        words_say(words, "Line ");
+        words_add_count(words, said.number[NOTE_LINE]);
+        words_say(words, " of the log; which line of code asked is not known from it.");
+    }
+    tell_device(words, &said);
+    tell_process(words, &said);
+    tell_advice(words, &said);
+    words_say(words, " Record a snapshot to see who holds the memory.");
+}

@@ -1,0 +1,151 @@
+#include "analysis/findings/selection.h"
+
+#include "analysis/findings/verdicts.h"
+
+static void facts_of_categories(struct filter_facts *facts, const struct verdicts *verdicts) {
+    static const char *names[CATEGORY_COUNT];
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
+        names[i] = category_name((enum category)i);
+    facts->category = verdicts->category;
+    facts->category_names = names;
+    facts->n_categories = CATEGORY_COUNT;
+}
+
+static uint32_t text_nbytes(const char *text) {
+    uint32_t n = 0;
+    while (text[n] != '\0')
+        n++;
+    return n;
+}
+
+/* Annotations by their own name, the others by that of their kind. */
+static struct filter_span filter_span_of(const struct verdicts *verdicts, const struct span *span) {
+    struct filter_span filtered = {.from = span->from_moment, .until = span->to_moment + 1, .number = -1};
+    const char *kind = span_kind_name((enum span_kind)span->kind);
+    filtered.name = (const uint8_t *)kind;
+    filtered.nbytes = text_nbytes(kind);
+    if (span->name != 0)
+        filtered.name = trace_string(verdicts->timeline->trace, span->name, &filtered.nbytes);
+    if (span->step != SPAN_NO_STEP)
+        filtered.number = turns_number(&verdicts->turns, span->step);
+    return filtered;
+}
+
+static struct filter_span *filter_spans(const struct verdicts *verdicts, const struct spans *spans,
+                                        struct arena *arena) {
+    struct filter_span *filtered = arena_column(arena, spans->count, sizeof *filtered);
+    for (uint32_t i = 0; filtered != NULL && i < spans->count; i++)
+        filtered[i] = filter_span_of(verdicts, &spans->span[i]);
+    return filtered;
+}
+
+/* Could a text mean more than what was recorded: a category, a phase? */
+static bool text_may_conclude(const struct filter_word *word, const struct trace *trace) {
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++) {
+        const char *name = category_name((enum category)i);
+        if (filter_text_meets(word, (const uint8_t *)name, text_nbytes(name)))
+            return true;
+    }
+    for (uint32_t i = 0; i < SPAN_KINDS; i++) {
+        const char *name = span_kind_name((enum span_kind)i);
+        if (filter_text_meets(word, (const uint8_t *)name, text_nbytes(name)))
+            return true;
+    }
+    for (uint32_t i = 0, last = 0; i < trace->n_annotations; i++) {
+        uint32_t nbytes, name = trace->annotations[i].name;
+        const uint8_t *text = trace_string(trace, name, &nbytes);
+        if (name != last && filter_text_meets(word, text, nbytes))
+            return true;
+        last = name;
+    }
+    return false;
+}
+
+static bool asks_for_facts(const struct filter *filter, const struct trace *trace) {
+    for (uint32_t i = 0; i < filter->n_words; i++)
+        if (filter->word[i].kind == FILTER_TEXT && text_may_conclude(&filter->word[i], trace))
+            return true;
+    return filter_has(filter, FILTER_CATEGORY) || filter_has(filter, FILTER_PHASE) ||
+           filter_has(filter, FILTER_STEP);
+}
+
+/* What Strata concludes of the recording, where a word asks for it. */
+static bool find_facts(struct filter_facts *facts, const struct timeline *timeline,
+                       const struct filter *filter, const struct verdicts *known, struct arena *arena) {
+    struct verdicts *judged = NULL;
+    if (!asks_for_facts(filter, timeline->trace))
+        return true;
+    if (known == NULL &&
+        ((judged = arena_alloc(arena, sizeof *judged)) == NULL || !verdicts_init(judged, timeline, arena)))
+        return false;
+    const struct verdicts *verdicts = known != NULL ? known : judged;
+    facts_of_categories(facts, verdicts);
+    facts->phases = filter_spans(verdicts, &verdicts->phases, arena);
+    facts->n_phases = verdicts->phases.count;
+    facts->steps = filter_spans(verdicts, &verdicts->steps, arena);
+    facts->n_steps = verdicts->steps.count;
+    return facts->phases != NULL && facts->steps != NULL;
+}
+
+bool selection_make(struct selection *selection, const struct timeline *whole,
+                    const struct filter_query *query, struct arena *arena) {
+    return selection_make_judged(selection, whole, query, NULL, arena);
+}
+
+bool selection_make_judged(struct selection *selection, const struct timeline *whole,
+                           const struct filter_query *query, const struct verdicts *known,
+                           struct arena *arena) {
+    struct selecting selecting = {
+        .selection = selection, .whole = whole, .query = query, .known = known, .arena = arena};
+    enum selecting_progress progress = SELECTING_GOES_ON;
+    while (progress == SELECTING_GOES_ON)
+        progress = selecting_go_on(&selecting);
+    return progress == SELECTING_DONE;
+}
+
+static bool selecting_begin(struct selecting *selecting) {
+    selecting->facts = (struct filter_facts){.regexes = selecting->query->regexes,
+                                             .peak_moment = selecting->whole->peak_moment};
+    selecting->keep =
+        arena_column(selecting->arena, filter_bitmap_words(selecting->whole), sizeof *selecting->keep);
+    return selecting->keep != NULL &&
+           find_facts(&selecting->facts, selecting->whole, &selecting->query->filter, selecting->known,
+                      selecting->arena);
+}
+
+static void selecting_end(struct selecting *selecting) {
+    selecting->selection->keep = selecting->keep;
+    selecting->selection->allocations = filter_count(selecting->whole, selecting->keep);
+}
+
+/* The facts, then the bitmap word by word, then the timeline; and what is counted. */
+enum selecting_progress selecting_go_on(struct selecting *selecting) {
+    const struct filter *filter = &selecting->query->filter;
+    uint32_t step = selecting->step++, bits = filter->n_words + 1,
+             timeline = selecting->bits_only ? 0 : TIMELINE_SOME_STEPS;
+    bool done;
+    if (step == 0)
+        done = selecting_begin(selecting);
+    else if (step <= bits)
+        done = filter_keep_step(filter, selecting->whole, &selecting->facts, step - 1, selecting->arena,
+                                selecting->keep);
+    else
+        done =
+            step > bits + timeline || timeline_some_step(&selecting->selection->timeline, selecting->whole,
+                                                         selecting->keep, step - 1 - bits, selecting->arena);
+    if (!done)
+        return SELECTING_NO_MEMORY;
+    if (step <= bits + timeline)
+        return SELECTING_GOES_ON;
+    selecting_end(selecting);
+    return SELECTING_DONE;
+}
+
+uint64_t selection_headroom(const struct selection *selection, uint64_t top_bytes, uint32_t first,
+                            uint32_t end) {
+    const struct timeline *timeline = &selection->timeline;
+    uint64_t highest = timeline->live[timeline_peak_in(timeline, first, end)];
+    if (highest == 0 || top_bytes == 0 || highest > (top_bytes - 1) / 3)
+        return top_bytes;
+    return highest + (highest + 15) / 16;
+}

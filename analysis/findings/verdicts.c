@@ -1,0 +1,117 @@
+#include "analysis/findings/verdicts.h"
+
+#include "analysis/findings/levels.h"
+#include "base/bytes.h"
+
+const char *turns_source_name(enum turns_source source) {
+    static const char *const names[] = {
+        [TURNS_NONE] = "none",
+        [TURNS_PROFILER_STEP] = "annotations",
+        [TURNS_OPTIMIZER_MARKS] = "annotations",
+        [TURNS_LINES] = "annotations",
+        [TURNS_OPTIMIZER] = "optimizer",
+        [TURNS_BACKWARD] = "backward",
+        [TURNS_REPETITION] = "repetition",
+    };
+    return names[source];
+}
+
+const char *growth_judged_name(enum growth_judged growth) {
+    static const char *const names[] = {
+        [GROWTH_JUDGED] = "judged", [GROWTH_TOO_SHORT] = "too_short", [GROWTH_NO_STACKS] = "no_stacks"};
+    return names[growth];
+}
+
+static bool has_side(const struct phase_runs *runs, enum run_side side) {
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (runs->run[i].side == side)
+            return true;
+    return false;
+}
+
+static bool has_forward(const struct phase_runs *runs) {
+    for (uint32_t i = 0; i < runs->count; i++)
+        if (runs->run[i].has_forward)
+            return true;
+    return false;
+}
+
+static struct judged judged_of(const struct verdicts *verdicts) {
+    const struct phase_runs *runs = &verdicts->runs;
+    bool optimizer = has_side(runs, SIDE_OPTIMIZER);
+    bool phases =
+        runs->stacks != STACKS_NONE && (optimizer || has_side(runs, SIDE_BACKWARD) || has_forward(runs));
+    uint32_t needed = optimizer ? 2 : 3;
+    enum trace_kind kind = verdicts->timeline->trace->kind;
+    return (struct judged){.steps = verdicts->turns.count,
+                           .steps_from = verdicts->turns.source,
+                           .phases = phases,
+                           .growth = runs->n_allocations == 0 ? GROWTH_TOO_SHORT
+                                     : runs->stacks == STACKS_NONE || kind == TRACE_MEMORY_TIMELINE
+                                         ? GROWTH_NO_STACKS
+                                     : verdicts->turns.count >= needed ? GROWTH_JUDGED
+                                                                       : GROWTH_TOO_SHORT};
+}
+
+static bool verdicts_begin(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+    uint32_t n = timeline->device->allocations.count;
+    bool with_reasons = verdicts->with_reasons;
+    *verdicts = (struct verdicts){.timeline = timeline,
+                                  .with_reasons = with_reasons,
+                                  .category = arena_column(arena, n, 1),
+                                  .reason = with_reasons ? arena_column(arena, n, 1) : NULL};
+    return verdicts->category != NULL && (verdicts->reason != NULL || !with_reasons) &&
+           phase_runs_read(&verdicts->runs, timeline, arena);
+}
+
+/* A log has levels: no allocation is for anything, and what a turn is its lines say. In the places of the steps of other
+ * recordings. */
+enum { LEVELS_FIRST = 2, LEVELS_LAST = 5 };
+static bool levels_step(struct verdicts *verdicts, uint32_t step, struct arena *arena) {
+    const struct device_trace *device = verdicts->timeline->device;
+    if (step == LEVELS_FIRST) {
+        verdicts->runs.stacks = STACKS_NONE;
+        verdicts->runs.count = 0;
+        return levels_turns(&verdicts->turns, device, arena);
+    }
+    if (step < LEVELS_LAST) {
+        bytes_fill(verdicts->category, CATEGORY_UNKNOWN, device->allocations.count);
+        if (verdicts->with_reasons)
+            bytes_fill(verdicts->reason, REASON_NONE, device->allocations.count);
+    } else {
+        verdicts->judged = (struct judged){
+            .steps = verdicts->turns.count, .steps_from = verdicts->turns.source, .growth = GROWTH_NO_STACKS};
+        return spans_of_turns(&verdicts->steps, &verdicts->turns, verdicts->timeline, arena) &&
+               levels_phases(&verdicts->phases, verdicts->timeline, arena);
+    }
+    return true;
+}
+
+bool verdicts_step(struct verdicts *verdicts, const struct timeline *timeline, uint32_t step,
+                   struct arena *arena) {
+    if (timeline->trace->kind == TRACE_LOG && step >= LEVELS_FIRST && step <= LEVELS_LAST)
+        return levels_step(verdicts, step, arena);
+    switch (step) {
+    case 0: return verdicts_begin(verdicts, timeline, arena);
+    case 1: return phase_runs_join(&verdicts->runs, timeline, arena);
+    case 2: return turns_find(&verdicts->turns, &verdicts->runs, timeline, arena);
+    case 3:
+        verdicts->judge = categories_begin(timeline, &verdicts->runs, &verdicts->turns, verdicts->category,
+                                           verdicts->reason, arena);
+        return verdicts->judge != NULL;
+    case 4: return categories_end(verdicts->judge, arena);
+    case 5:
+        verdicts->judged = judged_of(verdicts);
+        return spans_of_turns(&verdicts->steps, &verdicts->turns, timeline, arena) &&
+               spans_of_phases(&verdicts->phases, &verdicts->runs, &verdicts->turns, timeline, arena);
+    default: return findings_step(verdicts, step - (VERDICTS_STEPS - FINDINGS_STEPS), arena);
+    }
+}
+
+bool verdicts_init(struct verdicts *verdicts, const struct timeline *timeline, struct arena *arena) {
+    verdicts->with_reasons = true;
+    for (uint32_t step = 0; step < VERDICTS_STEPS; step++)
+        if (!verdicts_step(verdicts, timeline, step, arena))
+            return false;
+    return true;
+}

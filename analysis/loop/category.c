@@ -1,0 +1,503 @@
+#include "analysis/loop/category.h"
+
+#include "analysis/loop/frame_bits.h"
+#include "base/bytes.h"
+#include "base/search.h"
+#include "base/sort.h"
+
+/* ---- names ---- */
+
+static const struct {
+    const char *name, *title;
+} names[CATEGORY_COUNT] = {
+    [CATEGORY_OTHER] = {"other", "other"},
+    [CATEGORY_PARAMETER] = {"parameter", "parameters"},
+    [CATEGORY_GRADIENT] = {"gradient", "gradients"},
+    [CATEGORY_OPTIMIZER_STATE] = {"optimizer_state", "optimizer state"},
+    [CATEGORY_ACTIVATION] = {"activation", "activations"},
+    [CATEGORY_TEMPORARY] = {"temporary", "temporaries"},
+    [CATEGORY_INPUT] = {"input", "input"},
+    [CATEGORY_AUTOGRAD_DETAIL] = {"autograd_detail", "autograd detail"},
+    [CATEGORY_UNKNOWN] = {"unknown", "unknown"},
+    [CATEGORY_WORKSPACE] = {"workspace", "workspaces"},
+    [CATEGORY_RESULT] = {"result", "results"},
+};
+
+static const struct {
+    const char *name, *title;
+} reasons[REASON_COUNT] = {
+    [REASON_NONE] = {"none", "nothing is lacking"},
+    [REASON_OLDER] = {"older", "older than the recording"},
+    [REASON_NO_STACK] = {"no_stack", "no stack was recorded"},
+    [REASON_NATIVE] = {"native_stacks", "only C++ frames were recorded"},
+    [REASON_NO_PHASES] = {"no_phases", "no forward or backward pass was recorded"},
+    [REASON_CUT_OFF] = {"cut_off", "the recording ends before it could tell"},
+    [REASON_OF_FILE] = {"of_file", "the file has its own word for it"},
+};
+
+const char *category_name(enum category category) {
+    return names[category].name;
+}
+
+const char *category_title(enum category category) {
+    return names[category].title;
+}
+
+const char *category_reason_name(enum category_reason reason) {
+    return reasons[reason].name;
+}
+
+const char *category_reason_title(enum category_reason reason) {
+    return reasons[reason].title;
+}
+
+enum category category_by_name(const uint8_t *name, uint32_t nbytes) {
+    for (uint32_t i = 0; i < CATEGORY_COUNT; i++)
+        if (text_is((struct text){name, nbytes}, names[i].name))
+            return (enum category)i;
+    return CATEGORY_COUNT;
+}
+
+/* ---- what is judged ---- */
+
+enum {
+    LAST_OF_RUN = 8, /* the end of a backward, where what is freed next need not be a gradient */
+    KEPT_LAST = 32,
+    GRAPH_LEAST = 8 /* a last operator holds two or three of its inputs, a graph hundreds */
+};
+
+/* Not yet judged: as most of the same stack. */
+#define CATEGORY_OPEN CATEGORY_COUNT
+
+/* How many allocations of forward a turn's graph may hold, in runs without backward. */
+struct held {
+    uint32_t behind_turn, behind_forward; /* allocations of forward that are let go there */
+    uint32_t last_forward;                /* moment of the last allocation of forward */
+};
+
+struct judge {
+    const struct timeline *timeline;
+    const struct allocations *allocations;
+    const struct phase_runs *runs;
+    const struct turns *turns;
+    uint8_t *category, *reason; /* reason may be NULL */
+    struct held *held;          /* [turns.count + 1]; the last: of the whole recording */
+    struct sort_row *weight;    /* sizes of what may be a parameter, rising */
+    uint32_t n_weights;
+    uint32_t kept
+        [KEPT_LAST]; /* the newest gradients from the ends of earlier backwards, one of each stack and size */
+    uint32_t n_kept;
+    bool has_backward;
+    uint32_t first_forward; /* allocation; UINT32_MAX: none */
+    uint32_t never;         /* what let_go is for what is never freed */
+};
+
+static uint32_t birth_of(const struct judge *judge, uint32_t recorded) {
+    return recorded < judge->runs->n_allocations
+               ? judge->allocations->birth[judge->runs->first_allocation + recorded]
+               : judge->never;
+}
+
+static enum category open_as(struct judge *judge, uint32_t allocation, enum category_reason reason) {
+    if (judge->reason != NULL)
+        judge->reason[allocation] = (uint8_t)reason;
+    return CATEGORY_OTHER;
+}
+
+/* CATEGORY_COUNT: it does not say. */
+static enum category category_of_context(struct judge *judge, uint32_t allocation) {
+    const struct trace *trace = judge->timeline->trace;
+    struct text text =
+        trace_text(trace, trace->contexts.context[judge->allocations->context[allocation]].category);
+    if (text.nbytes == 0)
+        return CATEGORY_COUNT;
+    enum category category = category_by_name(text.at, text.nbytes);
+    if (category == CATEGORY_COUNT || category == CATEGORY_OTHER)
+        return open_as(judge, allocation, REASON_OF_FILE);
+    return category;
+}
+
+/* ---- older than the recording ---- */
+
+static enum category category_of_older(struct judge *judge, uint32_t allocation) {
+    uint16_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+    if (judge->allocations->flags[allocation] & ALLOCATION_STACK_OF_FREE)
+        return open_as(judge, allocation, REASON_OLDER);
+    if (bits & BIT_WORK)
+        return CATEGORY_WORKSPACE;
+    if (judge->runs->letter[allocation] == PHASE_OPTIMIZER)
+        return CATEGORY_OPTIMIZER_STATE;
+    if (judge->runs->letter[allocation] == PHASE_BACKWARD)
+        return CATEGORY_GRADIENT;
+    if ((bits & BIT_PARAMETER) || ((bits & BIT_INIT) && !(bits & BIT_FORWARD)))
+        return CATEGORY_PARAMETER;
+    return open_as(judge, allocation, REASON_OLDER);
+}
+
+/* ---- born in the optimizer, born in backward ---- */
+
+static enum category category_of_optimizer(struct judge *judge, uint32_t allocation, uint32_t run) {
+    bool last = run + 1 == judge->runs->count;
+    uint32_t let_go = judge->allocations->request[allocation];
+    uint16_t bits = judge->runs->stack_bits[judge->allocations->stack[allocation]];
+    if (let_go == judge->never)
+        return last && !(bits & BIT_STATE) ? CATEGORY_OPEN : CATEGORY_OPTIMIZER_STATE;
+    bool outlives = !last && let_go > birth_of(judge, judge->runs->run[run + 1].first);
+    return outlives ? CATEGORY_OPTIMIZER_STATE : CATEGORY_TEMPORARY;
+}
+
+/* zero_grad frees before the next allocation of forward and after the last of backward, so that no allocation tells
+ * gradients that die there from what the last operators needed. */
+static enum category category_of_backward(struct judge *judge, uint32_t allocation, uint32_t run) {
+    const struct phase_run *own = &judge->runs->run[run];
+    uint32_t let_go = judge->allocations->request[allocation],
+             recorded = allocation - judge->runs->first_allocation;
+    bool last = run + 1 == judge->runs->count;
+    if (!last && let_go > birth_of(judge, own[1].first))
+        return CATEGORY_GRADIENT;
+    if (let_go < birth_of(judge, own->last))
+        return CATEGORY_TEMPORARY;
+    bool stored = (judge->runs->stack_bits[judge->allocations->stack[allocation]] & BIT_ACCUMULATE) != 0;
+    return stored || own->last - recorded >= LAST_OF_RUN ? CATEGORY_GRADIENT : CATEGORY_OPEN;
+}
+
+/* ---- born on the forward side ---- */
+
+/* The first out-of-memory error at or after an event ends what would have lived longer. */
+static bool freed_by_failure(const struct judge *judge, uint32_t allocation) {
+    const struct device_trace *device = judge->timeline->device;
+    uint32_t birth = judge->allocations->birth[allocation], low = 0, high = device->n_ooms;
+    SEARCH(low, high, i, device->ooms[i].event + 1 < birth);
+    return low < device->n_ooms && judge->allocations->request[allocation] > device->ooms[low].event + 1;
+}
+
+/* In a run that never goes backward. */
+static enum category category_without_backward(struct judge *judge, uint32_t allocation, bool forward) {
+    uint32_t recorded = allocation - judge->runs->first_allocation, turn = turns_at(judge->turns, recorded);
+    bool in_turn = turn != UINT32_MAX;
+    uint32_t end = in_turn ? judge->turns->turn[turn].end_moment : judge->never,
+             let_go = judge->allocations->request[allocation];
+    const struct held *held = &judge->held[in_turn ? turn : judge->turns->count];
+    if (let_go >= end)
+        return forward && held->behind_turn > GRAPH_LEAST ? CATEGORY_ACTIVATION : CATEGORY_RESULT;
+    return forward && let_go > held->last_forward && held->behind_forward > GRAPH_LEAST ? CATEGORY_ACTIVATION
+                                                                                        : CATEGORY_TEMPORARY;
+}
+
+/* A run that goes backward, but not again before the recording ends. */
+static enum category category_cut_off(struct judge *judge, uint32_t allocation, bool forward) {
+    (void)forward;
+    if (judge->reason != NULL)
+        judge->reason[allocation] = REASON_CUT_OFF;
+    return CATEGORY_OPEN;
+}
+
+/* What is made once, before the loop; CATEGORY_COUNT: it is not. */
+static enum category category_of_loading(const struct judge *judge, uint32_t allocation, uint16_t bits) {
+    uint32_t let_go = judge->allocations->request[allocation],
+             recorded = allocation - judge->runs->first_allocation;
+    uint32_t first_forward =
+        judge->first_forward == UINT32_MAX ? judge->never : birth_of(judge, judge->first_forward);
+    uint32_t loop = birth_of(judge, judge->turns->loop_first);
+    bool before =
+        recorded < judge->turns->loop_first && judge->turns->loop_first < judge->runs->n_allocations;
+    if (bits & BIT_FORWARD)
+        return CATEGORY_COUNT;
+    if ((bits & BIT_PARAMETER) && (let_go > first_forward || let_go == judge->never))
+        return CATEGORY_PARAMETER;
+    if ((bits & BIT_INIT) && let_go > loop)
+        return CATEGORY_PARAMETER;
+    if (before && let_go == judge->never)
+        return bits & BIT_DATA ? CATEGORY_INPUT : CATEGORY_PARAMETER;
+    return bits & BIT_DATA ? CATEGORY_INPUT : CATEGORY_COUNT;
+}
+
+static enum category category_of_forward(struct judge *judge, uint32_t allocation, uint32_t run) {
+    const struct phase_runs *runs = judge->runs;
+    uint16_t bits = runs->stack_bits[judge->allocations->stack[allocation]];
+    uint32_t let_go = judge->allocations->request[allocation], next = runs->run[run].next_backward;
+    bool forward = runs->letter[allocation] == PHASE_FORWARD;
+    enum category loaded = category_of_loading(judge, allocation, bits);
+    if (loaded != CATEGORY_COUNT)
+        return loaded;
+    if (runs->stacks == STACKS_NATIVE && let_go == judge->never)
+        return open_as(judge, allocation, REASON_NATIVE);
+    if (next != UINT32_MAX) {
+        if (let_go <= birth_of(judge, runs->run[next].first))
+            return CATEGORY_TEMPORARY;
+        bool in_loop = allocation - runs->first_allocation >= judge->turns->loop_first;
+        return (bits & BIT_HOST) && !forward && in_loop ? CATEGORY_INPUT : CATEGORY_ACTIVATION;
+    }
+    if (judge->has_backward)
+        return category_cut_off(judge, allocation, forward);
+    if (judge->first_forward == UINT32_MAX && judge->turns->count == 0)
+        return open_as(judge, allocation, runs->stacks == STACKS_NATIVE ? REASON_NATIVE : REASON_NO_PHASES);
+    return category_without_backward(judge, allocation, forward);
+}
+
+/* ---- all of them ---- */
+
+static enum category category_of(struct judge *judge, uint32_t allocation, uint32_t run) {
+    enum category own = category_of_context(judge, allocation);
+    if (own != CATEGORY_COUNT)
+        return own;
+    if (allocation < judge->runs->first_allocation)
+        return category_of_older(judge, allocation);
+    if (judge->allocations->stack[allocation] == 0 && judge->runs->stacks != STACKS_PYTHON)
+        return open_as(judge, allocation, REASON_NO_STACK);
+    if (judge->runs->stack_bits[judge->allocations->stack[allocation]] & BIT_WORK)
+        return CATEGORY_WORKSPACE;
+    if (judge->runs->run[run].side == SIDE_OPTIMIZER)
+        return category_of_optimizer(judge, allocation, run);
+    return judge->runs->run[run].side == SIDE_BACKWARD ? category_of_backward(judge, allocation, run)
+                                                       : category_of_forward(judge, allocation, run);
+}
+
+/* Slot of an allocation's stack. */
+static uint32_t slot_of(const struct judge *judge, uint32_t allocation) {
+    return stack_slot(&judge->runs->slots, judge->allocations->stack[allocation]);
+}
+
+/* What most allocations of a stack are, by voting: `votes` counts those for `category` less those against it. */
+struct majority {
+    uint32_t votes, run; /* run: + 1 of the run that is counted, 0: all of them */
+    uint8_t category;
+};
+
+static void majority_vote(struct majority *majority, enum category category, uint32_t run) {
+    if (majority->run != run)
+        *majority = (struct majority){.run = run};
+    if (majority->votes == 0)
+        majority->category = (uint8_t)category;
+    if (majority->category == category)
+        majority->votes++;
+    else
+        majority->votes--;
+}
+
+/* Sizes of the model's parameters: what is older than the recording may be one. False: no memory. */
+static bool weights_find(struct judge *judge, struct arena *arena) {
+    uint32_t count = 0, first = judge->runs->first_allocation;
+    for (uint32_t i = 0; i < judge->allocations->count; i++)
+        count += i < first || judge->category[i] == CATEGORY_PARAMETER;
+    judge->weight = arena_column(arena, count, sizeof *judge->weight);
+    struct sort_row *spare = arena_column(arena, count, sizeof *spare);
+    if (judge->weight == NULL || spare == NULL)
+        return false;
+    for (uint32_t i = 0; i < judge->allocations->count; i++)
+        if (i < first || judge->category[i] == CATEGORY_PARAMETER)
+            judge->weight[judge->n_weights++] = (struct sort_row){judge->allocations->size[i], i};
+    sort_rows(judge->weight, spare, count);
+    ARENA_DROP(arena, spare);
+    return true;
+}
+
+static bool is_weight_size(const struct judge *judge, uint64_t nbytes) {
+    uint32_t low = 0, high = judge->n_weights;
+    SEARCH(low, high, i, judge->weight[i].key < nbytes);
+    return low < judge->n_weights && judge->weight[low].key == nbytes;
+}
+
+/* An operator makes the gradient of its input and those of its parameters with one stack; sizes tell them apart.
+ * CATEGORY_OPEN: no other allocation of the run has stack and size. */
+static enum category category_of_equals(const struct judge *judge, const struct phase_run *run,
+                                        uint32_t allocation) {
+    const struct allocations *allocations = judge->allocations;
+    uint32_t gradients = 0, temporaries = 0;
+    for (uint32_t k = run->first; k <= run->last; k++) {
+        uint32_t other = judge->runs->first_allocation + k;
+        if (allocations->stack[other] != allocations->stack[allocation] ||
+            allocations->size[other] != allocations->size[allocation])
+            continue;
+        gradients += judge->category[other] == CATEGORY_GRADIENT;
+        temporaries += judge->category[other] == CATEGORY_TEMPORARY;
+    }
+    return gradients == temporaries  ? CATEGORY_OPEN
+           : gradients > temporaries ? CATEGORY_GRADIENT
+                                     : CATEGORY_TEMPORARY;
+}
+
+/* The first allocation of a run's end. */
+static uint32_t last_of_run(const struct phase_run *run) {
+    return run->last - run->first < LAST_OF_RUN ? run->first : run->last - LAST_OF_RUN + 1;
+}
+
+static bool is_equal(const struct allocations *allocations, uint32_t a, uint32_t b) {
+    return allocations->stack[a] == allocations->stack[b] && allocations->size[a] == allocations->size[b];
+}
+
+/* The gradient of the embedding is the last that backward makes, the only one of its stack, and as large as a
+ * parameter; nothing beside it has that size but a gradient. Where one of the same kind is there already, this one is
+ * added to it and goes. */
+static bool is_last_gradient(const struct judge *judge, const struct phase_run *run, uint32_t allocation) {
+    const struct allocations *allocations = judge->allocations;
+    for (uint32_t i = 0; i < judge->n_kept && i < KEPT_LAST; i++)
+        if (is_equal(allocations, judge->kept[i], allocation) &&
+            allocations->request[judge->kept[i]] > allocations->birth[allocation])
+            return false;
+    for (uint32_t k = last_of_run(run); k <= run->last; k++) {
+        uint32_t other = judge->runs->first_allocation + k;
+        if (other != allocation && allocations->size[other] == allocations->size[allocation] &&
+            judge->category[other] != CATEGORY_GRADIENT)
+            return false;
+    }
+    return is_weight_size(judge, allocations->size[allocation]);
+}
+
+static void keep_gradient(struct judge *judge, uint32_t allocation) {
+    uint32_t at = 0;
+    while (at < judge->n_kept && at < KEPT_LAST && !is_equal(judge->allocations, judge->kept[at], allocation))
+        at++;
+    if (at == judge->n_kept || at == KEPT_LAST)
+        at = judge->n_kept++ % KEPT_LAST;
+    judge->kept[at] = allocation;
+}
+
+static enum category category_of_last(const struct judge *judge, const struct phase_run *run,
+                                      uint32_t allocation, const struct majority *majority) {
+    const struct majority *own = &majority[slot_of(judge, allocation)];
+    enum category equals = category_of_equals(judge, run, allocation);
+    if (equals != CATEGORY_OPEN)
+        return equals;
+    if (judge->allocations->request[allocation] == judge->never)
+        return CATEGORY_GRADIENT;
+    if (judge->allocations->stack[allocation] == 0 || own->run == 0) /* without a stack, or alone with it */
+        return is_last_gradient(judge, run, allocation) ? CATEGORY_GRADIENT : CATEGORY_TEMPORARY;
+    return own->votes > 0 ? (enum category)own->category : CATEGORY_TEMPORARY;
+}
+
+/* At the end of a backward: as most of the same stack in the same run. The run's own allocations are judged already. */
+static void backward_settle(struct judge *judge, const struct phase_run *run, uint32_t nth,
+                            struct majority *majority) {
+    uint32_t first_allocation = judge->runs->first_allocation;
+    for (uint32_t k = run->first; k <= run->last; k++) {
+        uint32_t allocation = first_allocation + k;
+        struct majority *own = &majority[slot_of(judge, allocation)];
+        if (judge->category[allocation] != CATEGORY_OPEN)
+            majority_vote(own, judge->category[allocation], nth + 1);
+        else if (own->run != nth + 1)
+            *own = (struct majority){0};
+    }
+    for (uint32_t k = last_of_run(run); k <= run->last; k++)
+        if (judge->category[first_allocation + k] == CATEGORY_OPEN)
+            judge->category[first_allocation + k] =
+                (uint8_t)category_of_last(judge, run, first_allocation + k, majority);
+    for (uint32_t k = last_of_run(run); k <= run->last; k++)
+        if (judge->category[first_allocation + k] == CATEGORY_GRADIENT)
+            keep_gradient(judge, first_allocation + k);
+}
+
+static enum category category_of_open(struct judge *judge, uint32_t allocation,
+                                      const struct majority *majority) {
+    bool forward = judge->runs->letter[allocation] == PHASE_FORWARD;
+    if (side_of_letter(judge->runs->letter[allocation]) == SIDE_OPTIMIZER)
+        return majority->votes > 0 && majority->category == CATEGORY_TEMPORARY ? CATEGORY_TEMPORARY
+                                                                               : CATEGORY_OPTIMIZER_STATE;
+    if (majority->votes > 0)
+        return (enum category)majority->category;
+    bool freed =
+        judge->allocations->request[allocation] != judge->never && !freed_by_failure(judge, allocation);
+    return freed ? CATEGORY_TEMPORARY : forward ? CATEGORY_ACTIVATION : CATEGORY_OTHER;
+}
+
+/* What the recording's end leaves open is what most of the same stack were. */
+static void open_settle(struct judge *judge, struct majority *majority) {
+    const struct allocations *allocations = judge->allocations;
+    for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
+        if (judge->category[i] != CATEGORY_OPEN && judge->category[i] != CATEGORY_OTHER)
+            majority_vote(&majority[slot_of(judge, i)], judge->category[i], 0);
+    for (uint32_t i = judge->runs->first_allocation; i < allocations->count; i++)
+        if (judge->category[i] == CATEGORY_OPEN)
+            judge->category[i] = (uint8_t)category_of_open(judge, i, &majority[slot_of(judge, i)]);
+    for (uint32_t i = 0; judge->reason != NULL && i < allocations->count; i++)
+        if (judge->category[i] != CATEGORY_OTHER)
+            judge->reason[i] = REASON_NONE;
+}
+
+/* What of forward outlives its turn, and what outlives all of its forward. */
+static void held_measure(struct judge *judge) {
+    const struct phase_runs *runs = judge->runs;
+    struct held *whole = &judge->held[judge->turns->count];
+    bytes_zero(judge->held, ((size_t)judge->turns->count + 1) * sizeof *judge->held);
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = runs->first_allocation; i < judge->allocations->count; i++) {
+            if (runs->letter[i] != PHASE_FORWARD)
+                continue;
+            uint32_t turn = turns_at(judge->turns, i - runs->first_allocation),
+                     let_go = judge->allocations->request[i];
+            bool in_turn = turn != UINT32_MAX;
+            struct held *own = in_turn ? &judge->held[turn] : whole;
+            uint32_t end = in_turn ? judge->turns->turn[turn].end_moment : judge->never;
+            if (pass == 0)
+                own->last_forward = judge->allocations->birth[i];
+            else if (let_go >= end)
+                own->behind_turn++;
+            else
+                own->behind_forward += let_go > own->last_forward;
+        }
+}
+
+struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
+                               const struct turns *turns, uint8_t *category, uint8_t *reason,
+                               struct arena *arena) {
+    struct judge *judge = arena_alloc(arena, sizeof *judge);
+    if (judge == NULL)
+        return NULL;
+    *judge = (struct judge){.timeline = timeline,
+                            .allocations = &timeline->device->allocations,
+                            .runs = runs,
+                            .turns = turns,
+                            .category = category,
+                            .reason = reason,
+                            .held = arena_column(arena, (uint64_t)turns->count + 1, sizeof *judge->held),
+                            .first_forward = UINT32_MAX,
+                            .never = timeline->n_moments};
+    if (judge->held == NULL)
+        return NULL;
+    if (reason != NULL)
+        bytes_zero(reason, judge->allocations->count);
+    for (uint32_t i = 0; i < runs->count; i++)
+        judge->has_backward |= runs->run[i].side == SIDE_BACKWARD;
+    for (uint32_t k = runs->n_allocations; k-- > 0;)
+        if (runs->letter[runs->first_allocation + k] == PHASE_FORWARD)
+            judge->first_forward = k;
+    if (!judge->has_backward)
+        held_measure(judge);
+    for (uint32_t i = 0; i < runs->first_allocation; i++)
+        judge->category[i] = (uint8_t)category_of(judge, i, 0);
+    for (uint32_t r = 0; r < runs->count; r++)
+        for (uint32_t k = runs->run[r].first; k <= runs->run[r].last; k++)
+            judge->category[runs->first_allocation + k] =
+                (uint8_t)category_of(judge, runs->first_allocation + k, r);
+    return judge;
+}
+
+bool categories_end(struct judge *judge, struct arena *arena) {
+    const struct phase_runs *runs = judge->runs;
+    size_t n_slots = runs->slots.count;
+    struct majority *majority = arena_column(arena, n_slots, sizeof *majority);
+    if (majority == NULL || !weights_find(judge, arena))
+        return false;
+    bytes_zero(majority, n_slots * sizeof *majority);
+    for (uint32_t r = 0; r < runs->count; r++)
+        if (runs->run[r].side == SIDE_BACKWARD)
+            backward_settle(judge, &runs->run[r], r, majority);
+    bytes_zero(majority, n_slots * sizeof *majority);
+    open_settle(judge, majority);
+    ARENA_DROP(arena, judge->weight);
+    ARENA_DROP(arena, majority);
+    ARENA_DROP(arena, judge->held);
+    return true;
+}
+
+bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena) {
+    struct phase_runs runs;
+    struct turns turns = {0};
+    struct judge *judge = NULL;
+    bool done = phase_runs_find(&runs, timeline, arena) && turns_find(&turns, &runs, timeline, arena) &&
+                (judge = categories_begin(timeline, &runs, &turns, category, NULL, arena)) != NULL &&
+                categories_end(judge, arena);
+    phase_runs_drop(&runs, arena);
+    ARENA_DROP(arena, turns.turn);
+    return done;
+}

@@ -1,0 +1,65 @@
+/*
+ * What an allocation is for. Its context says it where a profiler wrote the file or where a rule of the user's met it;
+ * otherwise it is inferred from where it was born and what it outlived. docs/report.md, "Categories", states the rules
+ * for people. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_CATEGORY_H
+#define STRATA_ANALYSIS_CATEGORY_H
+
+#include "analysis/loop/turns.h"
+
+enum category {
+    CATEGORY_OTHER, /* nothing tells; enum category_reason says why */
+    CATEGORY_PARAMETER,
+    CATEGORY_GRADIENT,
+    CATEGORY_OPTIMIZER_STATE,
+    CATEGORY_ACTIVATION,
+    CATEGORY_TEMPORARY,
+    CATEGORY_INPUT,
+    CATEGORY_AUTOGRAD_DETAIL, /* only a profiler knows these */
+    CATEGORY_UNKNOWN,         /* a profiler's own word for what it could not tell */
+    CATEGORY_WORKSPACE,       /* of cuBLAS, cuDNN, NCCL and the like */
+    CATEGORY_RESULT,          /* of a model that runs without backward: outlives the turn it was made in */
+    CATEGORY_COUNT
+};
+
+/* Why nothing tells. */
+enum category_reason {
+    REASON_NONE,      /* something does */
+    REASON_OLDER,     /* than the recording: its stack is unknown, or tells nothing */
+    REASON_NO_STACK,  /* none was recorded */
+    REASON_NATIVE,    /* only frames of C++: loading, forward and optimizer look alike */
+    REASON_NO_PHASES, /* neither a forward, nor a backward, nor a turn was recorded */
+    REASON_CUT_OFF,   /* the recording ends before it could tell */
+    REASON_OF_FILE,   /* the file has a word of its own for it */
+    REASON_COUNT
+};
+
+/* "optimizer_state": as profilers spell it, for files and JSON. */
+const char *category_name(enum category category);
+
+/* "optimizer state": for people, one such thing or all of them. */
+const char *category_title(enum category category);
+
+/* The category with this name; CATEGORY_COUNT: none has it. */
+enum category category_by_name(const uint8_t *name, uint32_t nbytes);
+
+/* "older": for JSON. */
+const char *category_reason_name(enum category_reason reason);
+
+/* "older than the recording": for people. */
+const char *category_reason_title(enum category_reason reason);
+
+/* Category and reason of every allocation of the timeline's device into `category[allocations.count]` and `reason[allocations.count]`
+ * (NULL: not wanted), in two steps: each allocation for itself, then those that others like it tell of. The first returns
+ * what the second needs; everything given must live until then. O(allocations log runs). NULL, false: no memory. */
+struct judge;
+struct judge *categories_begin(const struct timeline *timeline, const struct phase_runs *runs,
+                               const struct turns *turns, uint8_t *category, uint8_t *reason,
+                               struct arena *arena);
+bool categories_end(struct judge *judge, struct arena *arena);
+
+/* The same with phases and turns of its own. False: no memory. */
+bool categories_find(const struct timeline *timeline, uint8_t *category, struct arena *arena);
+
+#endif

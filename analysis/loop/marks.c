@@ -1,0 +1,43 @@
+#include "analysis/loop/marks.h"
+
+#include "base/search.h"
+
+uint32_t mark_moment(const struct timeline *timeline, int64_t time_us) {
+    uint64_t since = (uint64_t)time_us - (uint64_t)timeline->first_us;
+    uint32_t low = 0, high = timeline->n_moments;
+    if (time_us <= timeline->first_us)
+        return 0;
+    SEARCH(low, high, i,
+           timeline_start_us(timeline, i) < 0 || (uint64_t)timeline_start_us(timeline, i) < since);
+    return low;
+}
+
+bool marks_next(struct mark_walk *walk, const struct timeline *timeline) {
+    const struct trace *trace = timeline->trace;
+    if (!timeline_timed(timeline))
+        return false;
+    for (; walk->next < trace->n_annotations; walk->next++) {
+        const struct annotation *annotation = &trace->annotations[walk->next];
+        if (!text_begins(trace_text(trace, annotation->name), walk->word))
+            continue;
+        uint32_t moment = mark_moment(timeline, annotation->time_us);
+        walk->moment = moment > walk->moment ? moment : walk->moment;
+        walk->stage = (enum annotation_stage)annotation->stage;
+        walk->annotation = walk->next++;
+        return true;
+    }
+    return false;
+}
+
+int64_t mark_digits(const uint8_t *text, uint32_t nbytes) {
+    int64_t number = 0;
+    for (uint32_t i = 0; i < nbytes && i < 15 && text[i] >= '0' && text[i] <= '9'; i++)
+        number = number * 10 + (text[i] - '0');
+    return number;
+}
+
+int64_t mark_number(const struct mark_walk *walk, const struct trace *trace) {
+    struct text name = trace_text(trace, trace->annotations[walk->annotation].name);
+    uint32_t length = word_length(walk->word);
+    return length < name.nbytes ? mark_digits(name.at + length, name.nbytes - length) : 0;
+}

@@ -1,0 +1,218 @@
+#include "analysis/loop/phase_runs.h"
+
+#include "analysis/loop/frame_bits.h"
+#include "analysis/loop/marks.h"
+#include "base/search.h"
+
+enum {
+    ABSORBED_MOST = 32, /* allocations of a run that its neighbours swallow */
+    ABSORBED_SHARE = 20 /* and at most so manieth a part of the smaller neighbour */
+};
+
+/* ---- by stack ---- */
+
+static uint8_t letter_of_bits(uint16_t bits) {
+    if (bits & BIT_BACKWARD)
+        return bits & BIT_OPTIMIZER_INSIDE ? PHASE_OPTIMIZER : PHASE_BACKWARD;
+    if (bits & BIT_OPTIMIZER)
+        return bits & BIT_FORWARD_INSIDE ? PHASE_FORWARD : PHASE_OPTIMIZER;
+    if (bits & BIT_FORWARD)
+        return PHASE_FORWARD;
+    if (bits & BIT_PYTHON)
+        return PHASE_HOST;
+    if (bits & BIT_KERNEL)
+        return PHASE_BACKWARD;
+    return bits == 0 ? PHASE_UNKNOWN : PHASE_HOST;
+}
+
+static enum stack_kind kind_of_stacks(const struct phase_runs *runs, const struct allocations *allocations) {
+    uint64_t n_stacks = 0, n_python = 0, n_native = 0;
+    for (uint32_t i = runs->first_allocation; i < allocations->count; i++) {
+        uint16_t bits = runs->stack_bits[allocations->stack[i]];
+        n_stacks += allocations->stack[i] != 0;
+        n_python += (bits & BIT_PYTHON) != 0;
+        n_native += (bits & BIT_NATIVE) != 0;
+    }
+    if (n_stacks * 10 < runs->n_allocations || n_stacks == 0)
+        return STACKS_NONE;
+    if (n_native * 20 < n_stacks)
+        return STACKS_PYTHON;
+    return n_python * 20 < n_stacks ? STACKS_NATIVE : STACKS_MIXED;
+}
+
+/* Autograd's own thread has no Python: where only Python was recorded, what has no stack is its. */
+static void letters_by_stack(struct phase_runs *runs, const struct allocations *allocations) {
+    uint8_t before = PHASE_HOST;
+    for (uint32_t i = 0; i < runs->first_allocation; i++)
+        runs->letter[i] = allocations->flags[i] & ALLOCATION_STACK_OF_FREE
+                              ? (uint8_t)PHASE_UNKNOWN
+                              : letter_of_bits(runs->stack_bits[allocations->stack[i]]);
+    for (uint32_t i = runs->first_allocation; i < allocations->count; i++) {
+        uint8_t letter = letter_of_bits(runs->stack_bits[allocations->stack[i]]);
+        if (runs->stacks == STACKS_NONE)
+            letter = PHASE_HOST;
+        else if (letter == PHASE_UNKNOWN)
+            letter = runs->stacks == STACKS_PYTHON ? PHASE_BACKWARD : before;
+        runs->letter[i] = before = letter;
+    }
+}
+
+/* ---- by annotations ---- */
+
+/* What is born inside of Optimizer.step and is not backward is the optimizer's. */
+static void letters_by_annotations(struct phase_runs *runs, const struct timeline *timeline) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    struct mark_walk walk = {.word = "Optimizer.step#"};
+    uint32_t allocation = runs->first_allocation, depth = 0;
+    if (runs->stacks == STACKS_NONE)
+        return;
+    while (marks_next(&walk, timeline)) {
+        for (; allocation < allocations->count && allocations->birth[allocation] < walk.moment;
+             allocation++) {
+            bool host = runs->letter[allocation] == PHASE_HOST ||
+                        (runs->stacks == STACKS_NATIVE && runs->letter[allocation] != PHASE_BACKWARD);
+            if (depth > 0 && host)
+                runs->letter[allocation] = PHASE_OPTIMIZER;
+        }
+        if (walk.stage == ANNOTATION_START)
+            depth++;
+        else if (depth > 0)
+            depth--;
+    }
+}
+
+/* ---- smoothing ---- */
+
+struct letter_run {
+    uint32_t first, count;
+    uint8_t letter;
+    bool from_python; /* its first allocation has a frame of Python */
+};
+
+static bool run_is_swallowed(const struct letter_run *before, const struct letter_run *own,
+                             const struct letter_run *behind, enum stack_kind stacks) {
+    enum run_side side = side_of_letter(before->letter);
+    uint32_t smaller = before->count < behind->count ? before->count : behind->count;
+    if (side != side_of_letter(behind->letter) || side == SIDE_FORWARD || own->count > ABSORBED_MOST)
+        return false;
+    if (side == SIDE_OPTIMIZER || (uint64_t)own->count * ABSORBED_SHARE <= smaller)
+        return true;
+    /* Hooks inside of one backward, which run no model; a backward of its own begins with a gradient that Python
+     * makes. */
+    return stacks == STACKS_MIXED && own->letter == PHASE_HOST && !behind->from_python;
+}
+
+/* Runs that have become one, from the end of the list on. */
+static uint32_t runs_fold(struct letter_run *run, uint32_t count, enum stack_kind stacks) {
+    while (count >= 2) {
+        if (run[count - 2].letter == run[count - 1].letter) {
+            run[count - 2].count += run[count - 1].count;
+            count--;
+        } else if (count >= 3 &&
+                   run_is_swallowed(&run[count - 3], &run[count - 2], &run[count - 1], stacks)) {
+            run[count - 3].count += run[count - 2].count + run[count - 1].count;
+            count -= 2;
+        } else
+            break;
+    }
+    return count;
+}
+
+static uint32_t letter_runs_count(const struct phase_runs *runs) {
+    const uint8_t *letter = runs->letter + runs->first_allocation;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < runs->n_allocations; k++)
+        n += k == 0 || letter[k] != letter[k - 1];
+    return n;
+}
+
+/* Makes runs of equal letters, and gives those that are swallowed the letter of what swallows them. False: no memory. */
+static bool letters_smooth(struct phase_runs *runs, const struct allocations *allocations,
+                           struct arena *arena) {
+    uint8_t *letter = runs->letter + runs->first_allocation;
+    struct letter_run *run = arena_column(arena, letter_runs_count(runs), sizeof *run);
+    uint32_t count = 0;
+    if (run == NULL)
+        return false;
+    for (uint32_t k = 0, end; k < runs->n_allocations; k = end) {
+        for (end = k; end < runs->n_allocations && letter[end] == letter[k]; end++)
+            continue;
+        uint16_t bits = runs->stack_bits[allocations->stack[runs->first_allocation + k]];
+        run[count++] = (struct letter_run){k, end - k, letter[k], (bits & BIT_PYTHON) != 0};
+        count = runs_fold(run, count, runs->stacks);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        if (side_of_letter(run[i].letter) != SIDE_FORWARD)
+            for (uint32_t k = run[i].first; k < run[i].first + run[i].count; k++)
+                letter[k] = run[i].letter;
+    ARENA_DROP(arena, run);
+    return true;
+}
+
+/* ---- runs of a side ---- */
+
+static bool sides_build(struct phase_runs *runs, struct arena *arena) {
+    const uint8_t *letter = runs->letter + runs->first_allocation;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < runs->n_allocations; k++)
+        n += k == 0 || side_of_letter(letter[k]) != side_of_letter(letter[k - 1]);
+    runs->run = arena_column(arena, n, sizeof *runs->run);
+    if (runs->run == NULL)
+        return false;
+    for (uint32_t k = 0; k < runs->n_allocations; k++) {
+        if (k == 0 || side_of_letter(letter[k]) != side_of_letter(letter[k - 1]))
+            runs->run[runs->count++] =
+                (struct phase_run){.first = k, .side = (uint8_t)side_of_letter(letter[k])};
+        struct phase_run *run = &runs->run[runs->count - 1];
+        run->last = k;
+        run->has_forward |= letter[k] == PHASE_FORWARD;
+    }
+    uint32_t next = UINT32_MAX;
+    for (uint32_t i = runs->count; i-- > 0;) {
+        runs->run[i].next_backward = next;
+        if (runs->run[i].side == SIDE_BACKWARD)
+            next = i;
+    }
+    return true;
+}
+
+bool phase_runs_read(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    *runs = (struct phase_runs){.first_allocation = allocations->preexisting,
+                                .n_allocations = allocations->count - allocations->preexisting};
+    runs->frame_bits = arena_column(arena, timeline->trace->frames.count, sizeof *runs->frame_bits);
+    runs->stack_bits = arena_column(arena, timeline->trace->stacks.count, sizeof *runs->stack_bits);
+    runs->letter = arena_column(arena, allocations->count, sizeof *runs->letter);
+    if (runs->frame_bits == NULL || runs->stack_bits == NULL || runs->letter == NULL ||
+        !frames_bits(timeline->trace, runs->frame_bits, arena))
+        return false;
+    stacks_bits(timeline->trace, runs->frame_bits, runs->stack_bits);
+    runs->stacks = kind_of_stacks(runs, allocations);
+    letters_by_stack(runs, allocations);
+    letters_by_annotations(runs, timeline);
+    return true;
+}
+
+bool phase_runs_join(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
+    const struct allocations *allocations = &timeline->device->allocations;
+    return stack_slots_init(&runs->slots, timeline->trace, allocations->stack, allocations->count, arena) &&
+           letters_smooth(runs, allocations, arena) && sides_build(runs, arena);
+}
+
+bool phase_runs_find(struct phase_runs *runs, const struct timeline *timeline, struct arena *arena) {
+    return phase_runs_read(runs, timeline, arena) && phase_runs_join(runs, timeline, arena);
+}
+
+void phase_runs_drop(struct phase_runs *runs, struct arena *arena) {
+    ARENA_DROP(arena, runs->run);
+    ARENA_DROP(arena, runs->letter);
+    stack_slots_drop(&runs->slots, arena);
+    ARENA_DROP(arena, runs->stack_bits);
+    ARENA_DROP(arena, runs->frame_bits);
+}
+
+uint32_t phase_runs_at(const struct phase_runs *runs, uint32_t recorded) {
+    uint32_t low = 0, high = runs->count; /* the first run after it */
+    SEARCH(low, high, i, runs->run[i].first <= recorded);
+    return low - 1;
+}

@@ -1,0 +1,49 @@
+/*
+ * Steps and phases as stretches of a recording, with what people print before and after them: what was there at the
+ * begin, at the highest moment and at the end. Freestanding.
+ */
+#ifndef STRATA_ANALYSIS_SPANS_H
+#define STRATA_ANALYSIS_SPANS_H
+
+#include "analysis/loop/turns.h"
+
+enum span_kind {
+    SPAN_STEP,
+    SPAN_FORWARD,
+    SPAN_BACKWARD,
+    SPAN_OPTIMIZER,
+    SPAN_OTHER,
+    SPAN_ANNOTATION,
+    SPAN_KINDS
+};
+
+enum { SPAN_NO_STEP = UINT32_MAX, SPANS_MOST = 100000 };
+
+struct span {
+    uint32_t from_moment, to_moment; /* after its first and its last event; from <= to */
+    uint32_t peak_moment;            /* in [from, to], the first of the highest */
+    uint32_t step;                   /* index of the turn that it lies in; SPAN_NO_STEP: none */
+    uint32_t name;                   /* string, of an annotation; else 0 */
+    uint8_t kind;                    /* enum span_kind */
+    uint64_t begin_bytes;            /* alive before its first event */
+    uint64_t peak_bytes, end_bytes;
+};
+
+struct spans {
+    uint32_t count, left_out; /* of SPANS_MOST at most */
+    struct span *span;        /* by rising begin; annotations last */
+};
+
+/* "forward": for JSON and for people. */
+const char *span_kind_name(enum span_kind kind);
+
+/* One for each turn. O(turns * 64 + moments / 64). False: no memory. */
+bool spans_of_turns(struct spans *spans, const struct turns *turns, const struct timeline *timeline,
+                    struct arena *arena);
+
+/* Forward, backward, optimizer and what lies around them, by turn; then the annotations but the compiler's own. False:
+ * no memory. */
+bool spans_of_phases(struct spans *spans, const struct phase_runs *runs, const struct turns *turns,
+                     const struct timeline *timeline, struct arena *arena);
+
+#endif

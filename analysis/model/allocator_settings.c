@@ -1,0 +1,454 @@
+#include "analysis/model/allocator_settings.h"
+
+#include "base/bytes.h"
+#include "base/numbers.h"
+
+enum { LARGE_SEGMENT_MIB = 20, MILLION = 1000000 };
+
+struct allocator_settings allocator_settings_default(void) {
+    return (struct allocator_settings){.expandable_private = true,
+                                       .max_split_bytes = ALLOCATOR_UNLIMITED,
+                                       .large_segment_bytes = LARGE_SEGMENT_MIB * MIB};
+}
+
+/* ---- words ---- */
+
+struct words {
+    const char *text;
+    size_t nbytes, at;
+};
+
+struct word {
+    const char *text;
+    size_t nbytes;
+};
+
+static bool is_mark(char c) {
+    return c == ',' || c == ':' || c == '[' || c == ']' || c == ' ';
+}
+
+static void words_skip_blanks(struct words *words) {
+    while (words->at < words->nbytes && words->text[words->at] == ' ')
+        words->at++;
+}
+
+static bool words_take(struct words *words, char mark) {
+    words_skip_blanks(words);
+    bool there = words->at < words->nbytes && words->text[words->at] == mark;
+    words->at += there;
+    return there;
+}
+
+static struct word words_next(struct words *words) {
+    words_skip_blanks(words);
+    struct word word = {words->text + words->at, 0};
+    while (words->at < words->nbytes && !is_mark(words->text[words->at])) {
+        words->at++;
+        word.nbytes++;
+    }
+    return word;
+}
+
+static bool word_is(struct word word, const char *text) {
+    size_t i = 0;
+    while (i < word.nbytes && text[i] == word.text[i] && text[i] != '\0')
+        i++;
+    return i == word.nbytes && text[i] == '\0';
+}
+
+static bool word_number(struct word word, uint64_t *number) {
+    *number = 0;
+    for (size_t i = 0; i < word.nbytes; i++) {
+        unsigned digit = (unsigned)(word.text[i] - '0');
+        if (digit > 9 || *number > (UINT64_MAX - digit) / 10)
+            return false;
+        *number = *number * 10 + digit;
+    }
+    return word.nbytes != 0;
+}
+
+static unsigned log2_of(uint64_t number) {
+    return 63u - (unsigned)__builtin_clzll(number);
+}
+
+static bool is_power_of_two(uint64_t number) {
+    return number != 0 && (number & (number - 1)) == 0;
+}
+
+/* "0.8" in millionths, without floating point: digits beyond the sixth are cut. */
+static bool word_ppm(struct word word, uint32_t *ppm) {
+    uint64_t whole = 0, scale = MILLION;
+    bool point = false;
+    for (size_t i = 0; i < word.nbytes; i++) {
+        if (word.text[i] == '.' && !point) {
+            point = true;
+            continue;
+        }
+        unsigned digit = (unsigned)(word.text[i] - '0');
+        if (digit > 9 || whole > MILLION)
+            return false;
+        scale = point ? scale / 10 : scale;
+        whole += point ? digit * scale : 0;
+        if (!point)
+            whole = whole * 10 + digit * (uint64_t)MILLION;
+    }
+    *ppm = (uint32_t)whole;
+    return word.nbytes != 0 && whole <= MILLION;
+}
+
+/* ---- one function per key ---- */
+
+static bool take_bool(struct allocator_settings *settings, struct words *words) {
+    struct word word = words_next(words);
+    settings->expandable = word_is(word, "True");
+    return settings->expandable || word_is(word, "False");
+}
+
+static bool take_mib(struct words *words, uint64_t least, uint64_t *nbytes) {
+    uint64_t mib;
+    if (!word_number(words_next(words), &mib) || mib < least)
+        return false;
+    *nbytes = mib < UINT64_MAX / MIB ? mib * MIB : ALLOCATOR_UNLIMITED;
+    return true;
+}
+
+static bool take_split(struct allocator_settings *settings, struct words *words) {
+    return take_mib(words, LARGE_SEGMENT_MIB, &settings->max_split_bytes);
+}
+
+static bool take_non_split(struct allocator_settings *settings, struct words *words) {
+    return take_mib(words, LARGE_SEGMENT_MIB, &settings->non_split_bytes);
+}
+
+static bool take_large_segment(struct allocator_settings *settings, struct words *words) {
+    return take_mib(words, LARGE_SEGMENT_MIB, &settings->large_segment_bytes) &&
+           settings->large_segment_bytes <= UINT64_C(1) << 40;
+}
+
+static bool take_threshold(struct allocator_settings *settings, struct words *words) {
+    return word_ppm(words_next(words), &settings->collect_ppm) && settings->collect_ppm > 0 &&
+           settings->collect_ppm < MILLION;
+}
+
+static bool take_fraction(struct allocator_settings *settings, struct words *words) {
+    return word_ppm(words_next(words), &settings->fraction_ppm);
+}
+
+static void roundup_fill(struct allocator_settings *settings, unsigned from, unsigned to,
+                         uint64_t divisions) {
+    for (unsigned i = from; i < to; i++)
+        settings->roundup[i] = (uint32_t)divisions;
+}
+
+static bool take_divisions(struct words *words, uint64_t *divisions) {
+    return word_number(words_next(words), divisions) && *divisions <= UINT32_MAX &&
+           (*divisions == 0 || is_power_of_two(*divisions));
+}
+
+/* "256:1,512:2,>:8]": the first one holds for all that is smaller too. */
+static bool take_classes(struct allocator_settings *settings, struct words *words) {
+    unsigned last = 0;
+    for (bool first = true; !words_take(words, ']'); first = false) {
+        struct word bound = words_next(words);
+        uint64_t mib = 0, divisions;
+        bool rest = word_is(bound, ">");
+        if (!rest && (!word_number(bound, &mib) || !is_power_of_two(mib)))
+            return false;
+        if (!words_take(words, ':') || !take_divisions(words, &divisions))
+            return false;
+        unsigned index = rest || log2_of(mib) >= ROUNDUP_CLASSES ? ROUNDUP_CLASSES - 1 : log2_of(mib);
+        roundup_fill(settings, rest ? last + 1 : first ? 0 : index, index + 1, divisions);
+        last = index;
+        (void)words_take(words, ',');
+    }
+    return true;
+}
+
+static bool take_roundup(struct allocator_settings *settings, struct words *words) {
+    uint64_t divisions;
+    roundup_fill(settings, 0, ROUNDUP_CLASSES, 0);
+    if (words_take(words, '['))
+        return take_classes(settings, words);
+    if (!take_divisions(words, &divisions))
+        return false;
+    roundup_fill(settings, 0, ROUNDUP_CLASSES, divisions);
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*take)(struct allocator_settings *settings, struct words *words);
+} keys[] = {
+    {"expandable_segments", take_bool},
+    {"garbage_collection_threshold", take_threshold},
+    {"large_segment_size_mb", take_large_segment},
+    {"max_non_split_rounding_mb", take_non_split},
+    {"max_split_size_mb", take_split},
+    {"per_process_memory_fraction", take_fraction},
+    {"roundup_power2_divisions", take_roundup},
+};
+enum { N_KEYS = sizeof keys / sizeof keys[0] };
+
+/* Known to PyTorch, and of no weight here. */
+static bool key_is_idle(struct word key) {
+    static const char *const idle[] = {"backend", "release_lock_on_cudamalloc", "release_lock_on_hipmalloc",
+                                       "graph_capture_record_stream_reuse", "throw_on_cudamalloc_oom"};
+    if (key.nbytes > 7 && word_is((struct word){key.text, 7}, "pinned_"))
+        return true;
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (word_is(key, idle[i]))
+            return true;
+    return false;
+}
+
+/* To the comma that ends a value, over those inside of brackets. */
+static void value_skip(struct words *words) {
+    for (int depth = 0; words->at < words->nbytes; words->at++) {
+        char c = words->text[words->at];
+        depth += (c == '[') - (c == ']');
+        if (c == ',' && depth <= 0)
+            return;
+    }
+}
+
+static enum settings_problem key_add(struct allocator_settings *settings, struct words *words) {
+    struct word key = words_next(words);
+    for (unsigned i = 0; i < N_KEYS; i++)
+        if (word_is(key, keys[i].name)) {
+            struct allocator_settings changed = *settings;
+            if (!words_take(words, ':') || !keys[i].take(&changed, words))
+                return SETTINGS_WRONG;
+            *settings = changed;
+            words_skip_blanks(words);
+            return words->at == words->nbytes || words->text[words->at] == ',' ? SETTINGS_FINE
+                                                                               : SETTINGS_WRONG;
+        }
+    return key_is_idle(key) ? SETTINGS_FINE : SETTINGS_UNKNOWN;
+}
+
+enum settings_problem allocator_settings_add(struct allocator_settings *settings, const char *text,
+                                             size_t nbytes, size_t *bad_at) {
+    struct words words = {text, nbytes, 0};
+    enum settings_problem problem = SETTINGS_FINE;
+    *bad_at = 0;
+    while (words.at < nbytes) {
+        words_skip_blanks(&words);
+        size_t from = words.at;
+        if (from == nbytes)
+            break;
+        enum settings_problem now = words.text[from] == ',' ? SETTINGS_FINE : key_add(settings, &words);
+        if (now != SETTINGS_FINE && problem == SETTINGS_FINE) {
+            problem = now;
+            *bad_at = from;
+        }
+        value_skip(&words);
+        words.at++;
+    }
+    return problem;
+}
+
+/* ---- from a snapshot: JSON, as the reader wrote it down ---- */
+
+struct json_scan {
+    const uint8_t *at, *end;
+};
+
+static void scan_blanks(struct json_scan *scan) {
+    while (scan->at < scan->end && (*scan->at == ' ' || (*scan->at >= '\t' && *scan->at <= '\r')))
+        scan->at++;
+}
+
+static bool scan_take(struct json_scan *scan, uint8_t mark) {
+    scan_blanks(scan);
+    bool there = scan->at < scan->end && *scan->at == mark;
+    scan->at += there;
+    return there;
+}
+
+/* The inside of a string, escapes as they are: no key or value that counts has one. */
+static struct word scan_string(struct json_scan *scan) {
+    struct word word = {(const char *)scan->at, 0};
+    if (!scan_take(scan, '"'))
+        return word;
+    word.text = (const char *)scan->at;
+    while (scan->at < scan->end && *scan->at != '"')
+        scan->at += *scan->at == '\\' && scan->end - scan->at > 1 ? 2 : 1;
+    word.nbytes = (size_t)((const char *)scan->at - word.text);
+    scan->at += scan->at < scan->end;
+    return word;
+}
+
+/* Any value; its text. */
+static struct word scan_value(struct json_scan *scan) {
+    scan_blanks(scan);
+    struct word word = {(const char *)scan->at, 0};
+    if (scan->at < scan->end && *scan->at == '"')
+        return scan_string(scan);
+    for (int depth = 0; scan->at < scan->end; scan->at++) {
+        uint8_t c = *scan->at;
+        if (c == '"') {
+            (void)scan_string(scan);
+            scan->at--;
+            continue;
+        }
+        if (depth == 0 && (c == ',' || c == '}' || c == ']'))
+            break;
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+    }
+    word.nbytes = (size_t)((const char *)scan->at - word.text);
+    return word;
+}
+
+/* {"1": 0, "2": 4, ...}: keys are MiB. */
+static void read_roundup(struct allocator_settings *settings, struct word value) {
+    struct json_scan scan = {(const uint8_t *)value.text, (const uint8_t *)value.text + value.nbytes};
+    uint64_t mib, divisions;
+    if (!scan_take(&scan, '{'))
+        return;
+    while (scan.at < scan.end) {
+        const uint8_t *from = scan.at;
+        struct word key = scan_string(&scan);
+        (void)scan_take(&scan, ':');
+        struct word number = scan_value(&scan);
+        if (word_number(key, &mib) && is_power_of_two(mib) && log2_of(mib) < ROUNDUP_CLASSES &&
+            word_number(number, &divisions) && divisions <= UINT32_MAX &&
+            (divisions == 0 || is_power_of_two(divisions)))
+            settings->roundup[log2_of(mib)] = (uint32_t)divisions;
+        if (!scan_take(&scan, ',') || scan.at == from)
+            return;
+    }
+}
+
+/* -1 and 2^64 - 1 both stand for none. */
+static void read_split(struct allocator_settings *settings, struct word value) {
+    uint64_t nbytes;
+    if (word_number(value, &nbytes) && nbytes > 0 && nbytes < UINT64_C(1) << 60)
+        settings->max_split_bytes = nbytes;
+}
+
+static void read_key(struct allocator_settings *settings, struct word key, struct word value) {
+    size_t bad_at;
+    if (word_is(key, "PYTORCH_CUDA_ALLOC_CONF") || word_is(key, "PYTORCH_ALLOC_CONF"))
+        (void)allocator_settings_add(settings, value.text, value.nbytes, &bad_at);
+    else if (word_is(key, "expandable_segments"))
+        settings->expandable = word_is(value, "true") || word_is(value, "1");
+    else if (word_is(key, "max_split_size"))
+        read_split(settings, value);
+    else if (word_is(key, "roundup_power2_divisions"))
+        read_roundup(settings, value);
+    else if (word_is(key, "garbage_collection_threshold"))
+        (void)(word_ppm(value, &settings->collect_ppm) || (settings->collect_ppm = 0));
+}
+
+bool allocator_settings_read(struct allocator_settings *settings, const struct trace *trace) {
+    uint32_t nbytes;
+    const uint8_t *text = trace_string(trace, trace->settings, &nbytes);
+    struct json_scan scan = {text, text + nbytes};
+    *settings = allocator_settings_default();
+    if (!scan_take(&scan, '{'))
+        return false;
+    while (scan.at < scan.end && !scan_take(&scan, '}')) {
+        const uint8_t *from = scan.at;
+        struct word key = scan_string(&scan);
+        (void)scan_take(&scan, ':');
+        read_key(settings, key, scan_value(&scan));
+        (void)scan_take(&scan, ',');
+        if (scan.at == from)
+            break;
+    }
+    return true;
+}
+
+bool allocator_settings_equal(const struct allocator_settings *a, const struct allocator_settings *b) {
+    for (unsigned i = 0; i < ROUNDUP_CLASSES; i++)
+        if (a->roundup[i] != b->roundup[i])
+            return false;
+    return a->expandable == b->expandable && a->expandable_private == b->expandable_private &&
+           a->aligned == b->aligned && a->max_split_bytes == b->max_split_bytes &&
+           a->large_segment_bytes == b->large_segment_bytes && a->non_split_bytes == b->non_split_bytes &&
+           a->collect_ppm == b->collect_ppm && a->fraction_ppm == b->fraction_ppm;
+}
+
+/* ---- as text ---- */
+
+struct print {
+    char *text;
+    size_t used;
+};
+
+static void print_text(struct print *print, const char *text) {
+    for (; *text != '\0' && print->used + 1 < ALLOCATOR_SETTINGS_TEXT; text++)
+        print->text[print->used++] = *text;
+}
+
+static void print_number(struct print *print, uint64_t number) {
+    char digits[24];
+    size_t at = sizeof digits - 1;
+    digits[at] = '\0';
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    print_text(print, digits + at);
+}
+
+static void print_key(struct print *print, const char *key) {
+    print_text(print, print->used != 0 ? "," : "");
+    print_text(print, key);
+    print_text(print, ":");
+}
+
+static void print_mib(struct print *print, const char *key, uint64_t nbytes) {
+    print_key(print, key);
+    print_number(print, nbytes / MIB);
+}
+
+static void print_ppm(struct print *print, const char *key, uint32_t ppm) {
+    char digits[8] = {0};
+    print_key(print, key);
+    print_number(print, ppm / MILLION);
+    print_text(print, ".");
+    for (uint32_t i = 0, rest = ppm % MILLION, scale = MILLION / 10; i < 6 && (rest != 0 || i == 0); i++) {
+        digits[i] = (char)('0' + rest / scale);
+        rest %= scale;
+        scale /= 10;
+    }
+    print_text(print, digits);
+}
+
+static void print_roundup(struct print *print, const uint32_t *roundup) {
+    bool one = true;
+    for (unsigned i = 1; i < ROUNDUP_CLASSES; i++)
+        one &= roundup[i] == roundup[0];
+    if (one && roundup[0] == 0)
+        return;
+    print_key(print, "roundup_power2_divisions");
+    if (one) {
+        print_number(print, roundup[0]);
+        return;
+    }
+    for (unsigned i = 0; i < ROUNDUP_CLASSES; i++) {
+        print_text(print, i == 0 ? "[" : ",");
+        print_number(print, UINT64_C(1) << i);
+        print_text(print, ":");
+        print_number(print, roundup[i]);
+    }
+    print_text(print, "]");
+}
+
+void allocator_settings_print(const struct allocator_settings *settings, char text[ALLOCATOR_SETTINGS_TEXT]) {
+    struct print print = {text, 0};
+    if (settings->expandable)
+        print_text(&print, "expandable_segments:True");
+    if (settings->collect_ppm != 0)
+        print_ppm(&print, "garbage_collection_threshold", settings->collect_ppm);
+    if (settings->large_segment_bytes != LARGE_SEGMENT_MIB * MIB)
+        print_mib(&print, "large_segment_size_mb", settings->large_segment_bytes);
+    if (settings->non_split_bytes != 0)
+        print_mib(&print, "max_non_split_rounding_mb", settings->non_split_bytes);
+    if (settings->max_split_bytes != ALLOCATOR_UNLIMITED)
+        print_mib(&print, "max_split_size_mb", settings->max_split_bytes);
+    if (settings->fraction_ppm != 0)
+        print_ppm(&print, "per_process_memory_fraction", settings->fraction_ppm);
+    print_roundup(&print, settings->roundup);
+    text[print.used] = '\0';
+}

@@ -1,0 +1,111 @@
+#include "analysis/model/program.h"
+
+#include "base/bytes.h"
+#include "base/sort.h"
+
+static const uint32_t MOST_ROWS = UINT32_MAX >> PROGRAM_KIND_BITS;
+
+/* The allocations that end at each moment, which are one or none nearly everywhere: a list, by rising id. All are + 1, so
+ * that 0 ends it. */
+struct deaths {
+    uint32_t *first; /* [moments] */
+    uint32_t *next;  /* [allocations] */
+};
+
+static bool deaths_list(struct deaths *deaths, const struct device_trace *device, struct arena *arena) {
+    const struct allocations *allocations = &device->allocations;
+    uint64_t n_moments = (uint64_t)device->n_events + 2;
+    *deaths = (struct deaths){.first = arena_column(arena, n_moments, sizeof *deaths->first),
+                              .next = arena_column(arena, allocations->count, sizeof *deaths->next)};
+    if (deaths->first == NULL || deaths->next == NULL)
+        return false;
+    bytes_zero(deaths->first, (size_t)n_moments * sizeof *deaths->first);
+    for (uint32_t i = allocations->count; i-- > 0;) {
+        uint32_t *first = &deaths->first[allocations->death[i]];
+        deaths->next[i] = *first;
+        *first = i + 1;
+    }
+    return true;
+}
+
+/* Allocations whose request to free lies apart from its completion, by that. They are few. */
+static bool waits_sort(struct sort_row **rows, uint32_t *count, const struct device_trace *device,
+                       struct arena *arena) {
+    const struct allocations *allocations = &device->allocations;
+    uint32_t n = 0, capacity = 0;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        n += allocations->request[i] < allocations->death[i] && allocations->request[i] != 0;
+    *rows = NULL;
+    *count = n;
+    if (!ARENA_GROW(arena, *rows, capacity, (uint64_t)n * 2 + 1))
+        return false;
+    n = 0;
+    for (uint32_t i = 0; i < allocations->count; i++)
+        if (allocations->request[i] < allocations->death[i] && allocations->request[i] != 0)
+            (*rows)[n++] = (struct sort_row){allocations->request[i], i};
+    sort_rows(*rows, *rows + n, n);
+    return true;
+}
+
+struct making {
+    struct program *program;
+    struct deaths deaths;
+    struct sort_row *waits;
+    uint32_t n_waits, wait, allocation, segment, oom;
+};
+
+static void op_put(struct program *program, enum program_kind kind, uint32_t index) {
+    program->op[program->n_ops++] = (uint32_t)kind | index << PROGRAM_KIND_BITS;
+}
+
+/* Everything at a moment: who ends here ends before somebody else begins at its address. */
+static void moment_put(struct making *making, uint32_t moment) {
+    struct program *program = making->program;
+    const struct device_trace *device = program->device;
+    const struct allocations *allocations = &device->allocations;
+    for (uint32_t i = making->deaths.first[moment]; i != 0; i = making->deaths.next[i - 1])
+        op_put(program, PROGRAM_FREE, i - 1);
+    for (;
+         making->segment < device->n_segment_events && device->segment_events[making->segment].event < moment;
+         making->segment++)
+        op_put(program, PROGRAM_SEGMENT, making->segment);
+    for (; making->oom < device->n_ooms && device->ooms[making->oom].event < moment; making->oom++)
+        op_put(program, PROGRAM_OOM, making->oom);
+    for (; making->allocation < allocations->count && allocations->birth[making->allocation] == moment;
+         making->allocation++) {
+        op_put(program, PROGRAM_ALLOCATE, making->allocation);
+        program->n_allocations++;
+    }
+    for (; making->wait < making->n_waits && making->waits[making->wait].key == moment; making->wait++)
+        op_put(program, PROGRAM_WAIT, making->waits[making->wait].value);
+}
+
+static bool ops_make(struct program *program, struct making *making, struct arena *arena) {
+    const struct device_trace *device = program->device;
+    uint64_t n =
+        (uint64_t)device->allocations.count * 2 + making->n_waits + device->n_segment_events + device->n_ooms;
+    uint32_t capacity = 0;
+    if (!ARENA_GROW(arena, program->op, capacity, n + 1))
+        return false;
+    making->allocation = device->allocations.preexisting;
+    for (uint32_t moment = 1; moment <= device->n_events; moment++)
+        moment_put(making, moment);
+    ARENA_TRIM(arena, program->op, capacity, program->n_ops + 1);
+    return true;
+}
+
+bool program_init(struct program *program, const struct trace *trace, const struct device_trace *device,
+                  struct arena *arena) {
+    struct making making = {.program = program};
+    *program = (struct program){.trace = trace, .device = device};
+    if (device->allocations.count > MOST_ROWS || device->n_segment_events > MOST_ROWS ||
+        device->n_ooms > MOST_ROWS)
+        return false;
+    bool done = deaths_list(&making.deaths, device, arena) &&
+                waits_sort(&making.waits, &making.n_waits, device, arena) &&
+                ops_make(program, &making, arena) && releases_find(&program->releases, trace, device, arena);
+    ARENA_DROP(arena, making.deaths.first);
+    ARENA_DROP(arena, making.deaths.next);
+    ARENA_DROP(arena, making.waits);
+    return done;
+}

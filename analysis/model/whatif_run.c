@@ -1,0 +1,184 @@
+/* One run of the recorded program through the allocator's model: what it reserves, and where it runs out of memory. */
+#include "analysis/model/whatif.h"
+
+#include "base/bytes.h"
+#include "base/numbers.h"
+#include "base/sort.h"
+
+struct runner {
+    const struct program *program;
+    const struct whatif_case *what;
+    struct whatif_result *result;
+    struct allocator allocator;
+    struct arena *arena;
+    uint32_t *block_of; /* per allocation; 0: none */
+    uint64_t next_low, next_high, most_steps;
+    int64_t request;
+    uint32_t at; /* column of the curve */
+    bool stopped;
+};
+
+static uint64_t invented_place(void *context, uint64_t nbytes, bool reservation) {
+    static const uint64_t APART = UINT64_C(1) << 43;
+    struct runner *runner = context;
+    uint64_t room = reservation ? APART : (nbytes + 2 * MIB - 1) / (2 * MIB) * (2 * MIB);
+    if (runner->what->descending)
+        return runner->next_high -= room;
+    runner->next_low += room;
+    return runner->next_low - room;
+}
+
+static void out_of_memory(struct runner *runner, uint64_t requested) {
+    const struct allocator *allocator = &runner->allocator;
+    runner->stopped = true;
+    if (allocator->no_memory)
+        return;
+    runner->result->oom = (struct whatif_oom){.happened = true,
+                                              .request_index = runner->request,
+                                              .requested_bytes = requested,
+                                              .reserved_bytes = allocator->reserved_bytes,
+                                              .active_bytes = allocator->active_bytes};
+}
+
+static void run_allocate(struct runner *runner, uint32_t allocation) {
+    const struct allocations *allocations = &runner->program->device->allocations;
+    uint32_t block = allocator_allocate(&runner->allocator, allocations->size[allocation],
+                                        allocations->pool[allocation], allocations->stream[allocation]);
+    runner->block_of[allocation] = block;
+    if (block == 0)
+        out_of_memory(runner, allocations->size[allocation]);
+}
+
+static void run_free(struct runner *runner, uint32_t allocation, bool completed) {
+    const struct allocations *allocations = &runner->program->device->allocations;
+    uint32_t block = runner->block_of[allocation];
+    bool waits = allocations->request[allocation] < allocations->death[allocation];
+    if (block == 0)
+        return; /* a page that says an allocation ends before it begins */
+    if (!completed) {
+        allocator_wait(&runner->allocator, block);
+        runner->allocator.block[block].owner = allocation;
+        return;
+    }
+    if (waits && !allocator_waits(&runner->allocator, block, allocation))
+        return; /* a retry has completed it, and it may serve another already */
+    allocator_free(&runner->allocator, block);
+}
+
+/* The request of an out-of-memory event; its stream is not recorded, so it is taken to be that of the one before. */
+static void run_oom(struct runner *runner, uint32_t index, uint16_t stream) {
+    uint64_t size = runner->program->device->ooms[index].size;
+    uint64_t asked = runner->what->settings.aligned && size > 32 ? size - 32 : size;
+    if (allocator_allocate(&runner->allocator, asked, POOL_UNKNOWN, stream) == 0)
+        out_of_memory(runner, size);
+    else
+        runner->result->past_recorded_oom = runner->stopped = true;
+}
+
+static bool is_older_wait(const struct allocations *allocations, uint32_t allocation) {
+    return allocations->request[allocation] == 0 && allocations->death[allocation] != 0;
+}
+
+static bool run_start(struct runner *runner) {
+    const struct allocations *allocations = &runner->program->device->allocations;
+    uint32_t count = allocations->preexisting;
+    struct sort_row *rows = arena_column(runner->arena, (uint64_t)count * 2, sizeof *rows);
+    if (rows == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        rows[i] = (struct sort_row){allocations->address[i], i};
+    sort_rows(rows, rows + count, count);
+    runner->request = -1;
+    for (uint32_t i = 0; i < count && !runner->stopped; i++) {
+        uint32_t allocation = rows[i].value;
+        run_allocate(runner, allocation);
+        if (!runner->stopped && is_older_wait(allocations, allocation))
+            run_free(runner, allocation, false);
+    }
+    ARENA_DROP(runner->arena, rows);
+    return true;
+}
+
+/* The most reserved in the column of a moment; what lies between it and the last one had what was reserved then. */
+static void curve_note(struct runner *runner, uint32_t moment) {
+    const struct whatif_case *what = runner->what;
+    uint64_t n_moments = (uint64_t)runner->program->device->n_events + 1,
+             reserved = runner->allocator.reserved_bytes;
+    if (moment == UINT32_MAX || moment >= n_moments)
+        return;
+    uint32_t column = (uint32_t)(moment * (uint64_t)what->n_columns / n_moments);
+    for (; runner->at < column; runner->at++)
+        what->column[runner->at + 1] = what->column[runner->at];
+    if (reserved > what->column[column])
+        what->column[column] = reserved;
+}
+
+static void run_steps(struct runner *runner) {
+    const struct program *program = runner->program;
+    const struct releases *releases = &program->releases;
+    uint32_t group = 0;
+    uint16_t stream = 0;
+    for (uint32_t i = 0; i < program->n_ops && !runner->stopped; i++) {
+        uint32_t index = program_index(program->op[i]);
+        switch (program_kind(program->op[i])) {
+        case PROGRAM_ALLOCATE:
+            runner->request++;
+            stream = program->device->allocations.stream[index];
+            run_allocate(runner, index);
+            break;
+        case PROGRAM_FREE: run_free(runner, index, true); break;
+        case PROGRAM_WAIT: run_free(runner, index, false); break;
+        case PROGRAM_OOM:
+            runner->request++;
+            run_oom(runner, index, stream);
+            break;
+        case PROGRAM_SEGMENT:
+            if (group == releases->count || releases->group[group].first != index)
+                break;
+            if (releases->group[group++].cause == RELEASE_EXPLICIT)
+                allocator_empty_cache(&runner->allocator);
+        }
+        runner->allocator.n_calls = 0;
+        if (runner->what->column != NULL)
+            curve_note(runner, program_moment(program, program->op[i]));
+        if (runner->allocator.steps > runner->most_steps)
+            runner->result->endless = runner->stopped = true;
+    }
+}
+
+static bool runner_run(struct runner *runner) {
+    const struct device_trace *device = runner->program->device;
+    struct allocator_driver driver = {invented_place, runner};
+    runner->next_low = UINT64_C(1) << 45;
+    runner->next_high = UINT64_C(1) << 62;
+    runner->most_steps = ((uint64_t)device->allocations.count + device->n_segment_events) * 256 + 10000000;
+    runner->block_of = arena_column(runner->arena, device->allocations.count, sizeof *runner->block_of);
+    if (runner->block_of == NULL ||
+        !allocator_init(&runner->allocator, &runner->what->settings, driver, runner->arena))
+        return false;
+    bytes_zero(runner->block_of, device->allocations.count * sizeof *runner->block_of);
+    runner->allocator.budget_bytes = runner->what->budget_bytes;
+    runner->allocator.device_bytes = runner->what->device_bytes;
+    if (!run_start(runner))
+        return false;
+    if (runner->what->column != NULL) {
+        bytes_zero(runner->what->column, runner->what->n_columns * sizeof *runner->what->column);
+        curve_note(runner, 0);
+    }
+    run_steps(runner);
+    runner->result->peak_reserved_bytes = runner->allocator.peak_reserved_bytes;
+    runner->result->end_reserved_bytes = runner->allocator.reserved_bytes;
+    runner->result->n_retries = runner->allocator.n_retries;
+    return !runner->allocator.no_memory;
+}
+
+bool whatif_run(struct whatif_result *result, const struct program *program, const struct whatif_case *what,
+                struct arena *arena) {
+    struct arena own;
+    struct runner runner = {.program = program, .what = what, .result = result, .arena = &own};
+    *result = (struct whatif_result){0};
+    arena_init(&own, arena_share(arena), SIZE_MAX);
+    bool done = runner_run(&runner);
+    arena_release(&own);
+    return done;
+}

@@ -1,0 +1,106 @@
+/* What the files of the reader of profiler traces share: spans and samples as they were read, before they are a trace. */
+#ifndef STRATA_PARSER_KINETO_INTERNAL_H
+#define STRATA_PARSER_KINETO_INTERNAL_H
+
+#include "base/sort.h"
+#include "parser/json/kineto.h"
+#include "parser/recorder.h"
+
+enum { DEVICE_TYPE_CPU = 0 };
+
+/* Something that encloses others in time: a call, an operator, a user's annotation. */
+struct span {
+    int64_t start_ns, end_ns;
+    uint64_t thread;
+    uint32_t frame;
+    uint32_t calls; /* stack that older profilers wrote with the operator */
+    bool is_annotation;
+};
+
+enum sample_flag {
+    SAMPLE_HAS_ADDRESS = 1,
+    SAMPLE_HAS_TOTAL = 2,
+    SAMPLE_HAS_RESERVED = 4,
+    SAMPLE_OOM = 8,
+    SAMPLE_ORPHAN = 16, /* frees what was there before the first event */
+    SAMPLE_OPEN = 32    /* its allocation is alive at the event that is being recorded */
+};
+
+enum { NO_PARTNER = UINT32_MAX };
+
+/* A [memory] or [OutOfMemory] event. */
+struct sample {
+    int64_t ts_ns;
+    uint64_t thread, address;
+    int64_t bytes, total, reserved;
+    uint32_t stack;
+    uint32_t partner; /* of a free: its allocation; of an allocation: the one that its address still held */
+    uint16_t device;
+    uint8_t flags;
+};
+
+struct kineto_device {
+    int32_t type, id;
+};
+
+struct property {
+    int32_t id;
+    uint32_t name;
+    uint64_t capacity_bytes;
+};
+
+#define ROWS(type)                \
+    struct {                      \
+        type *row;                \
+        uint32_t count, capacity; \
+    }
+
+struct kineto {
+    struct json_scan *scan;
+    struct trace *trace;
+    struct interner interner;
+    ROWS(struct span) spans;
+    ROWS(struct sample) samples;
+    ROWS(struct kineto_device) devices;
+    ROWS(struct property) properties;
+    ROWS(struct annotation) annotations;
+    int64_t base_ns; /* since the Unix epoch, of timestamp 0 */
+};
+
+#define rows_reserve(kineto, rows, n)                                                                     \
+    (ARENA_GROW(&(kineto)->trace->arena, (rows)->row, (rows)->capacity, (uint64_t)(rows)->count + (n)) || \
+     kineto_fail_memory(kineto))
+
+/* Signed numbers in the order of unsigned ones. */
+static inline uint64_t rising(int64_t value) {
+    return (uint64_t)value ^ UINT64_C(1) << 63;
+}
+
+struct order {
+    struct sort_row *row, *spare;
+    uint32_t count, row_capacity, spare_capacity;
+};
+
+/* False, always. */
+bool kineto_fail_memory(struct kineto *kineto);
+
+/* Rows 0 to count - 1; order_release gives them back, whether that succeeded or not. */
+bool order_init(struct kineto *kineto, struct order *order, uint32_t count);
+
+void order_release(struct kineto *kineto, struct order *order);
+
+/* By the keys that the caller has set; equal ones stay as they were. */
+void order_sort(struct order *order);
+
+void order_samples_by_time(const struct kineto *kineto, struct order *order);
+
+/* By start, what encloses others first. */
+void order_spans(const struct kineto *kineto, struct order *order);
+
+/* The stack of every sample: what was open in its thread at its time. Changes both orders. O(n log n). */
+bool kineto_stacks_build(struct kineto *kineto, struct order *spans, struct order *samples);
+
+/* The devices of the trace, from their samples in the order of time. */
+bool kineto_devices_read(struct kineto *kineto, const struct order *by_time);
+
+#endif

@@ -1,0 +1,121 @@
+#include "parser/json/kineto_internal.h"
+
+/* ---- sorting ---- */
+
+bool order_init(struct kineto *kineto, struct order *order, uint32_t count) {
+    struct arena *arena = &kineto->trace->arena;
+    *order = (struct order){.count = count};
+    if (!ARENA_GROW(arena, order->row, order->row_capacity, (uint64_t)count + 1) ||
+        !ARENA_GROW(arena, order->spare, order->spare_capacity, (uint64_t)count + 1))
+        return kineto_fail_memory(kineto);
+    for (uint32_t i = 0; i < count; i++)
+        order->row[i].value = i;
+    return true;
+}
+
+void order_release(struct kineto *kineto, struct order *order) {
+    ARENA_DROP(&kineto->trace->arena, order->row);
+    ARENA_DROP(&kineto->trace->arena, order->spare);
+}
+
+void order_sort(struct order *order) {
+    sort_rows(order->row, order->spare, order->count);
+}
+
+/* Those of one time in the order of the file. */
+void order_samples_by_time(const struct kineto *kineto, struct order *order) {
+    for (uint32_t i = 0; i < order->count; i++)
+        order->row[i] = (struct sort_row){rising(kineto->samples.row[i].ts_ns), i};
+    order_sort(order);
+}
+
+/* By thread, then by start, of those the longer ones first: parents before their children. */
+void order_spans(const struct kineto *kineto, struct order *order) {
+    const struct span *spans = kineto->spans.row;
+    for (uint32_t i = 0; i < order->count; i++)
+        order->row[i].key = ~rising(spans[order->row[i].value].end_ns);
+    order_sort(order);
+    for (uint32_t i = 0; i < order->count; i++)
+        order->row[i].key = rising(spans[order->row[i].value].start_ns);
+    order_sort(order);
+}
+
+static void order_spans_by_thread(const struct kineto *kineto, struct order *order) {
+    for (uint32_t i = 0; i < order->count; i++)
+        order->row[i].key = kineto->spans.row[order->row[i].value].thread;
+    order_sort(order);
+}
+
+/* ---- stacks ---- */
+
+enum { MAX_STACK_FRAMES = 2048 }; /* further out ones are left out; Python itself stops at 1000 calls */
+
+/* A sweep over the spans of one thread. */
+struct sweep {
+    const struct order *spans;
+    uint32_t next; /* into spans */
+    uint32_t *open;
+    uint32_t n_open, capacity;
+    uint32_t *frames; /* [MAX_STACK_FRAMES] */
+};
+
+static bool sweep_to(struct kineto *kineto, struct sweep *sweep, uint64_t thread, int64_t ts_ns) {
+    const struct span *spans = kineto->spans.row;
+    for (; sweep->next < sweep->spans->count; sweep->next++) {
+        uint32_t id = sweep->spans->row[sweep->next].value;
+        const struct span *span = &spans[id];
+        if (span->thread > thread || (span->thread == thread && span->start_ns > ts_ns))
+            break;
+        while (sweep->n_open != 0 && (spans[sweep->open[sweep->n_open - 1]].thread != span->thread ||
+                                      spans[sweep->open[sweep->n_open - 1]].end_ns <= span->start_ns))
+            sweep->n_open--;
+        if (!ARENA_GROW(&kineto->trace->arena, sweep->open, sweep->capacity, (uint64_t)sweep->n_open + 1))
+            return kineto_fail_memory(kineto);
+        sweep->open[sweep->n_open++] = id;
+    }
+    while (sweep->n_open != 0 && (spans[sweep->open[sweep->n_open - 1]].thread != thread ||
+                                  spans[sweep->open[sweep->n_open - 1]].end_ns <= ts_ns))
+        sweep->n_open--;
+    return true;
+}
+
+/* The open spans as a stack, and the Python calls that the innermost operator with some brings along. Clocks being what
+ * they are, a span may end before one that began in it: such a one is below others and left out. */
+static bool sweep_stack(struct kineto *kineto, struct sweep *sweep, int64_t ts_ns, uint32_t *stack) {
+    uint32_t n = 0, calls = 0;
+    for (uint32_t i = sweep->n_open; i-- > 0 && n < MAX_STACK_FRAMES;) {
+        const struct span *span = &kineto->spans.row[sweep->open[i]];
+        if (span->end_ns <= ts_ns)
+            continue;
+        if (span->frame != 0)
+            sweep->frames[n++] = span->frame;
+        calls = calls == 0 ? span->calls : calls;
+    }
+    const struct stack_table *stacks = &kineto->interner.stacks.table;
+    for (; calls != 0 && n < MAX_STACK_FRAMES; calls = stack_parent(stacks, calls))
+        sweep->frames[n++] = stacks->frame[calls];
+    return intern_stack(&kineto->interner, sweep->frames, n, stack) || kineto_fail_memory(kineto);
+}
+
+static bool stacks_sweep(struct kineto *kineto, const struct order *spans, const struct order *samples) {
+    struct sweep sweep = {.spans = spans};
+    uint32_t frames_capacity = 0;
+    bool done = ARENA_GROW(&kineto->trace->arena, sweep.frames, frames_capacity, MAX_STACK_FRAMES) ||
+                kineto_fail_memory(kineto);
+    for (uint32_t i = 0; done && i < samples->count; i++) {
+        struct sample *sample = &kineto->samples.row[samples->row[i].value];
+        done = sweep_to(kineto, &sweep, sample->thread, sample->ts_ns) &&
+               sweep_stack(kineto, &sweep, sample->ts_ns, &sample->stack);
+    }
+    ARENA_DROP(&kineto->trace->arena, sweep.open);
+    ARENA_DROP(&kineto->trace->arena, sweep.frames);
+    return done;
+}
+
+bool kineto_stacks_build(struct kineto *kineto, struct order *spans, struct order *samples) {
+    order_spans_by_thread(kineto, spans);
+    for (uint32_t i = 0; i < samples->count; i++)
+        samples->row[i].key = kineto->samples.row[samples->row[i].value].thread;
+    order_sort(samples);
+    return stacks_sweep(kineto, spans, samples);
+}

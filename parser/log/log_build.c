@@ -1,0 +1,249 @@
+#include "parser/log/log_build.h"
+
+#include "base/sort.h"
+#include "parser/log/log.h"
+#include "parser/recorder.h"
+
+#include <string.h>
+
+/* What the bands of a device show: the figure that most of its lines have. */
+static const struct {
+    enum note_what what;
+    const char *name;
+} quantities[] = {{NOTE_ALLOCATED, "allocated, as printed"},
+                  {NOTE_RESERVED, "reserved, as printed"},
+                  {NOTE_DEVICE_USED, "used on the device, as printed"},
+                  {NOTE_HOST_USED, "used on the host, as printed"}};
+
+enum { N_QUANTITIES = sizeof quantities / sizeof *quantities };
+
+/* One device that is being made of its rows. */
+struct builder {
+    struct interner *interner;
+    struct recorder recorder;
+    enum note_what shown; /* which figure the bands are */
+    uint32_t stack;
+    uint64_t level, reserved; /* now */
+    uint64_t address;         /* of the band, made up */
+    uint64_t n_bands;
+    uint64_t last_max; /* that was printed and is not reset */
+    int64_t last_us;
+    struct note *notes;
+    uint32_t n_notes, note_capacity;
+};
+
+static struct arena *arena_of(struct builder *builder) {
+    return &builder->interner->trace->arena;
+}
+
+/* ---- bands ---- */
+
+static enum note_what quantity_of(const struct log_row *rows, const struct sort_row *order, uint32_t n) {
+    uint32_t count[N_QUANTITIES] = {0}, best = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t q = 0; q < N_QUANTITIES; q++)
+            count[q] += log_knows(&rows[order[i].value], quantities[q].what);
+    for (uint32_t q = 1; q < N_QUANTITIES; q++)
+        if (count[q] > count[best])
+            best = q;
+    return quantities[best].what;
+}
+
+static bool stack_make(struct builder *builder) {
+    const char *name = "";
+    struct frame frame = {0};
+    uint32_t id;
+    for (uint32_t q = 0; q < N_QUANTITIES; q++)
+        if (quantities[q].what == builder->shown)
+            name = quantities[q].name;
+    return intern_string(builder->interner, name, strlen(name), &frame.name) &&
+           intern_frame(builder->interner, frame, &id) &&
+           intern_stack(builder->interner, &id, 1, &builder->stack);
+}
+
+/* An event, later than none before it. */
+static bool event_begin(struct builder *builder, struct event event, const struct log_row *row) {
+    event.has_time = row->has_time;
+    event.time_us = row->time_us > builder->last_us || builder->recorder.device.n_events == 0
+                        ? row->time_us
+                        : builder->last_us;
+    builder->last_us = row->has_time ? event.time_us : builder->last_us;
+    return recorder_event(&builder->recorder, &event);
+}
+
+/* The band ends and one of another height begins, at the event before. */
+static bool level_set(struct builder *builder, uint64_t level) {
+    struct event end = {.action = ACTION_FREE_COMPLETED, .address = builder->address, .size = builder->level};
+    if (level == builder->level)
+        return true;
+    if (builder->level != 0 && !recorder_join(&builder->recorder, &end))
+        return false;
+    builder->level = level;
+    builder->address = ++builder->n_bands << 9;
+    struct event begin = {
+        .action = ACTION_ALLOC, .address = builder->address, .size = level, .stack = builder->stack};
+    return level == 0 || recorder_join(&builder->recorder, &begin);
+}
+
+static bool reserved_set(struct builder *builder, uint64_t reserved) {
+    bool more = reserved > builder->reserved;
+    struct event event = {.action = more ? ACTION_SEGMENT_ALLOC : ACTION_SEGMENT_FREE,
+                          .size = more ? reserved - builder->reserved : builder->reserved - reserved};
+    if (reserved == builder->reserved)
+        return true;
+    builder->reserved = reserved;
+    return recorder_join(&builder->recorder, &event);
+}
+
+/* ---- notes ---- */
+
+static bool note_add(struct builder *builder, enum note_what what, uint32_t text, uint64_t number) {
+    if (!ARENA_GROW(arena_of(builder), builder->notes, builder->note_capacity,
+                    (uint64_t)builder->n_notes + 1))
+        return false;
+    builder->notes[builder->n_notes++] = (struct note){.event = builder->recorder.device.n_events - 1,
+                                                       .text = text,
+                                                       .number = number,
+                                                       .what = (uint8_t)what};
+    return true;
+}
+
+static bool notes_add(struct builder *builder, const struct log_row *row) {
+    bool done = note_add(builder, NOTE_LINE, 0, row->line) &&
+                (row->label == 0 || note_add(builder, NOTE_LABEL, row->label, 0));
+    for (unsigned what = 0; what < NOTE_KINDS && done; what++)
+        done = !log_knows(row, (enum note_what)what) ||
+               note_add(builder, (enum note_what)what, 0, row->value[what]);
+    return done;
+}
+
+/* ---- rows ---- */
+
+/* A maximum above what was and what is: it was reached between the two lines. One that is never reset says so only when
+ * it rises. */
+static bool has_spike(const struct builder *builder, const struct log_row *row) {
+    uint64_t most = row->value[NOTE_MAX_ALLOCATED];
+    return builder->shown == NOTE_ALLOCATED && log_knows(row, NOTE_MAX_ALLOCATED) &&
+           log_knows(row, NOTE_ALLOCATED) && most > builder->level && most > row->value[NOTE_ALLOCATED] &&
+           (row->max_is_reset || most > builder->last_max);
+}
+
+static bool spike_add(struct builder *builder, const struct log_row *row) {
+    struct event event = {.action = ACTION_IGNORED};
+    if (!has_spike(builder, row))
+        return true;
+    if (!event_begin(builder, event, row) || !note_add(builder, NOTE_LINE, 0, row->line) ||
+        !level_set(builder, row->value[NOTE_MAX_ALLOCATED]))
+        return false;
+    /* What is reserved is known from the first line on: it was not less then. */
+    return builder->reserved != 0 || !log_knows(row, NOTE_RESERVED) ||
+           reserved_set(builder, row->value[NOTE_RESERVED]);
+}
+
+static bool row_apply(struct builder *builder, const struct log_row *row) {
+    struct event event = {.action = ACTION_IGNORED};
+    if (!spike_add(builder, row))
+        return false;
+    if (row->is_oom)
+        event = (struct event){
+            .action = ACTION_OOM, .size = row->value[NOTE_ASKED], .address = row->value[NOTE_DEVICE_FREE]};
+    builder->last_max =
+        log_knows(row, NOTE_MAX_ALLOCATED) ? row->value[NOTE_MAX_ALLOCATED] : builder->last_max;
+    if (!event_begin(builder, event, row) || !notes_add(builder, row))
+        return false;
+    if (log_knows(row, NOTE_RESERVED) && !reserved_set(builder, row->value[NOTE_RESERVED]))
+        return false;
+    if (log_knows(row, NOTE_DEVICE_TOTAL) &&
+        row->value[NOTE_DEVICE_TOTAL] > builder->recorder.device.capacity_bytes)
+        builder->recorder.device.capacity_bytes = row->value[NOTE_DEVICE_TOTAL];
+    return !log_knows(row, builder->shown) || level_set(builder, row->value[builder->shown]);
+}
+
+static bool device_finish(struct builder *builder, bool has_reserved, struct device_trace *device) {
+    struct segment all = {.total_size = builder->reserved};
+    if (has_reserved && !recorder_segment(&builder->recorder, &all, 0, (struct pool_id){0, 0}))
+        return false;
+    if (!recorder_finish(&builder->recorder, device))
+        return false;
+    ARENA_TRIM(arena_of(builder), builder->notes, builder->note_capacity, builder->n_notes);
+    device->notes = builder->notes;
+    device->n_notes = builder->n_notes;
+    return true;
+}
+
+static bool device_build(struct interner *interner, const struct log_row *rows, const struct sort_row *order,
+                         uint32_t n, int32_t ordinal, struct device_trace *device) {
+    struct builder builder = {.interner = interner, .shown = quantity_of(rows, order, n)};
+    bool has_reserved = false,
+         done = recorder_init(&builder.recorder, interner, ordinal) && stack_make(&builder);
+    for (uint32_t i = 0; i < n && done; i++) {
+        done = row_apply(&builder, &rows[order[i].value]);
+        has_reserved |= log_knows(&rows[order[i].value], NOTE_RESERVED);
+    }
+    return done && device_finish(&builder, has_reserved, device);
+}
+
+/* ---- devices ---- */
+
+static int32_t ordinal_of(const struct log_row *row) {
+    return log_knows(row, NOTE_HOST_USED) ? ORDINAL_CPU
+           : row->rank >= 0               ? row->rank
+           : row->gpu >= 0                ? row->gpu
+                                          : 0;
+}
+
+static uint32_t devices_count(const struct sort_row *order, uint32_t n) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n; i++)
+        count += i == 0 || order[i].key != order[i - 1].key;
+    return count;
+}
+
+/* The rank, where all lines that name one name the same. */
+static int32_t rank_of(const struct log_row *rows, uint32_t n) {
+    int32_t rank = RANK_UNKNOWN;
+    for (uint32_t i = 0; i < n; i++) {
+        if (rows[i].rank < 0)
+            continue;
+        if (rank != RANK_UNKNOWN && rank != rows[i].rank)
+            return RANK_UNKNOWN;
+        rank = rows[i].rank;
+    }
+    return rank;
+}
+
+static bool devices_build(struct interner *interner, const struct log_row *rows, const struct sort_row *order,
+                          uint32_t n) {
+    struct trace *trace = interner->trace;
+    for (uint32_t from = 0, end; from < n; from = end) {
+        for (end = from + 1; end < n && order[end].key == order[from].key;)
+            end++;
+        if (!device_build(interner, rows, order + from, end - from, ordinal_of(&rows[order[from].value]),
+                          &trace->devices[trace->n_devices]))
+            return false;
+        trace->n_devices++;
+    }
+    return true;
+}
+
+enum log_built log_build(struct interner *interner, const struct log_row *rows, uint32_t n_rows) {
+    struct trace *trace = interner->trace;
+    struct arena *arena = &trace->arena;
+    struct sort_row *order = arena_column(arena, (uint64_t)n_rows * 2, sizeof *order);
+    if (order == NULL)
+        return LOG_NO_MEMORY;
+    for (uint32_t i = 0; i < n_rows; i++)
+        order[i] = (struct sort_row){(uint64_t)((int64_t)ordinal_of(&rows[i]) + 1), i};
+    sort_rows(order, order + n_rows, n_rows);
+    uint32_t n_devices = devices_count(order, n_rows);
+    enum log_built built = n_devices > LOG_DEVICES_MOST ? LOG_TOO_MANY : LOG_NO_MEMORY;
+    trace->rank = rank_of(rows, n_rows);
+    for (uint32_t i = 0; i < n_rows; i++)
+        trace->devices_are_ranks |= rows[i].rank >= 0;
+    if (built != LOG_TOO_MANY &&
+        (trace->devices = arena_column(arena, n_devices, sizeof *trace->devices)) != NULL &&
+        devices_build(interner, rows, order, n_rows))
+        built = LOG_BUILT;
+    ARENA_DROP(arena, order);
+    return built;
+}

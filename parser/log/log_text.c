@@ -1,0 +1,280 @@
+#include "parser/log/log_text.h"
+
+#include "base/units.h"
+
+#include <string.h>
+
+enum {
+    PREFIX_NBYTES = 160, /* where a time and a rank are looked for */
+    RANK_MAX = 1000000,
+    UNIT_MAX = 5 /* letters of "bytes" */
+};
+
+/* No device has more, and sums of a log's levels stay numbers. */
+static const uint64_t SIZE_LIMIT = UINT64_C(1) << 46;
+static const uint64_t COUNT_LIMIT = UINT64_C(1) << 53;
+
+static bool is_digit(uint8_t byte) {
+    return byte >= '0' && byte <= '9';
+}
+
+static bool is_letter(uint8_t byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
+}
+
+static uint8_t at_or_blank(struct text text, uint32_t at) {
+    return at < text.nbytes ? text.at[at] : ' ';
+}
+
+/* Letters, digits and what joins them to one word. */
+static bool is_in_word(uint8_t byte) {
+    return is_digit(byte) || is_letter(byte) || byte == '_';
+}
+
+uint32_t log_find(struct text text, uint32_t from, const char *word) {
+    size_t length = strlen(word);
+    while (from < text.nbytes && text.nbytes - from >= length) {
+        const uint8_t *found = memchr(text.at + from, word[0], text.nbytes - from - length + 1);
+        if (found == NULL)
+            return LOG_NONE;
+        if (memcmp(found, word, length) == 0)
+            return (uint32_t)(found - text.at);
+        from = (uint32_t)(found - text.at) + 1;
+    }
+    return LOG_NONE;
+}
+
+uint32_t log_skip(struct text text, uint32_t at) {
+    while (at < text.nbytes && strchr(" \t=:", text.at[at]) != NULL)
+        at++;
+    return at;
+}
+
+uint32_t log_count(struct text text, uint32_t at, uint64_t *count) {
+    uint32_t first = at;
+    uint64_t number = 0;
+    for (; at < text.nbytes && is_digit(text.at[at]); at++) {
+        number = number * 10 + (uint64_t)(text.at[at] - '0');
+        if (number >= COUNT_LIMIT)
+            return LOG_NONE;
+    }
+    uint8_t next = at_or_blank(text, at);
+    if (at == first || is_letter(next) || (next == '.' && is_digit(at_or_blank(text, at + 1))))
+        return LOG_NONE;
+    *count = number;
+    return at;
+}
+
+/* The unit at `at`, in bytes, and what follows it in `*next`; 0: none. */
+static uint64_t unit_read(struct text text, uint32_t at, uint32_t *next) {
+    static const struct {
+        const char *name;
+        unsigned shift;
+    } units[] = {{"bytes", 0}, {"byte", 0}, {"B", 0},    {"KiB", 10}, {"MiB", 20}, {"GiB", 30},
+                 {"TiB", 40},  {"KB", 10},  {"kB", 10},  {"MB", 20},  {"GB", 30},  {"TB", 40},
+                 {"KBs", 10},  {"MBs", 20}, {"GBs", 30}, {"G", 30},   {"M", 20}};
+    while (at < text.nbytes && text.at[at] == ' ')
+        at++;
+    uint32_t end = at;
+    while (end < text.nbytes && end - at <= UNIT_MAX && is_letter(text.at[end]))
+        end++;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i].name) == end - at && memcmp(units[i].name, text.at + at, end - at) == 0) {
+            *next = end;
+            return UINT64_C(1) << units[i].shift;
+        }
+    return 0;
+}
+
+uint32_t log_size(struct text text, uint32_t at, uint64_t unit, uint64_t *nbytes) {
+    struct decimal decimal;
+    uint32_t length =
+        at < text.nbytes ? decimal_read(&decimal, (const char *)text.at + at, text.nbytes - at) : 0;
+    uint32_t next = at + length;
+    uint64_t product;
+    if (length == 0)
+        return LOG_NONE;
+    uint64_t named = unit_read(text, next, &next);
+    if (named == 0 && is_letter(at_or_blank(text, at + length)))
+        return LOG_NONE; /* "1e400", "12x" */
+    unit = named != 0 ? named : unit;
+    bool again = at_or_blank(text, next) == '.' && is_digit(at_or_blank(text, next + 1)); /* "1.2.3" */
+    if (unit == 0 || again || !decimal_times(&decimal, unit, &product) || product > SIZE_LIMIT)
+        return LOG_NONE;
+    *nbytes = product;
+    return next;
+}
+
+bool log_size_before(struct text text, uint32_t at, uint64_t *nbytes) {
+    uint32_t begin = at, end;
+    while (begin > 0 && text.at[begin - 1] == ' ')
+        begin--;
+    while (begin > 0 && is_letter(text.at[begin - 1]))
+        begin--;
+    while (begin > 0 && text.at[begin - 1] == ' ')
+        begin--;
+    while (begin > 0 && (is_digit(text.at[begin - 1]) || text.at[begin - 1] == '.'))
+        begin--;
+    if (begin > 0 && (is_letter(text.at[begin - 1]) || text.at[begin - 1] == '-'))
+        return false;
+    end = log_size(text, begin, 0, nbytes);
+    while (end < at && text.at[end] == ' ')
+        end++;
+    return end == at;
+}
+
+/* ---- times ---- */
+
+/* Days from 1970-01-01 to a date of the Gregorian calendar, years from 1970 on. */
+static int64_t days_of(uint64_t year, uint64_t month, uint64_t day) {
+    uint64_t y = month <= 2 ? year - 1 : year, m = (month + 9) % 12;
+    return (int64_t)(365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1) - 719468;
+}
+
+/* `width` digits at `at`; LOG_NONE: not so many, or more than `most`. */
+static uint32_t digits_read(struct text text, uint32_t at, uint32_t width, uint32_t most) {
+    uint32_t number = 0;
+    if (at + width > text.nbytes)
+        return LOG_NONE;
+    for (uint32_t i = 0; i < width; i++) {
+        if (!is_digit(text.at[at + i]))
+            return LOG_NONE;
+        number = number * 10 + (uint32_t)(text.at[at + i] - '0');
+    }
+    return number <= most ? number : LOG_NONE;
+}
+
+static int64_t fraction_read(struct text text, uint32_t at) {
+    int64_t us = 0, unit = 100000;
+    uint8_t point = at_or_blank(text, at);
+    if (point != '.' && point != ',')
+        return 0;
+    for (at++; at < text.nbytes && is_digit(text.at[at]) && unit > 0; at++, unit /= 10)
+        us += unit * (text.at[at] - '0');
+    return us;
+}
+
+static bool time_at(struct text text, uint32_t at, int64_t *us) {
+    static const uint8_t places[] = {5, 8, 11, 14, 17}, most[] = {12, 31, 23, 59, 60};
+    uint32_t year = digits_read(text, at, 4, 9999), field[5];
+    uint8_t dash = at_or_blank(text, at + 4), gap = at_or_blank(text, at + 10);
+    if (year == LOG_NONE || year < 1970 || (dash != '-' && dash != '/') ||
+        at_or_blank(text, at + 7) != dash || strchr(" T_-", gap) == NULL)
+        return false;
+    for (unsigned i = 0; i < 5; i++)
+        if ((field[i] = digits_read(text, at + places[i], 2, most[i])) == LOG_NONE)
+            return false;
+    if (at_or_blank(text, at + 13) != ':' || at_or_blank(text, at + 16) != ':' || field[0] == 0 ||
+        field[1] == 0)
+        return false;
+    int64_t seconds = days_of(year, field[0], field[1]) * 86400 + (int64_t)field[2] * 3600 +
+                      (int64_t)field[3] * 60 + field[4];
+    *us = seconds * 1000000 + fraction_read(text, at + 19);
+    return true;
+}
+
+bool log_time(struct text text, int64_t *us) {
+    for (uint32_t at = 0; at + 19 <= text.nbytes && at < PREFIX_NBYTES; at++)
+        if (is_digit(text.at[at]) && (at == 0 || !is_digit(text.at[at - 1])) && time_at(text, at, us))
+            return true;
+    return false;
+}
+
+/* ---- ranks ---- */
+
+/* The number after a word that means rank. */
+static uint32_t rank_behind(struct text text, uint32_t at) {
+    uint64_t rank;
+    for (unsigned i = 0; i < 2 && at < text.nbytes && strchr(" =:_-", text.at[at]) != NULL; i++)
+        at++;
+    uint32_t next = log_count(text, at, &rank);
+    return next != LOG_NONE && rank < RANK_MAX ? (uint32_t)rank : LOG_NONE;
+}
+
+static bool word_begins(struct text text, uint32_t at, const char *lower) {
+    for (; *lower != '\0'; lower++, at++)
+        if (at >= text.nbytes || (text.at[at] | 0x20) != (uint8_t)*lower)
+            return false;
+    return true;
+}
+
+/* "[3] mp: " at the beginning of a line, as Arctic Training writes it. */
+static uint32_t rank_of_brackets(struct text text, uint32_t at) {
+    static const char behind[] = "] mp: ";
+    uint64_t rank;
+    uint32_t next = at_or_blank(text, at) == '[' ? log_count(text, at + 1, &rank) : LOG_NONE;
+    bool label = next != LOG_NONE && next - at <= 7 && log_find(text, next, behind) == next;
+    return label ? (uint32_t)rank : LOG_NONE;
+}
+
+/* "3: " at the beginning of a line, as srun -l writes it. */
+static uint32_t rank_of_label(struct text text) {
+    uint64_t rank;
+    if (at_or_blank(text, log_skip(text, 0)) == '[')
+        return rank_of_brackets(text, log_skip(text, 0));
+    uint32_t next = log_count(text, log_skip(text, 0), &rank);
+    bool label = next != LOG_NONE && next <= 6 && at_or_blank(text, next) == ':' && next + 1 < text.nbytes &&
+                 text.at[next + 1] == ' ';
+    return label ? (uint32_t)rank : LOG_NONE;
+}
+
+uint32_t log_rank(struct text text) {
+    for (uint32_t at = 0; at < text.nbytes && at < PREFIX_NBYTES; at++) {
+        if (at > 0 && is_in_word(text.at[at - 1]))
+            continue;
+        uint32_t rank = word_begins(text, at, "rank") ? rank_behind(text, at + 4) : LOG_NONE;
+        if (rank == LOG_NONE && at > 0 && text.at[at - 1] == '[' && word_begins(text, at, "default"))
+            rank = rank_behind(text, at + 7);
+        if (rank != LOG_NONE)
+            return rank;
+    }
+    return rank_of_label(text);
+}
+
+/* ---- messages ---- */
+
+/* After a group in brackets; `at`: there is none. */
+static uint32_t group_skip(struct text text, uint32_t at) {
+    uint32_t end = at;
+    if (at_or_blank(text, at) != '[' && at_or_blank(text, at) != '(')
+        return at;
+    while (end < text.nbytes && end - at < PREFIX_NBYTES && text.at[end] != ']' && text.at[end] != ')')
+        end++;
+    return end < text.nbytes && end - at < PREFIX_NBYTES ? end + 1 : at;
+}
+
+static bool is_level(struct text text, uint32_t at, uint32_t end) {
+    static const char *const levels[] = {"INFO", "DEBUG", "WARNING", "ERROR", "root"};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (strlen(levels[i]) == end - at && memcmp(levels[i], text.at + at, end - at) == 0)
+            return true;
+    return false;
+}
+
+/* After a word of a logger: a time, a level, a file with a line, "mp:"; `at`: it is not one. */
+static uint32_t logger_word_skip(struct text text, uint32_t at) {
+    uint32_t end = at, digits = 0, others = 0;
+    while (end < text.nbytes && text.at[end] != ' ') {
+        digits += is_digit(text.at[end]);
+        others += is_letter(text.at[end]);
+        end++;
+    }
+    if (end == at || is_level(text, at, end) || (others == 0 && digits >= 4) || (digits + others == 0) ||
+        (end - at == 3 && memcmp(text.at + at, "mp:", 3) == 0))
+        return end;
+    return at;
+}
+
+struct text log_message(struct text text) {
+    uint32_t at = 0, next = 0;
+    do {
+        at = log_skip(text, next);
+        next = group_skip(text, at);
+        if (next == at)
+            next = logger_word_skip(text, at);
+    } while (next != at && next < text.nbytes);
+    at = next < text.nbytes ? at : text.nbytes;
+    while (text.nbytes > at && strchr(" \t", text.at[text.nbytes - 1]) != NULL)
+        text.nbytes--;
+    return (struct text){text.at + at, text.nbytes > at ? text.nbytes - at : 0};
+}

@@ -1,0 +1,243 @@
+/* Whole dicts: nearly every event, block and frame of a real file comes this way. */
+#include "parser/pickle/pickle_machine.h"
+
+#include "parser/keys.h"
+
+enum { MAX_PAIR_NBYTES = 2 * 260 }; /* a key and a value, the longest: a text of 255 bytes */
+
+/* ---- values: each returns where the next opcode is, or NULL for anything else (or an error) ---- */
+
+static inline const uint8_t *scalar_set(struct value *value, enum value_tag tag, uint64_t bits,
+                                        const uint8_t *next) {
+    *value = (struct value){.tag = (uint8_t)tag, .bits = bits};
+    return next;
+}
+
+/* Interns a text of up to 8 bytes; the same few come with every event. */
+static bool short_text_intern(struct machine *machine, const uint8_t *bytes, uint32_t nbytes, uint32_t *id) {
+    uint64_t word = load_u64(bytes) & UINT64_MAX >> 8 * (8 - nbytes);
+    struct short_text *cached = &machine->short_text[word * 0x9E3779B97F4A7C15u >> 58];
+    if (cached->nbytes == nbytes && cached->bytes == word) {
+        *id = cached->string;
+        return true;
+    }
+    if (!intern_string(&machine->snapshot.interner, bytes, nbytes, id))
+        return machine_fail_memory(machine);
+    *cached = (struct short_text){.bytes = word, .nbytes = nbytes, .string = *id};
+    return true;
+}
+
+/* SHORT_BINUNICODE and MEMOIZE. */
+static const uint8_t *text_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    uint32_t id, nbytes = p[1];
+    if (p[2 + nbytes] != 0x94)
+        return NULL;
+    if (nbytes != 0 && nbytes <= 8) {
+        if (!short_text_intern(machine, p + 2, nbytes, &id))
+            return NULL;
+    } else if (!intern_string(&machine->snapshot.interner, p + 2, nbytes, &id)) {
+        machine_fail_memory(machine);
+        return NULL;
+    }
+    return memo_append(machine, VALUE_STRING, id) ? scalar_set(value, VALUE_STRING, id, p + 3 + nbytes)
+                                                  : NULL;
+}
+
+/* EMPTY_LIST, MEMOIZE and then a run of references to frames, or nothing. */
+static const uint8_t *stack_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    uint32_t stack;
+    if (p[1] != 0x94)
+        return NULL;
+    *value = (struct value){.tag = VALUE_NEW_LIST, .memo = machine->memo.count + 1};
+    if (p[2] == 'h' || p[2] == 'j' || p[2] == 'u')
+        return memo_append(machine, VALUE_NEW_LIST, 0) ? p + 2 : NULL;
+    const uint8_t *next = p[2] == '(' ? list_take(machine, p + 3, &stack) : NULL;
+    if (next == NULL || !memo_append(machine, VALUE_STACK, stack))
+        return NULL;
+    value->tag = VALUE_STACK;
+    value->bits = stack;
+    return next;
+}
+
+/* BININT1, BININT1, TUPLE2, MEMOIZE: a pool id. `p` is at the first. */
+static const uint8_t *pair_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    struct value items[2] = {{.tag = VALUE_INT, .bits = p[1]}, {.tag = VALUE_INT, .bits = p[3]}};
+    if (p[4] != 0x86 || p[5] != 0x94)
+        return NULL;
+    if (!snapshot_tuple(&machine->snapshot, items, 2, value)) {
+        machine_fail_snapshot(machine);
+        return NULL;
+    }
+    return memo_append(machine, VALUE_PAIR, value->bits) ? p + 6 : NULL;
+}
+
+/* A reference to a text, a pool id, a frame or a stack; what may still change is left to the general machine. */
+static inline const uint8_t *reference_take(struct machine *machine, uint32_t index, struct value *value,
+                                            const uint8_t *next) {
+    if (index >= machine->memo.count || memo_tag(machine->memo.entry[index]) > VALUE_STACK)
+        return NULL;
+    uint32_t entry = machine->memo.entry[index];
+    *value = (struct value){.tag = (uint8_t)memo_tag(entry),
+                            .memo = memo_tag(entry) >= VALUE_FRAME ? index + 1 : 0,
+                            .bits = memo_bits(entry)};
+    return next;
+}
+
+/* LONG1 of up to 8 bytes: the sign is in the last one, nothing is saturated. */
+static inline const uint8_t *long_take(const uint8_t *p, struct value *value) {
+    unsigned nbytes = p[1], spare = 8 * (8u - nbytes);
+    if (nbytes == 0 || nbytes > 8)
+        return NULL;
+    return scalar_set(value, VALUE_INT, (uint64_t)((int64_t)(load_u64(p + 2) << spare) >> spare),
+                      p + 2 + nbytes);
+}
+
+/* One small value at `p`. */
+static inline const uint8_t *value_take(struct machine *machine, const uint8_t *p, struct value *value) {
+    switch (*p) {
+    case 'h': return reference_take(machine, p[1], value, p + 2);
+    case 'j': return reference_take(machine, load_u32(p + 1), value, p + 5);
+    case 'K': return p[2] == 'K' ? pair_take(machine, p, value) : scalar_set(value, VALUE_INT, p[1], p + 2);
+    case 'M': return scalar_set(value, VALUE_INT, (uint64_t)p[1] | (uint64_t)p[2] << 8, p + 3);
+    case 'J': return scalar_set(value, VALUE_INT, (uint64_t)(int64_t)(int32_t)load_u32(p + 1), p + 5);
+    case 0x8a: return long_take(p, value);
+    case 0x8c: return text_take(machine, p, value);
+    case ']': return stack_take(machine, p, value);
+    default: return NULL;
+    }
+}
+
+/* ---- keys ---- */
+
+/* The key at `p`, which becomes step `i` of the recipe (later ones are forgotten). False: no known key. */
+static bool key_learn(struct machine *machine, const uint8_t *p, uint32_t i) {
+    unsigned nbytes = *p == 'h' ? 2 : 5;
+    uint32_t index = *p == 'h' ? p[1] : load_u32(p + 1);
+    machine->recipe.count = i;
+    if ((*p != 'h' && *p != 'j') || index >= machine->memo.count)
+        return false;
+    uint32_t key = machine->memo.entry[index] - memo_entry(VALUE_STRING, 1);
+    if (key > KEY_LAST_KEY)
+        return false;
+    uint64_t mask = (UINT64_C(1) << 8 * nbytes) - 1;
+    machine->recipe.step[i] = (struct dict_step){
+        .opcode = load_u64(p) & mask, .opcode_mask = mask, .nbytes = (uint8_t)nbytes, .key = (uint8_t)key};
+    machine->recipe.count = i + 1;
+    return true;
+}
+
+/* Reads pairs of known keys and small values into the snapshot's view of a dict, as far as there are; the cursor is
+ * after the last one then. They are the first steps of the recipe. */
+static uint32_t pairs_take(struct machine *machine, uint64_t *key_mask) {
+    struct cursor *cursor = machine->cursor;
+    const struct dict_recipe *recipe = &machine->recipe;
+    const uint8_t *p = cursor->p;
+    uint64_t seen = 0;
+    uint32_t n = 0;
+    for (; n < MAX_DICT_PAIRS && cursor->end - p >= MAX_PAIR_NBYTES && *p != 'u'; n++) {
+        const struct dict_step *step = &recipe->step[n];
+        if ((n >= recipe->count || (load_u64(p) & step->opcode_mask) != step->opcode) &&
+            !key_learn(machine, p, n))
+            break;
+        uint64_t bit = UINT64_C(1) << step->key;
+        const uint8_t *next = (seen & bit) != 0 ? NULL
+                                                : value_take(machine, p + step->nbytes,
+                                                             &machine->snapshot.key_value[step->key]);
+        if (next == NULL)
+            break;
+        seen |= bit;
+        p = next;
+    }
+    cursor->p = p;
+    *key_mask = seen;
+    return n;
+}
+
+/* ---- dicts ---- */
+
+/* Gives keys and values to the general machine, as if it had read them itself. */
+static bool pairs_push(struct machine *machine, uint32_t n_pairs) {
+    if (!machine_mark(machine))
+        return false;
+    for (uint32_t i = 0; i < n_pairs; i++) {
+        uint8_t key = machine->recipe.step[i].key;
+        if (!machine_push_bits(machine, VALUE_STRING, key + UINT64_C(1)) ||
+            !machine_push(machine, machine->snapshot.key_value[key]))
+            return false;
+    }
+    return true;
+}
+
+/* The list of events that is open right below the top of the stack, or NULL. */
+static struct value *events_below(struct machine *machine) {
+    if (machine->n_marks == 0 || machine->n_stack < 2 ||
+        machine->mark[machine->n_marks - 1] != machine->n_stack - 1 || top_is_next(machine))
+        return NULL;
+    struct value *list = machine_top(machine) - 1;
+    value_refresh(machine, list);
+    return list->tag == VALUE_NEW_LIST || list->tag == VALUE_EVENTS ? list : NULL;
+}
+
+/* An event that goes straight from the dict's view into its list, and off the stack. */
+static bool event_record(struct machine *machine, struct value *list) {
+    const struct value *dict = machine_top(machine);
+    enum value_tag before = list->tag;
+    if (!snapshot_append_dict(&machine->snapshot, list))
+        return machine_fail_snapshot(machine);
+    if (dict->memo != 0)
+        machine->memo.entry[dict->memo - 1] = memo_entry(VALUE_SPENT, 0); /* it was an empty dict */
+    machine->n_stack--;
+    machine->cursor->n_events = machine->snapshot.n_events;
+    return before == list->tag || memo_update(machine, list);
+}
+
+/* SETITEMS of a dict that was taken whole. Left to the general machine where its shape is not known. */
+static bool dict_complete(struct machine *machine, uint64_t mask, uint32_t n_pairs) {
+    struct value *dict = machine_top(machine);
+    machine->snapshot.key_mask = mask;
+    machine->cursor->p++;
+    struct value *events = mask >> KEY_ACTION & 1 ? events_below(machine) : NULL;
+    if (events != NULL)
+        return event_record(machine, events);
+    if (!snapshot_shape(&machine->snapshot, dict))
+        return machine_fail_snapshot(machine);
+    if (dict->tag != VALUE_NEW_DICT)
+        return memo_update(machine, dict) && event_pass_on(machine);
+    machine->cursor->p--;
+    return pairs_push(machine, n_pairs);
+}
+
+/* The dict whose MARK the cursor is at. `whole` says whether it is complete. */
+static bool dict_take_one(struct machine *machine, bool *whole) {
+    struct cursor *cursor = machine->cursor;
+    uint64_t mask;
+    cursor->p++;
+    uint32_t n_pairs = pairs_take(machine, &mask);
+    *whole = n_pairs != 0 && cursor->p < cursor->end && *cursor->p == 'u';
+    if (cursor->error->code != READ_OK)
+        return false;
+    return *whole ? dict_complete(machine, mask, n_pairs) : pairs_push(machine, n_pairs);
+}
+
+/* EMPTY_DICT, MEMOIZE, MARK right after an event: the next one. */
+static bool dict_follows(const struct cursor *cursor) {
+    const uint8_t *p = cursor->p;
+    return cursor->end - p >= MAX_PAIR_NBYTES && p[0] == '}' && p[1] == 0x94 && p[2] == '(';
+}
+
+bool dict_take(struct machine *machine) {
+    struct cursor *cursor = machine->cursor;
+    uint32_t depth = machine->n_stack;
+    for (;;) {
+        bool whole;
+        if (!dict_take_one(machine, &whole))
+            return false;
+        if (!whole || machine->n_stack != depth - 1 || !dict_follows(cursor))
+            return true;
+        machine->opcode_offset = cursor_offset(cursor);
+        if (!machine_push(machine, (struct value){.tag = VALUE_NEW_DICT, .memo = machine->memo.count + 1}) ||
+            !memo_append(machine, VALUE_NEW_DICT, 0))
+            return false;
+        cursor->p += 2;
+    }
+}

@@ -1,0 +1,152 @@
+#include "parser/pickle/pickle_machine.h"
+
+#include "base/bytes.h"
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Lists are kept until so many bytes are; then the cache begins anew. A file where no two stacks are equal gains
+ * nothing from it and must not pay for it with memory. */
+enum { MAX_CACHE_NBYTES = 16 << 20, FIRST_SLOTS = 4096 };
+
+void list_cache_forget(struct machine *machine) {
+    struct list_cache *lists = &machine->lists;
+    if (lists->count > 1)
+        bytes_zero(lists->slot, ((size_t)lists->mask + 1) * sizeof *lists->slot);
+    lists->count = lists->count != 0;
+    lists->last = lists->n_bytes = 0;
+}
+
+void list_cache_release(struct machine *machine) {
+    ARENA_DROP(machine->arena, machine->lists.entry);
+    ARENA_DROP(machine->arena, machine->lists.slot);
+    ARENA_DROP(machine->arena, machine->lists.bytes);
+    machine->lists = (struct list_cache){0};
+}
+
+/* Twice the slots; the first time, entry 0 as well. */
+static bool cache_grow(struct machine *machine) {
+    struct list_cache *lists = &machine->lists;
+    uint64_t n_slots = lists->mask == 0 ? FIRST_SLOTS : ((uint64_t)lists->mask + 1) * 2;
+    uint32_t *slot = NULL;
+    uint32_t capacity = 0;
+    if (!ARENA_GROW(machine->arena, lists->entry, lists->capacity, (uint64_t)lists->count + 1) ||
+        !ARENA_GROW(machine->arena, slot, capacity, n_slots))
+        return machine_fail_memory(machine);
+    bytes_zero(slot, (size_t)n_slots * sizeof *slot);
+    if (lists->count == 0)
+        lists->entry[lists->count++] = (struct list_entry){0};
+    for (uint32_t i = 1; i < lists->count; i++) {
+        uint32_t at = (uint32_t)lists->entry[i].hash & (uint32_t)(n_slots - 1);
+        while (slot[at] != 0)
+            at = (at + 1) & (uint32_t)(n_slots - 1);
+        slot[at] = i;
+    }
+    ARENA_DROP(machine->arena, lists->slot);
+    lists->slot = slot;
+    lists->mask = (uint32_t)(n_slots - 1);
+    return true;
+}
+
+/* The slot of these bytes, or the empty one where they belong. */
+static uint32_t *cache_find(struct list_cache *lists, const uint8_t *raw, uint32_t nbytes, uint64_t hash) {
+    uint32_t at = (uint32_t)hash & lists->mask;
+    for (; lists->slot[at] != 0; at = (at + 1) & lists->mask) {
+        const struct list_entry *entry = &lists->entry[lists->slot[at]];
+        if (entry->hash == hash && entry->nbytes == nbytes &&
+            memcmp(lists->bytes + entry->offset, raw, nbytes) == 0)
+            break;
+    }
+    return &lists->slot[at];
+}
+
+/* The entry after the last one becomes the last one. */
+static void cache_follow(struct list_cache *lists, uint32_t index) {
+    lists->entry[lists->last].next = index;
+    lists->last = index;
+}
+
+static bool cache_add(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint64_t hash,
+                      uint32_t stack) {
+    struct list_cache *lists = &machine->lists;
+    if (nbytes >= MAX_CACHE_NBYTES)
+        return true;
+    if (nbytes >= MAX_CACHE_NBYTES - lists->n_bytes)
+        list_cache_forget(machine);
+    if (lists->count >= lists->mask / 2 && !cache_grow(machine))
+        return false;
+    if (!ARENA_GROW(machine->arena, lists->entry, lists->capacity, (uint64_t)lists->count + 1) ||
+        !ARENA_GROW(machine->arena, lists->bytes, lists->bytes_capacity,
+                    (uint64_t)lists->n_bytes + nbytes + 1))
+        return machine_fail_memory(machine);
+    bytes_copy(lists->bytes + lists->n_bytes, raw, nbytes + 1);
+    lists->entry[lists->count] =
+        (struct list_entry){.hash = hash, .offset = lists->n_bytes, .nbytes = nbytes, .stack = stack};
+    lists->n_bytes += nbytes + 1;
+    *cache_find(lists, raw, nbytes, hash) = lists->count;
+    cache_follow(lists, lists->count++);
+    return true;
+}
+
+/* Decodes the references; false (without an error) if one of them is not a frame. */
+static bool references_decode(struct machine *machine, const uint8_t *raw, uint32_t nbytes, uint32_t *stack) {
+    struct snapshot *snapshot = &machine->snapshot;
+    snapshot->frames.count = 0;
+    for (uint32_t at = 0; at < nbytes;) {
+        uint32_t index = raw[at] == 'j' ? load_u32(raw + at + 1) : raw[at + 1];
+        at += raw[at] == 'j' ? 5 : 2;
+        if (index >= machine->memo.count || memo_tag(machine->memo.entry[index]) != VALUE_FRAME)
+            return false;
+        if (!ARENA_GROW(machine->arena, snapshot->frames.row, snapshot->frames.capacity,
+                        (uint64_t)snapshot->frames.count + 1))
+            return machine_fail_memory(machine);
+        snapshot->frames.row[snapshot->frames.count++] = memo_bits(machine->memo.entry[index]);
+    }
+    return intern_stack(&snapshot->interner, snapshot->frames.row, snapshot->frames.count, stack) ||
+           machine_fail_memory(machine);
+}
+
+/* End of a run of BINGET and LONG_BINGET, or NULL if it does not end with APPENDS in what is at hand. */
+static const uint8_t *references_end(const uint8_t *at, const uint8_t *end) {
+    while (end - at >= 6) {
+        while (*at == 'j' && end - at >= 11)
+            at += 5;
+        if (*at == 'j')
+            at += 5;
+        else if (*at == 'h')
+            at += 2;
+        else
+            return *at == 'e' ? at : NULL;
+    }
+    return NULL;
+}
+
+const uint8_t *list_take(struct machine *machine, const uint8_t *p, uint32_t *stack) {
+    struct list_cache *lists = &machine->lists;
+    if (lists->last != 0) {
+        uint32_t guess = lists->entry[lists->last].next;
+        const struct list_entry *entry = &lists->entry[guess];
+        if (guess != 0 && (size_t)(machine->cursor->end - p) > entry->nbytes &&
+            memcmp(lists->bytes + entry->offset, p, entry->nbytes + 1) == 0) {
+            lists->last = guess;
+            *stack = entry->stack;
+            return p + entry->nbytes + 1;
+        }
+    }
+    const uint8_t *end = references_end(p, machine->cursor->end);
+    if (end == NULL || end == p)
+        return NULL;
+    uint32_t nbytes = (uint32_t)(end - p);
+    uint64_t hash = XXH3_64bits(p, nbytes);
+    uint32_t found = lists->mask == 0 ? 0 : *cache_find(lists, p, nbytes, hash);
+    if (found != 0) {
+        *stack = lists->entry[found].stack;
+        cache_follow(lists, found);
+        return end + 1;
+    }
+    return references_decode(machine, p, nbytes, stack) && cache_add(machine, p, nbytes, hash, *stack)
+               ? end + 1
+               : NULL;
+}

@@ -1,0 +1,171 @@
+/*
+ * What is known of a part in the words of the whole: its strings, frames, stacks and contexts interned once more, and how
+ * many of its events are the last ones of the part before.
+ */
+#include "parser/series/series_internal.h"
+
+#include "base/bytes.h"
+
+/* ---- ids ---- */
+
+static bool strings_map(struct series *series, const struct trace *from, struct ids *ids) {
+    for (uint32_t i = 0; i < from->strings.count; i++) {
+        uint32_t nbytes;
+        const uint8_t *bytes = trace_string(from, i, &nbytes);
+        if (!intern_string(&series->interner, bytes, nbytes, &ids->string[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool frame_map(struct series *series, const struct trace *from, struct ids *ids, uint32_t i) {
+    struct frame frame = from->frames.frame[i];
+    struct fx fx = from->fx.fx[frame.fx];
+    fx = (struct fx){ids->string[fx.op], ids->string[fx.name], ids->string[fx.target],
+                     ids->string[fx.original_trace]};
+    frame.file = ids->string[frame.file];
+    frame.name = ids->string[frame.name];
+    return intern_fx(&series->interner, fx, &frame.fx) &&
+           intern_frame(&series->interner, frame, &ids->frame[i]);
+}
+
+/* Marks the stacks that a device has, once for each time. */
+static void stacks_mark(const struct device_trace *device, uint8_t *used) {
+    for (uint32_t i = 0; i < device->allocations.count; i++)
+        used[device->allocations.stack[i]] = 1;
+    for (uint32_t i = 0; i < device->n_segment_events; i++)
+        used[device->segment_events[i].stack] = 1;
+    for (uint32_t i = 0; i < device->n_ooms; i++)
+        used[device->ooms[i].stack] = 1;
+    for (uint32_t i = 0; i < device->n_segments; i++)
+        used[device->segments[i].stack] = 1;
+    for (uint32_t i = 0; i < device->n_blocks; i++)
+        used[device->blocks[i].stack] = 1;
+}
+
+/* Only stacks that something has, and what these begin with. A parent comes before its children. */
+static bool stacks_map(struct series *series, const struct trace *from, struct ids *ids) {
+    const struct stack_table *stacks = &from->stacks;
+    uint8_t *used = arena_column(series_arena(series), stacks->count, 1);
+    if (used == NULL)
+        return false;
+    bool done = true;
+    bytes_zero(ids->stack, stacks->count * sizeof *ids->stack);
+    bytes_zero(used, stacks->count);
+    for (uint32_t d = 0; d < from->n_devices; d++)
+        stacks_mark(&from->devices[d], used);
+    for (uint32_t i = stacks->count; i-- > 1;)
+        used[stack_parent(stacks, i)] |= used[i];
+    for (uint32_t i = 1; i < stacks->count && done; i++)
+        done = used[i] == 0 || intern_stack_below(&series->interner, ids->stack[stack_parent(stacks, i)],
+                                                  ids->frame[stacks->frame[i]], &ids->stack[i]);
+    ARENA_DROP(series_arena(series), used);
+    return done;
+}
+
+static bool contexts_map(struct series *series, const struct trace *from, struct ids *ids) {
+    for (uint32_t i = 0; i < from->contexts.count; i++) {
+        struct context context = from->contexts.context[i];
+        context = (struct context){ids->string[context.compile_context], ids->string[context.user_metadata],
+                                   ids->string[context.category], ids->string[context.forward_frames]};
+        if (!intern_context(&series->interner, context, &ids->context[i]))
+            return false;
+    }
+    return true;
+}
+
+bool series_map(struct series *series, uint32_t part) {
+    const struct trace *from = series->parts[part].trace;
+    struct ids *ids = &series->ids[part];
+    struct arena *arena = series_arena(series);
+    *ids = (struct ids){arena_column(arena, from->strings.count, sizeof(uint32_t)),
+                        arena_column(arena, from->frames.count, sizeof(uint32_t)),
+                        arena_column(arena, from->stacks.count, sizeof(uint32_t)),
+                        arena_column(arena, from->contexts.count, sizeof(uint32_t))};
+    if (ids->string == NULL || ids->frame == NULL || ids->stack == NULL || ids->context == NULL ||
+        !strings_map(series, from, ids))
+        return false;
+    for (uint32_t i = 0; i < from->frames.count; i++)
+        if (!frame_map(series, from, ids, i))
+            return false;
+    return stacks_map(series, from, ids) && contexts_map(series, from, ids);
+}
+
+enum {
+    UNTIMED_LEAST = 16
+}; /* events without times that must be alike before two windows are taken for one run */
+
+/* ---- what an event was, from what it did ---- */
+
+static uint64_t mix(uint64_t kind, uint64_t a, uint64_t b) {
+    uint64_t key = (a + kind * 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
+    key = (key ^ (key >> 29) ^ b) * 0x94D049BB133111EBu;
+    return key ^ (key >> 32);
+}
+
+/* `sign[n_events]`. Requests are left out: of one that its completion follows at once nothing remains, and whether it does
+ * may lie after the end of a window. */
+static void events_sign(const struct device_trace *device, uint64_t *sign) {
+    const struct allocations *allocations = &device->allocations;
+    for (uint32_t e = 0; e < device->n_events; e++)
+        sign[e] = device->time_us != NULL ? mix(1, (uint64_t)device->time_us[e], 0) : 0;
+    for (uint32_t i = 0; i < allocations->count; i++) {
+        if (allocations->birth[i] > 0)
+            sign[allocations->birth[i] - 1] += mix(2, allocations->address[i], allocations->size[i]);
+        if (allocations->death[i] > 0 && allocations->death[i] <= device->n_events &&
+            (allocations->flags[i] & ALLOCATION_REOPENED) == 0)
+            sign[allocations->death[i] - 1] += mix(3, allocations->address[i], allocations->size[i]);
+    }
+    for (uint32_t i = 0; i < device->n_segment_events; i++) {
+        const struct segment_event *event = &device->segment_events[i];
+        sign[event->event] += mix(4u + event->change, event->address, event->size);
+    }
+    for (uint32_t i = 0; i < device->n_ooms; i++)
+        sign[device->ooms[i].event] += mix(8, device->ooms[i].size, device->ooms[i].device_free);
+    for (uint32_t i = 0; i < device->n_snapshots; i++)
+        sign[device->snapshots[i].event] += mix(9, device->snapshots[i].size, 0);
+}
+
+/* Length of the longest beginning of b that is an end of a (Knuth, Morris and Pratt). `fail[n_b]` is room. */
+static uint32_t overlap_find(const uint64_t *a, uint32_t n_a, const uint64_t *b, uint32_t n_b,
+                             uint32_t *fail) {
+    uint32_t k = 0;
+    if (n_b == 0)
+        return 0;
+    fail[0] = 0;
+    for (uint32_t i = 1; i < n_b; i++) {
+        while (k > 0 && b[i] != b[k])
+            k = fail[k - 1];
+        k += b[i] == b[k];
+        fail[i] = k;
+    }
+    k = 0;
+    for (uint32_t i = 0; i < n_a; i++) {
+        while (k > 0 && (k == n_b || a[i] != b[k]))
+            k = fail[k - 1];
+        k += a[i] == b[k];
+    }
+    return k;
+}
+
+/* How many of b's first events are a's last ones; 0: they do not join. False: no memory. */
+bool series_overlap(struct series *series, const struct device_trace *a, const struct device_trace *b,
+                    uint32_t *n) {
+    struct arena *arena = series_arena(series);
+    uint64_t *sign_a = arena_column(arena, a->n_events, sizeof *sign_a);
+    uint64_t *sign_b = arena_column(arena, b->n_events, sizeof *sign_b);
+    uint32_t *fail = arena_column(arena, b->n_events, sizeof *fail);
+    bool done = sign_a != NULL && sign_b != NULL && fail != NULL;
+    *n = 0;
+    if (done) {
+        events_sign(a, sign_a);
+        events_sign(b, sign_b);
+        *n = overlap_find(sign_a, a->n_events, sign_b, b->n_events, fail);
+        bool timed = a->time_us != NULL && b->time_us != NULL;
+        *n = timed || *n >= UNTIMED_LEAST ? *n : 0;
+    }
+    ARENA_DROP(arena, fail);
+    ARENA_DROP(arena, sign_b);
+    ARENA_DROP(arena, sign_a);
+    return done;
+}
